@@ -1,0 +1,66 @@
+# matnb's commands. `make demo` and `make test` each do all of their own set-up in .venv.
+
+PYTHON ?= python3
+VENV_PYTHON := .venv/bin/python
+REPORT := out/pagerank.html
+# Taken literally, so that a dollar sign or a space in a file's name survives.
+export GRAPH_FILE := $(value GRAPH)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test slow lint bench lab clean
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/.installed-notebook ## Write the PageRank report of a generated graph, or of GRAPH=FILE.
+	@mkdir -p $(dir $(REPORT))
+	@if [ -z "$$GRAPH_FILE" ]; then \
+		.venv/bin/matnb report example_notebooks/01_pagerank.ipynb -o $(REPORT); \
+	else \
+		case "$$GRAPH_FILE" in \
+			/*|*://*) ;; \
+			*) GRAPH_FILE="$$PWD/$$GRAPH_FILE" ;; \
+		esac; \
+		.venv/bin/matnb report example_notebooks/01_pagerank.ipynb -p graph "$$GRAPH_FILE" -o $(REPORT); \
+	fi
+	@echo "The report is in $(REPORT): open it in a browser."
+
+test: .venv/.installed-test ## Run the tests, but the slow ones.
+	@$(VENV_PYTHON) -m pytest -q -m "not slow"
+
+slow: .venv/.installed-test ## Run the slow tests.
+	@$(VENV_PYTHON) -m pytest -q -m slow || { code=$$?; [ $$code -eq 5 ] && echo "There are no slow tests."; }
+
+lint: .venv/.installed-lint ## Check style, formatting and types.
+	@$(VENV_PYTHON) -m ruff check .
+	@$(VENV_PYTHON) -m ruff format --check .
+	@$(VENV_PYTHON) -m mypy
+
+bench: .venv/.installed-test,bench ## Run every benchmark; each prints a ratio against a named peer.
+	@for script in benchmarks/*.py; do echo "== $$script"; $(VENV_PYTHON) "$$script" || exit 1; done
+
+lab: .venv/.installed-notebook ## Open JupyterLab on the example notebooks.
+	@$(VENV_PYTHON) -m jupyterlab example_notebooks
+
+clean: ## Remove .venv, reports, caches and builds.
+	rm -rf .venv out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find matnb tests benchmarks example_notebooks \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune \
+		-exec rm -rf {} +
+
+# The stamps stand for "this Python" and "these extras of pyproject.toml are installed"; both steps may be repeated.
+.venv/.created:
+	@command -v "$(PYTHON)" > /dev/null || { \
+		echo "matnb needs Python 3.11 or newer: $(PYTHON) was not found; name one with PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "matnb needs Python 3.11 or newer: $(PYTHON) is $$("$(PYTHON)" --version 2>&1); name another with PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2> /dev/null || { \
+		echo "matnb needs Python's venv module: install it (on Debian and Ubuntu the package python3-venv)" >&2; exit 1; }
+	@"$(PYTHON)" -m venv .venv
+	@touch $@
+
+.venv/.installed-%: pyproject.toml .venv/.created
+	@echo "Installing matnb[$*] into .venv; the first time takes a while."
+	@$(VENV_PYTHON) -m pip install -q --disable-pip-version-check -e ".[$*]"
+	@touch $@

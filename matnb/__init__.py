@@ -1,0 +1,69 @@
+"""NumPy-like matrix code, sparse or dense, recorded in a notebook cell and run on a Dask cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as _np
+
+from matnb import errors
+from matnb.errors import CellCancelled, MatnbError
+from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
+from matnb.lazy import random
+from matnb.lazy.array import DistArray
+from matnb.lazy.columns import Columns
+from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zeros
+from matnb.lazy.functions.linear import matmul
+from matnb.session import active_session, compute, connect, current_session, load, save, start, stop
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CellCancelled",
+    "Columns",
+    "DistArray",
+    "MatnbError",
+    "active_session",
+    "arange",
+    "asarray",
+    "compute",
+    "connect",
+    "current_session",
+    "errors",
+    "eye",
+    "full",
+    "linspace",
+    "load",
+    "matmul",
+    "ones",
+    "random",
+    "save",
+    "start",
+    "stop",
+    "zeros",
+]
+
+
+def __getattr__(name: str) -> _np.ufunc:
+    # mn.sqrt, mn.add and the other ufuncs are NumPy's own, which record when they meet a DistArray.
+    found = getattr(_np, name, None)
+    if isinstance(found, _np.ufunc):
+        return found
+    raise AttributeError(f"module 'matnb' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Register the magics: what ``%load_ext matnb`` calls."""
+    from matnb.magics.distmat import load as register
+
+    register(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Leave IPython as it was: what ``%unload_ext matnb`` calls."""
+    from matnb.magics.distmat import unload
+
+    unload(shell)

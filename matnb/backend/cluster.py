@@ -1,0 +1,401 @@
+"""The cluster that matnb runs on: one it starts itself, or one that is there already."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import json
+import os
+import re
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from distributed import Client, Security
+from distributed.versions import VersionMismatchWarning
+
+from matnb.backend.handshake import check_versions
+from matnb.backend.servers import Servers, num_threads
+from matnb.config import Config
+from matnb.errors import ClusterError, OptionError
+
+LostCallback = Callable[[str], None]
+
+_TOPIC = "all"  # where the scheduler logs workers that come and go
+# A new process runs the script from its top, so it would start a cluster of its own, and so on.
+_UNGUARDED = '; in a script, start worker processes only under `if __name__ == "__main__":`'
+_ANSWER_SECONDS = 10.0
+_CLOSE_SECONDS = 30.0
+_LEAST_SECONDS = 0.5
+_POLL_SECONDS = 0.05
+_HEAR_SECONDS = 0.002
+# A paused worker keeps its blocks and goes on when it has memory again.
+_USABLE = ("running", "paused")
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """One Dask worker; its position in :attr:`Cluster.workers` is its owner number.
+
+    Attributes
+    ----------
+    address
+        Where its messages go.
+    host
+        The machine it runs on.
+    threads
+        Kernels it runs at a time.
+    memory_limit_bytes
+        Memory it may use; 0 where it has no limit.
+    """
+
+    address: str
+    host: str
+    threads: int
+    memory_limit_bytes: int
+
+
+class HasScheduler(Protocol):
+    """A cluster object as Dask's own, jobqueue's or Kubernetes': it knows where its scheduler is."""
+
+    scheduler_address: str
+
+
+class Cluster:
+    """What matnb runs on: a scheduler and numbered workers, reached through a client of our own.
+
+    Parameters
+    ----------
+    client
+        Connected, and used by nobody else.
+    description
+        For a person, in a few words.
+    servers
+        The scheduler and workers if they are ours.
+
+    Attributes
+    ----------
+    client
+        The Dask client. It is not Dask's default client.
+    owned
+        True when the scheduler and the workers end with this object.
+    description
+        For a person: ``"1 worker x 2 threads, in this process"`` or ``"the Dask cluster at tcp://..."``.
+    """
+
+    def __init__(self, client: Client, description: str, servers: Servers | None = None) -> None:
+        self.client, self.description, self.owned = client, description, servers is not None
+        self._servers = servers
+        self._lock = threading.Lock()
+        self._workers: tuple[WorkerInfo, ...] = ()
+        self._alive: frozenset[str] = frozenset()
+        self._lost_meanwhile: frozenset[str] = frozenset()
+        self._refreshing = threading.Lock()
+        self._callbacks: tuple[LostCallback, ...] = ()
+        self._process = os.getpid()
+        self._closed = False
+        _open_clusters.add(self)
+        try:
+            # The other way round, a loss between the two would be missed.
+            self._listen()
+            self.refresh()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def workers(self) -> tuple[WorkerInfo, ...]:
+        """All workers there have been, by owner number; the dead keep theirs."""
+        return self._workers
+
+    def alive(self) -> tuple[int, ...]:
+        """Return the owner numbers of the workers that can be used now."""
+        with self._lock:
+            return tuple(number for number, each in enumerate(self._workers) if each.address in self._alive)
+
+    def refresh(self) -> None:
+        """Ask the scheduler who is there; newcomers, such as restarted workers, get new numbers.
+
+        Raises
+        ------
+        ClusterError
+            When the scheduler does not answer, or this cluster is closed.
+        """
+        if self._closed:
+            raise ClusterError(f"{self.description}: closed")
+        with self._refreshing:
+            self._refresh()
+
+    def subscribe_lost(self, callback: LostCallback) -> None:
+        """Call ``callback`` with a worker's address as soon as the scheduler has lost it.
+
+        It runs on the client's event loop, so it must not wait for anything, nor ask the cluster.
+        """
+        with self._lock:
+            self._callbacks += (callback,)
+
+    def unsubscribe_lost(self, callback: LostCallback) -> None:
+        """Call ``callback`` no more."""
+        with self._lock:
+            self._callbacks = tuple(each for each in self._callbacks if each != callback)
+
+    def close(self) -> None:
+        """Leave the cluster, and end it if it is ours; a second call does nothing.
+
+        Waits up to 30 seconds for kernels that are still running, since no thread can be ended from outside.
+        """
+        with self._lock:
+            # After a fork the servers, and the threads that would answer, are the parent's.
+            if self._closed or os.getpid() != self._process:
+                return
+            self._closed = True
+            self._alive, self._callbacks = frozenset(), ()
+        _open_clusters.discard(self)
+        with contextlib.ExitStack() as stack:
+            if self._servers is not None:
+                stack.callback(self._servers.close, _CLOSE_SECONDS)
+            stack.callback(self.client.close, _CLOSE_SECONDS)
+            if self.client.status == "running":
+                # Else the scheduler logs that it cannot tell us that we have left.
+                self.client.unsubscribe_topic(_TOPIC)
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _listen(self) -> None:
+        heard, own_topic = threading.Event(), self.client.id  # the scheduler forgets it some time after us
+        self.client.subscribe_topic(_TOPIC, self._handle_event)
+        self.client.subscribe_topic(own_topic, lambda _: heard.set())
+        # Subscriptions travel in batches, so questions overtake them: they hold once we hear ourselves.
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while not heard.is_set():
+            if time.monotonic() > deadline:
+                raise ClusterError(f"the scheduler of {self.description} tells no events")
+            self.client.log_event(own_topic, {"action": "listening"})
+            heard.wait(_HEAR_SECONDS)
+        self.client.unsubscribe_topic(own_topic)
+
+    def _refresh(self) -> None:
+        with self._lock:
+            self._lost_meanwhile = frozenset()
+        known = self._ask_scheduler(_ANSWER_SECONDS)
+        with self._lock:
+            # The answer may have been written before a loss and read after we were told of it.
+            known = {address: info for address, info in known.items() if address not in self._lost_meanwhile}
+            numbered = {each.address for each in self._workers}
+            newcomers = [info for address, info in known.items() if address not in numbered]
+            self._workers += tuple(newcomers)
+            gone = self._alive - known.keys()
+            self._alive = frozenset(known)
+        for address in sorted(gone):
+            self._tell_lost(address)
+
+    def _handle_event(self, event: tuple[float, dict[str, object]]) -> None:
+        _, message = event
+        if message.get("action") != "remove-worker":
+            return
+        address = str(message["worker"])
+        with self._lock:
+            was_alive = address in self._alive
+            self._alive -= {address}
+            self._lost_meanwhile |= {address}
+        if was_alive:
+            self._tell_lost(address)
+
+    def _tell_lost(self, address: str) -> None:
+        with contextlib.ExitStack() as stack:  # each is called even if another raises
+            for callback in self._callbacks:
+                stack.callback(callback, address)
+
+    def _ask_scheduler(self, timeout_seconds: float) -> dict[str, WorkerInfo]:
+        async def ask() -> dict[str, dict[str, Any]]:
+            return dict((await self.client.scheduler.identity(n_workers=-1))["workers"])
+
+        try:
+            answer = self.client.sync(ask, callback_timeout=timeout_seconds)
+        except (OSError, AttributeError) as error:  # a client that gave up has None for its scheduler
+            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
+        known = [item for item in answer.items() if item[1]["status"] in _USABLE]
+        known.sort(key=lambda item: (_natural(str(item[1]["name"])), _natural(item[0])))
+        return {address: _worker_info(address, each) for address, each in known}
+
+
+class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into distributed
+    """A client that keeps to its time limit, and leaves nothing when it cannot connect."""
+
+    def start(self, **options: Any) -> None:
+        """Connect."""
+        try:
+            super().start(**options)
+        except BaseException:
+            self._loop_runner.stop()
+            raise
+
+    async def _start(self, timeout: float, **options: Any) -> None:
+        # Dask's own limit ends when the line is open: it waits for ever for a server that then says nothing.
+        # A moment more than that limit, for its message is the better one.
+        try:
+            await asyncio.wait_for(super()._start(timeout=timeout, **options), timeout + _POLL_SECONDS)
+        except BaseException:
+            await self._close()
+            raise
+
+
+def start(config: Config) -> Cluster:
+    """Start a scheduler and workers on this machine: in this process, or with a process for each worker.
+
+    In this process no port is opened; worker processes talk over the loopback interface only. Spilling to
+    disk and pausing are switched off, and nothing stays in the user's Dask configuration.
+
+    Raises
+    ------
+    ClusterError
+        When the servers or a worker process cannot be started.
+    """
+    try:
+        servers = Servers(config)
+    except (OSError, RuntimeError) as error:
+        reason: BaseException = error
+        while reason.__cause__ is not None:
+            reason = reason.__cause__
+        advice = _UNGUARDED if config.processes else ""
+        raise ClusterError(f"no cluster could be started: {reason}{advice}") from error
+    threads = num_threads(config)
+    description = f"{_counted(config.workers, 'worker')} x {_counted(threads, 'thread')}, " + (
+        "each in a process of its own" if config.processes else "in this process"
+    )
+    with contextlib.ExitStack() as undo:
+        undo.callback(servers.close, _CLOSE_SECONDS)
+        client = MatnbClient(servers.cluster, set_as_default=False)
+        undo.callback(client.close)
+        cluster = Cluster(client, description, servers)
+        undo.pop_all()
+    return cluster
+
+
+def connect(
+    target: str | Client | HasScheduler | None = None,
+    *,
+    scheduler_file: str | None = None,
+    security: Security | None = None,
+    timeout_seconds: float = 10.0,
+) -> Cluster:
+    """Use a cluster that is there already, through a client of our own.
+
+    Versions are compared first: matnb, Dask and distributed must be the same on this process, the scheduler
+    and the workers; Python, NumPy, SciPy and Numba the same in their first two numbers.
+
+    Parameters
+    ----------
+    target
+        The scheduler's address, such as ``"tcp://host:8786"``; or a client or a cluster object of Dask's,
+        which stays open and is not changed.
+    scheduler_file
+        The file that the scheduler writes its address to, instead of ``target``.
+    security
+        Certificates and keys for ``tls://``; those of ``target`` where it has some.
+    timeout_seconds
+        How long to wait for the scheduler, a first worker and the answers about versions.
+
+    Raises
+    ------
+    OptionError
+        When there is not exactly one of ``target`` and ``scheduler_file``.
+    ClusterError
+        When the scheduler cannot be reached, or has no workers.
+    VersionMismatchError
+        When the versions do not work together.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    address = _address(target, scheduler_file, deadline)
+    if security is None and target is not None:
+        security = getattr(target, "security", None)
+    try:
+        with warnings.catch_warnings():
+            # Our own handshake says more, and says what to do.
+            warnings.simplefilter("ignore", VersionMismatchWarning)
+            client = MatnbClient(address, security=security, timeout=timeout_seconds, set_as_default=False)
+    except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
+        raise ClusterError(
+            f"no Dask scheduler could be reached at {address}: {str(error) or 'no answer'}"
+        ) from error
+    with contextlib.ExitStack() as undo:
+        undo.callback(client.close)
+        try:
+            client.wait_for_workers(1, timeout=_seconds_until(deadline))
+        except TimeoutError as error:
+            raise ClusterError(
+                f"the scheduler at {address} has no workers: start some, or wait longer with timeout_seconds"
+            ) from error
+        try:
+            check_versions(client, _seconds_until(deadline))
+        except TimeoutError as error:
+            raise ClusterError(f"the workers of {address} do not answer") from error
+        cluster = Cluster(client, f"the Dask cluster at {address}")
+        undo.pop_all()
+    return cluster
+
+
+def _address(target: str | Client | HasScheduler | None, scheduler_file: str | None, deadline: float) -> str:
+    if (target is None) == (scheduler_file is None):
+        raise OptionError("connect() needs either an address, a client or a cluster, or a scheduler_file")
+    if scheduler_file is not None:
+        return _address_in(Path(scheduler_file), deadline)
+    if isinstance(target, str):
+        return target
+    if isinstance(target, Client):
+        if target.scheduler is None:
+            raise ClusterError(
+                "this Dask client is closed: connect a new one, or give the scheduler's address"
+            )
+        return str(target.scheduler.address)
+    address = getattr(target, "scheduler_address", None)
+    if not isinstance(address, str):
+        raise OptionError(f"connect({target!r}): give an address, a Dask client or a Dask cluster")
+    return address
+
+
+def _address_in(path: Path, deadline: float) -> str:
+    while True:  # the scheduler may be about to write it
+        try:
+            return str(json.loads(path.read_text())["address"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{path} names no Dask scheduler: {error}") from error
+        time.sleep(_POLL_SECONDS)
+
+
+def _seconds_until(deadline: float) -> float:
+    return max(_LEAST_SECONDS, deadline - time.monotonic())
+
+
+def _worker_info(address: str, identity: dict[str, Any]) -> WorkerInfo:
+    return WorkerInfo(address, identity["host"], identity["nthreads"], identity["memory_limit"] or 0)
+
+
+def _natural(text: str) -> tuple[tuple[int, str], ...]:
+    # 2 before 10, in names and in ports
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", text))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+_open_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_open_clusters() -> None:
+    # Registered after Dask's own, so it runs before them, while its servers still answer.
+    for cluster in list(_open_clusters):
+        cluster.close()

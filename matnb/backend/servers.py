@@ -1,0 +1,126 @@
+"""The scheduler and the workers that matnb starts itself: no port more than needed, no file that stays."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import dask
+from dask.system import CPU_COUNT
+from distributed import Nanny, Scheduler, SpecCluster, Worker
+from distributed.core import Status
+from distributed.system import MEMORY_LIMIT
+
+from matnb.config import Config, variables_kept
+
+_LOOPBACK = "127.0.0.1"
+# A worker's threads each run a kernel, so a library's own threads on top would only get in their way.
+_ONE_LIBRARY_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+_PARENT = "__DASK_PARENT_PID"  # set by Dask, which names its processes by it
+# What the driver does about a lost worker it says itself; Dask's warnings name every key.
+_LOG_LEVEL = logging.ERROR
+
+
+class LocalScheduler(Scheduler):  # type: ignore[misc]  # mypy does not look into distributed
+    """A scheduler without the HTTP server that Dask opens on all interfaces even without a dashboard."""
+
+    def start_http_server(self, *arguments: object, **options: object) -> None:
+        """Open nothing."""
+
+
+class LocalWorker(Worker):  # type: ignore[misc]  # mypy does not look into distributed
+    """A worker without an HTTP server."""
+
+    def start_http_server(self, *arguments: object, **options: object) -> None:
+        """Open nothing."""
+
+
+class LocalNanny(Nanny):  # type: ignore[misc]  # mypy does not look into distributed
+    """A nanny whose worker has one BLAS thread, and which leaves this process's environment as it was."""
+
+    pre_spawn_env: dict[str, str]
+    env: dict[str, str]
+
+    def __init__(self, scheduler_address: str, **options: object) -> None:
+        super().__init__(scheduler_address, worker_class=LocalWorker, **options)
+        # Libraries read these when they are loaded, before Dask's own `env` is set in the new process.
+        self.pre_spawn_env = {**self.pre_spawn_env, **_ONE_LIBRARY_THREAD}
+        self.env = {**self.env, **_ONE_LIBRARY_THREAD}
+
+    async def instantiate(self) -> Status:
+        """Start the worker process, the first time or again."""
+        with variables_kept([*self.pre_spawn_env, _PARENT]):
+            return await super().instantiate()
+
+
+class Servers:
+    """The servers of one :class:`~matnb.config.Config` and the folder they work in."""
+
+    def __init__(self, config: Config) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="matnb-"))
+        try:
+            with dask.config.set(_settings(self._folder)):
+                self.cluster = SpecCluster(
+                    scheduler={"cls": LocalScheduler, "options": _where(config)},
+                    workers=dict.fromkeys(range(config.workers), _worker(config)),
+                    silence_logs=_LOG_LEVEL,
+                )
+        except BaseException:
+            self._remove_folder()
+            raise
+
+    def close(self, timeout_seconds: float) -> None:
+        """Close the servers and remove what they left."""
+        try:
+            self.cluster.close(timeout=timeout_seconds)
+        finally:
+            self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        # Each server puts its folder first on sys.path, but takes it off only if it is first when it closes.
+        inside = f"{self._folder}/"
+        sys.path[:] = [entry for entry in sys.path if not str(entry).startswith(inside)]
+
+
+def num_threads(config: Config) -> int:
+    """Return the threads of each worker: as set, or an equal share of the cores."""
+    return config.threads if config.threads is not None else max(1, CPU_COUNT // config.workers)
+
+
+def _where(config: Config) -> dict[str, object]:
+    if config.processes:
+        return {"protocol": "tcp://", "host": _LOOPBACK}
+    return {"protocol": "inproc://"}
+
+
+def _worker(config: Config) -> dict[str, object]:
+    memory_bytes = config.memory_limit_bytes
+    options = {
+        **_where(config),
+        "nthreads": num_threads(config),
+        "memory_limit": MEMORY_LIMIT // config.workers if memory_bytes is None else memory_bytes,
+        "silence_logs": _LOG_LEVEL,
+    }
+    if config.processes:
+        # A nanny reads its settings again when it restarts a worker, with ours long gone from dask.config.
+        options["config"] = copy.deepcopy(dask.config.config)
+    return {"cls": LocalNanny if config.processes else LocalWorker, "options": options}
+
+
+def _settings(folder: Path) -> dict[str, object]:
+    return {
+        "temporary-directory": str(folder),
+        "distributed.worker.memory.target": False,
+        "distributed.worker.memory.spill": False,
+        "distributed.worker.memory.pause": False,
+        "distributed.worker.profile.enabled": False,  # shown only by the dashboard that we do not open
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }

@@ -1,0 +1,136 @@
+"""What runs on a worker: the steps of one task, timed; values leave it read-only."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matnb.blocks.formats import Csr, Dense, Empty, freeze
+from matnb.blocks.kernels.elementwise import apply
+from matnb.blocks.kernels.products import accumulate, multiply
+from matnb.blocks.kernels.reductions import combine, finish, reduce_block
+from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
+from matnb.blocks.semiring import MONOIDS, semiring_named
+from matnb.errors import MatnbError
+from matnb.events import TaskTimed
+from matnb.plan import operators as op
+from matnb.plan.plan import Step
+
+_timed: dict[tuple[str, int], list[TaskTimed]] = {}
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What a task leaves instead of a value when it raised; its users hand it on."""
+
+    key: str
+    error: BaseException
+    trace: str
+
+
+def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
+    """Run the steps of a task and return the last value, or a Failed."""
+    for value in inputs:
+        if isinstance(value, Failed):
+            return value
+    begin = time.perf_counter()
+    try:
+        registers: list[Any] = list(inputs)
+        for step in steps:
+            registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
+        value = registers[-1]
+        if isinstance(value, Dense | Csr | Empty):
+            value = freeze(value)
+    except Exception as error:  # reported home, where the cell's line is known
+        return Failed(key, _portable(error), traceback.format_exc())
+    seconds = time.perf_counter() - begin
+    timed = TaskTimed(key, kind, owner, seconds, *_counts(value))
+    with _lock:
+        _timed.setdefault((run_id, owner), []).append(timed)
+    return value
+
+
+def report(run_id: str, owner: int, *finished: Any) -> tuple[Failed | None, tuple[TaskTimed, ...]]:
+    """Return the first failure among a worker's last tasks, and the times of all its tasks in a run."""
+    failed = next((value for value in finished if isinstance(value, Failed)), None)
+    with _lock:
+        return failed, tuple(_timed.pop((run_id, owner), ()))
+
+
+def forget(run_id: str) -> None:
+    """Drop the times of a run that was cancelled."""
+    with _lock:
+        for key in [key for key in _timed if key[0] == run_id]:
+            del _timed[key]
+
+
+def rename(names: dict[str, str], dask_worker: Any) -> dict[str, int]:
+    """Give blocks that a worker holds new keys without a history, and return their bytes."""
+    held = {new: dask_worker.data[old] for old, new in names.items() if old in dask_worker.data}
+    return dict(dask_worker.update_data(held)["nbytes"])
+
+
+def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
+    """Run one operator on the values of its registers."""
+    match operator:
+        case op.Apply(name, input_dtypes, dtype, output, sparse):
+            return apply(name, values, input_dtypes, dtype, output, sparse)
+        case op.Multiply(semiring, dtype):
+            return multiply(values[0], values[1], semiring_named(semiring), dtype)
+        case op.Accumulate(monoid, dtype):
+            return accumulate(values, MONOIDS[monoid], dtype)
+        case op.Partial(operation, axes, dtype):
+            return reduce_block(operation, values[0], axes, dtype)
+        case op.Finish(operation, axes, keepdims, dtype):
+            whole = values[0] if len(values) == 1 else combine(operation, values)
+            return finish(whole, axes, keepdims, dtype)
+        case op.Cut(bounds):
+            return cut(values[0], tuple(slice(*part) for part in bounds))
+        case op.Join(offsets, shape, dtype, sparse):
+            return join(list(zip(offsets, values, strict=True)), shape, dtype, sparse)
+        case op.Flip(axes):
+            return transpose(values[0], axes)
+        case op.Take(key):
+            return take(values[0], tuple(slice(*part) if isinstance(part, tuple) else part for part in key))
+        case op.Stretch(shape):
+            return broadcast(values[0], shape)
+        case op.Make(creation, region):
+            return creation.make(region)
+        case op.Constant(block):
+            return block
+        case op.Parse(source, piece):
+            return source.parse(piece)
+        case op.Summarize(source):
+            return source.summary(values[0])
+        case op.Merge(source):
+            return source.merge(values)
+        case op.Tell():
+            return values[0].found
+        case op.Part(source, region):
+            return source.part(values[0], values[1], region)
+        case op.Assemble(source, region):
+            return source.assemble(values[1:], values[0], region)
+        case op.Labels(source, start, stop):
+            return source.labels(values[0], start, stop)
+    raise TypeError(f"no kernel for {type(operator).__name__}")
+
+
+def _counts(value: object) -> tuple[int, int, int]:
+    # rows, entries and bytes of a block; what is read from a file on its way counts nothing
+    if isinstance(value, Dense | Csr | Empty):
+        return (value.shape[0] if value.shape else 1), value.nnz, value.nbytes
+    return 0, 0, 0
+
+
+def _portable(error: Exception) -> Exception:
+    # An error that cannot be unpickled at home would hide itself.
+    if isinstance(
+        error, MatnbError | ArithmeticError | LookupError | ValueError | TypeError | MemoryError | OSError
+    ):
+        return error
+    return RuntimeError(f"{type(error).__name__}: {error}")

@@ -1,0 +1,229 @@
+"""The formats of one block: Dense, Csr (a pattern-only one stores no values) and Empty, with zero-copy conversions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import sparse
+
+from matnb.errors import DTypeError, ShapeError, TooLargeError
+
+MAX_ENTRIES = 2**31 - 1  # indices and row pointers are 32-bit; a larger block is cut finer
+NumericArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+IndexArray: TypeAlias = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """A block that stores every element, N-D, as one NumPy array."""
+
+    values: NumericArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths."""
+        return self.values.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+        return self.values.dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries: all of them."""
+        return self.values.size
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return self.values.nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class Csr:
+    """A two-dimensional block stored by rows, columns sorted within a row and none twice.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of the block.
+    pointers
+        int32, ``rows + 1``: where each row starts.
+    columns
+        int32, local column of each stored entry.
+    values
+        The entries, or None for a pattern-only block, whose stored entries are all 1.
+    dtype
+        Type of the entries; what a pattern-only block's ones are read as.
+    """
+
+    shape: tuple[int, int]
+    pointers: IndexArray
+    columns: IndexArray
+    values: NumericArray | None
+    dtype: np.dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries, stored zeros included."""
+        return self.columns.size
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        held = self.pointers.nbytes + self.columns.nbytes
+        return held if self.values is None else held + self.values.nbytes
+
+    @property
+    def entries(self) -> NumericArray:
+        """The values, made anew (all ones) for a pattern-only block."""
+        return np.ones(self.nnz, self.dtype) if self.values is None else self.values
+
+
+@dataclass(frozen=True, eq=False)
+class Empty:
+    """A sparse block without a stored entry."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+
+    nnz = 0
+    nbytes = 0
+
+
+Block: TypeAlias = Dense | Csr | Empty
+SparseBlock: TypeAlias = Csr | Empty
+
+
+def is_sparse(block: Block) -> bool:
+    """Tell whether absent elements of the block are not stored."""
+    return not isinstance(block, Dense)
+
+
+def freeze(block: Block) -> Block:
+    """Make the arrays of a block read-only, as they must be before others see it, and return it."""
+    match block:
+        case Dense(values):
+            values.flags.writeable = False
+        case Csr(_, pointers, columns, values, _):
+            for array in (pointers, columns, values):
+                if array is not None:
+                    array.flags.writeable = False
+    return block
+
+
+def narrow(indices: np.ndarray[tuple[int], np.dtype[np.integer]]) -> IndexArray:
+    """Return 32-bit indices: the same memory where they are, a checked copy where SciPy widened them.
+
+    Raises
+    ------
+    TooLargeError
+        When an index needs more than 31 bits.
+    """
+    if indices.dtype == np.int32:
+        return indices  # type: ignore[return-value]  # the dtype was just compared
+    if indices.size and int(indices.max()) > MAX_ENTRIES:
+        raise TooLargeError(f"a block with an index of {int(indices.max())}: cut the array into more blocks")
+    return indices.astype(np.int32)
+
+
+def csr_block(matrix: sp.csr_array | sp.csr_matrix, pattern: bool = False) -> SparseBlock:
+    """Return a SciPy CSR matrix as a block; arrays are shared where index types agree and columns are sorted.
+
+    Parameters
+    ----------
+    matrix
+        Two-dimensional; duplicates are summed and columns sorted, in a copy.
+    pattern
+        Forget the values, so that every stored entry is 1.
+    """
+    rows, columns = matrix.shape
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.nnz == 0:
+        return Empty((rows, columns), matrix.dtype)
+    values = None if pattern else matrix.data[: matrix.nnz]
+    return Csr(
+        (rows, columns), narrow(matrix.indptr), narrow(matrix.indices[: matrix.nnz]), values, matrix.dtype
+    )
+
+
+def to_scipy(block: SparseBlock) -> sp.csr_array:
+    """Return a sparse block as SciPy's CSR array, sharing its memory; a pattern-only block gets its ones."""
+    if isinstance(block, Empty):
+        return sp.csr_array(block.shape, dtype=block.dtype)
+    matrix = sp.csr_array((block.entries, block.columns, block.pointers), shape=block.shape, copy=False)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def to_numpy(block: Block) -> NumericArray:
+    """Return the elements as a NumPy array: the block's own memory if Dense, else a new array with zeros."""
+    if isinstance(block, Dense):
+        return block.values
+    return to_scipy(block).toarray()
+
+
+def to_gcxs(block: SparseBlock) -> sparse.GCXS:
+    """Return a sparse block as ``sparse.GCXS`` compressed by rows, sharing its memory."""
+    if isinstance(block, Empty):
+        pointers = np.zeros(block.shape[0] + 1, np.int32)
+        parts = (np.empty(0, block.dtype), np.empty(0, np.int32), pointers)
+    else:
+        parts = (block.entries, block.columns, block.pointers)
+    return sparse.GCXS(parts, shape=block.shape, compressed_axes=(0,))
+
+
+def block_from(data: object) -> Block:
+    """Return a NumPy array, SciPy sparse matrix or ``sparse`` array as one block, sharing memory where layouts agree.
+
+    Raises
+    ------
+    DTypeError
+        For an object, string or record dtype.
+    ShapeError
+        For a sparse array that is not two-dimensional, or has a fill value other than 0.
+    """
+    if isinstance(data, sparse.SparseArray):
+        if data.ndim != 2:
+            raise ShapeError(
+                f"a sparse array of {data.ndim} axes: sparse arrays here have two; use a dense one"
+            )
+        if data.fill_value != 0:
+            raise ShapeError(f"a sparse array with fill value {data.fill_value!r}: only 0 can be left out")
+        if isinstance(data, sparse.GCXS) and tuple(data.compressed_axes) == (0,):
+            data = sp.csr_array((data.data, data.indices, data.indptr), shape=data.shape, copy=False)
+        else:
+            data = data.to_scipy_sparse()
+    if sp.issparse(data):
+        if data.ndim != 2:
+            raise ShapeError(
+                f"a sparse array of {data.ndim} axes: sparse arrays here have two; use a dense one"
+            )
+        _check_numeric(data.dtype)
+        return csr_block(data.tocsr())
+    values = np.asarray(data)
+    _check_numeric(values.dtype)
+    return Dense(values)
+
+
+def _check_numeric(dtype: np.dtype) -> None:
+    if dtype.kind not in "biufc":
+        raise DTypeError(f"elements of dtype {dtype}: give numbers or booleans")
+
+
+def sparse_bytes(rows: int, nnz: int, dtype: np.dtype, pattern: bool = False) -> int:
+    """Return the bytes that a Csr block of these counts holds."""
+    return 4 * (rows + 1) + nnz * (4 + (0 if pattern else dtype.itemsize))
+
+
+def dense_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    """Return the bytes that a Dense block of this shape holds."""
+    return prod(shape) * dtype.itemsize

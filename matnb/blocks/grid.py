@@ -1,0 +1,176 @@
+"""Where an array is cut: non-uniform cuts on every axis of an N-D array."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from matnb.errors import ShapeError
+
+Index = tuple[int, ...]
+Region = tuple[tuple[int, int], ...]  # per axis the half-open range [start, stop)
+BlocksSpec = int | Sequence[int | Sequence[int] | None] | None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cuts of an array.
+
+    Parameters
+    ----------
+    cuts
+        For each axis the increasing positions ``(0, ..., length)``; an axis of length 0 has cuts ``(0, 0)``.
+
+    Raises
+    ------
+    ShapeError
+        When cuts do not start at 0, or do not increase.
+    """
+
+    cuts: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        for axis, cuts in enumerate(self.cuts):
+            empty = cuts == (0, 0)
+            if not empty and (
+                len(cuts) < 2 or cuts[0] != 0 or any(a >= b for a, b in itertools.pairwise(cuts))
+            ):
+                raise ShapeError(
+                    f"cuts {list(cuts)} on axis {axis}: start at 0, increase, and end at the axis's length"
+                )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the array."""
+        return tuple(cuts[-1] for cuts in self.cuts)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.cuts)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of blocks along each axis."""
+        return tuple(len(cuts) - 1 for cuts in self.cuts)
+
+    @property
+    def num_blocks(self) -> int:
+        """Number of blocks in all; 1 for a 0-d array."""
+        return math.prod(self.counts)
+
+    def indices(self) -> Iterator[Index]:
+        """Yield the index of every block, last axis fastest."""
+        return itertools.product(*(range(count) for count in self.counts))
+
+    def number(self, index: Index) -> int:
+        """Return the place of a block in the order of :meth:`indices`."""
+        place = 0
+        for position, count in zip(index, self.counts, strict=True):
+            place = place * count + position
+        return place
+
+    def region(self, index: Index) -> Region:
+        """Return the global half-open range of a block on every axis."""
+        return tuple((cuts[i], cuts[i + 1]) for cuts, i in zip(self.cuts, index, strict=True))
+
+    def regions(self) -> Iterator[Region]:
+        """Yield the region of every block, in the order of :meth:`indices`."""
+        return (self.region(index) for index in self.indices())
+
+    def block_shape(self, index: Index) -> tuple[int, ...]:
+        """Return the shape of a block."""
+        return tuple(stop - start for start, stop in self.region(index))
+
+    def overlapping(self, region: Region) -> Iterator[Index]:
+        """Yield the blocks that share at least one element with a region; a region with no element has none."""
+        spans = []
+        for cuts, (start, stop) in zip(self.cuts, region, strict=True):
+            if start >= stop:
+                return iter(())
+            spans.append(range(bisect_right(cuts, start) - 1, bisect_left(cuts, stop)))
+        return itertools.product(*spans)
+
+    def transpose(self, axes: Sequence[int]) -> Grid:
+        """Return the grid of the transposed array."""
+        return Grid(tuple(self.cuts[axis] for axis in axes))
+
+
+def regular_cuts(length: int, count: int) -> tuple[int, ...]:
+    """Return cuts of an axis into ``count`` nearly equal parts, fewer when the axis is shorter than that."""
+    if length == 0:
+        return (0, 0)
+    count = max(1, min(count, length))
+    return tuple(length * i // count for i in range(count + 1))
+
+
+def whole(shape: Sequence[int]) -> Grid:
+    """Return the grid with a single block."""
+    return Grid(tuple((0, length) for length in shape))
+
+
+def regular(shape: Sequence[int], counts: Sequence[int]) -> Grid:
+    """Return the grid with ``counts`` nearly equal parts along each axis."""
+    if len(shape) != len(counts):
+        raise ShapeError(f"{len(counts)} block counts for an array of {len(shape)} axes: give one an axis")
+    return Grid(tuple(regular_cuts(length, count) for length, count in zip(shape, counts, strict=True)))
+
+
+def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
+    """Return the grid that a person's ``blocks=`` asks for.
+
+    Parameters
+    ----------
+    shape
+        The array's shape.
+    blocks
+        A count (of blocks along the first axis), or for each axis a count, cuts ``[0, 10, 25, 100]``, or None
+        for an uncut axis.
+
+    Raises
+    ------
+    ShapeError
+        When the number of axes, a count or the cuts do not fit the shape.
+    """
+    if blocks is None:
+        return whole(shape)
+    if isinstance(blocks, int):
+        per_axis: Sequence[int | Sequence[int] | None] = (blocks, *[None] * (len(shape) - 1)) if shape else ()
+    else:
+        per_axis = blocks
+        if len(per_axis) != len(shape):
+            raise ShapeError(
+                f"blocks={blocks!r} names {len(per_axis)} axes but the array has {len(shape)}: give one an axis"
+            )
+    cuts = []
+    for axis, (length, wanted) in enumerate(zip(shape, per_axis, strict=True)):
+        if wanted is None:
+            cuts.append((0, length))
+        elif isinstance(wanted, int):
+            if wanted < 1:
+                raise ShapeError(f"{wanted} blocks on axis {axis}: give at least 1")
+            cuts.append(regular_cuts(length, wanted))
+        else:
+            axis_cuts = tuple(int(cut) for cut in wanted)
+            if not axis_cuts or axis_cuts[-1] != length:
+                raise ShapeError(f"cuts {list(wanted)} on axis {axis} must end at its length, {length}")
+            cuts.append(axis_cuts)
+    return Grid(tuple(cuts))
+
+
+def intersect(one: Region, other: Region) -> Region:
+    """Return the region common to two overlapping regions."""
+    return tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+
+
+def relative(region: Region, origin: Region) -> tuple[slice, ...]:
+    """Return the slices that cut ``region`` out of the block that covers ``origin``."""
+    return tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(region, origin, strict=True))
+
+
+def region_shape(region: Region) -> tuple[int, ...]:
+    """Return the shape of a region."""
+    return tuple(stop - start for start, stop in region)

@@ -1,0 +1,1 @@
+"""Kernels on single blocks, one file a family, registered by operation and formats."""

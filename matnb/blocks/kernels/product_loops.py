@@ -1,0 +1,166 @@
+"""The compiled loops of products: what SciPy and BLAS do not do, or not for a block without values."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import IndexArray, NumericArray
+from matnb.blocks.kernels.compiled import compiled
+
+# Sums are written into arrays of the result's dtype before they are compared or added to, because Numba computes
+# narrow integers in 64 bits and only a store wraps them as NumPy does.
+
+
+@compiled
+def product_pattern(
+    pointers_a: IndexArray, columns_a: IndexArray, pointers_b: IndexArray, columns_b: IndexArray, num_columns: int
+) -> tuple[npt.NDArray[np.int64], IndexArray]:
+    """Return pointers and sorted columns of A @ B: an entry for every place where at least one pair meets."""
+    num_rows = pointers_a.size - 1
+    pointers = np.zeros(num_rows + 1, np.int64)
+    seen_in = np.full(num_columns, -1, np.int32)
+    for i in range(num_rows):
+        count = pointers[i]
+        for a in range(pointers_a[i], pointers_a[i + 1]):
+            k = columns_a[a]
+            for b in range(pointers_b[k], pointers_b[k + 1]):
+                if seen_in[columns_b[b]] != i:
+                    seen_in[columns_b[b]] = i
+                    count += 1
+        pointers[i + 1] = count
+    columns = np.empty(pointers[num_rows], np.int32)
+    seen_in[:] = -1
+    for i in range(num_rows):
+        count = pointers[i]
+        for a in range(pointers_a[i], pointers_a[i + 1]):
+            k = columns_a[a]
+            for b in range(pointers_b[k], pointers_b[k + 1]):
+                if seen_in[columns_b[b]] != i:
+                    seen_in[columns_b[b]] = i
+                    columns[count] = columns_b[b]
+                    count += 1
+        columns[pointers[i] : count].sort()
+    return pointers, columns
+
+
+@compiled
+def plus_times_values(
+    pointers_a: IndexArray,
+    columns_a: IndexArray,
+    values_a: NumericArray,
+    pointers_b: IndexArray,
+    columns_b: IndexArray,
+    values_b: NumericArray,
+    pointers: IndexArray,
+    columns: IndexArray,
+    row: NumericArray,
+    out: NumericArray,
+) -> None:
+    """Fill ``out`` with the values of A @ B at a known pattern; ``row`` is a row of zeros to work in."""
+    for i in range(pointers_a.size - 1):
+        for a in range(pointers_a[i], pointers_a[i + 1]):
+            k = columns_a[a]
+            for b in range(pointers_b[k], pointers_b[k + 1]):
+                row[columns_b[b]] += values_a[a] * values_b[b]
+        for place in range(pointers[i], pointers[i + 1]):
+            out[place] = row[columns[place]]
+            row[columns[place]] = 0
+
+
+@compiled
+def min_plus_values(
+    pointers_a: IndexArray,
+    columns_a: IndexArray,
+    values_a: NumericArray,
+    pointers_b: IndexArray,
+    columns_b: IndexArray,
+    values_b: NumericArray,
+    pointers: IndexArray,
+    columns: IndexArray,
+    row: NumericArray,
+    out: NumericArray,
+) -> None:
+    """Fill ``out`` with the least sums at a known pattern; ``row`` is a row of identities to work in."""
+    total, identity = np.empty(1, row.dtype), row[:1].copy()
+    for i in range(pointers_a.size - 1):
+        for a in range(pointers_a[i], pointers_a[i + 1]):
+            k = columns_a[a]
+            for b in range(pointers_b[k], pointers_b[k + 1]):
+                total[0] = values_a[a] + values_b[b]
+                # A NaN is kept, as numpy.minimum keeps it: nothing is less, and it differs from itself.
+                if total[0] < row[columns_b[b]] or total[0] != total[0]:
+                    row[columns_b[b]] = total[0]
+        for place in range(pointers[i], pointers[i + 1]):
+            out[place] = row[columns[place]]
+            row[columns[place]] = identity[0]
+
+
+@compiled
+def min_plus_dense(A: NumericArray, B: NumericArray, out: NumericArray) -> None:
+    """Lower ``out`` (count, n, m) to the least A[i, k] + B[k, j] of each of ``count`` products."""
+    sums = np.empty(B.shape[2], out.dtype)
+    for one in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            for k in range(A.shape[2]):
+                for j in range(B.shape[2]):
+                    sums[j] = A[one, i, k] + B[one, k, j]
+                for j in range(B.shape[2]):
+                    if sums[j] < out[one, i, j] or sums[j] != sums[j]:
+                        out[one, i, j] = sums[j]
+
+
+@compiled
+def min_plus_csr_dense(
+    pointers: IndexArray, columns: IndexArray, values: NumericArray, X: NumericArray, out: NumericArray
+) -> None:
+    """Lower ``out`` to the least A[i, k] + X[k, j] over the stored entries of A."""
+    total = np.empty(1, out.dtype)
+    for i in range(pointers.size - 1):
+        for place in range(pointers[i], pointers[i + 1]):
+            for j in range(X.shape[1]):
+                total[0] = values[place] + X[columns[place], j]
+                if total[0] < out[i, j] or total[0] != total[0]:
+                    out[i, j] = total[0]
+
+
+@compiled
+def min_plus_dense_csr(
+    X: NumericArray, pointers: IndexArray, columns: IndexArray, values: NumericArray, out: NumericArray
+) -> None:
+    """Lower ``out`` to the least X[i, k] + A[k, j] over the stored entries of A."""
+    total = np.empty(1, out.dtype)
+    for i in range(X.shape[0]):
+        for k in range(pointers.size - 1):
+            for place in range(pointers[k], pointers[k + 1]):
+                total[0] = X[i, k] + values[place]
+                if total[0] < out[i, columns[place]] or total[0] != total[0]:
+                    out[i, columns[place]] = total[0]
+
+
+@compiled
+def pattern_vector(pointers: IndexArray, columns: IndexArray, x: NumericArray, out: NumericArray) -> None:
+    """Add to ``out`` the product of a matrix of ones at a pattern with a vector."""
+    for i in range(pointers.size - 1):
+        total = out[i]
+        for place in range(pointers[i], pointers[i + 1]):
+            total += x[columns[place]]
+        out[i] = total
+
+
+@compiled
+def pattern_dense(pointers: IndexArray, columns: IndexArray, X: NumericArray, out: NumericArray) -> None:
+    """Add to ``out`` the product of a matrix of ones at a pattern with a matrix."""
+    for i in range(pointers.size - 1):
+        for place in range(pointers[i], pointers[i + 1]):
+            for j in range(X.shape[1]):
+                out[i, j] += X[columns[place], j]
+
+
+@compiled
+def dense_pattern(X: NumericArray, pointers: IndexArray, columns: IndexArray, out: NumericArray) -> None:
+    """Add to ``out`` the product of a matrix with a matrix of ones at a pattern."""
+    for i in range(X.shape[0]):
+        for k in range(pointers.size - 1):
+            for place in range(pointers[k], pointers[k + 1]):
+                out[i, columns[place]] += X[i, k]

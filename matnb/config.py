@@ -1,0 +1,184 @@
+"""One frozen Config of all settings, and the only reader of the environment (MATNB_*)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+
+from matnb.errors import OptionError
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+          "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
+_ENGINES = ("auto", "dask", "interpret")
+DISPLAYS = ("auto", "live", "static")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Every setting of a session.
+
+    Attributes
+    ----------
+    workers
+        Number of Dask workers.
+    threads
+        Threads of each worker; None shares the machine's cores among the workers.
+    processes
+        True gives each worker a process of its own; False keeps all in this process.
+    memory_limit_bytes
+        Memory of each worker in bytes; None shares the machine's memory.
+    memo_bytes
+        Bytes of results kept on the workers between runs.
+    compute_limit_bytes
+        Largest result in bytes that ``compute()`` brings into this process.
+    engine
+        "auto" and "dask" run on the cluster; "interpret" evaluates in this process with NumPy and SciPy.
+    """
+
+    workers: int = 1
+    threads: int | None = None
+    processes: bool = False
+    memory_limit_bytes: int | None = None
+    memo_bytes: int = 4 * 10**9
+    compute_limit_bytes: int = 2 * 10**9
+    engine: str = "auto"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.workers, int) or isinstance(self.workers, bool) or self.workers < 1:
+            raise OptionError(f"workers={self.workers!r}: give a whole number of at least 1")
+        if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
+            raise OptionError(
+                f"threads={self.threads!r}: give a whole number of at least 1, or None for all cores"
+            )
+        if self.engine not in _ENGINES:
+            raise OptionError(f"engine={self.engine!r}: choose one of {', '.join(map(repr, _ENGINES))}")
+
+
+def parse_bytes(text: str | int | float, option: str = "size") -> int:
+    """Return the number of bytes in ``text``: ``"4GB"``, ``"512 MiB"`` or a plain number.
+
+    Raises
+    ------
+    OptionError
+        When the text is no size, or negative; the message names ``option``.
+    """
+    if isinstance(text, bool):
+        raise OptionError(f"{option}={text!r}: give a number of bytes or a text such as '4GB'")
+    if isinstance(text, int | float):
+        number, factor = float(text), 1
+    else:
+        found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", text)
+        if found is None or found[2].upper() not in _UNITS:
+            raise OptionError(
+                f"{option}={text!r}: give a number of bytes or a text such as '4GB' or '512MiB'"
+            )
+        number, factor = float(found[1]), _UNITS[found[2].upper()]
+    if not 0 <= number < float("inf"):
+        raise OptionError(f"{option}={text!r}: a size cannot be negative or infinite")
+    return int(number * factor)
+
+
+def _whole_number(text: str, option: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise OptionError(f"{option}={text!r}: give a whole number") from None
+
+
+def _truth(text: str, option: str) -> bool:
+    match text.strip().lower():
+        case "1" | "true" | "yes" | "on":
+            return True
+        case "0" | "false" | "no" | "off" | "":
+            return False
+    raise OptionError(f"{option}={text!r}: give true or false")
+
+
+def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
+    """Return the default Config changed by the variables ``MATNB_WORKERS``, ``MATNB_MEMO`` and so on.
+
+    Raises
+    ------
+    OptionError
+        For an unknown ``MATNB_`` variable or a bad value, naming the variable.
+    """
+    environ = os.environ if environ is None else environ
+    settings: dict[str, int | bool | str | None] = {}
+    for variable, text in sorted(environ.items()):
+        match variable:
+            case "MATNB_WORKERS" | "MATNB_THREADS":
+                settings[variable[6:].lower()] = _whole_number(text, variable)
+            case "MATNB_PROCESSES":
+                settings["processes"] = _truth(text, variable)
+            case "MATNB_MEMORY_LIMIT":
+                settings["memory_limit_bytes"] = None if text == "auto" else parse_bytes(text, variable)
+            case "MATNB_MEMO" | "MATNB_COMPUTE_LIMIT":
+                settings[variable[6:].lower() + "_bytes"] = parse_bytes(text, variable)
+            case "MATNB_ENGINE":
+                settings["engine"] = text
+    return replace(Config(), **settings)  # type: ignore[arg-type]  # each case above fits its field
+
+
+def chromium_from_environment(environ: Mapping[str, str] | None = None) -> str | None:
+    """Return the browser named by ``MATNB_CHROMIUM``, if any."""
+    environ = os.environ if environ is None else environ
+    return environ.get("MATNB_CHROMIUM")
+
+
+class _KeptVariables:
+    """Variables that others set meanwhile, put back after the last of several overlapping uses."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._num_users: Counter[str] = Counter()
+        self._before: dict[str, str | None] = {}
+
+    @contextlib.contextmanager
+    def __call__(self, names: Iterable[str]) -> Iterator[None]:
+        kept = tuple(names)
+        with self._lock:
+            for name in kept:
+                if not self._num_users[name]:
+                    self._before[name] = os.environ.get(name)
+                self._num_users[name] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                for name in kept:
+                    self._num_users[name] -= 1
+                    if not self._num_users[name]:
+                        self._put_back(name, self._before.pop(name))
+
+    def _put_back(self, name: str, value: str | None) -> None:
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+# Dask sets variables of a new process in this one first, and starts several processes at a time.
+variables_kept = _KeptVariables()
+
+
+def display_from_environment(environ: Mapping[str, str] | None = None) -> str:
+    """Return what cells show: ``MATNB_DISPLAY``, or "auto".
+
+    Raises
+    ------
+    OptionError
+        When it is none of "auto", "live", "static".
+    """
+    environ = os.environ if environ is None else environ
+    display = environ.get("MATNB_DISPLAY", "auto")
+    if display not in DISPLAYS:
+        raise OptionError(f"MATNB_DISPLAY={display!r}: choose one of {', '.join(map(repr, DISPLAYS))}")
+    return display
+
+
+SETTINGS = tuple(field.name for field in fields(Config))

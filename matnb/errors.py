@@ -1,0 +1,90 @@
+"""The error tree: every error is a MatnbError and also the builtin a Python user expects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class MatnbError(Exception):
+    """Base of every error matnb raises, except :class:`CellCancelled`."""
+
+
+class ShapeError(MatnbError, ValueError):
+    """Shapes, axes or cuts that do not fit together."""
+
+
+class DTypeError(MatnbError, TypeError):
+    """A dtype or an operand of a kind that the operation does not take."""
+
+
+class IndexingError(MatnbError, IndexError):
+    """An index outside an array, or of a kind that cannot index it."""
+
+
+class OptionError(MatnbError, ValueError):
+    """An option, argument or environment variable with a value that is not allowed."""
+
+
+class UnsupportedError(MatnbError, NotImplementedError):
+    """Something matnb does not do; the message names the nearest way."""
+
+
+class NotScalarError(MatnbError, TypeError):
+    """A single value was asked of an array that holds more than one."""
+
+
+class FileFormatError(MatnbError, ValueError):
+    """A file that cannot be read as what it claims to be.
+
+    Parameters
+    ----------
+    path
+        The file as the user named it.
+    reason
+        What is wrong, with the offending values.
+    line
+        1-based line of a text file, or None where lines have no meaning.
+    """
+
+    def __init__(self, path: str | Path, reason: str, line: int | None = None) -> None:
+        self.path, self.reason, self.line = str(path), reason, line
+        place = f"{path}, line {line}" if line is not None else f"{path}"
+        super().__init__(f"{place}: {reason}")
+
+    def __reduce__(self) -> tuple[type[FileFormatError], tuple[str, str, int | None]]:
+        return type(self), (self.path, self.reason, self.line)
+
+
+class MissingFileError(MatnbError, FileNotFoundError):
+    """A file that is not there, or not visible from the workers."""
+
+
+class TooLargeError(MatnbError, MemoryError):
+    """A result or a plan that does not fit the limit; the message has the numbers and what to do."""
+
+
+class ClusterError(MatnbError, RuntimeError):
+    """The cluster could not be started, reached or kept."""
+
+
+class VersionMismatchError(ClusterError):
+    """Client, scheduler and workers run versions that do not work together."""
+
+
+class WorkerLostError(ClusterError):
+    """Workers died and the run could not be finished over the survivors."""
+
+
+class SessionEnded(MatnbError, RuntimeError):  # noqa: N818  DESIGN names it so: it states an event, as StopIteration does
+    """A value lived only on a cluster that has been stopped."""
+
+
+class KernelError(MatnbError, RuntimeError):
+    """A kernel failed on a worker with an error that is none of ours."""
+
+
+class CellCancelled(KeyboardInterrupt):
+    """The person interrupted a run; what was finished is kept.
+
+    A plain KeyboardInterrupt, so that ``except Exception`` does not swallow it.
+    """

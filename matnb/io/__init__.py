@@ -1,0 +1,1 @@
+"""Readers, writers and generators, in parallel by byte range."""

@@ -1,0 +1,1 @@
+"""What the user means: handles, expressions, passes; no Dask."""

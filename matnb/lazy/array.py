@@ -1,0 +1,386 @@
+"""DistArray, the person's handle on an expression; operators and NumPy's protocols build new expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from matnb.blocks.formats import Block, Dense, block_from, to_gcxs, to_numpy, to_scipy
+from matnb.blocks.layout import Layout
+from matnb.errors import DTypeError, NotScalarError, ShapeError, UnsupportedError
+from matnb.lazy import reductions, ufuncs
+from matnb.lazy.evaluator import evaluator
+from matnb.lazy.expr import Data, Expr, Index, MatMul, Transpose, normalize_key
+from matnb.lazy.holdings import given
+from matnb.lazy.recording import active_recording
+from matnb.lazy.registry import FUNCTIONS
+from matnb.pictures.arrays import array_html, array_text
+from matnb.pictures.facts import ArrayFacts
+
+if TYPE_CHECKING:
+    import sparse
+
+    from matnb.lazy.reductions import Axis
+
+Result = np.ndarray | np.generic  # what NumPy code receives
+
+
+_live: WeakSet[DistArray] = WeakSet()
+
+
+def live_expressions() -> set[Expr]:
+    """Return the expressions that some handle stands for now."""
+    return {handle.expression for handle in list(_live)}
+
+
+def wrap(node: Expr) -> DistArray:
+    """Return a handle on an expression that an operation has just built, noting it in the cell's recording."""
+    record = active_recording()
+    if record is not None:
+        record.note(node)
+    return DistArray(node)
+
+
+def expression_of(value: object) -> Expr:
+    """Return the expression of a handle, or of an array or number as a constant."""
+    if isinstance(value, DistArray):
+        return value.expression
+    return expression_of_block(block_from(value))
+
+
+def expression_of_block(block: Block) -> Expr:
+    """Return the expression of a person's data: copied, or sent to the workers at once when it is large."""
+    node, ship_now = given(block)
+    if ship_now:
+        assert isinstance(node, Data)
+        evaluator().ship(node, block)
+    return node
+
+
+class DistArray(NDArrayOperatorsMixin):
+    """An array, sparse or dense, cut in blocks over the workers and computed when a value is asked for.
+
+    It takes NumPy's operators, ufuncs, functions and basic indexing. Nothing is computed until
+    ``compute()``, ``float()``, ``np.asarray()``, ``persist()`` or the end of a ``%%distmat`` cell.
+    An absent element of a sparse array is a zero; a product with it is absent, whatever meets it.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> x = mn.arange(6.0)
+    >>> float((x * x).sum())
+    55.0
+    """
+
+    __slots__ = ("__weakref__", "_expression", "_labels")
+    __array_priority__ = 1000
+
+    def __init__(self, expression: Expr, labels: Expr | None = None) -> None:
+        self._expression = expression
+        self._labels = labels
+        _live.add(self)
+
+    @property
+    def expression(self) -> Expr:
+        """The expression this handle stands for now."""
+        return self._expression
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return self._expression.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+        return self._expression.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._expression.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements, absent ones included."""
+        return self._expression.size
+
+    @property
+    def sparse(self) -> bool:
+        """True when absent elements are not stored."""
+        return self._expression.sparse
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries; counted on the workers when it is not known yet."""
+        known = self.facts().nnz
+        if known is not None:
+            return known
+        return int(DistArray(reductions.reduce(self._expression, "stored")))
+
+    @property
+    def layout(self) -> Layout | None:
+        """Cuts and owners of the blocks, or None while nothing is computed."""
+        return evaluator().layout(self._expression)
+
+    @property
+    def labels(self) -> DistArray | None:
+        """Original vertex ids of a relabelled graph, int64 of length n; None when it was not relabelled."""
+        return None if self._labels is None else DistArray(self._labels)
+
+    @property
+    def T(self) -> DistArray:
+        """Axes in reverse order."""
+        return self.transpose()
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> DistArray:
+        """Return the array with its axes reordered; reversed when none are given."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int | np.integer) else axes
+        if not order:
+            order = tuple(reversed(range(self.ndim)))
+        places = tuple(int(axis) for axis in order)  # type: ignore[union-attr,arg-type]  # a tuple by now
+        if len(places) != self.ndim or any(not -self.ndim <= axis < self.ndim for axis in places):
+            raise ShapeError(f"axes {places} do not reorder the {self.ndim} axes of the array")
+        return wrap(Transpose(self._expression, tuple(axis % self.ndim for axis in places)))
+
+    def astype(self, dtype: npt.DTypeLike) -> DistArray:
+        """Return the array converted to a dtype, by NumPy's rules for ``astype``."""
+        return wrap(ufuncs.astype(self._expression, dtype))
+
+    def copy(self) -> DistArray:
+        """Return another handle on the same values; later changes through one do not show in the other."""
+        return DistArray(self._expression, self._labels)
+
+    def dot(self, other: object) -> DistArray:
+        """Return ``self @ other``, or the product with a scalar."""
+        right = expression_of(other)
+        if not right.shape or not self.shape:
+            return wrap(ufuncs.call(np.multiply, (self._expression, right))[0])
+        return wrap(MatMul(self._expression, right))
+
+    def __getitem__(self, key: object) -> DistArray:
+        return wrap(Index(self._expression, normalize_key(key, self.shape)))
+
+    def __setitem__(self, key: object, value: object) -> None:
+        raise UnsupportedError(
+            "assignment to elements is not recorded yet; build a new array, "
+            "for example np.where(condition, new, old)"
+        )
+
+    # reductions: each with NumPy's parameters
+
+    def sum(self, axis: Axis = None, dtype: npt.DTypeLike = None, keepdims: bool = False) -> DistArray:
+        """Return the sum over axes."""
+        return wrap(reductions.reduce(self._expression, "sum", axis, keepdims, dtype))
+
+    def prod(self, axis: Axis = None, dtype: npt.DTypeLike = None, keepdims: bool = False) -> DistArray:
+        """Return the product over axes."""
+        return wrap(reductions.reduce(self._expression, "prod", axis, keepdims, dtype))
+
+    def min(self, axis: Axis = None, keepdims: bool = False) -> DistArray:
+        """Return the smallest element over axes; NaN where there is one."""
+        return wrap(reductions.reduce(self._expression, "min", axis, keepdims))
+
+    def max(self, axis: Axis = None, keepdims: bool = False) -> DistArray:
+        """Return the largest element over axes; NaN where there is one."""
+        return wrap(reductions.reduce(self._expression, "max", axis, keepdims))
+
+    def any(self, axis: Axis = None, keepdims: bool = False) -> DistArray:
+        """Tell whether any element over axes is not zero."""
+        return wrap(reductions.reduce(self._expression, "any", axis, keepdims))
+
+    def all(self, axis: Axis = None, keepdims: bool = False) -> DistArray:
+        """Tell whether every element over axes is not zero."""
+        return wrap(reductions.reduce(self._expression, "all", axis, keepdims))
+
+    def mean(self, axis: Axis = None, dtype: npt.DTypeLike = None, keepdims: bool = False) -> DistArray:
+        """Return the arithmetic mean over axes, absent zeros included."""
+        return wrap(reductions.mean(self._expression, axis, keepdims, dtype))
+
+    def var(
+        self, axis: Axis = None, dtype: npt.DTypeLike = None, ddof: float = 0, keepdims: bool = False
+    ) -> DistArray:
+        """Return the variance over axes, with ``number - ddof`` in the denominator."""
+        return wrap(reductions.var(self._expression, axis, keepdims, ddof, dtype))
+
+    def std(
+        self, axis: Axis = None, dtype: npt.DTypeLike = None, ddof: float = 0, keepdims: bool = False
+    ) -> DistArray:
+        """Return the standard deviation over axes, with ``number - ddof`` in the denominator."""
+        return wrap(reductions.std(self._expression, axis, keepdims, ddof, dtype))
+
+    # values
+
+    def compute(self) -> Result | sparse.GCXS:
+        """Compute the array and return it: a NumPy array, a NumPy scalar when 0-d, ``sparse.GCXS`` when sparse.
+
+        Raises
+        ------
+        TooLargeError
+            When the result exceeds the session's ``compute_limit``.
+        """
+        block = evaluator().value(self._expression)
+        if not isinstance(block, Dense):
+            return to_gcxs(block)
+        return block.values if block.shape else block.values[()]
+
+    def to_scipy(self) -> sp.csr_array:
+        """Compute a sparse array and return it as SciPy's CSR array."""
+        if not self.sparse:
+            raise DTypeError("a dense array; use compute(), or scipy.sparse.csr_array(x.compute())")
+        block = evaluator().value(self._expression)
+        assert not isinstance(block, Dense)
+        return to_scipy(block)
+
+    def persist(self) -> DistArray:
+        """Compute the array, keep its blocks on the workers, and return this handle."""
+        evaluator().persist([self._expression])
+        return self
+
+    def explain(self) -> str:
+        """Return how the array would be computed: recorded, after each pass, and the plan."""
+        return evaluator().explain({"value": self._expression})
+
+    def facts(self) -> ArrayFacts:
+        """Return what is known of the array, computing nothing."""
+        return evaluator().facts(self._expression)
+
+    def item(self) -> bool | int | float | complex:
+        """Return the only element as a Python number.
+
+        Raises
+        ------
+        NotScalarError
+            When there are more, or none.
+        """
+        if self.size != 1:
+            raise NotScalarError(f"an array of shape {self.shape} holds {self.size} elements, not one")
+        number: bool | int | float | complex = to_numpy(evaluator().value(self._expression)).item()
+        return number
+
+    def __float__(self) -> float:
+        return float(self.item())  # type: ignore[arg-type]  # a complex number raises, as it should
+
+    def __int__(self) -> int:
+        return int(self.item())  # type: ignore[arg-type]  # a complex number raises, as it should
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise DTypeError(f"an array of dtype {self.dtype} is no index")
+        return int(self)
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise NotScalarError(
+                f"the truth of an array of shape {self.shape} is ambiguous; use .any() or .all()"
+            )
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise NotScalarError("a 0-d array has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[DistArray]:
+        if not self.shape:
+            raise NotScalarError("a 0-d array cannot be iterated over")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise DTypeError(
+                "np.asarray(..., copy=False): the blocks are on the workers, so a copy is needed"
+            )
+        values = to_numpy(evaluator().value(self._expression))
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    # NumPy's protocols
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        out = options.pop("out", None)
+        dtype = options.pop("dtype", None)
+        if options.pop("where", True) is not True:
+            raise UnsupportedError(
+                f"np.{ufunc.__name__}(where=) is not recorded; use np.where(mask, new, old)"
+            )
+        if method == "reduce":
+            result = self._reduce(ufunc, inputs[0], dtype, options)
+        elif method == "__call__":
+            if options:
+                raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not recorded")
+            result = _call(ufunc, inputs, dtype)
+        else:
+            raise UnsupportedError(f"np.{ufunc.__name__}.{method} is not recorded; compute() the array first")
+        if out is not None:
+            return _assign(out, result)
+        handles = tuple(wrap(node) for node in result)
+        return handles[0] if len(handles) == 1 else handles
+
+    @staticmethod
+    def _reduce(
+        ufunc: np.ufunc, array: object, dtype: object, options: dict[str, object]
+    ) -> tuple[Expr, ...]:
+        axis, keepdims = options.pop("axis", 0), bool(options.pop("keepdims", False))
+        if options.get("initial") is None:
+            options.pop("initial", None)
+        if options:
+            raise UnsupportedError(f"np.{ufunc.__name__}.reduce({', '.join(options)}=) is not recorded")
+        operation = reductions.reduction_of(ufunc)
+        return (reductions.reduce(expression_of(array), operation, axis, keepdims, dtype),)  # type: ignore[arg-type]  # checked there
+
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> object:
+        if function not in FUNCTIONS:
+            name = f"np.{function.__name__}"
+            raise UnsupportedError(
+                f"{name} is not recorded for DistArray; compute first: {name}(x.compute(), ...)"
+            )
+        return FUNCTIONS[function](*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return array_text(self.facts())
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        facts = self.facts()
+        return {"text/plain": array_text(facts), "text/html": array_html(facts)}
+
+
+def _call(ufunc: np.ufunc, inputs: Sequence[object], dtype: object) -> tuple[Expr, ...]:
+    if ufunc is np.matmul:
+        return (MatMul(expression_of(inputs[0]), expression_of(inputs[1])),)
+    operands = [one if type(one) in (int, float, complex) else expression_of(one) for one in inputs]
+    return ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # numbers and expressions only
+
+
+def _assign(out: object, results: Sequence[Expr]) -> object:
+    # The handle gets a new version; whoever read the old one keeps it.
+    targets = out if isinstance(out, tuple) else (out,)
+    for target, node in zip(targets, results, strict=True):
+        if not isinstance(target, DistArray):
+            raise UnsupportedError(f"out= of type {type(target).__name__}: give a DistArray, or compute()")
+        if target.shape != node.shape:
+            raise ShapeError(f"out= has shape {target.shape} but the result has shape {node.shape}")
+        if not np.can_cast(node.dtype, target.dtype, "same_kind"):
+            raise DTypeError(
+                f"a result of dtype {node.dtype} does not go into an array of dtype {target.dtype}"
+            )
+        version = ufuncs.astype(node, target.dtype)
+        record = active_recording()
+        if record is not None:
+            record.note(version)
+        target._expression = version
+    return targets[0] if len(targets) == 1 else targets

@@ -1,0 +1,44 @@
+"""Named columns: what a table file gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from matnb.errors import IndexingError
+from matnb.lazy.array import DistArray
+from matnb.pictures.arrays import array_html, array_text
+
+
+class Columns(Mapping[str, DistArray]):
+    """The columns of a table by name, each a one-dimensional array; ``array`` is all of them, rows by columns.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> trips = mn.load("trips.csv", columns=["distance", "fare"])  # doctest: +SKIP
+    >>> float(trips["fare"].mean())  # doctest: +SKIP
+    12.56
+    """
+
+    def __init__(self, names: tuple[str, ...], array: DistArray) -> None:
+        self.names, self.array = names, array
+
+    def __getitem__(self, name: str) -> DistArray:
+        if name not in self.names:
+            raise IndexingError(f"no column {name!r}; there are: {', '.join(self.names)}")
+        return self.array[:, self.names.index(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"columns {', '.join(self.names)} of\n{array_text(self.array.facts())}"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": array_html(self.array.facts())}

@@ -1,0 +1,47 @@
+"""The one hook through which handles get values; the session sets it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from matnb.blocks.formats import Block
+from matnb.blocks.layout import Layout
+from matnb.lazy.expr import Data, Expr
+from matnb.pictures.facts import ArrayFacts
+
+
+class Evaluator(Protocol):
+    """What gives values to expressions; the session sets one."""
+
+    def value(self, node: Expr) -> Block:
+        """Compute an expression and return a copy of its value in this process."""
+
+    def persist(self, nodes: Sequence[Expr]) -> None:
+        """Compute expressions and keep them on the workers."""
+
+    def ship(self, node: Data, block: Block) -> None:
+        """Send a person's large array to the workers."""
+
+    def facts(self, node: Expr) -> ArrayFacts:
+        """Return what is known of an expression, computing nothing."""
+
+    def layout(self, node: Expr) -> Layout | None:
+        """Return where the blocks of an expression are, or None while it is lazy."""
+
+    def explain(self, roots: Mapping[str, Expr]) -> str:
+        """Return how expressions would be computed."""
+
+
+_evaluator: Evaluator
+
+
+def set_evaluator(evaluator: Evaluator) -> None:
+    """Set what gives values to expressions."""
+    global _evaluator
+    _evaluator = evaluator
+
+
+def evaluator() -> Evaluator:
+    """Return what gives values to expressions."""
+    return _evaluator

@@ -1,0 +1,393 @@
+"""Expressions: immutable, interned nodes that say what a person means; they hold no data of any size."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from dataclasses import dataclass, fields
+from typing import ClassVar, NoReturn, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from matnb.blocks.creation import Creation
+from matnb.blocks.kernels.elementwise import ANNIHILATORS, zero_preserving
+from matnb.blocks.semiring import semiring_named
+from matnb.errors import DTypeError, IndexingError, ShapeError
+from matnb.io.source import Source
+from matnb.lazy.digest import digest_of
+
+Shape = tuple[int, ...]
+Key = tuple[int | slice | None, ...]
+_Node = TypeVar("_Node", bound="Expr")
+
+
+class Interned(type):
+    """Makes equal expressions the same object, so that they are compared with ``is``."""
+
+    _nodes: ClassVar[WeakValueDictionary[bytes, Expr]] = WeakValueDictionary()
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __call__(cls: type[_Node], *values: Hashable, **named: Hashable) -> _Node:  # type: ignore[misc]  # typed for the classes it makes
+        node: _Node = type.__call__(cls, *values, **named)
+        # Without the lock, threads made twins of one expression.
+        with Interned._lock:
+            known = Interned._nodes.setdefault(node.digest, node)
+        return known  # type: ignore[return-value]  # a digest includes the class
+
+
+@dataclass(frozen=True, eq=False)
+class Expr(metaclass=Interned):
+    """A node: an operation, its parameters and its operands.
+
+    Attributes
+    ----------
+    shape, dtype, sparse
+        Of the array it stands for; ``sparse`` says whether absent elements are left out.
+    operands
+        The expressions it is made from.
+    digest
+        Sixteen bytes that name it by operation, parameters and operands.
+    """
+
+    shape: ClassVar[Shape]
+    dtype: ClassVar[np.dtype]
+    sparse: ClassVar[bool]
+    operands: ClassVar[tuple[Expr, ...]]
+    digest: ClassVar[bytes]
+
+    def _settle(self, shape: Shape, dtype: np.dtype, sparse: bool, *operands: Expr) -> None:
+        parameters = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "source":
+                parameters.append(value.identity())  # a file's size and time tell its versions apart
+            elif not isinstance(value, Expr) and field.name != "inputs":
+                parameters.append(value)
+        below = tuple(operand.digest for operand in operands)
+        set_once = object.__setattr__  # the dataclass is frozen; these follow from its fields
+        set_once(self, "shape", shape)
+        set_once(self, "dtype", dtype)
+        set_once(self, "sparse", sparse)
+        set_once(self, "operands", operands)
+        set_once(self, "digest", digest_of(type(self).__name__, tuple(parameters), *below))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements, absent ones included."""
+        return int(np.prod(self.shape, dtype=object))
+
+    def with_operands(self, *operands: Expr) -> Expr:
+        """Return the same operation on other operands."""
+        if all(new is old for new, old in zip(operands, self.operands, strict=True)):
+            return self
+        remaining = iter(operands)
+        values = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Expr):
+                value = next(remaining)
+            elif field.name == "inputs":
+                value = tuple(remaining)
+            values.append(value)
+        return type(self)(*values)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an expression is not pickled: workers receive plans and blocks")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self.shape} {self.dtype}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Literal(Expr):
+    """A small dense constant, told apart by dtype, shape and bytes."""
+
+    content: bytes
+    lengths: Shape
+    element: np.dtype
+
+    def __post_init__(self) -> None:
+        self._settle(self.lengths, self.element, False)
+
+    @property
+    def value(self) -> np.ndarray[Shape, np.dtype]:
+        """The constant as a read-only array."""
+        return np.frombuffer(self.content, self.element).reshape(self.lengths)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Data(Expr):
+    """An array given by the person, named by the digest of its content; ``matnb.lazy.holdings`` has the copy."""
+
+    content: bytes
+    lengths: Shape
+    element: np.dtype
+    is_sparse: bool
+
+    def __post_init__(self) -> None:
+        self._settle(self.lengths, self.element, self.is_sparse)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Create(Expr):
+    """An array made from parameters alone: constants, ranges, the identity, random numbers."""
+
+    creation: Creation
+
+    def __post_init__(self) -> None:
+        self._settle(self.creation.shape, self.creation.dtype, self.creation.sparse)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Load(Expr):
+    """An array read from a source; ``field`` is "matrix", or "labels" for the original ids of its vertices."""
+
+    source: Source
+    field: str
+    lengths: Shape
+    element: np.dtype
+    is_sparse: bool
+
+    def __post_init__(self) -> None:
+        self._settle(self.lengths, self.element, self.is_sparse)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Elementwise(Expr):
+    """A NumPy ufunc, or one of where, clip and astype, on operands that broadcast.
+
+    ``input_dtypes`` are those of the ufunc's loop; ``output`` picks one of several results.
+    """
+
+    name: str
+    inputs: tuple[Expr, ...]
+    input_dtypes: tuple[np.dtype, ...]
+    element: np.dtype
+    output: int = 0
+
+    def __post_init__(self) -> None:
+        shape = broadcast_shapes(*(operand.shape for operand in self.inputs), name=self.name)
+        self._settle(shape, self.element, self._stays_sparse(shape), *self.inputs)
+
+    def _stays_sparse(self, shape: Shape) -> bool:
+        # An absent element is a zero that is not stored, so the result may leave it out only where f(0) = 0.
+        # A product with an absent element is absent whatever meets it, as in SciPy and GraphBLAS.
+        absent = [operand.sparse for operand in self.inputs]
+        if not any(absent):
+            return False
+        if any(one.sparse and one.shape != shape for one in self.inputs):
+            return False  # a sparse row or column stretched over a matrix is dense
+        if any(absent[position] for position in ANNIHILATORS.get(self.name, ())):
+            return True
+        scalars = []
+        for operand in self.inputs:
+            if operand.sparse:
+                scalars.append(None)
+            elif isinstance(operand, Literal) and operand.size == 1:
+                scalars.append(operand.value.reshape(())[()])
+            else:
+                return False
+        return zero_preserving(self.name, self.input_dtypes, scalars)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatMul(Expr):
+    """A matrix product over a semiring, with the shape rules of ``numpy.matmul``."""
+
+    left: Expr
+    right: Expr
+    semiring: str = "plus_times"
+
+    def __post_init__(self) -> None:
+        a, b = self.left.shape, self.right.shape
+        if not a or not b:
+            raise ShapeError(
+                "a matrix product needs arrays of at least one axis, not a scalar; use * instead"
+            )
+        inner = b[-2] if len(b) > 1 else b[0]
+        if a[-1] != inner:
+            raise ShapeError(
+                f"cannot multiply shapes {a} and {b}: the last axis of the left ({a[-1]}) must equal "
+                f"the {'next-to-last' if len(b) > 1 else 'only'} axis of the right ({inner})"
+            )
+        batch = broadcast_shapes(a[:-2], b[:-2], name="matmul")
+        shape = (*batch, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ()))
+        dtype = semiring_named(self.semiring).result_dtype(self.left.dtype, self.right.dtype)
+        if (self.left.sparse and len(b) > 2) or (self.right.sparse and len(a) > 2):
+            raise ShapeError(f"a sparse matrix meets vectors and matrices only, not shapes {a} and {b}")
+        self._settle(shape, dtype, self.left.sparse and self.right.sparse, self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transpose(Expr):
+    """Axes in another order."""
+
+    operand: Expr
+    axes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if sorted(self.axes) != list(range(self.operand.ndim)):
+            raise ShapeError(f"axes {self.axes} do not reorder the {self.operand.ndim} axes of the array")
+        shape = tuple(self.operand.shape[axis] for axis in self.axes)
+        self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reduce(Expr):
+    """A reduction over some axes: sum, prod, min, max, any, all, or the number of stored entries."""
+
+    operand: Expr
+    operation: str
+    axes: tuple[int, ...]
+    keepdims: bool
+    element: np.dtype
+
+    def __post_init__(self) -> None:
+        given = self.operand.shape
+        if self.operation in ("min", "max") and any(given[axis] == 0 for axis in self.axes):
+            raise ShapeError(f"{self.operation} of an array of shape {given} over an axis without elements")
+        kept = [(1 if axis in self.axes else length) for axis, length in enumerate(given)]
+        if not self.keepdims:
+            kept = [length for axis, length in enumerate(given) if axis not in self.axes]
+        self._settle(tuple(kept), self.element, False, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Index(Expr):
+    """Basic indexing; the key is normalized: an entry an axis, slices with explicit bounds, None for a new axis."""
+
+    operand: Expr
+    key: Key
+
+    def __post_init__(self) -> None:
+        shape, axis, drops = [], 0, False
+        for part in self.key:
+            if part is None:
+                shape.append(1)
+                drops = True
+                continue
+            if isinstance(part, slice):
+                shape.append(len(range(*part.indices(self.operand.shape[axis]))))
+            else:
+                drops = True
+            axis += 1
+        self._settle(tuple(shape), self.operand.dtype, self.operand.sparse and not drops, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Broadcast(Expr):
+    """An array stretched to a shape, dense."""
+
+    operand: Expr
+    lengths: Shape
+
+    def __post_init__(self) -> None:
+        if broadcast_shapes(self.operand.shape, self.lengths, name="broadcast_to") != self.lengths:
+            raise ShapeError(f"shape {self.operand.shape} cannot be broadcast to {self.lengths}")
+        self._settle(self.lengths, self.operand.dtype, False, self.operand)
+
+
+def broadcast_shapes(*shapes: Shape, name: str) -> Shape:
+    """Return the common shape.
+
+    Raises
+    ------
+    ShapeError
+        When there is none, naming the operation and the shapes.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " and ".join(map(str, shapes))
+        raise ShapeError(
+            f"{name}: shapes {listed} do not broadcast: counted from the last axis, "
+            "lengths must be equal or one of them 1"
+        ) from None
+
+
+def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """Return axes as increasing non-negative numbers; None means all.
+
+    Raises
+    ------
+    ShapeError
+        For an axis that is not there, or named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
+    axes = []
+    for one in given:
+        if not isinstance(one, int | np.integer):
+            raise DTypeError(f"axis {one!r}: give a whole number or a tuple of them")
+        if not -ndim <= one < ndim:
+            raise ShapeError(f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}")
+        axes.append(int(one) % ndim)
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"axis {axis} names an axis twice")
+    return tuple(sorted(axes))
+
+
+def normalize_key(key: object, shape: Shape) -> Key:
+    """Return a basic index as an entry for every axis, with slices and integers made non-negative.
+
+    Raises
+    ------
+    IndexingError
+        For an integer out of range, too many entries, or a kind of index that is not supported.
+    """
+    parts = list(key) if isinstance(key, tuple) else [key]
+    for part in parts:
+        if not (part is None or part is Ellipsis or isinstance(part, slice | int | np.integer)) or isinstance(
+            part, bool
+        ):
+            raise IndexingError(
+                f"an index of type {type(part).__name__}: give integers, slices, ... or None; for selection by "
+                "an array, compute() the array first"
+            )
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise IndexingError("an index can have a single '...'")
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    if used > len(shape):
+        raise IndexingError(f"{used} indices for an array of {len(shape)} axes")
+    rest = [slice(None)] * (len(shape) - used)
+    place = next((i for i, part in enumerate(parts) if part is Ellipsis), None)
+    if place is None:
+        parts = parts + rest
+    else:
+        parts = parts[:place] + rest + parts[place + 1 :]
+    result: list[int | slice | None] = []
+    axis = 0
+    for part in parts:
+        if part is None:
+            result.append(None)
+            continue
+        length = shape[axis]
+        if isinstance(part, slice):
+            result.append(_bounded(part, length))
+        else:
+            if not -length <= part < length:
+                raise IndexingError(f"index {part} on axis {axis} of length {length}")
+            result.append(int(part) % length)
+        axis += 1
+    return tuple(result)
+
+
+def _bounded(part: slice, length: int) -> slice:
+    try:
+        covered = range(*part.indices(length))
+    except (TypeError, ValueError) as error:
+        raise IndexingError(f"slice {part}: {error}") from None
+    if len(covered) == 0:
+        return slice(0, 0, 1)
+    # Bounds from the elements themselves, so that slices that pick the same elements are equal.
+    if len(covered) == 1:
+        return slice(covered[0], covered[0] + 1, 1)
+    stop = covered[-1] + (1 if covered.step > 0 else -1)
+    return slice(covered[0], None if stop < 0 else stop, covered.step)

@@ -1,0 +1,5 @@
+"""NumPy's functions on DistArray, by family; importing a family registers it."""
+
+from matnb.lazy.functions import elementwise, linear, reductions, shapes
+
+FAMILIES = (elementwise, linear, reductions, shapes)

@@ -1,0 +1,75 @@
+"""Copies of the arrays a person gave, held in this process while an expression needs them."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from matnb.blocks.formats import Block, Csr, Dense, Empty, freeze
+from matnb.blocks.grid import Grid
+from matnb.lazy.expr import Data, Expr, Literal
+
+LITERAL_BYTES = 256  # up to here a constant lies inside its node
+SHIP_BYTES = 64 * 10**6  # above this an array goes to the workers at once, and no copy stays here
+
+_held: WeakKeyDictionary[Expr, Block] = WeakKeyDictionary()
+
+
+def given(block: Block) -> tuple[Expr, bool]:
+    """Return the expression of a person's array, and whether it must be shipped now.
+
+    The array is copied unless it must be shipped: what the person does with theirs afterwards changes nothing.
+    """
+    if isinstance(block, Dense) and block.nbytes <= LITERAL_BYTES:
+        return Literal(block.values.tobytes(), block.shape, block.dtype), False
+    node = Data(_content(block), block.shape, block.dtype, not isinstance(block, Dense))
+    if block.nbytes > SHIP_BYTES:
+        return node, True
+    if node not in _held:
+        _held[node] = freeze(copied(block))
+    return node, False
+
+
+def held(node: Expr) -> Block | None:
+    """Return the copy of a person's array, or None where it lives on workers only."""
+    return _held.get(node)
+
+
+def copied(block: Block) -> Block:
+    """Return a block that shares no memory with the given one."""
+    match block:
+        case Dense(values):
+            return Dense(np.array(values, order="C"))
+        case Csr(shape, pointers, columns, values, dtype):
+            return Csr(
+                shape, pointers.copy(), columns.copy(), None if values is None else values.copy(), dtype
+            )
+        case Empty():
+            return block
+
+
+def _content(block: Block) -> bytes:
+    hashed = blake2b(digest_size=16)
+    hashed.update(repr((type(block).__name__, block.shape, block.dtype.str)).encode())
+    match block:
+        case Dense(values):
+            hashed.update(np.ascontiguousarray(values).data.cast("B") if values.size else b"")
+        case Csr(_, pointers, columns, values, _):
+            for array in (pointers, columns, values):
+                hashed.update(b"pattern" if array is None else np.ascontiguousarray(array).data.cast("B"))
+    return hashed.digest()
+
+
+_asked: WeakKeyDictionary[Expr, Grid] = WeakKeyDictionary()
+
+
+def ask_grid(node: Expr, grid: Grid) -> None:
+    """Remember the cuts a person asked for; they change where an array is cut, never what it holds."""
+    _asked[node] = grid
+
+
+def asked_grid(node: Expr) -> Grid | None:
+    """Return the cuts a person asked for, if any."""
+    return _asked.get(node)

@@ -1,0 +1,241 @@
+"""The reference evaluator, in plain NumPy and SciPy: the oracle of tests, and of `engine="interpret"`.
+
+It is written for plainness and shares no kernel with the workers. A sparse value is a SciPy CSR array whose
+stored entries, zeros among them, are its pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from matnb.blocks.formats import Block, Dense, csr_block, to_numpy, to_scipy
+from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
+from matnb.errors import SessionEnded, UnsupportedError
+from matnb.io.local import read_here
+from matnb.lazy.expr import (
+    Broadcast,
+    Create,
+    Data,
+    Elementwise,
+    Expr,
+    Index,
+    Literal,
+    Load,
+    MatMul,
+    Reduce,
+    Transpose,
+)
+from matnb.lazy.holdings import held
+from matnb.lazy.traverse import topological
+
+Value: TypeAlias = np.ndarray | sp.csr_array
+
+
+def interpret(root: Expr, known: MutableMapping[Expr, Value] | None = None) -> Value:
+    """Return the value of an expression; values in ``known`` are used, and those of all operands added."""
+    values: MutableMapping[Expr, Value] = {} if known is None else known
+    for node in topological([root], values):
+        if node not in values:
+            with np.errstate(all="ignore"):
+                values[node] = _value(node, [values[operand] for operand in node.operands])
+    return values[root]
+
+
+def block_of(value: Value) -> Block:
+    """Return a value as a block with memory of its own."""
+    return csr_block(value.copy()) if sp.issparse(value) else Dense(np.array(value))
+
+
+def _value(node: Expr, operands: Sequence[Value]) -> Value:
+    match node:
+        case Literal():
+            return node.value
+        case Data():
+            block = held(node)
+            if block is None:
+                raise SessionEnded(
+                    "an array that was sent to the workers is not in this process; give it again"
+                )
+            return _from_block(block)
+        case Create(creation):
+            return _from_block(creation.make(tuple((0, length) for length in creation.shape)))
+        case Load(source, "matrix"):
+            return _from_block(read_here(source)[1])
+        case Load():
+            raise UnsupportedError('labels of a graph are read by the Dask engine only; use engine="auto"')
+        case Elementwise() if node.sparse:
+            return _sparse_elementwise(node, operands)
+        case Elementwise():
+            dense = [_dense(value) for value in operands]
+            return np.asarray(_call(node, [np.broadcast_to(value, node.shape) for value in dense]))
+        case Broadcast():
+            return np.broadcast_to(_dense(operands[0]), node.shape)
+        case Transpose(_, axes):
+            value = operands[0]
+            return sp.csr_array(value.T) if sp.issparse(value) else np.transpose(value, axes)
+        case Index(_, key):
+            if node.sparse:
+                return _sparse_index(operands[0], key)  # type: ignore[arg-type]  # sparse here
+            return np.asarray(_dense(operands[0])[key])
+        case Reduce():
+            return _reduced(node, operands[0])
+        case MatMul(_, _, semiring):
+            return _product(node, operands[0], operands[1], semiring_named(semiring))
+    raise TypeError(f"no meaning for {type(node).__name__}")
+
+
+def _from_block(block: Block) -> Value:
+    return to_numpy(block) if isinstance(block, Dense) else to_scipy(block)
+
+
+def _dense(value: Value) -> np.ndarray:
+    return value.toarray() if sp.issparse(value) else value
+
+
+def _call(node: Elementwise, arguments: Sequence[np.ndarray]) -> np.ndarray:
+    cast = [one.astype(dtype) for one, dtype in zip(arguments, node.input_dtypes, strict=True)]
+    match node.name:
+        case "astype":
+            return cast[0].astype(node.dtype)
+        case "where":
+            return np.where(*cast)
+    result = getattr(np, node.name)(*cast)
+    return np.asarray(result[node.output] if isinstance(result, tuple) else result).astype(node.dtype)
+
+
+def _keys(value: sp.csr_array) -> np.ndarray:
+    rows = np.repeat(np.arange(value.shape[0], dtype=np.int64), np.diff(value.indptr))
+    return rows * value.shape[1] + value.indices
+
+
+def _sparse_elementwise(node: Elementwise, operands: Sequence[Value]) -> sp.csr_array:
+    # The pattern is the union of the patterns; where an absent factor annihilates, the intersection.
+    patterns = [_keys(value) for value in operands if sp.issparse(value)]
+    both = node.name in ("multiply", "logical_and", "bitwise_and")
+    keys = patterns[0]
+    for other in patterns[1:]:
+        keys = np.intersect1d(keys, other) if both else np.union1d(keys, other)
+    arguments = []
+    for value in operands:
+        if sp.issparse(value):
+            own = _keys(value)
+            picked = np.zeros(len(keys), value.dtype)
+            common, at, source = np.intersect1d(keys, own, return_indices=True)
+            picked[at] = value.data[source]
+        else:
+            picked = np.broadcast_to(value, node.shape)[keys // node.shape[1], keys % node.shape[1]]
+        arguments.append(picked)
+    return _from_keys(keys, _call(node, arguments), node.shape)
+
+
+def _from_keys(keys: np.ndarray, data: np.ndarray, shape: tuple[int, ...]) -> sp.csr_array:
+    columns = max(1, shape[1])
+    pointers = np.searchsorted(keys, np.arange(shape[0] + 1, dtype=np.int64) * columns)
+    return sp.csr_array((data, keys % columns, pointers), shape=shape)
+
+
+def _sparse_index(value: sp.csr_array, key: Sequence[slice | int | None]) -> sp.csr_array:
+    # SciPy's own slicing with a negative step drops nothing, so stored zeros stay.
+    result = sp.csr_array(value[key[0], :][:, key[1]])
+    result.sort_indices()
+    return result
+
+
+def _reduced(node: Reduce, value: Value) -> np.ndarray:
+    axes, keep = node.axes, node.keepdims
+    if node.operation == "stored":
+        pattern = np.ones(value.shape, np.int64)
+        if sp.issparse(value):
+            pattern = sp.csr_array(
+                (np.ones(value.nnz, np.int64), value.indices, value.indptr), value.shape
+            ).toarray()
+        return np.asarray(pattern.sum(axis=axes, keepdims=keep))
+    dense = _dense(value)
+    if node.operation in ("sum", "prod"):
+        return np.asarray(getattr(np, node.operation)(dense, axis=axes, keepdims=keep, dtype=node.dtype))
+    return np.asarray(getattr(np, node.operation)(dense, axis=axes, keepdims=keep)).astype(node.dtype)
+
+
+def _product(node: MatMul, left: Value, right: Value, semiring: Semiring) -> Value:
+    if not sp.issparse(left) and not sp.issparse(right) and semiring.name == "plus_times":
+        return np.asarray(np.matmul(left, right)).astype(node.dtype)
+    if max(left.ndim, right.ndim) > 2:
+        return _stacked_product(node, left, right, semiring)
+    rows = _entries(left if left.ndim == 2 else left.reshape(1, -1))
+    columns = _entries(right if right.ndim == 2 else right.reshape(-1, 1))
+    shape = (left.shape[0] if left.ndim == 2 else 1, right.shape[1] if right.ndim == 2 else 1)
+    result = _joined(rows, columns, shape, semiring, node.dtype)
+    if node.sparse:
+        return result
+    dense = np.full(shape, semiring.add.identity(node.dtype))
+    dense[_positions(result)] = result.data
+    return dense.reshape(node.shape)
+
+
+def _stacked_product(node: MatMul, left: np.ndarray, right: np.ndarray, semiring: Semiring) -> np.ndarray:
+    batch = node.shape[: max(left.ndim, right.ndim) - 2]
+    first = np.broadcast_to(left, (*batch, *left.shape[-2:])) if left.ndim > 1 else left
+    second = np.broadcast_to(right, (*batch, *right.shape[-2:])) if right.ndim > 1 else right
+    result = np.empty(node.shape, node.dtype)
+    for place in np.ndindex(batch):
+        one = first[place] if left.ndim > 1 else first
+        other = second[place] if right.ndim > 1 else second
+        inner = MatMul(_placeholder(one), _placeholder(other), semiring.name)
+        result[place] = _product(inner, one, other, semiring)
+    return result
+
+
+def _placeholder(value: np.ndarray) -> Expr:
+    return Data(b"", value.shape, value.dtype, False)
+
+
+def _entries(value: Value) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if sp.issparse(value):
+        rows = np.repeat(np.arange(value.shape[0]), np.diff(value.indptr))
+        return rows, value.indices.astype(np.int64), value.data
+    rows, columns = np.indices(value.shape)
+    return rows.ravel(), columns.ravel(), value.ravel()
+
+
+def _positions(value: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    return np.repeat(np.arange(value.shape[0]), np.diff(value.indptr)), value.indices
+
+
+def _joined(
+    left: tuple[np.ndarray, np.ndarray, np.ndarray],
+    right: tuple[np.ndarray, np.ndarray, np.ndarray],
+    shape: tuple[int, int],
+    semiring: Semiring,
+    dtype: np.dtype,
+) -> sp.csr_array:
+    # Every entry (i, k) of the left meets every entry (k, j) of the right; products of one (i, j) are added.
+    i, k, a = left
+    row, j, b = right
+    order = np.argsort(row, kind="stable")
+    row, j, b = row[order], j[order], b[order]
+    begin, end = np.searchsorted(row, k), np.searchsorted(row, k, side="right")
+    counts = end - begin
+    meets = np.repeat(np.arange(len(k)), counts)
+    partner = (
+        np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(begin, counts)
+    )
+    match semiring.multiply:
+        case "times":
+            products = a[meets].astype(dtype) * b[partner].astype(dtype)
+        case "plus":
+            products = a[meets].astype(dtype) + b[partner].astype(dtype)
+        case "pair":
+            products = np.ones(len(meets), dtype)
+        case _:
+            products = (a[meets] != 0) & (b[partner] != 0)
+    keys = i[meets].astype(np.int64) * max(1, shape[1]) + j[partner]
+    order = np.argsort(keys, kind="stable")
+    keys, products = keys[order], products[order]
+    firsts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, int)
+    add = getattr(np, MONOIDS[semiring.add.name].ufunc)
+    data = add.reduceat(products, firsts).astype(dtype) if len(keys) else products.astype(dtype)
+    return _from_keys(keys[firsts], data, shape)

@@ -1,0 +1,67 @@
+"""Walks over expressions; iterative, since a loop in a cell makes graphs thousands deep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+
+from matnb.lazy.expr import Expr
+
+Rule = Callable[[Expr], Expr | None]
+
+
+def topological(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr]:
+    """Return every expression under the roots once, operands before their users.
+
+    Expressions in ``known`` are included, but not what is below them.
+    """
+    order: list[Expr] = []
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            if node not in known:
+                stack.extend((operand, False) for operand in reversed(node.operands) if operand not in seen)
+    return order
+
+
+def consumers(order: Iterable[Expr], known: Container[Expr] = ()) -> dict[Expr, list[Expr]]:
+    """Return the users of every expression, in the given order; an expression used twice by one lists it twice."""
+    users: dict[Expr, list[Expr]] = {}
+    for node in order:
+        users.setdefault(node, [])
+        if node not in known:
+            for operand in node.operands:
+                users.setdefault(operand, []).append(node)
+    return users
+
+
+def rewrite(roots: Mapping[str, Expr], rule: Rule, known: Container[Expr] = ()) -> dict[str, Expr]:
+    """Apply a rule from the leaves up, again and again until it changes nothing, and return the new roots.
+
+    Parameters
+    ----------
+    roots
+        Named expressions.
+    rule
+        Returns the expression that replaces a node, or None to leave it.
+    known
+        Expressions whose values exist already; they are left as they are.
+    """
+    current = dict(roots)
+    while True:
+        new: dict[Expr, Expr] = {}
+        for node in topological(current.values(), known):
+            result = node
+            if node not in known:
+                result = node.with_operands(*(new[operand] for operand in node.operands))
+                while (changed := rule(result)) is not None and changed is not result:
+                    result = changed
+            new[node] = result
+        if all(new[root] is root for root in current.values()):
+            return current
+        current = {name: new[root] for name, root in current.items()}

@@ -1,0 +1,106 @@
+"""From a NumPy ufunc call to an expression, with NumPy 2's dtype rules (NEP 50)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import DTypeError, UnsupportedError
+from matnb.lazy.expr import Elementwise, Expr, Literal
+
+Weak = int | float | complex  # a Python number takes on the dtype of the array it meets
+Operand = Expr | Weak
+_COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
+
+
+def literal(value: npt.ArrayLike, dtype: npt.DTypeLike = None) -> Literal:
+    """Return a small dense constant."""
+    array = np.asarray(value, dtype=dtype)
+    return Literal(array.tobytes(), array.shape, array.dtype)
+
+
+@lru_cache(maxsize=4096)
+def _loop(
+    ufunc: np.ufunc, kinds: tuple[np.dtype | type, ...], dtype: np.dtype | None
+) -> tuple[np.dtype, ...]:
+    signature = None if dtype is None else (*(None,) * ufunc.nin, *(dtype,) * ufunc.nout)
+    return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), signature=signature)
+
+
+def call(ufunc: np.ufunc, operands: Sequence[Operand], dtype: npt.DTypeLike = None) -> tuple[Expr, ...]:
+    """Return the expressions of a ufunc's results, one for each.
+
+    Parameters
+    ----------
+    ufunc
+        An elementwise ufunc of the NumPy namespace.
+    operands
+        Expressions and Python numbers, at least one expression among them.
+    dtype
+        The result's dtype, as in NumPy's ``dtype=``.
+
+    Raises
+    ------
+    DTypeError
+        When the ufunc has no loop for the dtypes.
+    UnsupportedError
+        For a generalized ufunc or one that is not NumPy's own.
+    """
+    name = ufunc.__name__
+    if ufunc.signature is not None or getattr(np, name, None) is not ufunc:
+        raise UnsupportedError(
+            f"the ufunc {name!r} is not recorded; call it on NumPy arrays: {name}(x.compute(), ...)"
+        )
+    wanted = None if dtype is None else np.dtype(dtype)
+    kinds = tuple(one.dtype if isinstance(one, Expr) else type(one) for one in operands)
+    try:
+        loop = _loop(ufunc, kinds, wanted)
+    except TypeError:
+        given = ", ".join(kind.__name__ if isinstance(kind, type) else str(kind) for kind in kinds)
+        raise DTypeError(f"{name} is not defined for dtypes {given}") from None
+    nodes, inputs = [], []
+    for one, kind in zip(operands, loop, strict=False):
+        if isinstance(one, Expr):
+            nodes.append(one)
+        else:
+            try:
+                nodes.append(literal(one, kind))
+            except OverflowError:
+                if name not in _COMPARISONS:
+                    raise DTypeError(f"{name}: the number {one} does not fit dtype {kind}") from None
+                return _compare_exactly(ufunc, operands)
+        inputs.append(kind)
+    results = loop[ufunc.nin :]
+    return tuple(
+        Elementwise(name, tuple(nodes), tuple(inputs), kind, place) for place, kind in enumerate(results)
+    )
+
+
+def _compare_exactly(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Expr, ...]:
+    # NumPy compares an integer array with a Python number outside its range by value, so a wider dtype is right.
+    wide = [one if isinstance(one, Expr) else literal(float(one)) for one in operands]
+    return call(ufunc, wide)
+
+
+def astype(node: Expr, dtype: npt.DTypeLike) -> Expr:
+    """Return the expression of a conversion, by NumPy's unsafe casting; complex to real is refused.
+
+    Raises
+    ------
+    DTypeError
+        For a dtype that is not numeric or boolean, or for complex to real.
+    """
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(f"{dtype!r} is not a dtype") from None
+    if wanted.kind not in "biufc":
+        raise DTypeError(f"astype({wanted}): arrays hold numbers or booleans")
+    if node.dtype.kind == "c" and wanted.kind != "c":
+        raise DTypeError(f"astype({wanted}) of {node.dtype} drops the imaginary part; take .real first")
+    if wanted == node.dtype:
+        return node
+    return Elementwise("astype", (node,), (node.dtype,), wanted)

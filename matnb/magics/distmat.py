@@ -1,0 +1,146 @@
+"""The magics: ``%distmat COMMAND`` and ``%%distmat`` over a cell, with their loading and unloading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import (
+    Magics,
+    line_cell_magic,
+    magics_class,
+    needs_local_scope,
+    no_var_expand,
+    output_can_be_silenced,
+)
+from traitlets import Enum, default
+from traitlets.config import Configurable
+
+from matnb.config import DISPLAYS, display_from_environment
+from matnb.errors import CellCancelled
+from matnb.lazy.array import DistArray
+from matnb.lazy.expr import Expr
+from matnb.magics import options
+from matnb.magics.completion import match_options
+from matnb.magics.failures import ShownShortly
+from matnb.magics.recorder import Program, compile_cell, run_cell
+from matnb.magics.summary import is_headless, show_recorded, show_run, status_text
+from matnb.session import active_session, connect, current_session, start, stop
+
+
+class DistMat(Configurable):
+    """Settings of matnb's magics; ``%config DistMat`` lists them."""
+
+    display = Enum(
+        DISPLAYS,
+        help="What a cell shows: 'live' adds measured seconds and leaves out the summary of a short run; "
+        "'static' shows counts only, the same every time; 'auto' is live where a person can be asked for input.",
+    ).tag(config=True)
+
+    @default("display")
+    def _display_default(self) -> str:
+        return display_from_environment()
+
+
+@magics_class
+class DistMatMagics(Magics):
+    """``%distmat`` and ``%%distmat``."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self.settings = DistMat(parent=shell)
+        self.program = Program({})
+
+    @line_cell_magic
+    @no_var_expand
+    @needs_local_scope
+    @output_can_be_silenced
+    def distmat(self, line: str, cell: str | None = None, local_ns: dict[str, object] | None = None) -> None:
+        """See the help of the options, which is put in this place below."""
+        namespace = {**self.shell.user_ns, **(local_ns or {})}
+        if cell is not None:
+            chosen = options.parse_cell_line(line, namespace)
+            self._run(cell, line, lazy=chosen.lazy, keep=tuple(chosen.keep))
+            return
+        command, chosen = options.parse_line(line, namespace)
+        match command:
+            case "start":
+                given = {name: value for name, value in vars(chosen).items() if value}
+                print(start(**given).status().description)
+            case "connect":
+                print(connect(chosen.address, scheduler_file=chosen.scheduler_file).status().description)
+            case "status":
+                session = active_session()
+                print(status_text(session.status()) if session else "no session; the first result starts one")
+            case "explain":
+                print(current_session().explain(self._roots(chosen.names, namespace)))
+            case "stop":
+                stop()
+
+    distmat.__doc__ = f"Record matrix code in a cell and run it on workers.\n\n{options.help_text()}"
+
+    @property
+    def live(self) -> bool:
+        """Whether measured numbers are shown."""
+        if self.settings.display == "auto":
+            return not is_headless(self.shell)
+        return bool(self.settings.display == "live")
+
+    def _run(self, cell: str, line: str, lazy: bool, keep: tuple[str, ...]) -> None:
+        body = self.shell.transform_cell(cell)
+        # The magic's own line is line 1, so that our line numbers are those beside the cell in the notebook.
+        filename = self.shell.compile.cache(f"%%distmat {line}\n{body}", self.shell.execution_count)
+        with ShownShortly(filename, self.shell):
+            code = compile_cell(f"\n{body}", filename, self.shell.compile.flags)
+            try:
+                done = run_cell(code, self.shell.user_ns, keep)
+                self.program = done.program
+                report = None if lazy else current_session().run(done.program.roots, done.record, keep)
+            except CellCancelled:
+                raise
+            except KeyboardInterrupt as interrupt:
+                raise CellCancelled("interrupted; no task was running") from interrupt
+            if DisplayHook.semicolon_at_end_of_expression(cell):
+                return
+            self.shell.displayhook(done.value)
+        if report is None:
+            show_recorded(done.record)
+        else:
+            show_run(report, self.live)
+
+    def _roots(self, names: list[str], namespace: dict[str, object]) -> Mapping[str, Expr]:
+        if not names:
+            if not self.program.roots:
+                raise UsageError("%distmat explain: no cell has computed anything yet; name a DistArray")
+            return self.program.roots
+        roots = {}
+        for name in names:
+            handle = namespace.get(name)
+            if not isinstance(handle, DistArray):
+                raise UsageError(f"%distmat explain: {name} is no DistArray")
+            roots[name] = handle.expression
+        return roots
+
+
+def load(shell: InteractiveShell) -> None:
+    """Add the magics, their settings and their completion to IPython; a second time changes nothing."""
+    if DistMatMagics.__name__ in shell.magics_manager.registry:
+        return
+    magics = DistMatMagics(shell)
+    shell.register_magics(magics)
+    shell.configurables.append(magics.settings)
+    shell.Completer.custom_matchers.append(match_options)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take out of IPython everything that :func:`load` put in; the session goes on."""
+    magics = shell.magics_manager.registry.pop(DistMatMagics.__name__, None)
+    if magics is None:
+        return
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("distmat", None)
+    shell.configurables.remove(magics)
+    shell.configurables.remove(magics.settings)
+    shell.Completer.custom_matchers.remove(match_options)

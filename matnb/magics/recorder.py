@@ -1,0 +1,123 @@
+"""A cell's code compiled with its positions, run under a recording, and the Program of roots it leaves."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+
+from matnb.errors import OptionError
+from matnb.lazy.array import DistArray
+from matnb.lazy.expr import Expr
+from matnb.lazy.recording import Recording, recording
+
+VALUE = "_"  # the root of the last value, under the name IPython gives to it
+
+
+@dataclass(frozen=True)
+class CellCode:
+    """A cell's statements and, apart, its last expression; either may be missing."""
+
+    filename: str
+    statements: CodeType
+    value: CodeType | None
+
+
+@dataclass(frozen=True)
+class Program:
+    """The named roots of one cell: what its end computes."""
+
+    roots: Mapping[str, Expr]
+
+
+@dataclass(frozen=True)
+class RecordedCell:
+    """What running a cell's code left: its last value, what it recorded, and its roots."""
+
+    value: object
+    record: Recording
+    program: Program
+
+
+def compile_cell(source: str, filename: str, flags: int = 0) -> CellCode:
+    """Compile a cell so that its last expression can be evaluated for its value.
+
+    Parameters
+    ----------
+    source
+        Python code; its first line is line 1 of ``filename``.
+    filename
+        Name under which the code's frames are found again.
+    flags
+        Compiler flags, such as those of ``from __future__`` imports in earlier cells.
+
+    Raises
+    ------
+    SyntaxError
+        With the position in ``filename``.
+    """
+    tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    assert isinstance(tree, ast.Module)
+    value = None
+    if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+        del tree.body[-1]
+        value = compile(ast.Expression(last.value), filename, "eval", flags, dont_inherit=True)
+    return CellCode(filename, compile(tree, filename, "exec", flags, dont_inherit=True), value)
+
+
+def run_cell(code: CellCode, namespace: dict[str, object], keep: Sequence[str] = ()) -> RecordedCell:
+    """Run a cell's code in a namespace, recording its operations, and find its roots.
+
+    Raises
+    ------
+    OptionError
+        When ``keep`` names something that is no DistArray after the cell.
+    """
+    before = {name: (weakref.ref(handle), handle.expression) for name, handle in _handles(namespace)}
+    with recording(code.filename) as record:
+        exec(code.statements, namespace)
+        value = eval(code.value, namespace) if code.value is not None else None
+    assigned = {
+        name: handle.expression
+        for name, handle in _handles(namespace)
+        if name not in before or before[name][0]() is not handle or before[name][1] is not handle.expression
+    }
+    roots = dict(_roots_of_value(value))
+    consumed = _consumed(record)
+    roots |= {name: node for name, node in assigned.items() if node not in consumed and name not in roots}
+    for name in keep:
+        handle = namespace.get(name)
+        if not isinstance(handle, DistArray):
+            known = ", ".join(sorted(assigned)) or "none"
+            raise OptionError(f"--keep {name}: no DistArray of that name; assigned in this cell: {known}")
+        roots[name] = handle.expression
+    return RecordedCell(value, record, Program(roots))
+
+
+def _handles(namespace: Mapping[str, object]) -> list[tuple[str, DistArray]]:
+    return [(name, value) for name, value in namespace.items() if isinstance(value, DistArray)]
+
+
+def _roots_of_value(value: object) -> list[tuple[str, Expr]]:
+    if isinstance(value, DistArray):
+        return [(VALUE, value.expression)]
+    if isinstance(value, tuple | list):
+        return [
+            (f"{VALUE}[{i}]", one.expression) for i, one in enumerate(value) if isinstance(one, DistArray)
+        ]
+    return []
+
+
+def _consumed(record: Recording) -> set[Expr]:
+    # One operation may build several nodes (a mean is a sum and a quotient) and only the last is recorded, so
+    # what it consumes lies below; the walk ends at nodes that are recorded or known to be consumed already.
+    consumed: set[Expr] = set()
+    waiting = list(record.lines)
+    while waiting:
+        for operand in waiting.pop().operands:
+            if operand not in consumed:
+                consumed.add(operand)
+                waiting.append(operand)
+    return consumed

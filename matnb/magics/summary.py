@@ -1,0 +1,69 @@
+"""What is shown under a cell, and whether somebody is there to see it live."""
+
+from __future__ import annotations
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import publish_display_data
+
+from matnb.lazy.recording import Recording
+from matnb.pictures.quantities import bytes_text, plural_text
+from matnb.pictures.summary import SummaryFacts, summary_html, summary_text
+from matnb.plan.report import RunReport
+from matnb.session import Status
+
+QUIET_SECONDS = 0.2  # live, a shorter run shows only its value
+METADATA = "matnb"  # where a run's measured numbers lie beside its summary, never in it
+
+
+def is_headless(shell: InteractiveShell) -> bool:
+    """Tell whether a program runs the notebook, as nbclient does: then nobody can be asked for input."""
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return False
+    allowed = getattr(kernel, "_allow_stdin", None)
+    if allowed is None:
+        allowed = kernel.get_parent().get("content", {}).get("allow_stdin", True)
+    return not allowed
+
+
+def show_recorded(record: Recording) -> None:
+    """Show the summary of a cell of which nothing was run."""
+    _publish(SummaryFacts(record.num_operations, record.num_merged), {})
+
+
+def show_run(report: RunReport, live: bool) -> None:
+    """Show the summary of a cell's run.
+
+    Live it tells measured numbers too, and is left out after a short run. Otherwise only counts are shown, so
+    that the same notebook always prints the same; what was measured goes into the output's metadata.
+    """
+    run = report.finished
+    if live and run.seconds < QUIET_SECONDS and not report.left_lazy:
+        return
+    measured = {"seconds": run.seconds, "imbalance": run.imbalance, "actual_bytes": run.actual_bytes}
+    facts = SummaryFacts(
+        num_operations=run.num_operations,
+        num_merged=run.num_merged,
+        num_stored=run.num_stored,
+        num_tasks=run.num_tasks,
+        moved_bytes=run.moved_bytes,
+        projected_bytes=run.projected_bytes,
+        left_lazy=report.left_lazy,
+        plan_text=report.plan_text,
+        seconds=run.seconds if live else None,
+        imbalance=run.imbalance if live else None,
+        actual_bytes=run.actual_bytes if live else None,
+    )
+    _publish(facts, measured)
+
+
+def status_text(status: Status) -> str:
+    """Return what a session runs on and what it keeps, in two lines."""
+    stored = f"{bytes_text(status.stored_bytes)} of {bytes_text(status.memo_bytes)}"
+    kept = f"{plural_text(status.num_arrays, 'array')} kept, {stored}"
+    return f"{status.description}; engine {status.engine}\n{kept}"
+
+
+def _publish(facts: SummaryFacts, measured: dict[str, float | int]) -> None:
+    bundle = {"text/plain": summary_text(facts), "text/html": summary_html(facts)}
+    publish_display_data(bundle, metadata={METADATA: measured} if measured else None)

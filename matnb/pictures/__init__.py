@@ -1,0 +1,1 @@
+"""Facts to text, HTML and SVG; pure, without data and without IPython."""

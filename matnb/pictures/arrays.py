@@ -1,0 +1,99 @@
+"""An array as a person sees it: a line of text, or a block map beside a table; nothing is computed for it."""
+
+from __future__ import annotations
+
+import itertools
+from html import escape
+from math import prod
+
+from matnb.pictures.blockmap import block_map, density_legend, owner_legend
+from matnb.pictures.facts import ArrayFacts
+from matnb.pictures.quantities import bytes_text, count_text, plural_text, shape_text, share_text
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+_LONGEST_EXPRESSION = 200  # characters
+_CELL = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent;vertical-align:top"
+_NAME = f"{_CELL};opacity:.7;font-weight:normal;white-space:nowrap"
+
+
+def array_text(facts: ArrayFacts) -> str:
+    """Return one line: shape, dtype, kind, and either where it is stored or how it is made."""
+    words = [f"DistArray {shape_text(facts.shape)} {facts.dtype}, {_kind(facts)}"]
+    if facts.stored:
+        if facts.nnz is not None and facts.sparse:
+            words.append(f"{plural_text(facts.nnz, 'entry')} ({share_text(_density(facts))})")
+        if facts.num_bytes is not None:
+            words.append(bytes_text(facts.num_bytes))
+        words.append(_blocks(facts))
+    else:
+        words.append(f"not computed: {_shortened(facts.expression)}" if facts.expression else "not computed")
+    return ", ".join(words)
+
+
+def array_html(facts: ArrayFacts) -> str:
+    """Return a block map, where there is one, beside a table of what is known, as HTML of at most 20 kB."""
+    rows = "".join(
+        f'<tr style="background:transparent"><th style="{_NAME}">{name}</th>'
+        f'<td style="{_CELL}">{value}</td></tr>'
+        for name, value in _table(facts)
+    )
+    # The width keeps a table with a long line beside the map, instead of below it.
+    table = (
+        '<div style="flex:1 1 260px;min-width:0">'
+        f'<table style="border-collapse:collapse;border:none;margin:0;font-size:13px">{rows}</table></div>'
+    )
+    return (
+        '<div style="display:flex;flex-wrap:wrap;gap:12px 24px;align-items:center;margin:6px 0">'
+        f"{block_map(facts)}{table}</div>"
+    )
+
+
+def _table(facts: ArrayFacts) -> list[tuple[str, str]]:
+    rows = [
+        ("shape", shape_text(facts.shape, TIMES)),
+        ("dtype", f"{escape(facts.dtype)}, {_kind(facts)}"),
+    ]
+    if facts.nnz is not None and facts.sparse:
+        rows.append(("nnz", count_text(facts.nnz)))
+        rows.append(("density", density_legend(facts) or share_text(_density(facts))))
+    if facts.num_bytes is not None:
+        rows.append(("bytes", bytes_text(facts.num_bytes)))
+    if facts.cuts is not None:
+        rows.append(("blocks", _grid(facts.cuts)))
+        rows.append(("layout", owner_legend(facts) or "no owner"))
+    if not facts.stored:
+        rows.append(("state", "not computed"))
+        if facts.expression:
+            rows.append(("made by", f"<code>{escape(_shortened(facts.expression))}</code>"))
+    return rows
+
+
+def _kind(facts: ArrayFacts) -> str:
+    if not facts.sparse:
+        return "dense"
+    return "sparse, pattern only" if facts.pattern else "sparse"
+
+
+def _density(facts: ArrayFacts) -> float:
+    return (facts.nnz or 0) / max(1, prod(facts.shape))
+
+
+def _blocks(facts: ArrayFacts) -> str:
+    count = prod(len(cuts) - 1 for cuts in facts.cuts or ())
+    return f"{plural_text(count, 'block')} on {plural_text(max(1, len(set(facts.owners))), 'owner')}"
+
+
+def _grid(cuts: tuple[tuple[int, ...], ...]) -> str:
+    counts = [len(axis) - 1 for axis in cuts]
+    words = count_text(prod(counts))
+    if len(counts) > 1:
+        words += f" ({shape_text(counts, TIMES)})"
+    lengths = {b - a for axis in cuts if len(axis) > 2 for a, b in itertools.pairwise(axis)}
+    if lengths and max(lengths) - min(lengths) > 1:
+        words += f", {min(lengths)} to {max(lengths)} long"
+    return words
+
+
+def _shortened(expression: str) -> str:
+    line = " ".join(expression.split())
+    return line if len(line) <= _LONGEST_EXPRESSION else line[: _LONGEST_EXPRESSION - 3] + "..."

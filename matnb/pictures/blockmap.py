@@ -1,0 +1,166 @@
+"""The block map: an array's blocks as SVG, density by shade, owner by color, cuts to scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+import numpy as np
+
+from matnb.pictures.cells import Cells, Counts, gather
+from matnb.pictures.facts import ArrayFacts
+from matnb.pictures.quantities import count_text, plural_text, shape_text, share_text
+
+MAX_CELLS = 64  # along each axis
+MAX_BYTES = 16_000  # leaves room for the table in the 20 kB a picture may take
+# Okabe and Ito's colors, told apart with any color vision, without those that vanish on white or on black.
+COLORS = ("#0a7fc4", "#e08a00", "#009e73", "#cc6699", "#d55e00", "#56a8d8")
+_SHADES = tuple(round(0.22 + 0.78 * step / 6, 2) for step in range(7))
+_DETAILS = (64, 48, 32, 24, 16)  # cells along an axis, tried in turn until the picture is small enough
+_LONG_SIDE, _SHORT_SIDE, _STRIP = 440, 72, 56  # of the drawing, in units of half a pixel
+_MOST_TITLED, _HOVER_CELLS, _MOST_LINES = 80, 7, 33
+
+
+def color_of(owner: int) -> str:
+    """Return the color of an owner; the seventh has the first one's again."""
+    return COLORS[owner % len(COLORS)]
+
+
+def shade_levels(cells: Cells) -> Counts:
+    """Return each cell's shade: 0 for no entry, else 1 to 7 by the logarithm of its density.
+
+    The scale spans at least a factor of ten, so that nearly equal blocks look nearly equal.
+    """
+    density = cells.density
+    stored = density > 0
+    levels = np.zeros(density.shape, dtype=np.int64)
+    if stored.any():
+        most = density.max()
+        least = min(density[stored].min(), most / 10)
+        place = np.log(density[stored] / least) / np.log(most / least)
+        levels[stored] = 1 + np.rint(place * (len(_SHADES) - 1)).astype(np.int64)
+    return levels
+
+
+def block_map(facts: ArrayFacts) -> str:
+    """Return the map as one ``<svg>`` of at most 16 kB, or an empty text for an array that has none."""
+    for limit in _DETAILS:
+        cells = gather(facts, min(limit, MAX_CELLS))
+        if cells is None:
+            return ""
+        drawing = _draw(facts, cells)
+        if len(drawing.encode()) <= MAX_BYTES:
+            break
+    return drawing
+
+
+def _draw(facts: ArrayFacts, cells: Cells) -> str:
+    width, height = _size(facts)
+    x = np.rint(cells.column_cuts * (width / cells.column_cuts[-1])).astype(int).tolist()
+    y = np.rint(cells.row_cuts * (height / cells.row_cuts[-1])).astype(int).tolist()
+    label = f"Block map of {shape_text(facts.shape)}: {plural_text(int(cells.blocks.sum()), 'block')}"
+    parts = [
+        f'<svg role="img" aria-label="{escape(label)}" '
+        f'width="{width // 2 + 2}" height="{height // 2 + 2}" viewBox="-2 -2 {width + 4} {height + 4}" '
+        'style="flex:none;max-width:100%" shape-rendering="crispEdges">',
+        *_fills(cells, x, y),
+        *_lines(x, y, width, height),
+    ]
+    if cells.entries.size <= _MOST_TITLED:
+        parts += _titles(facts, cells, x, y)
+    else:  # too many to say something of each, so hovering tells of larger parts
+        parts += _titles(facts, *_larger_parts(facts, width, height))
+    return "".join([*parts, "</svg>"])
+
+
+def _size(facts: ArrayFacts) -> tuple[int, int]:
+    if len(facts.shape) == 1:
+        return _LONG_SIDE, _STRIP
+    rows, columns = facts.shape
+    scale = _LONG_SIDE / max(rows, columns)
+    return max(_SHORT_SIDE, round(columns * scale)), max(_SHORT_SIDE, round(rows * scale))
+
+
+def _fills(cells: Cells, x: list[int], y: list[int]) -> Iterator[str]:
+    # Neighbors in a row that look the same are one rectangle, and all rectangles that look the same one path.
+    levels, owners = shade_levels(cells).tolist(), cells.owners.tolist()
+    paths: dict[tuple[str, int], list[str]] = {}
+    for row, (row_levels, row_owners) in enumerate(zip(levels, owners, strict=True)):
+        top, tall = y[row], max(1, y[row + 1] - y[row])
+        start = 0
+        for column in range(1, len(row_levels) + 1):
+            look = (row_levels[start], row_owners[start])
+            if column < len(row_levels) and (row_levels[column], row_owners[column]) == look:
+                continue
+            if look[0]:
+                wide = max(1, x[column] - x[start])
+                path = paths.setdefault((color_of(look[1]), look[0]), [])
+                path.append(f"M{x[start]} {top}h{wide}v{tall}h-{wide}z")
+            start = column
+    for (color, level), path in sorted(paths.items()):
+        yield f'<path fill="{color}" fill-opacity="{_SHADES[level - 1]}" d="{"".join(path)}"/>'
+
+
+def _lines(x: list[int], y: list[int], width: int, height: int) -> Iterator[str]:
+    frame = f'<rect width="{width}" height="{height}" fill="none" stroke="currentColor" stroke-width="2"/>'
+    lines = [f"M{at} 0v{height}" for at in x[1:-1]] if len(x) <= _MOST_LINES else []
+    lines += [f"M0 {at}h{width}" for at in y[1:-1]] if len(y) <= _MOST_LINES else []
+    if lines:
+        yield f'<path stroke="currentColor" stroke-opacity=".45" d="{"".join(lines)}"/>'
+    yield frame
+
+
+def _larger_parts(facts: ArrayFacts, width: int, height: int) -> tuple[Cells, list[int], list[int]]:
+    parts = gather(facts, _HOVER_CELLS)
+    assert parts is not None  # the finer map exists
+    x = np.rint(parts.column_cuts * (width / parts.column_cuts[-1])).astype(int).tolist()
+    y = np.rint(parts.row_cuts * (height / parts.row_cuts[-1])).astype(int).tolist()
+    return parts, x, y
+
+
+def _titles(facts: ArrayFacts, cells: Cells, x: list[int], y: list[int]) -> Iterator[str]:
+    yield '<g fill="none" pointer-events="all">'
+    density = cells.density
+    for row, column in np.ndindex(cells.entries.shape):
+        corner = f'x="{x[column]}" y="{y[row]}"'
+        size = f'width="{max(1, x[column + 1] - x[column])}" height="{max(1, y[row + 1] - y[row])}"'
+        axes = [(row, cells.row_cuts, "rows"), (column, cells.column_cuts, "columns")]
+        if len(facts.shape) == 1:
+            axes = [(column, cells.column_cuts, "elements")]
+        place = ", ".join(f"{name} {cuts[i]}:{cuts[i + 1]}" for i, cuts, name in axes)
+        blocks, owner = int(cells.blocks[row, column]), int(cells.owners[row, column])
+        held = f"owner {owner}" if blocks == 1 else f"{count_text(blocks)} blocks, most on owner {owner}"
+        entries = plural_text(int(cells.entries[row, column]), "entry")
+        stored = f"{entries}, {share_text(float(density[row, column]))}"
+        yield f"<rect {corner} {size}><title>{place}; {stored}; {held}</title></rect>"
+    yield "</g>"
+
+
+def owner_legend(facts: ArrayFacts) -> str:
+    """Return swatches that name the owners' colors, at most eight, as HTML."""
+    owners = sorted(set(facts.owners))
+    shown = [_swatch(color_of(owner), 1.0) + f"owner {owner}" for owner in owners[:8]]
+    if len(owners) > len(shown):
+        shown.append(f"and {len(owners) - len(shown)} more, colors repeating")
+    return " &nbsp; ".join(shown)
+
+
+def density_legend(facts: ArrayFacts) -> str:
+    """Return the shades between the least and the greatest density as HTML, empty when all are alike."""
+    cells = gather(facts, MAX_CELLS)
+    if cells is None or not cells.entries.any():
+        return ""
+    stored = cells.density[cells.entries > 0]
+    levels = shade_levels(cells)
+    lightest = int(levels[levels > 0].min())
+    if lightest == len(_SHADES):
+        return ""
+    shades = "".join(_swatch("currentColor", shade, margin=0) for shade in _SHADES[lightest - 1 :])
+    return f"{share_text(stored.min())} {shades} {share_text(stored.max())}"
+
+
+def _swatch(color: str, opacity: float, margin: int = 4) -> str:
+    return (
+        f'<span style="display:inline-block;width:.8em;height:.8em;margin-right:{margin}px;'
+        f'vertical-align:-.05em;background:{color};opacity:{opacity:g}"></span>'
+    )

@@ -1,0 +1,49 @@
+"""How numbers are written for a person: counts, bytes, shares, shapes and seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+_BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def count_text(number: int) -> str:
+    """Return a count with its thousands set apart: ``103,689``."""
+    return f"{number:,}"
+
+
+def plural_text(number: int, noun: str) -> str:
+    """Return a count with its noun: ``1 block``, ``1,024 blocks``, ``2 entries``."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{count_text(number)} {noun[:-1] + 'ies' if noun.endswith('y') else noun + 's'}"
+
+
+def bytes_text(num_bytes: int) -> str:
+    """Return a size to three digits in decimal units: ``830 kB``."""
+    size, unit = float(num_bytes), 0
+    # 999.5 and above would be written as 1e+03, so it goes to the next unit
+    while size >= 999.5 and unit < len(_BYTE_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.3g} {_BYTE_UNITS[unit]}"
+
+
+def share_text(share: float) -> str:
+    """Return a share as a percentage to three digits, never with an exponent: ``0.205 %``."""
+    return f"{Decimal(f'{100 * share:.3g}'):f} %"
+
+
+def shape_text(shape: Sequence[int], sign: str = "x") -> str:
+    """Return lengths joined by a sign: ``7115 x 7115``; a 0-d shape is ``scalar``."""
+    return f" {sign} ".join(str(length) for length in shape) if shape else "scalar"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration in the unit that suits it: ``12 ms``, ``3.4 s``, ``2 min 5 s``."""
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 59.95:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"

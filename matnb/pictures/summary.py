@@ -1,0 +1,84 @@
+"""The line under a cell: what was recorded, merged, remembered, moved and planned, the plan behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
+
+
+@dataclass(frozen=True)
+class SummaryFacts:
+    """What happened to one cell.
+
+    Parameters
+    ----------
+    num_operations, num_merged
+        Operations the cell wrote, and how many of them were the same as another one.
+    num_stored, num_tasks, moved_bytes, projected_bytes
+        Of its run: results found in the store, tasks, bytes between workers, memory planned on top of what is
+        used. ``num_tasks`` is None when nothing was run.
+    left_lazy
+        Names that were not computed, being larger than the memo budget.
+    plan_text
+        The plan, as ``explain`` writes it.
+    seconds, imbalance, actual_bytes
+        Measured, so None wherever the same text must come out every time.
+    """
+
+    num_operations: int
+    num_merged: int
+    num_stored: int = 0
+    num_tasks: int | None = None
+    moved_bytes: int = 0
+    projected_bytes: int = 0
+    left_lazy: tuple[str, ...] = ()
+    plan_text: str = ""
+    seconds: float | None = None
+    imbalance: float | None = None
+    actual_bytes: int | None = None
+
+
+def summary_text(facts: SummaryFacts) -> str:
+    """Return the summary as one line, and a second one for names left lazy."""
+    return "\n".join([_line(facts), *_left_lazy(facts)])
+
+
+def summary_html(facts: SummaryFacts) -> str:
+    """Return the summary as a line that opens to show the plan, without script."""
+    notes = "".join(f"<div>{escape(note)}</div>" for note in _left_lazy(facts))
+    style = "font-size:12px;margin:4px 0;opacity:.8"
+    if not facts.plan_text:
+        return f'<div style="{style}">{escape(_line(facts))}{notes}</div>'
+    plan = (
+        '<pre style="margin:4px 0 4px 1em;font-size:12px;overflow-x:auto;background:transparent">'
+        f"{escape(facts.plan_text)}</pre>"
+    )
+    line = f'<summary style="cursor:pointer">{escape(_line(facts))}</summary>'
+    return f'<div style="{style}"><details>{line}{plan}</details>{notes}</div>'
+
+
+def _line(facts: SummaryFacts) -> str:
+    words = [f"recorded {plural_text(facts.num_operations, 'operation')}", f"merged {facts.num_merged}"]
+    if facts.num_tasks is None:
+        words.append("nothing run")
+        return ", ".join(words)
+    words += [
+        f"{facts.num_stored} from store",
+        plural_text(facts.num_tasks, "task"),
+        f"{bytes_text(facts.moved_bytes)} moved",
+        f"{bytes_text(facts.projected_bytes)} projected",
+    ]
+    if facts.actual_bytes is not None:
+        words.append(f"{bytes_text(facts.actual_bytes)} used")
+    if facts.imbalance is not None:
+        words.append(f"imbalance {facts.imbalance:.2f}")
+    if facts.seconds is not None:
+        words.append(seconds_text(facts.seconds))
+    return ", ".join(words)
+
+
+def _left_lazy(facts: SummaryFacts) -> list[str]:
+    advice = "stays lazy: larger than the memo budget; to compute it, use --keep"
+    return [f"{name} {advice} {name}" for name in facts.left_lazy]

@@ -1,0 +1,1 @@
+"""How it will run: expressions to plan, place and explanation."""

@@ -1,0 +1,123 @@
+"""Any stage of the way from expressions to a plan, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+from matnb.lazy.expr import (
+    Broadcast,
+    Create,
+    Data,
+    Elementwise,
+    Expr,
+    Index,
+    Literal,
+    Load,
+    MatMul,
+    Reduce,
+    Transpose,
+)
+from matnb.lazy.traverse import consumers, topological
+from matnb.pictures.quantities import bytes_text
+from matnb.plan.plan import Plan
+
+MAX_LINES = 200  # beyond, a listing tells no person anything
+
+
+def explain_expressions(roots: Mapping[str, Expr], stored: Container[Expr] = ()) -> str:
+    """Return a numbered list of expressions, operands first; shared ones and those on workers are marked."""
+    order = topological(roots.values(), stored)
+    users = consumers(order, stored)
+    names: dict[Expr, list[str]] = {}
+    for name, root in roots.items():
+        names.setdefault(root, []).append(name)
+    numbers = {node: f"e{place}" for place, node in enumerate(order)}
+    lines = []
+    for node in order:
+        marks = []
+        if node in stored:
+            marks.append("stored on workers")
+        elif len(users[node]) > 1:
+            marks.append(f"used {len(users[node])} times")
+        marks.extend(f"= {name}" for name in names.get(node, ()))
+        operands = () if node in stored else tuple(numbers[operand] for operand in node.operands)
+        text = f"  {numbers[node]:>5}  {describe(node, operands):<44} {kind_of(node)}"
+        lines.append(f"{text}  {'; '.join(marks)}".rstrip())
+    return "\n".join(_shortened(lines))
+
+
+def explain_plan(plan: Plan, names: Mapping[Expr, str] | None = None) -> str:
+    """Return the stages of a plan with their layouts, and what it needs in all."""
+    names = names or {}
+    owners = {task.key: task.owner for task in plan.tasks}
+    lines = []
+    for stage in plan.stages:
+        counts = "x".join(map(str, stage.layout.grid.counts)) or "1"
+        workers = len(set(stage.layout.owners))
+        kept = "kept" if stage.expression in plan.outputs else "passing"
+        detail = f" [{stage.detail}]" if stage.detail else ""
+        name = f" = {names[stage.expression]}" if stage.expression in names else ""
+        lines.append(
+            f"  {stage.name:>4}  {stage.kind}{detail}{name}: {stage.layout.grid.shape} in {counts} blocks on "
+            f"{workers} worker{'s' if workers != 1 else ''}, about {bytes_text(stage.estimated_bytes)}, {kept}"
+        )
+    lines = _shortened(lines)
+    lines.append(
+        f"  {len(plan.tasks)} tasks, {len(plan.reused)} arrays read from the workers, "
+        f"{len(plan.outputs)} kept; moves {bytes_text(plan.moved_bytes)}, "
+        f"needs at most about {bytes_text(plan.projected_bytes)} more on {len(set(owners.values()))} worker(s)"
+    )
+    return "\n".join(lines)
+
+
+def describe(node: Expr, operands: tuple[str, ...]) -> str:
+    """Return an expression as one line, with its operands by the names given."""
+    listed = ", ".join(operands)
+    match node:
+        case Literal():
+            return f"constant {node.value}" if node.size == 1 else f"constant {node.shape}"
+        case Data():
+            return "given array"
+        case Create(creation):
+            return f"{type(creation).__name__.lower()}"
+        case Load(source, field):
+            return f"{source!r}" if field == "matrix" else f"{field} of {source!r}"
+        case Elementwise("astype"):
+            return f"astype({listed}, {node.dtype})"
+        case Elementwise(name):
+            return f"{name}({listed})"
+        case MatMul(_, _, "plus_times"):
+            return " @ ".join(operands) if operands else "matmul"
+        case MatMul(_, _, semiring):
+            return f"matmul({listed}, {semiring})"
+        case Transpose(_, axes):
+            return (
+                f"{listed}.T" if axes == tuple(reversed(range(len(axes)))) else f"transpose({listed}, {axes})"
+            )
+        case Reduce(operand, operation, axes):
+            over = "" if len(axes) == operand.ndim else f", axis={axes[0] if len(axes) == 1 else axes}"
+            return f"{operation}({listed}{over})"
+        case Index(_, key):
+            return f"{listed}[{', '.join(map(_key_text, key))}]"
+        case Broadcast():
+            return f"broadcast({listed})"
+    return f"{type(node).__name__.lower()}({listed})"
+
+
+def kind_of(node: Expr) -> str:
+    """Return shape, dtype and format of an expression."""
+    return f"{node.shape} {node.dtype}{' sparse' if node.sparse else ''}"
+
+
+def _key_text(part: int | slice | None) -> str:
+    if isinstance(part, slice):
+        stop = "" if part.stop is None else part.stop
+        return f"{part.start}:{stop}" + (f":{part.step}" if part.step != 1 else "")
+    return str(part)
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    if len(lines) <= MAX_LINES:
+        return lines
+    half = MAX_LINES // 2
+    return [*lines[:half], f"  ... {len(lines) - 2 * half} more ...", *lines[-half:]]

@@ -1,0 +1,87 @@
+"""Which expressions become arrays of their own, and which are computed inside the task that uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+
+from matnb.blocks.creation import Arange, Eye, Full, Linspace
+from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce
+from matnb.lazy.traverse import consumers
+
+
+def is_inline(node: Expr) -> bool:
+    """Tell whether remaking an array is cheaper than reading it, so that every user makes its own."""
+    match node:
+        case Literal():
+            return True
+        case Create(creation):
+            return isinstance(creation, Full | Eye | Arange | Linspace)
+    return False
+
+
+def fuses_operands(node: Expr) -> bool:
+    """Tell whether an operation works block by block, so that its operands can be made in the same task."""
+    return isinstance(node, Elementwise | Broadcast | Reduce)
+
+
+def materialized(order: Sequence[Expr], roots: Iterable[Expr], stored: Container[Expr]) -> set[Expr]:
+    """Return the expressions that become arrays on the workers.
+
+    Parameters
+    ----------
+    order
+        Every expression, operands before users.
+    roots
+        Those whose blocks are wanted afterwards.
+    stored
+        Those whose blocks are there already; they are not among the result.
+    """
+    wanted = set(roots)
+    users = consumers(order, stored)
+    homes: dict[Expr, set[Expr]] = {}
+    result: set[Expr] = set()
+    for node in reversed(order):
+        if node in stored:
+            continue
+        read_whole = any(not fuses_operands(user) for user in users[node])
+        can_fuse = isinstance(node, Elementwise | Broadcast | Create | Literal)
+        # A chain that two arrays are made from is an array itself, or it would be computed twice.
+        shared = len(homes.get(node, ())) > 1 and not is_inline(node)
+        if node in wanted or read_whole or not can_fuse or shared:
+            result.add(node)
+            home = {node}
+        else:
+            home = homes[node]
+        if fuses_operands(node):
+            for operand in node.operands:
+                homes.setdefault(operand, set()).update(home)
+    return result
+
+
+def fused_below(root: Expr, apart: Container[Expr]) -> tuple[list[Expr], list[Expr]]:
+    """Return what is computed inside a stage, operands first, and the arrays that the stage reads.
+
+    Parameters
+    ----------
+    root
+        The expression that the stage makes.
+    apart
+        Expressions that are arrays of their own.
+    """
+    inside: list[Expr] = []
+    read: list[Expr] = []
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            inside.append(node)
+        elif node not in seen:
+            seen.add(node)
+            if node is not root and node in apart and not is_inline(node):
+                read.append(node)
+            else:
+                stack.append((node, True))
+                if fuses_operands(node):
+                    stack.extend((operand, False) for operand in reversed(node.operands))
+    return inside, read

@@ -1,0 +1,54 @@
+"""Elementwise chains written into one task, whatever their length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matnb.blocks.formats import Dense
+from matnb.blocks.grid import Region, region_shape
+from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce
+from matnb.plan.operators import Apply, Constant, Make, Operator, Stretch
+from matnb.plan.regions import operand_region
+from matnb.plan.tasks import PlanWriter, TaskWriter
+
+
+def write_fused(
+    task: TaskWriter, inside: Sequence[Expr], region: Region, owner: int, writer: PlanWriter
+) -> tuple[bool, int]:
+    """Write the steps that make a region of the last of ``inside``, and return the register that holds it.
+
+    Parameters
+    ----------
+    inside
+        What is computed in the task, operands first; a Reduce at the end is left to the caller.
+    region
+        The part of the result, or of what is reduced.
+    """
+    values: dict[Expr, tuple[bool, int]] = {}
+
+    def value(node: Expr) -> tuple[bool, int]:
+        if node not in values:
+            key = writer.block(node, operand_region(node.shape, region), owner)
+            values[node] = task.read(key)
+        return values[node]
+
+    last = (False, -1)
+    for node in inside:
+        if isinstance(node, Reduce):
+            return value(node.operand)
+        arguments = [value(operand) for operand in node.operands]
+        values[node] = last = task.do(_operator(node, operand_region(node.shape, region)), *arguments)
+    return last
+
+
+def _operator(node: Expr, region: Region) -> Operator:
+    match node:
+        case Elementwise(name, _, input_dtypes, element, output):
+            return Apply(name, input_dtypes, element, output, node.sparse)
+        case Broadcast():
+            return Stretch(region_shape(region))
+        case Create(creation):
+            return Make(creation, region)
+        case Literal():
+            return Constant(Dense(node.value[tuple(slice(*bounds) for bounds in region)]))
+    raise TypeError(f"{type(node).__name__} is not elementwise")

@@ -1,0 +1,170 @@
+"""The operators of a plan: what one step of a task does to blocks; frozen parameters that travel to workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from matnb.blocks.creation import Creation
+from matnb.blocks.formats import Block
+from matnb.blocks.grid import Region
+from matnb.io.source import Piece, Source
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An elementwise function."""
+
+    name: str
+    input_dtypes: tuple[np.dtype, ...]
+    dtype: np.dtype
+    output: int
+    sparse: bool
+
+
+@dataclass(frozen=True)
+class Make:
+    """A rectangle of an array made from parameters."""
+
+    creation: Creation
+    region: Region
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A small block of a person's data, sent with the plan."""
+
+    block: Block
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A rectangle out of a block; ``bounds`` are local."""
+
+    bounds: Region
+
+
+@dataclass(frozen=True)
+class Join:
+    """Rectangles put together to a block; ``offsets`` say where each begins."""
+
+    offsets: tuple[tuple[int, ...], ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    sparse: bool
+
+
+@dataclass(frozen=True)
+class Multiply:
+    """A product of two blocks over a semiring."""
+
+    semiring: str
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Accumulate:
+    """Partial products put together by a monoid, in order."""
+
+    monoid: str
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A block's share of a reduction; reduced axes keep length 1."""
+
+    operation: str
+    axes: tuple[int, ...]
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The shares of several blocks combined, converted, and the reduced axes dropped unless kept."""
+
+    operation: str
+    axes: tuple[int, ...]
+    keepdims: bool
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A block with its axes in another order."""
+
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Take:
+    """Basic indexing of a block; slices as (start, stop, step), integers, or None for a new axis."""
+
+    key: tuple[tuple[int, int | None, int] | int | None, ...]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A block broadcast to a shape."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Parse:
+    """A piece of a file read."""
+
+    source: Source
+    piece: Piece
+
+
+@dataclass(frozen=True)
+class Summarize:
+    """The small facts of a piece that was read."""
+
+    source: Source
+
+
+@dataclass(frozen=True)
+class Merge:
+    """The facts of all pieces put together and checked."""
+
+    source: Source
+
+
+@dataclass(frozen=True)
+class Tell:
+    """What is known of a source that was read through."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The entries of a piece that lie in a region."""
+
+    source: Source
+    region: Region
+
+
+@dataclass(frozen=True)
+class Assemble:
+    """The parts of a region put together to a block."""
+
+    source: Source
+    region: Region
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A range of the original ids of a graph's vertices."""
+
+    source: Source
+    start: int
+    stop: int
+
+
+Operator: TypeAlias = (
+    Apply | Make | Constant | Cut | Join | Multiply | Accumulate | Partial | Finish | Flip | Take | Stretch
+    | Parse | Summarize | Merge | Tell | Part | Assemble | Labels
+)  # fmt: skip

@@ -1,0 +1,123 @@
+"""The physical plan: tasks over registers, grouped in stages, each task pinned to a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from matnb.blocks.grid import Region
+from matnb.blocks.layout import Layout
+from matnb.lazy.expr import Data, Expr
+from matnb.plan.operators import Operator
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operator of a task; ``arguments`` number the task's registers: its inputs first, then earlier steps."""
+
+    operator: Operator
+    arguments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one worker does in one go: a few steps over the values of other tasks; the last step is its value.
+
+    Parameters
+    ----------
+    key
+        Follows from expression, layout and place, so that plans repeat.
+    steps
+        Run in order.
+    inputs
+        Keys of the tasks or kept blocks that fill the first registers.
+    owner
+        Number of the worker that runs it.
+    kind
+        For measuring: product, map, reduce, ...
+    """
+
+    key: str
+    steps: tuple[Step, ...]
+    inputs: tuple[str, ...]
+    owner: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The tasks that together make one array, or one exchange of an array."""
+
+    name: str
+    kind: str
+    detail: str
+    layout: Layout
+    tasks: tuple[str, ...]
+    estimated_bytes: int
+    inputs: tuple[str, ...]
+    expression: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array whose blocks are on workers: where it is cut, who owns and what key names each block."""
+
+    layout: Layout
+    keys: tuple[str, ...]
+    block_nnz: tuple[int, ...] = ()
+    block_bytes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """A block of a person's data that has to be sent to its owner before the tasks run."""
+
+    key: str
+    expression: Data
+    region: Region
+    owner: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A physical program.
+
+    Parameters
+    ----------
+    tasks
+        In an order in which inputs come before their users.
+    stages
+        For a person, and for measuring.
+    shipments
+        A person's data that the tasks read.
+    outputs
+        The arrays that stay on the workers afterwards.
+    reused
+        Arrays that were there already and are read.
+    projected_bytes
+        Memory that the plan needs on top of what is used now, over all workers.
+    moved_bytes
+        Bytes that go from one worker to another.
+    """
+
+    tasks: tuple[Task, ...]
+    stages: tuple[Stage, ...]
+    shipments: tuple[Shipment, ...]
+    outputs: Mapping[Expr, Stored]
+    reused: Mapping[Expr, Stored]
+    projected_bytes: int
+    moved_bytes: int
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers a plan is laid out over: their numbers, and how many threads and bytes each has."""
+
+    numbers: tuple[int, ...]
+    threads: int
+    memory_bytes: int
+
+    @property
+    def slots(self) -> int:
+        """Tasks that run at the same time."""
+        return len(self.numbers) * self.threads

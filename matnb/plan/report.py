@@ -1,0 +1,42 @@
+"""What a run tells the person who asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matnb.events import RunFinished
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The outcome of a cell.
+
+    Attributes
+    ----------
+    finished
+        Counts, bytes and seconds of everything the cell ran.
+    left_lazy
+        Names that were not computed because they exceed the memo's budget.
+    plan_text
+        How the last run was laid out.
+    """
+
+    finished: RunFinished
+    left_lazy: tuple[str, ...]
+    plan_text: str
+
+
+def total(runs: tuple[RunFinished, ...], num_operations: int, num_merged: int) -> RunFinished:
+    """Return the sum of several runs of one cell."""
+    return RunFinished(
+        run=runs[-1].run if runs else "",
+        num_operations=num_operations,
+        num_merged=num_merged,
+        num_stored=sum(run.num_stored for run in runs),
+        num_tasks=sum(run.num_tasks for run in runs),
+        moved_bytes=sum(run.moved_bytes for run in runs),
+        projected_bytes=max((run.projected_bytes for run in runs), default=0),
+        actual_bytes=sum(run.actual_bytes for run in runs),
+        imbalance=max((run.imbalance for run in runs), default=1.0),
+        seconds=sum(run.seconds for run in runs),
+    )

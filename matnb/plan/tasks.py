@@ -1,0 +1,213 @@
+"""The tasks of a plan as they are written: steps collected into tasks, blocks read with their exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matnb.blocks.grid import Region, intersect, region_shape, relative
+from matnb.blocks.layout import Layout
+from matnb.lazy.expr import Expr
+from matnb.plan.estimate import estimate_bytes
+from matnb.plan.operators import Cut, Join, Operator
+from matnb.plan.plan import Plan, Shipment, Stage, Step, Stored, Task
+from matnb.plan.regions import region_size
+
+
+class TaskWriter:
+    """Collects the steps of one task."""
+
+    def __init__(self) -> None:
+        self._inputs: list[str] = []
+        self._steps: list[tuple[Operator, tuple[tuple[bool, int], ...]]] = []
+
+    def read(self, key: str) -> tuple[bool, int]:
+        """Return the register that holds another task's value."""
+        if key not in self._inputs:
+            self._inputs.append(key)
+        return True, self._inputs.index(key)
+
+    def do(self, operator: Operator, *arguments: tuple[bool, int]) -> tuple[bool, int]:
+        """Append a step and return its register."""
+        self._steps.append((operator, arguments))
+        return False, len(self._steps) - 1
+
+    @property
+    def is_copy(self) -> bool:
+        """True while nothing is done: the value is a single input."""
+        return not self._steps
+
+    def task(self, key: str, owner: int, kind: str) -> Task:
+        """Return the task; its last step is its value."""
+        count = len(self._inputs)
+        steps = tuple(
+            Step(operator, tuple(place if is_input else count + place for is_input, place in arguments))
+            for operator, arguments in self._steps
+        )
+        return Task(key, steps, tuple(self._inputs), owner, kind)
+
+
+class PlanWriter:
+    """Collects tasks and stages, and the registers of the arrays they make.
+
+    Parameters
+    ----------
+    stored
+        Arrays that are on the workers.
+    entries
+        Estimated entries of every expression.
+    present
+        Keys of other values that are on the workers, with their owners.
+    """
+
+    def __init__(
+        self,
+        stored: Mapping[Expr, Stored],
+        entries: Mapping[Expr, int],
+        present: Mapping[str, int] | None = None,
+    ) -> None:
+        self.entries = entries
+        self.registers: dict[Expr, Stored] = dict(stored)
+        self.reused: dict[Expr, Stored] = {}
+        self._stored = stored
+        self._tasks: dict[str, Task] = {}
+        self._sizes: dict[str, int] = {}
+        self._owners: dict[str, int] = dict(present or {})
+        self._stages: list[Stage] = []
+        self._shipments: list[Shipment] = []
+        for array in stored.values():
+            for key, owner in zip(array.keys, array.layout.owners, strict=True):
+                self._owners[key] = owner
+
+    def bytes_of(self, node: Expr, region: Region | None = None) -> int:
+        """Return the estimated bytes of an array, or of its part in a region."""
+        whole = estimate_bytes(node, self.entries[node])
+        if region is None:
+            return whole
+        return whole * region_size(region) // max(1, node.size)
+
+    def add(self, task: Task, num_bytes: int) -> str:
+        """Add a task, unless its value is there or on its way, and return its key."""
+        if task.key not in self._owners:
+            self._tasks[task.key] = task
+            self._sizes[task.key] = num_bytes
+            self._owners[task.key] = task.owner
+        return task.key
+
+    def ship(self, shipment: Shipment, num_bytes: int) -> None:
+        """Add a block of a person's data."""
+        self._shipments.append(shipment)
+        self._sizes[shipment.key] = num_bytes
+        self._owners[shipment.key] = shipment.owner
+
+    def has(self, key: str) -> bool:
+        """Tell whether a task of this key was added."""
+        return key in self._owners
+
+    def finish(self, node: Expr, layout: Layout, keys: Sequence[str], kind: str, detail: str) -> None:
+        """Note that the tasks added for an expression make its array."""
+        self.registers[node] = Stored(layout, tuple(keys))
+        self._stages.append(
+            Stage(
+                f"s{len(self._stages)}", kind, detail, layout, tuple(keys), self.bytes_of(node),
+                tuple(dict.fromkeys(key for one in keys if one in self._tasks for key in self._tasks[one].inputs)),
+                node,
+            )
+        )  # fmt: skip
+
+    def owner_of(self, key: str) -> int:
+        """Return the worker that has a task's value."""
+        return self._owners[key]
+
+    def block(self, node: Expr, region: Region, owner: int) -> str:
+        """Return the key of a value that holds exactly a region of an array, for a task on ``owner``.
+
+        A whole block is used as it is. Any other region is put together once for each worker that needs it,
+        and of another worker's block only the part inside the region travels.
+        """
+        array = self.registers[node]
+        self.note_reuse(node)
+        grid = array.layout.grid
+        if grid.num_blocks == 1 and grid.region((0,) * grid.ndim) == region:
+            return array.keys[0]
+        found = list(grid.overlapping(region))
+        if len(found) == 1 and grid.region(found[0]) == region:
+            return array.keys[grid.number(found[0])]
+        key = f"{array.keys[0]}-at-{region_text(region)}-for-{owner}"
+        if self.has(key):
+            return key
+        writer = TaskWriter()
+        parts, offsets = [], []
+        for index in found:
+            number = grid.number(index)
+            source, bounds = array.keys[number], grid.region(index)
+            common = intersect(bounds, region)
+            if common != bounds and array.layout.owners[number] != owner:
+                source = self._cut_there(node, source, common, bounds)
+                parts.append(writer.read(source))
+            elif common != bounds:
+                cut = Cut(tuple((part.start, part.stop) for part in relative(common, bounds)))
+                parts.append(writer.do(cut, writer.read(source)))
+            else:
+                parts.append(writer.read(source))
+            offsets.append(tuple(a - b for (a, _), (b, _) in zip(common, region, strict=True)))
+        if len(parts) != 1 or writer.is_copy:
+            writer.do(Join(tuple(offsets), region_shape(region), node.dtype, node.sparse), *parts)
+        return self.add(writer.task(key, owner, "gather"), self.bytes_of(node, region))
+
+    def _cut_there(self, node: Expr, source: str, common: Region, bounds: Region) -> str:
+        key = f"{source}-cut-{region_text(common)}"
+        if not self.has(key):
+            writer = TaskWriter()
+            cut = Cut(tuple((part.start, part.stop) for part in relative(common, bounds)))
+            writer.do(cut, writer.read(source))
+            self.add(writer.task(key, self._owners[source], "cut"), self.bytes_of(node, common))
+        return key
+
+    def note_reuse(self, node: Expr) -> None:
+        """Note that an array which was on the workers already is read."""
+        if node in self._stored:
+            self.reused[node] = self._stored[node]
+
+    def plan(self, roots: Sequence[Expr]) -> Plan:
+        """Return the plan whose outputs are the arrays of ``roots``."""
+        outputs = {root: self.registers[root] for root in roots if root not in self._stored}
+        tasks = tuple(self._tasks.values())
+        moved = {
+            (key, task.owner)
+            for task in tasks
+            for key in task.inputs
+            if self._owners[key] != task.owner and key in self._sizes
+        }
+        return Plan(
+            tasks,
+            tuple(self._stages),
+            tuple(self._shipments),
+            outputs,
+            self.reused,
+            self._peak_bytes(tasks, outputs),
+            sum(self._sizes[key] for key, _ in moved),
+        )
+
+    def _peak_bytes(self, tasks: Sequence[Task], outputs: Mapping[Expr, Stored]) -> int:
+        # Tasks in order; a value goes with its last reader, an output stays.
+        last: dict[str, int] = {}
+        for number, task in enumerate(tasks):
+            for key in task.inputs:
+                last[key] = number
+        staying = {key for array in outputs.values() for key in array.keys}
+        held = peak = sum(self._sizes[shipment.key] for shipment in self._shipments)
+        leaving: dict[int, list[str]] = {}
+        for key, number in last.items():
+            leaving.setdefault(number, []).append(key)
+        for number, task in enumerate(tasks):
+            held += self._sizes[task.key]
+            peak = max(peak, held)
+            for key in leaving.get(number, ()):
+                if key not in staying and key in self._sizes:
+                    held -= self._sizes[key]
+        return peak
+
+
+def region_text(region: Region) -> str:
+    """Return a region as a short text for keys."""
+    return "x".join(f"{start}.{stop}" for start, stop in region) or "0d"

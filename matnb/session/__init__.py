@@ -1,0 +1,18 @@
+"""The session: wires recorder, passes, plan, engine and store, and holds them while they live."""
+
+from matnb.session.current import active_session, compute, connect, current_session, start, stop
+from matnb.session.files import load, save
+from matnb.session.session import Session, Status
+
+__all__ = [
+    "Session",
+    "Status",
+    "active_session",
+    "compute",
+    "connect",
+    "current_session",
+    "load",
+    "save",
+    "start",
+    "stop",
+]

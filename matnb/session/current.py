@@ -1,0 +1,210 @@
+"""The session in use: started on demand, replaced, stopped; and the evaluator that handles ask."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from matnb.backend import cluster as clusters
+from matnb.blocks.formats import Block, Csr, Dense
+from matnb.blocks.layout import Layout
+from matnb.config import Config, config_from_environment, parse_bytes
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+from matnb.lazy.evaluator import set_evaluator
+from matnb.lazy.expr import Data, Expr, Literal
+from matnb.lazy.holdings import held
+from matnb.pictures.facts import ArrayFacts
+from matnb.plan.explain import describe, kind_of
+from matnb.plan.plan import Stored
+from matnb.session.session import Session
+
+_lock = threading.RLock()
+_session: Session | None = None
+
+
+def start(
+    workers: int | None = None,
+    threads: int | None = None,
+    processes: bool | None = None,
+    memory_limit: str | int | None = None,
+    memo: str | int | None = None,
+    compute_limit: str | int | None = None,
+    engine: str | None = None,
+) -> Session:
+    """Start an embedded cluster and use it; a session that runs already is stopped first.
+
+    Nothing needs to be started by hand: the first value asked for starts a session with the defaults, which
+    every ``MATNB_*`` variable of the same name changes. The result is a context manager that stops it.
+
+    Parameters
+    ----------
+    workers
+        Number of Dask workers, 1 by default.
+    threads
+        Threads of each worker; all cores shared among the workers by default.
+    processes
+        True gives each worker a process of its own; by default all run in this one and no port is opened.
+    memory_limit
+        Memory of each worker, such as "4GB"; the machine's memory shared among them by default.
+    memo
+        Memory for results kept between runs, "4GB" by default.
+    compute_limit
+        Largest result that ``compute()`` brings into this process, "2GB" by default.
+    engine
+        "auto" and "dask" run on the cluster; "interpret" evaluates with NumPy and SciPy in this process.
+
+    Raises
+    ------
+    OptionError
+        For a value that is not allowed.
+    ClusterError
+        When the workers do not start.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> with mn.start(workers=1, threads=2):
+    ...     float(mn.ones(3).sum())
+    3.0
+    """
+    given: dict[str, Any] = {"workers": workers, "threads": threads, "processes": processes, "engine": engine}
+    for option, value in (("memory_limit", memory_limit), ("memo", memo), ("compute_limit", compute_limit)):
+        if value is not None and value != "auto":
+            given[f"{option}_bytes"] = parse_bytes(value, option)
+    config = replace(
+        config_from_environment(), **{option: value for option, value in given.items() if value is not None}
+    )
+    return _use(config, lambda: clusters.start(config))
+
+
+def connect(
+    target: Any = None,
+    *,
+    scheduler_file: str | None = None,
+    security: Any = None,
+    timeout_seconds: float = 10.0,
+) -> Session:
+    """Use a Dask cluster that is there already; a session that runs is stopped first.
+
+    Parameters
+    ----------
+    target
+        The scheduler's address, a ``distributed.Client``, or a cluster object (LocalCluster, jobqueue, ...).
+    scheduler_file
+        A file that a scheduler wrote, instead of ``target``.
+    security
+        A ``distributed.Security`` for TLS.
+    timeout_seconds
+        How long to wait for the scheduler and the first worker.
+
+    Raises
+    ------
+    ClusterError
+        When nothing answers in time.
+    VersionMismatchError
+        When client, scheduler and workers run versions that do not work together.
+    """
+    config = config_from_environment()
+    return _use(
+        config,
+        lambda: clusters.connect(
+            target, scheduler_file=scheduler_file, security=security, timeout_seconds=timeout_seconds
+        ),
+    )
+
+
+def _use(config: Config, make: Any) -> Session:
+    global _session
+    with _lock:
+        stop()
+        _session = Session(config, make())
+        return _session
+
+
+def stop() -> None:
+    """Stop the session: its workers end if matnb started them, and nothing of it stays; without one, do nothing."""
+    global _session
+    with _lock:
+        if _session is not None:
+            _session.close()
+            _session = None
+
+
+def active_session() -> Session | None:
+    """Return the session in use, or None."""
+    global _session
+    with _lock:
+        if _session is not None and _session.ended:
+            _session = None
+        return _session
+
+
+def current_session() -> Session:
+    """Return the session in use, starting one with the defaults if there is none."""
+    with _lock:
+        return active_session() or start()
+
+
+def compute(*arrays: object) -> tuple[object, ...]:
+    """Compute several arrays in one run, so that what they share is computed once, and return their values.
+
+    Parameters
+    ----------
+    *arrays
+        DistArrays, or what :func:`matnb.asarray` takes.
+
+    Returns
+    -------
+    tuple
+        For each what its ``compute()`` returns.
+    """
+    handles = [one if isinstance(one, DistArray) else asarray(one) for one in arrays]
+    current_session().make([handle.expression for handle in handles])
+    return tuple(handle.compute() for handle in handles)
+
+
+class _Evaluator:
+    """Gives values to handles through the session in use; looking never starts one."""
+
+    def value(self, node: Expr) -> Block:
+        return current_session().value(node)
+
+    def persist(self, nodes: Sequence[Expr]) -> None:
+        current_session().persist(nodes)
+
+    def ship(self, node: Data, block: Block) -> None:
+        current_session().ship(node, block)
+
+    def explain(self, roots: Mapping[str, Expr]) -> str:
+        return current_session().explain(roots)
+
+    def layout(self, node: Expr) -> Layout | None:
+        stored = _stored(node)
+        return None if stored is None else stored.layout
+
+    def facts(self, node: Expr) -> ArrayFacts:
+        stored = _stored(node)
+        made = describe(node, tuple(map(kind_of, node.operands)))
+        if stored is not None:
+            return ArrayFacts(
+                node.shape, node.dtype.name, node.sparse, False, True, sum(stored.block_nnz),
+                sum(stored.block_bytes), stored.layout.grid.cuts, stored.layout.owners, stored.block_nnz, made,
+            )  # fmt: skip
+        block = Dense(node.value) if isinstance(node, Literal) else held(node)
+        nnz = node.size if not node.sparse else None if block is None else block.nnz
+        size = None if block is None else block.nbytes
+        pattern = isinstance(block, Csr) and block.values is None
+        return ArrayFacts(
+            node.shape, node.dtype.name, node.sparse, pattern, False, nnz, size, expression=made
+        )
+
+
+def _stored(node: Expr) -> Stored | None:
+    session = active_session()
+    return None if session is None else session.stored(node)
+
+
+set_evaluator(_Evaluator())

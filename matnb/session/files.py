@@ -1,0 +1,97 @@
+"""Files in and out: a file is read when it is loaded, on the workers, and written block by block."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from matnb.blocks.formats import Block
+from matnb.blocks.grid import BlocksSpec, grid_from
+from matnb.io.source import Found, Source
+from matnb.io.sources import open_source
+from matnb.io.write import check_suffix, write
+from matnb.lazy.array import DistArray, expression_of
+from matnb.lazy.columns import Columns
+from matnb.lazy.expr import Load
+from matnb.lazy.holdings import ask_grid
+from matnb.session.current import current_session
+
+
+def load(
+    path: str | os.PathLike[str], *, kind: str | None = None, blocks: BlocksSpec = None, **options: object
+) -> DistArray | Columns:
+    """Read a file on the workers, in parallel by byte range where it is text, and return its array.
+
+    The file is read now, so a bad one is told of here. It is read again, if it is the same still, when its blocks
+    were lost or gave way to others.
+
+    Parameters
+    ----------
+    path
+        ``.mtx`` and ``.mtx.gz`` (Matrix Market), ``.npz`` (SciPy's sparse and matnb's own), ``.npy``, ``.graph``
+        (METIS), ``.csv`` (a table with a header), ``.e`` and ``.txt`` (edge lists).
+    kind
+        "matrixmarket", "npz", "npy", "metis", "csv" or "edges", where the name's end does not tell.
+    blocks
+        As in :func:`matnb.asarray`.
+    **options
+        Of the reader; for edge lists ``directed=True, relabel=True, weights="auto", self_loops="keep",
+        duplicates=..., num_vertices=None``; for tables ``columns=[...]``.
+
+    Returns
+    -------
+    DistArray or Columns
+        A sparse array with ``A[i, j]`` the entry or edge i -> j, a dense array, or named columns for a table.
+        ``labels`` of a relabelled graph has the original vertex ids.
+
+    Raises
+    ------
+    FileFormatError
+        When the file is not what it claims to be, naming file, line and reason.
+    MissingFileError
+        When it is not there.
+    OptionError
+        For an unknown kind or option.
+    """
+    source = open_source(path, kind=kind, **options)
+    found, nodes = current_session().read(source, lambda told: _nodes(source, told, blocks))
+    array = DistArray(*nodes)
+    return Columns(found.names, array) if found.names else array
+
+
+def _nodes(source: Source, found: Found, blocks: BlocksSpec) -> tuple[Load, ...]:
+    matrix = Load(source, "matrix", found.shape, found.dtype, found.sparse)
+    if blocks is not None:
+        ask_grid(matrix, grid_from(found.shape, blocks))
+    if not found.has_labels:
+        return (matrix,)
+    return matrix, Load(source, "labels", found.shape[:1], np.dtype(np.int64), False)
+
+
+def save(array: object, path: str | os.PathLike[str]) -> None:
+    """Compute an array and write it, block by block, so that this process holds one block at a time.
+
+    The file appears whole or not at all.
+
+    Parameters
+    ----------
+    array
+        A DistArray, or what :func:`matnb.asarray` takes.
+    path
+        ``.npz`` (matnb's own, sparse or dense), ``.npy`` (dense) or ``.mtx``.
+
+    Raises
+    ------
+    OptionError
+        For another ending.
+    """
+    node = expression_of(array)
+    check_suffix(path, node.sparse)
+    session = current_session()
+    stored = session.made(node)
+
+    def fetch(number: int) -> Block:
+        return session.block(node, number)
+
+    write(path, stored.layout.grid, node.dtype, node.sparse, fetch)

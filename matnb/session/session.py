@@ -1,0 +1,300 @@
+"""The one long-lived mutable object: a cluster, what is stored on it, and how expressions become values."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from matnb.backend.cluster import Cluster
+from matnb.backend.engine_dask import DaskEngine, OwnersLost, TaskFailed
+from matnb.backend.store import Entry, Store
+from matnb.blocks.formats import Block
+from matnb.config import Config
+from matnb.errors import TooLargeError, UnsupportedError, WorkerLostError
+from matnb.events import Event
+from matnb.io.source import Found, Source
+from matnb.lazy.array import live_expressions
+from matnb.lazy.expr import Data, Expr, Load
+from matnb.lazy.interpret import Value, block_of, interpret
+from matnb.lazy.passes import stages
+from matnb.lazy.recording import Recording
+from matnb.lazy.traverse import topological
+from matnb.pictures.quantities import bytes_text
+from matnb.plan.estimate import estimate_bytes, estimate_entries
+from matnb.plan.explain import explain_expressions, explain_plan
+from matnb.plan.lower import layout_tag, lower
+from matnb.plan.place import default_layout
+from matnb.plan.plan import Stored
+from matnb.plan.report import RunReport, total
+from matnb.plan.sources import piece_of, reading_plan
+from matnb.session.failures import cell_error
+from matnb.session.running import TRIES, Runner, whole
+
+TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
+_RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
+_LINEAGE_DEPTH = 20  # after this many runs on each other's results their history is cut
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a session is now."""
+
+    description: str
+    num_workers: int
+    num_threads: int
+    stored_bytes: int
+    memo_bytes: int
+    num_arrays: int
+    engine: str
+
+
+class Session:
+    """A cluster in use. Made by :func:`matnb.start` and :func:`matnb.connect`; a context manager."""
+
+    def __init__(self, config: Config, cluster: Cluster) -> None:
+        self.config, self.cluster = config, cluster
+        # On a cluster of others two sessions must not take each other's keys for their own.
+        prefix = "matnb-" if cluster.owned else f"matnb-{secrets.token_hex(4)}-"
+        self._engine = DaskEngine(cluster, prefix)
+        self._store = Store(config.memo_bytes)
+        self._listeners: list[Callable[[Event], None]] = []
+        self._lock = threading.RLock()
+        self._runner = Runner(config, cluster, self._engine, self._store, self._emit)
+        self._interpreted: WeakKeyDictionary[Expr, Value] = WeakKeyDictionary()
+        self.ended = False
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session: release every array, and stop the cluster if it is ours; a second call does nothing."""
+        if not self.ended:
+            self.ended = True
+            self._store.clear()
+            self.cluster.close()
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Call ``listener`` with every event; the returned function ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def status(self) -> Status:
+        """Return what the session is now."""
+        workers = self._runner.workers()
+        return Status(
+            self.cluster.description,
+            len(workers.numbers),
+            workers.slots,
+            self._store.num_bytes,
+            self.config.memo_bytes,
+            len(self._store.entries()),
+            self.config.engine,
+        )
+
+    # values
+
+    def value(self, node: Expr) -> Block:
+        """Compute an expression and return a copy of its value in this process.
+
+        Raises
+        ------
+        TooLargeError
+            When the result exceeds the limit of ``compute()``.
+        """
+        if self.config.engine == "interpret":
+            return block_of(interpret(node, self._interpreted))
+        with self._lock:
+            self._check_limit(node, estimate_bytes(node, 0) if node.sparse else None)
+            for _ in range(TRIES):
+                entry = self._store.entry(node)
+                if entry is None:
+                    fetched = self._runner.run({"value": node}, live_expressions(), fetch=node)
+                    entry = self._store.entry(node)
+                    if fetched is not None:
+                        return fetched
+                    continue
+                self._check_limit(node, entry.num_bytes)
+                try:
+                    blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
+                except OwnersLost as lost:
+                    self._runner.forget(lost.owners)
+                    continue
+                return whole(node, entry.stored.layout, blocks)
+            raise WorkerLostError("workers were lost again and again while a result was fetched")
+
+    def persist(self, nodes: Sequence[Expr]) -> None:
+        """Compute expressions in one run and keep them on the workers."""
+        with self._lock:
+            self.make(nodes)
+            for node in nodes:
+                self._store.pin(node)
+
+    def make(self, nodes: Sequence[Expr]) -> None:
+        """Compute expressions in one run; their arrays stay while handles on them do, and room is left."""
+        if self.config.engine == "interpret":
+            for node in nodes:
+                interpret(node, self._interpreted)
+            return
+        with self._lock:
+            self._runner.run({f"array {place}": node for place, node in enumerate(nodes)}, live_expressions())
+
+    def run(self, roots: Mapping[str, Expr], record: Recording | None, keep: Sequence[str] = ()) -> RunReport:
+        """Run what a cell ends with, and return what there is to tell.
+
+        Parameters
+        ----------
+        roots
+            Named expressions.
+        record
+            What the cell recorded, for the counts and the lines of errors.
+        keep
+            Names to compute even if they exceed the memo's budget.
+        """
+        with self._lock:
+            entries = estimate_entries(roots.values(), self._store.find(topological(roots.values())))
+            lazy = tuple(
+                name
+                for name, node in roots.items()
+                if name not in keep and estimate_bytes(node, entries[node]) > self.config.memo_bytes
+            )
+            chosen = {name: node for name, node in roots.items() if name not in lazy}
+            text = ""
+            if self.config.engine == "interpret":
+                self.make(list(chosen.values()))
+            elif chosen:
+                text = self._explain_plan(chosen)
+                self._runner.run(chosen, set(), record=record)
+            runs = tuple(record.runs) if record else ()
+            counts = (record.num_operations, record.num_merged) if record else (0, 0)
+            return RunReport(total(runs, *counts), lazy, text)
+
+    # a person's large arrays
+
+    def ship(self, node: Data, block: Block) -> None:
+        """Send a person's large array to the workers now, so that no copy stays in this process."""
+        with self._lock:
+            self._runner.drop_dead()
+            if self._store.entry(node) is not None:
+                return
+            layout = default_layout(node, block.nbytes, self._runner.workers())
+            base = f"{node.digest.hex()}-{layout_tag(layout)}"
+            keys, futures, sizes = [], [], []
+            for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+                key = f"{base}-{number}"
+                ((future, piece),) = self._engine.ship({key: piece_of(block, region)}, owner).values()
+                keys.append(key)
+                futures.append(future)
+                sizes.append((piece.nnz, piece.nbytes))
+            stored = Stored(
+                layout, tuple(keys), tuple(nnz for nnz, _ in sizes), tuple(size for _, size in sizes)
+            )
+            num_bytes = sum(stored.block_bytes)
+            self._store.add(node, Entry(stored, tuple(futures), num_bytes, float("inf"), True, 0))
+
+    # files
+
+    def read(self, source: Source, name: Callable[[Found], Sequence[Load]]) -> tuple[Found, Sequence[Load]]:
+        """Read a source through on the workers, and return what is known of it and the arrays it gives.
+
+        Parameters
+        ----------
+        source
+            What to read.
+        name
+            Gives the expressions of the arrays, once shape and dtype are known.
+        """
+        with self._lock:
+            for _ in range(TRIES):
+                try:
+                    return self._read(source, name)
+                except OwnersLost as error:
+                    self._runner.forget(error.owners)
+            raise WorkerLostError(f"workers were lost again and again while {source!r} was read")
+
+    def _read(self, source: Source, name: Callable[[Found], Sequence[Load]]) -> tuple[Found, Sequence[Load]]:
+        plan, keys, told = reading_plan(source, self._runner.workers())
+        try:
+            outcome = self._engine.run(plan, (told,), keys)
+            found: Found = outcome.fetched[told]
+            wanted = name(found)
+            stored = self._store.find(wanted)
+            missing = [node for node in wanted if node not in stored]
+            present = {task.key: task.owner for task in plan.tasks}
+            blocks = lower(missing, (), stored, self._runner.workers(), present)
+            self._runner.check_memory(blocks)
+            made = self._engine.run(blocks)
+        except TaskFailed as error:
+            raise cell_error(error.failed, plan, None) from None
+        self._runner.keep(made, blocks, {})
+        for node in wanted:
+            self._store.pin(node)
+        return found, wanted
+
+    def made(self, node: Expr) -> Stored:
+        """Compute an expression and return where its blocks are."""
+        with self._lock:
+            if self.config.engine == "interpret":
+                raise UnsupportedError('mn.save writes from the workers; use engine="auto"')
+            self._runner.run({"value": node}, live_expressions())
+            entry = self._store.entry(node)
+            assert entry is not None, "a run keeps its roots"
+            return entry.stored
+
+    def block(self, node: Expr, number: int) -> Block:
+        """Return one block of an expression that was made, in this process."""
+        entry = self._store.entry(node)
+        if entry is None:
+            raise WorkerLostError("a worker was lost while an array was written; save it again")
+        try:
+            (block,) = self._engine.gather(entry.futures[number : number + 1], entry.stored.layout.owners)
+        except OwnersLost as error:
+            self._runner.forget(error.owners)
+            raise WorkerLostError("a worker was lost while an array was written; save it again") from None
+        return block
+
+    # looking
+
+    def stored(self, node: Expr) -> Stored | None:
+        """Return where an expression's blocks are, or None; computes nothing."""
+        entry = self._store.entry(node)
+        return None if entry is None else entry.stored
+
+    def explain(self, roots: Mapping[str, Expr]) -> str:
+        """Return how expressions would be computed: recorded, after each pass, and the plan."""
+        with self._lock:
+            self._runner.drop_dead()
+            known = self._store.find(topological(roots.values()))
+            parts = ["recorded", explain_expressions(roots, known)]
+            before = dict(roots)
+            for name, after in stages(roots, known):
+                if all(after[one] is before[one] for one in roots):
+                    parts.append(f"after {name}: no change")
+                else:
+                    parts.extend((f"after {name}", explain_expressions(after, known)))
+                before = after
+            parts.extend(("plan", self._explain_plan(roots)))
+            return "\n".join(parts)
+
+    def _explain_plan(self, roots: Mapping[str, Expr]) -> str:
+        plan, optimized = self._runner.plan(roots, set())
+        return explain_plan(plan, {optimized[node]: name for name, node in roots.items()})
+
+    def _check_limit(self, node: Expr, num_bytes: int | None) -> None:
+        size = estimate_bytes(node, node.size) if num_bytes is None else num_bytes
+        if size > self.config.compute_limit_bytes:
+            raise TooLargeError(
+                f"a result of shape {node.shape} {node.dtype} is {bytes_text(size)}, over the limit of "
+                f"{bytes_text(self.config.compute_limit_bytes)} for bringing values into this process; reduce or "
+                "slice it, keep it on the workers with persist(), write it with mn.save, or raise the limit with "
+                "mn.start(compute_limit=...)"
+            )
+
+    def _emit(self, event: Event) -> None:
+        for listener in list(self._listeners):
+            listener(event)

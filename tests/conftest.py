@@ -1,0 +1,86 @@
+"""What every test shares: hypothesis profiles, fixtures, and the guard that fails a test which leaks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import hypothesis
+import leaks
+import pytest
+
+PROJECT = Path(__file__).parents[1]
+OUTER_TEMPORARY = pytest.StashKey[tuple[str | None, str]]()
+FROM_WIDER_FIXTURES = pytest.StashKey[set[leaks.Belonging]]()
+
+# Kernels compile on first use, so one example may take seconds: no deadline. In CI every run draws the
+# same examples.
+hypothesis.settings.register_profile("default", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI", "").lower() == "true" else "default")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A temporary folder of this run's own, so that another run on the machine cannot look like a leak here.
+    # What pytest itself keeps for a person to look at (tmp_path) stays where it always is.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    own = tempfile.mkdtemp(prefix="matnb-tests-")
+    config.stash[OUTER_TEMPORARY] = (os.environ.get("TMPDIR"), own)
+    os.environ["TMPDIR"], tempfile.tempdir = own, None
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    outer, own = config.stash[OUTER_TEMPORARY]
+    os.environ.pop("TMPDIR")
+    if outer is not None:
+        os.environ["TMPDIR"] = outer
+    tempfile.tempdir = None
+    shutil.rmtree(own, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    # What a fixture of a module or of the whole run makes outlives the test that asked for it first.
+    if fixturedef.scope == "function":
+        return (yield)
+    before = leaks.belongings()
+    try:
+        return (yield)
+    finally:
+        request.config.stash.setdefault(FROM_WIDER_FIXTURES, set()).update(leaks.belongings() - before)
+
+
+@pytest.fixture(autouse=True)
+def leak_guard(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail the test that leaves a thread, a child process, a listening socket or a temporary file."""
+    # The first of the function's own fixtures, so the last to end: what they close is closed by then.
+    request.config.stash[FROM_WIDER_FIXTURES] = set()
+    before = leaks.belongings()
+    yield
+    left = leaks.leaks_since(before | request.config.stash[FROM_WIDER_FIXTURES])
+    if left:
+        pytest.fail("left behind by this test: " + "; ".join(left), pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def test_data() -> Path:
+    """Return the folder of published graphs and their known answers."""
+    folder = Path(os.environ.get("MATNB_TEST_DATA", PROJECT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no test data in {folder}: set MATNB_TEST_DATA to the folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Return the path of a chromium."""
+    wanted = os.environ.get("MATNB_CHROMIUM") or "chromium"
+    found = shutil.which(wanted)
+    if found is None:
+        pytest.skip(f"{wanted} is not installed: install it or set MATNB_CHROMIUM to its path")
+    return found

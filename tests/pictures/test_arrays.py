@@ -1,0 +1,73 @@
+"""An array's text informs, its table holds what is known, and what a person named is shown, not run."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from matnb.pictures.arrays import array_html, array_text
+from matnb.pictures.facts import ArrayFacts
+
+STORED = ArrayFacts(
+    shape=(7115, 7115),
+    dtype="float64",
+    sparse=True,
+    pattern=True,
+    stored=True,
+    nnz=103_689,
+    num_bytes=830_000,
+    cuts=((0, 1000, 7115), (0, 7115)),
+    owners=(0, 1),
+    block_nnz=(53_689, 50_000),
+)
+
+
+def cells(html):
+    tree = ElementTree.fromstring(html.replace("&nbsp;", " "))
+    rows = {row.find("th").text: "".join(row.find("td").itertext()) for row in tree.iter("tr")}
+    return {name: " ".join(value.split()) for name, value in rows.items()}
+
+
+def test_text_of_a_stored_array():
+    assert array_text(STORED) == (
+        "DistArray 7115 x 7115 float64, sparse, pattern only, 103,689 entries (0.205 %), 830 kB, "
+        "2 blocks on 2 owners"
+    )
+
+
+def test_text_of_a_lazy_array_says_how_it_is_made():
+    lazy = ArrayFacts((5,), "int64", False, expression="x\n  + 1")
+    assert array_text(lazy) == "DistArray 5 int64, dense, not computed: x + 1"
+    assert array_text(ArrayFacts((), "bool", False)) == "DistArray scalar bool, dense, not computed"
+
+
+def test_table_of_a_stored_array():
+    assert cells(array_html(STORED)) == {
+        "shape": "7115 \N{MULTIPLICATION SIGN} 7115",
+        "dtype": "float64, sparse, pattern only",
+        "nnz": "103,689",
+        "density": "0.115 % 0.755 %",
+        "bytes": "830 kB",
+        "blocks": "2 (2 \N{MULTIPLICATION SIGN} 1), 1000 to 6115 long",
+        "layout": "owner 0 owner 1",
+    }
+
+
+def test_an_array_of_any_dimension_has_a_table():
+    for shape in [(), (0,), (0, 3), (2, 3, 4)]:
+        cuts = tuple((0, length) for length in shape)
+        facts = ArrayFacts(shape, "float64", False, stored=True, nnz=0, num_bytes=0, cuts=cuts, owners=(0,))
+        assert cells(array_html(facts))["dtype"] == "float64, dense"
+        assert "<svg" not in array_html(facts)
+
+
+def test_what_a_person_named_is_escaped():
+    facts = ArrayFacts((2, 2), "float64", False, expression="load('<script>alert(1)</script>&.csv')")
+    html = array_html(facts)
+    assert "<script" not in html
+    assert "load('<script>alert(1)</script>&.csv')" in cells(html)["made by"]
+
+
+def test_an_endless_expression_is_cut():
+    facts = ArrayFacts((2,), "float64", False, expression="x + " * 10_000)
+    assert len(array_text(facts)) < 300
+    assert len(array_html(facts)) < 20_000

@@ -1,0 +1,40 @@
+"""The line under a cell tells counts; measured numbers only where it was given some."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from matnb.pictures.summary import SummaryFacts, summary_html, summary_text
+
+COUNTS = SummaryFacts(24, 3, 5, 40, 1_234_567, 35_000_000, plan_text="stage 1\n  a < b & c")
+
+
+def test_counts_only():
+    assert summary_text(COUNTS) == (
+        "recorded 24 operations, merged 3, 5 from store, 40 tasks, 1.23 MB moved, 35 MB projected"
+    )
+
+
+def test_measured_numbers_come_last():
+    facts = SummaryFacts(1, 0, 0, 1, 0, 8, seconds=1.234, imbalance=1.5, actual_bytes=16)
+    assert summary_text(facts) == (
+        "recorded 1 operation, merged 0, 0 from store, 1 task, 0 B moved, 8 B projected, 16 B used, "
+        "imbalance 1.50, 1.23 s"
+    )
+
+
+def test_a_cell_that_only_records_says_so():
+    assert summary_text(SummaryFacts(2, 1)) == "recorded 2 operations, merged 1, nothing run"
+    assert "<details" not in summary_html(SummaryFacts(2, 1))
+
+
+def test_the_plan_is_behind_the_line():
+    tree = ElementTree.fromstring(summary_html(COUNTS))
+    assert tree.find("details/summary").text == summary_text(COUNTS)
+    assert tree.find("details/pre").text == COUNTS.plan_text
+
+
+def test_names_left_lazy_are_told_with_what_to_do():
+    facts = SummaryFacts(2, 0, 0, 1, left_lazy=("P", "<b>"))
+    assert "P stays lazy: larger than the memo budget; to compute it, use --keep P" in summary_text(facts)
+    assert "&lt;b&gt; stays lazy" in summary_html(facts)

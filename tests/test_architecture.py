@@ -1,0 +1,335 @@
+"""The rules of the house, held from the syntax tree: who may import whom, and what a file may be and do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+PROJECT = Path(__file__).parents[1]
+
+# Imports go only to the left.
+ROOMS = (
+    "errors", "config", "events", "blocks", "pictures", "io", "lazy", "balance", "plan", "backend", "session",
+    "graph", "linalg", "learn", "widgets", "magics", "cli",
+)  # fmt: skip
+# Libraries that only the named rooms know.
+KEPT_IN = {
+    "dask": ("backend",),
+    "distributed": ("backend",),
+    "IPython": ("widgets", "magics"),
+    "ipywidgets": ("widgets", "magics"),
+}
+FRONT_DOOR = PurePosixPath("matnb/__init__.py")
+# `import matnb` must not load IPython, so the front door imports these only inside its entry points.
+LATE = ("widgets", "magics", "cli", "IPython", "ipywidgets")
+ENVIRONMENT = ("environ", "environb", "getenv", "getenvb", "putenv", "unsetenv")
+MAY_PRINT = ("magics", "cli")
+LINE_LIMIT = 400
+VAGUE_NAMES = ("util", "utils", "helper", "helpers", "common", "base", "manager")
+NODES = PurePosixPath("matnb/lazy/expr.py")
+# A node holds no data, draws no numbers and knows no cluster.
+FOREIGN_TO_NODES = ("numpy.random", "random", "dask", "distributed")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file: its path from the project's root, its text and its syntax tree."""
+
+    path: PurePosixPath
+    text: str
+    tree: ast.Module
+
+    @property
+    def room(self) -> str | None:
+        """The room the file belongs to; None for the front door."""
+        return None if self.path == FRONT_DOOR else PurePosixPath(self.path.parts[1]).stem
+
+    def at(self, line: int, complaint: str) -> str:
+        return f"{self.path}:{line}: {complaint}"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported dotted name, and whether it waits inside a function."""
+
+    name: str
+    line: int
+    late: bool
+
+    @property
+    def library(self) -> str:
+        return self.name.split(".")[0]
+
+    @property
+    def room(self) -> str | None:
+        """The room of matnb it comes from; None for another library, and for what the front door offers."""
+        parts = self.name.split(".")
+        return parts[1] if parts[0] == "matnb" and len(parts) > 1 and parts[1] in ROOMS else None
+
+
+def parse(path: str | PurePosixPath, text: str) -> Source:
+    return Source(PurePosixPath(path), text, ast.parse(text))
+
+
+def imports(source: Source) -> Iterator[Import]:
+    """Yield every import: in functions, for type checkers, by ``import_module("...")`` too."""
+    waiting: list[tuple[ast.AST, bool]] = [(source.tree, False)]
+    while waiting:
+        node, late = waiting.pop()
+        late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        waiting += [(inner, late) for inner in ast.iter_child_nodes(node)]
+        match node:
+            case ast.Import():
+                yield from (Import(alias.name, node.lineno, late) for alias in node.names)
+            case ast.ImportFrom(module=module, level=level):
+                near = source.path.parts[: len(source.path.parts) - level] if level else ()
+                start = ".".join([*near, *([module] if module else [])])
+                yield from (Import(f"{start}.{alias.name}", node.lineno, late) for alias in node.names)
+            case ast.Call(
+                func=ast.Name(id="import_module" | "__import__") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield Import(name, node.lineno, late)
+
+
+def belongs_to_a_room(source: Source) -> list[str]:
+    if source.room is None or source.room in ROOMS:
+        return []
+    return [source.at(1, f"{source.room!r} is not a room; rooms are {', '.join(ROOMS)}")]
+
+
+def imports_only_to_the_left(source: Source) -> list[str]:
+    complaints = []
+    for found in imports(source):
+        if found.library != "matnb":
+            continue
+        if source.room is None:
+            if found.room in LATE and not found.late:
+                complaints.append(source.at(found.line, f"{found.name} must be imported inside a function"))
+        elif found.room is None:
+            complaints.append(source.at(found.line, f"{found.name} comes from the front door, name its room"))
+        elif source.room in ROOMS and ROOMS.index(found.room) > ROOMS.index(source.room):
+            complaints.append(source.at(found.line, f"{source.room} imports {found.name}, to its right"))
+    return complaints
+
+
+def knows_only_its_libraries(source: Source) -> list[str]:
+    complaints = []
+    for found in imports(source):
+        rooms = KEPT_IN.get(found.library)
+        at_the_door = source.room is None and found.library in LATE and found.late
+        if rooms is not None and source.room not in rooms and not at_the_door:
+            complaints.append(
+                source.at(found.line, f"{found.name}: only {' and '.join(rooms)} may import it")
+            )
+    return complaints
+
+
+def reads_no_environment(source: Source) -> list[str]:
+    if source.room == "config":
+        return []
+    lines = [
+        n.lineno for n in ast.walk(source.tree) if isinstance(n, ast.Attribute) and n.attr in ENVIRONMENT
+    ]
+    lines += [found.line for found in imports(source) if found.name in {f"os.{name}" for name in ENVIRONMENT}]
+    return [source.at(line, "only config.py reads the environment") for line in lines]
+
+
+def prints_nothing(source: Source) -> list[str]:
+    if source.room in MAY_PRINT:
+        return []
+    return [
+        source.at(node.lineno, f"only {' and '.join(MAY_PRINT)} print")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+
+
+def keeps_nodes_bare(source: Source) -> list[str]:
+    if source.path != NODES:
+        return []
+    complaints = [
+        source.at(found.line, f"the file of the nodes imports {found.name}")
+        for found in imports(source)
+        if any(f"{found.name}.".startswith(f"{foreign}.") for foreign in FOREIGN_TO_NODES)
+    ]
+    for node in ast.walk(source.tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="np" | "numpy"), attr="random"):
+                complaints.append(source.at(node.lineno, "the file of the nodes draws random numbers"))
+    return complaints
+
+
+def starts_with_a_docstring(source: Source) -> list[str]:
+    if ast.get_docstring(source.tree):
+        return []
+    return [source.at(1, "the first statement must be a docstring: a sentence saying what the file holds")]
+
+
+def is_short(source: Source) -> list[str]:
+    count = len(source.text.splitlines())
+    return (
+        [source.at(count, f"{count} lines; over {LINE_LIMIT}, split by idea")] if count > LINE_LIMIT else []
+    )
+
+
+def has_a_telling_name(source: Source) -> list[str]:
+    names = [PurePosixPath(part).stem for part in source.path.parts]
+    vague = [
+        name for name in names if name in VAGUE_NAMES or name.endswith(tuple(f"_{v}" for v in VAGUE_NAMES))
+    ]
+    return [source.at(1, f"{name!r} does not say what it holds") for name in vague]
+
+
+Rule = Callable[[Source], list[str]]
+
+# Each rule with files that break it, and files that come close and do not.
+OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
+    (
+        belongs_to_a_room,
+        [("matnb/tools.py", ""), ("matnb/tools/cutting.py", "")],
+        [("matnb/__init__.py", ""), ("matnb/session.py", ""), ("matnb/lazy/passes/fuse.py", "")],
+    ),
+    (
+        imports_only_to_the_left,
+        [
+            ("matnb/errors.py", "import matnb.config"),
+            ("matnb/blocks/grid.py", "from matnb.lazy.expr import Expr"),
+            ("matnb/blocks/grid.py", "from matnb import lazy"),
+            ("matnb/plan/lower.py", "def f():\n    from matnb.backend import store"),
+            ("matnb/plan/lower.py", "if TYPE_CHECKING:\n    import matnb.session"),
+            ("matnb/lazy/array.py", "from ..session import current_session"),
+            ("matnb/lazy/passes/fuse.py", "from ...plan import lower"),
+            ("matnb/graph/pagerank.py", "import importlib\nimportlib.import_module('matnb.cli')"),
+            ("matnb/graph/pagerank.py", "import matnb as mn"),
+            ("matnb/graph/pagerank.py", "from matnb import load"),
+            ("matnb/__init__.py", "from matnb.magics import load"),
+        ],
+        [
+            (
+                "matnb/lazy/array.py",
+                "import numpy\nfrom matnb.blocks.grid import Grid\nfrom matnb import errors",
+            ),
+            ("matnb/lazy/passes/fuse.py", "from ..expr import Expr\nfrom matnb.lazy import traverse"),
+            ("matnb/linalg/norm.py", "from matnb.graph import degree"),
+            (
+                "matnb/__init__.py",
+                "from matnb.session import start\ndef f(shell):\n    from matnb.magics import load",
+            ),
+        ],
+    ),
+    (
+        knows_only_its_libraries,
+        [
+            ("matnb/session.py", "import dask"),
+            ("matnb/plan/lower.py", "import dask.array as da"),
+            ("matnb/widgets/feed.py", "def f():\n    from distributed import Client"),
+            ("matnb/backend/cluster.py", "from IPython.display import display"),
+            ("matnb/cli.py", "__import__('ipywidgets')"),
+            ("matnb/__init__.py", "import IPython"),
+            ("matnb/__init__.py", "def f():\n    import distributed"),
+        ],
+        [
+            ("matnb/backend/cluster.py", "import dask, distributed\nfrom dask.utils import format_bytes"),
+            ("matnb/magics/distmat.py", "from IPython.core.magic import magics_class\nimport ipywidgets"),
+            ("matnb/__init__.py", "def load_ipython_extension(shell):\n    import IPython"),
+            ("matnb/io/edges.py", "import dask_like, distributedness"),
+        ],
+    ),
+    (
+        reads_no_environment,
+        [
+            ("matnb/session.py", "import os\nx = os.environ['HOME']"),
+            ("matnb/cli.py", "import os\nx = os.getenv('HOME')"),
+            ("matnb/cli.py", "from os import environ"),
+        ],
+        [("matnb/config.py", "import os\nx = os.environ"), ("matnb/cli.py", "import os\nx = os.getpid()")],
+    ),
+    (
+        prints_nothing,
+        [("matnb/session.py", "def f():\n    print('x')")],
+        [
+            ("matnb/cli.py", "print('x')"),
+            ("matnb/magics/summary.py", "print('x')"),
+            ("matnb/io/text.py", "p.print()"),
+        ],
+    ),
+    (
+        keeps_nodes_bare,
+        [
+            ("matnb/lazy/expr.py", "import numpy.random"),
+            ("matnb/lazy/expr.py", "from numpy.random import Philox"),
+            ("matnb/lazy/expr.py", "from numpy import random"),
+            ("matnb/lazy/expr.py", "import numpy as np\nx = np.random.default_rng()"),
+            ("matnb/lazy/expr.py", "def f():\n    import dask.array"),
+        ],
+        [
+            ("matnb/lazy/expr.py", "import numpy as np\nx = np.dtype(int)\nclass Random: random = 1"),
+            ("matnb/lazy/interpret.py", "from numpy import random"),
+        ],
+    ),
+]
+OF_ALL: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
+    (
+        starts_with_a_docstring,
+        [
+            ("matnb/io/text.py", ""),
+            ("matnb/io/text.py", "import os\n'''Late.'''"),
+            ("tests/test_x.py", "# Why.\nx = 1"),
+        ],
+        [("matnb/io/text.py", "#!/usr/bin/env python\n'''Text.'''\nimport os")],
+    ),
+    (
+        is_short,
+        [("matnb/io/text.py", "x = 1\n" * (LINE_LIMIT + 1))],
+        [("matnb/io/text.py", "x = 1\n" * LINE_LIMIT)],
+    ),
+    (
+        has_a_telling_name,
+        [
+            ("matnb/utils.py", ""),
+            ("matnb/io/helpers/text.py", ""),
+            ("matnb/io/text_utils.py", ""),
+            ("tests/base.py", ""),
+        ],
+        [("matnb/lazy/passes/common_subexpressions.py", ""), ("matnb/database.py", "")],
+    ),
+]
+RULES = [*OF_MATNB, *OF_ALL]
+
+
+def sources(*folders: str) -> list[Source]:
+    paths = sorted(path for folder in folders for path in (PROJECT / folder).rglob("*.py"))
+    return [parse(path.relative_to(PROJECT).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
+
+
+@pytest.mark.parametrize("rule", [rule for rule, _, _ in OF_MATNB])
+def test_matnb_keeps(rule: Rule):
+    assert [complaint for source in sources("matnb") for complaint in rule(source)] == []
+
+
+@pytest.mark.parametrize("rule", [rule for rule, _, _ in OF_ALL])
+def test_every_file_keeps(rule: Rule):
+    files = sources("matnb", "tests", "benchmarks")
+    assert [complaint for source in files for complaint in rule(source)] == []
+
+
+def test_the_files_that_the_rules_name_are_there():
+    paths = {source.path for source in sources("matnb")}
+    assert {FRONT_DOOR, NODES, PurePosixPath("matnb/config.py")} <= paths
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), [(rule, *file) for rule, bad, _ in RULES for file in bad])
+def test_rule_sees(rule: Rule, path: str, text: str):
+    assert len(rule(parse(path, text))) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "text"), [(rule, *file) for rule, _, good in RULES for file in good]
+)
+def test_rule_forgives(rule: Rule, path: str, text: str):
+    assert rule(parse(path, text)) == []

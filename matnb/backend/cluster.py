@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import contextlib
-import json
 import os
 import re
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from distributed import Client, Security
-from distributed.versions import VersionMismatchWarning
 
+from matnb.backend.connection import HasScheduler, MatnbClient, connect_client, scheduler_address
 from matnb.backend.handshake import check_versions
 from matnb.backend.servers import Servers, num_threads
 from matnb.config import Config
-from matnb.errors import ClusterError, OptionError
+from matnb.errors import ClusterError
 
 LostCallback = Callable[[str], None]
 
@@ -33,7 +29,6 @@ _UNGUARDED = '; in a script, start worker processes only under `if __name__ == "
 _ANSWER_SECONDS = 10.0
 _CLOSE_SECONDS = 30.0
 _LEAST_SECONDS = 0.5
-_POLL_SECONDS = 0.05
 _HEAR_SECONDS = 0.002
 # A paused worker keeps its blocks and goes on when it has memory again.
 _USABLE = ("running", "paused")
@@ -59,12 +54,6 @@ class WorkerInfo:
     host: str
     threads: int
     memory_limit_bytes: int
-
-
-class HasScheduler(Protocol):
-    """A cluster object as Dask's own, jobqueue's or Kubernetes': it knows where its scheduler is."""
-
-    scheduler_address: str
 
 
 class Cluster:
@@ -229,27 +218,6 @@ class Cluster:
         return {address: _worker_info(address, each) for address, each in known}
 
 
-class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into distributed
-    """A client that keeps to its time limit, and leaves nothing when it cannot connect."""
-
-    def start(self, **options: Any) -> None:
-        """Connect."""
-        try:
-            super().start(**options)
-        except BaseException:
-            self._loop_runner.stop()
-            raise
-
-    async def _start(self, timeout: float, **options: Any) -> None:
-        # Dask's own limit ends when the line is open: it waits for ever for a server that then says nothing.
-        # A moment more than that limit, for its message is the better one.
-        try:
-            await asyncio.wait_for(super()._start(timeout=timeout, **options), timeout + _POLL_SECONDS)
-        except BaseException:
-            await self._close()
-            raise
-
-
 def start(config: Config) -> Cluster:
     """Start a scheduler and workers on this machine: in this process, or with a process for each worker.
 
@@ -316,18 +284,10 @@ def connect(
         When the versions do not work together.
     """
     deadline = time.monotonic() + timeout_seconds
-    address = _address(target, scheduler_file, deadline)
+    address = scheduler_address(target, scheduler_file, deadline)
     if security is None and target is not None:
         security = getattr(target, "security", None)
-    try:
-        with warnings.catch_warnings():
-            # Our own handshake says more, and says what to do.
-            warnings.simplefilter("ignore", VersionMismatchWarning)
-            client = MatnbClient(address, security=security, timeout=timeout_seconds, set_as_default=False)
-    except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
-        raise ClusterError(
-            f"no Dask scheduler could be reached at {address}: {str(error) or 'no answer'}"
-        ) from error
+    client = connect_client(address, security, timeout_seconds)
     with contextlib.ExitStack() as undo:
         undo.callback(client.close)
         try:
@@ -343,35 +303,6 @@ def connect(
         cluster = Cluster(client, f"the Dask cluster at {address}")
         undo.pop_all()
     return cluster
-
-
-def _address(target: str | Client | HasScheduler | None, scheduler_file: str | None, deadline: float) -> str:
-    if (target is None) == (scheduler_file is None):
-        raise OptionError("connect() needs either an address, a client or a cluster, or a scheduler_file")
-    if scheduler_file is not None:
-        return _address_in(Path(scheduler_file), deadline)
-    if isinstance(target, str):
-        return target
-    if isinstance(target, Client):
-        if target.scheduler is None:
-            raise ClusterError(
-                "this Dask client is closed: connect a new one, or give the scheduler's address"
-            )
-        return str(target.scheduler.address)
-    address = getattr(target, "scheduler_address", None)
-    if not isinstance(address, str):
-        raise OptionError(f"connect({target!r}): give an address, a Dask client or a Dask cluster")
-    return address
-
-
-def _address_in(path: Path, deadline: float) -> str:
-    while True:  # the scheduler may be about to write it
-        try:
-            return str(json.loads(path.read_text())["address"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            if time.monotonic() > deadline:
-                raise ClusterError(f"{path} names no Dask scheduler: {error}") from error
-        time.sleep(_POLL_SECONDS)
 
 
 def _seconds_until(deadline: float) -> float:

@@ -116,10 +116,12 @@ class DaskEngine:
             raise
         timed: list[TaskTimed] = []
         failures = []
-        for failed, times in values[: len(reports)]:
-            timed.extend(times)
-            if failed is not None:
-                failures.append(failed)
+        counts = {key: (block.nnz, block.nbytes) for key, (_, block) in shipped.items()}
+        for report in values[: len(reports)]:
+            timed.extend(report.timed)
+            counts.update(report.counts)
+            if report.failed is not None:
+                failures.append(report.failed)
         if failures:
             raise TaskFailed(failures[0])
         kept = {
@@ -128,7 +130,7 @@ class DaskEngine:
         }
         fetched = dict(zip(fetch, values[len(reports) :], strict=True))
         return Outcome(
-            _with_counts(plan.outputs, timed, shipped),
+            _with_counts(plan.outputs, counts),
             kept,
             fetched,
             tuple(timed),
@@ -148,7 +150,7 @@ class DaskEngine:
         return blocks
 
     def cut_lineage(self, array: Stored, futures: Sequence[Future]) -> tuple[Stored, tuple[Future, ...]]:
-        """Give an array's blocks new keys without a history, since Dask keeps every task a block came from."""
+        """Give blocks new keys without a history, since Dask keeps every task that a block came from."""
         renamed: dict[str, str] = {key: f"{key}-h{next(self._runs)}" for key in array.keys}
         held_by: dict[int, dict[str, str]] = {}
         for key, owner in zip(array.keys, array.layout.owners, strict=True):
@@ -198,13 +200,14 @@ class DaskEngine:
         return {key: (sent[self._prefix + key], block) for key, block in blocks.items()}
 
     def _report_keys(self, plan: Plan, run_id: str) -> dict[str, tuple[int, list[str]]]:
-        # A worker's report follows its last tasks: those that no other task of the same worker reads.
+        # A worker's report follows its last tasks, which no other of its tasks reads, and what stays on it.
+        staying = {key for array in plan.outputs.values() for key in array.keys}
         owners = {task.key: task.owner for task in plan.tasks}
         read_here = {key for task in plan.tasks for key in task.inputs if owners.get(key) == task.owner}
         last: dict[int, list[str]] = {}
         for task in plan.tasks:
             last.setdefault(task.owner, [])
-            if task.key not in read_here:
+            if task.key not in read_here or task.key in staying:
                 last[task.owner].append(task.key)
         return {f"{run_id}-report-{owner}": (owner, keys) for owner, keys in sorted(last.items())}
 
@@ -220,7 +223,7 @@ class DaskEngine:
             )  # fmt: skip
         for name, (owner, keys) in reports.items():
             by_owner.setdefault(owner, {})[name] = GraphTask(
-                name, worker.report, run_id, owner, *(TaskRef(self._prefix + key) for key in keys)
+                name, worker.report, run_id, owner, _Steps(keys), *(TaskRef(self._prefix + key) for key in keys)
             )
         layers = {}
         for owner, tasks in by_owner.items():
@@ -304,7 +307,7 @@ class DaskEngine:
 
 
 class _Steps(tuple[Any, ...]):
-    """Steps that Dask hands on as they are, without looking inside for tasks."""
+    """Parameters that Dask hands on as they are, without looking inside for tasks."""
 
     __slots__ = ()
 
@@ -318,14 +321,11 @@ async def _cancel(client: Any, futures: list[Future]) -> None:
 
 
 def _with_counts(
-    outputs: Mapping[Expr, Stored], timed: Sequence[TaskTimed], shipped: Mapping[str, tuple[Future, Block]]
+    outputs: Mapping[Expr, Stored], counts: Mapping[str, tuple[int, int]]
 ) -> dict[Expr, Stored]:
-    counts = {one.key: (one.entries, one.output_bytes) for one in timed}
-    counts.update({key: (block.nnz, block.nbytes) for key, (_, block) in shipped.items()})
     result = {}
     for node, array in outputs.items():
         known = [counts[key] for key in array.keys]
-        result[node] = Stored(
-            array.layout, array.keys, tuple(nnz for nnz, _ in known), tuple(size for _, size in known)
-        )
+        nnz, sizes = tuple(nnz for nnz, _ in known), tuple(size for _, size in known)
+        result[node] = Stored(array.layout, array.keys, nnz, sizes)
     return result

@@ -55,11 +55,31 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
     return value
 
 
-def report(run_id: str, owner: int, *finished: Any) -> tuple[Failed | None, tuple[TaskTimed, ...]]:
-    """Return the first failure among a worker's last tasks, and the times of all its tasks in a run."""
+@dataclass(frozen=True)
+class Report:
+    """What a worker tells at the end of a run.
+
+    Attributes
+    ----------
+    failed
+        The first failure among its last tasks.
+    timed
+        The times of all its tasks that ran; a value that was still there from an earlier run has none.
+    counts
+        Entries and bytes of its last and kept values, by key.
+    """
+
+    failed: Failed | None
+    timed: tuple[TaskTimed, ...]
+    counts: dict[str, tuple[int, int]]
+
+
+def report(run_id: str, owner: int, keys: Sequence[str], *finished: Any) -> Report:
+    """Return what a worker tells of a run whose last and kept values are given."""
     failed = next((value for value in finished if isinstance(value, Failed)), None)
+    counts = {key: _counts(value)[1:] for key, value in zip(keys, finished, strict=True)}
     with _lock:
-        return failed, tuple(_timed.pop((run_id, owner), ()))
+        return Report(failed, tuple(_timed.pop((run_id, owner), ())), counts)
 
 
 def forget(run_id: str) -> None:

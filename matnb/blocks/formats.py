@@ -1,4 +1,4 @@
-"""The formats of one block: Dense, Csr (a pattern-only one stores no values) and Empty, with zero-copy conversions."""
+"""The formats of one block: Dense, Csr (pattern-only ones store no values), Empty; zero-copy conversions."""
 
 from __future__ import annotations
 
@@ -150,16 +150,17 @@ def csr_block(matrix: sp.csr_array | sp.csr_matrix, pattern: bool = False) -> Sp
     if matrix.nnz == 0:
         return Empty((rows, columns), matrix.dtype)
     values = None if pattern else matrix.data[: matrix.nnz]
-    return Csr(
-        (rows, columns), narrow(matrix.indptr), narrow(matrix.indices[: matrix.nnz]), values, matrix.dtype
-    )
+    pointers, indices = narrow(matrix.indptr[:]), narrow(matrix.indices[: matrix.nnz])
+    return Csr((rows, columns), pointers, indices, values, matrix.dtype)
 
 
 def to_scipy(block: SparseBlock) -> sp.csr_array:
     """Return a sparse block as SciPy's CSR array, sharing its memory; a pattern-only block gets its ones."""
     if isinstance(block, Empty):
-        return sp.csr_array(block.shape, dtype=block.dtype)
-    matrix = sp.csr_array((block.entries, block.columns, block.pointers), shape=block.shape, copy=False)
+        nothing: sp.csr_array = sp.csr_array(block.shape, dtype=block.dtype)
+        return nothing
+    parts = (block.entries, block.columns, block.pointers)
+    matrix = sp.csr_array(parts, shape=block.shape, copy=False)  # type: ignore[type-var]  # stubs: numbers
     matrix.has_canonical_format = True
     return matrix
 
@@ -182,7 +183,9 @@ def to_gcxs(block: SparseBlock) -> sparse.GCXS:
 
 
 def block_from(data: object) -> Block:
-    """Return a NumPy array, SciPy sparse matrix or ``sparse`` array as one block, sharing memory where layouts agree.
+    """Return a NumPy, SciPy sparse or ``sparse`` array as one block, sharing memory where layouts agree.
+
+    Elements of another byte order than this machine's are converted, in a copy.
 
     Raises
     ------
@@ -192,31 +195,37 @@ def block_from(data: object) -> Block:
         For a sparse array that is not two-dimensional, or has a fill value other than 0.
     """
     if isinstance(data, sparse.SparseArray):
-        if data.ndim != 2:
-            raise ShapeError(
-                f"a sparse array of {data.ndim} axes: sparse arrays here have two; use a dense one"
-            )
-        if data.fill_value != 0:
-            raise ShapeError(f"a sparse array with fill value {data.fill_value!r}: only 0 can be left out")
-        if isinstance(data, sparse.GCXS) and tuple(data.compressed_axes) == (0,):
-            data = sp.csr_array((data.data, data.indices, data.indptr), shape=data.shape, copy=False)
-        else:
-            data = data.to_scipy_sparse()
-    if sp.issparse(data):
-        if data.ndim != 2:
-            raise ShapeError(
-                f"a sparse array of {data.ndim} axes: sparse arrays here have two; use a dense one"
-            )
-        _check_numeric(data.dtype)
-        return csr_block(data.tocsr())
+        data = _scipy_from(data)
+    if isinstance(data, sp.sparray | sp.spmatrix):
+        # The stubs give these attributes to each format, and none to what they have in common.
+        _check_axes(data.ndim)  # type: ignore[union-attr]
+        native = _native(data.dtype)  # type: ignore[union-attr]
+        matrix = data.tocsr()  # type: ignore[union-attr]
+        return csr_block(matrix if matrix.dtype == native else matrix.astype(native))
     values = np.asarray(data)
-    _check_numeric(values.dtype)
-    return Dense(values)
+    # A view, so that freezing the block does not make the array of its owner read-only.
+    return Dense(values.astype(_native(values.dtype), copy=False).view())
 
 
-def _check_numeric(dtype: np.dtype) -> None:
+def _scipy_from(array: sparse.SparseArray) -> sp.sparray:
+    _check_axes(array.ndim)
+    if array.fill_value != 0:
+        raise ShapeError(f"a sparse array with fill value {array.fill_value!r}: only 0 can be left out")
+    if isinstance(array, sparse.GCXS) and tuple(array.compressed_axes) == (0,):
+        return sp.csr_array((array.data, array.indices, array.indptr), shape=array.shape, copy=False)
+    other: sp.sparray = array.to_scipy_sparse()
+    return other
+
+
+def _check_axes(ndim: int) -> None:
+    if ndim != 2:
+        raise ShapeError(f"a sparse array of {ndim} axes: sparse arrays here have two; use a dense one")
+
+
+def _native(dtype: np.dtype) -> np.dtype:
     if dtype.kind not in "biufc":
         raise DTypeError(f"elements of dtype {dtype}: give numbers or booleans")
+    return dtype.newbyteorder("=")
 
 
 def sparse_bytes(rows: int, nnz: int, dtype: np.dtype, pattern: bool = False) -> int:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from matnb.errors import ShapeError
 
@@ -86,7 +89,7 @@ class Grid:
         return tuple(stop - start for start, stop in self.region(index))
 
     def overlapping(self, region: Region) -> Iterator[Index]:
-        """Yield the blocks that share at least one element with a region; a region with no element has none."""
+        """Yield the blocks that share an element with a region; a region with no element has none."""
         spans = []
         for cuts, (start, stop) in zip(self.cuts, region, strict=True):
             if start >= stop:
@@ -137,24 +140,33 @@ def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
     """
     if blocks is None:
         return whole(shape)
-    if isinstance(blocks, int):
-        per_axis: Sequence[int | Sequence[int] | None] = (blocks, *[None] * (len(shape) - 1)) if shape else ()
+    per_axis: Sequence[int | Sequence[int] | None]
+    if isinstance(blocks, int | np.integer):
+        per_axis = (blocks, *[None] * (len(shape) - 1)) if shape else ()
     else:
-        per_axis = blocks
+        try:
+            per_axis = tuple(blocks)
+        except TypeError:
+            raise ShapeError(
+                f"blocks={blocks!r}: give a count, or counts, cuts or None for each axis"
+            ) from None
         if len(per_axis) != len(shape):
             raise ShapeError(
-                f"blocks={blocks!r} names {len(per_axis)} axes but the array has {len(shape)}: give one an axis"
+                f"blocks={blocks!r} names {len(per_axis)} axes, the array has {len(shape)}: give one an axis"
             )
-    cuts = []
+    cuts: list[tuple[int, ...]] = []
     for axis, (length, wanted) in enumerate(zip(shape, per_axis, strict=True)):
         if wanted is None:
             cuts.append((0, length))
-        elif isinstance(wanted, int):
+        elif isinstance(wanted, int | np.integer):
             if wanted < 1:
                 raise ShapeError(f"{wanted} blocks on axis {axis}: give at least 1")
-            cuts.append(regular_cuts(length, wanted))
+            cuts.append(regular_cuts(length, int(wanted)))
         else:
-            axis_cuts = tuple(int(cut) for cut in wanted)
+            try:
+                axis_cuts = tuple(operator.index(cut) for cut in wanted)
+            except TypeError:
+                raise ShapeError(f"blocks={blocks!r}: give counts, cuts or None for axis {axis}") from None
             if not axis_cuts or axis_cuts[-1] != length:
                 raise ShapeError(f"cuts {list(wanted)} on axis {axis} must end at its length, {length}")
             cuts.append(axis_cuts)

@@ -25,21 +25,30 @@ class Monoid:
     ufunc: str
 
     def identity(self, dtype: np.dtype) -> np.generic:
-        """Return the value that changes nothing: 0 for plus, the largest value for min, and so on."""
-        match self.name:
-            case "plus" | "lor" | "any":
-                return dtype.type(0)
-            case "times" | "land":
-                return dtype.type(1)
-            case "min" | "max":
-                largest = self.name == "min"
-                if dtype.kind == "b":
-                    return dtype.type(largest)
-                if dtype.kind == "f":
-                    return dtype.type(np.inf if largest else -np.inf)
-                if dtype.kind in "iu":
-                    bounds = np.iinfo(dtype)
-                    return dtype.type(bounds.max if largest else bounds.min)
+        """Return the value that changes nothing: 0 for plus, the largest value for min, and so on.
+
+        Raises
+        ------
+        DTypeError
+            When the dtype has none, as complex numbers have no largest.
+        """
+        value: np.generic = dtype.type(self._identity(dtype))
+        return value
+
+    def _identity(self, dtype: np.dtype) -> float:
+        largest = self.name == "min"
+        match self.name, dtype.kind:
+            case "plus" | "lor", _:
+                return 0
+            case "times" | "land", _:
+                return 1
+            case "min" | "max", "b":
+                return largest
+            case "min" | "max", "f":
+                return np.inf if largest else -np.inf
+            case "min" | "max", "i" | "u":
+                bounds = np.iinfo(dtype)
+                return bounds.max if largest else bounds.min
         raise DTypeError(f"monoid {self.name!r} has no identity for dtype {dtype}")
 
 

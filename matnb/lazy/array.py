@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 Result = np.ndarray | np.generic  # what NumPy code receives
 
 
-_live: WeakSet[DistArray] = WeakSet()
+_live: WeakValueDictionary[int, DistArray] = WeakValueDictionary()  # handles compare elementwise, so by id
 
 
 def live_expressions() -> set[Expr]:
     """Return the expressions that some handle stands for now."""
-    return {handle.expression for handle in list(_live)}
+    return {handle.expression for handle in list(_live.values())}
 
 
 def wrap(node: Expr) -> DistArray:
@@ -84,7 +84,7 @@ class DistArray(NDArrayOperatorsMixin):
     def __init__(self, expression: Expr, labels: Expr | None = None) -> None:
         self._expression = expression
         self._labels = labels
-        _live.add(self)
+        _live[id(self)] = self
 
     @property
     def expression(self) -> Expr:

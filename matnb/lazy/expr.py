@@ -32,8 +32,7 @@ class Interned(type):
         node: _Node = type.__call__(cls, *values, **named)
         # Without the lock, threads made twins of one expression.
         with Interned._lock:
-            known = Interned._nodes.setdefault(node.digest, node)
-        return known  # type: ignore[return-value]  # a digest includes the class
+            return Interned._nodes.setdefault(node.digest, node)  # type: ignore[return-value]  # of this class
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,11 +356,8 @@ def normalize_key(key: object, shape: Shape) -> Key:
     if used > len(shape):
         raise IndexingError(f"{used} indices for an array of {len(shape)} axes")
     rest = [slice(None)] * (len(shape) - used)
-    place = next((i for i, part in enumerate(parts) if part is Ellipsis), None)
-    if place is None:
-        parts = parts + rest
-    else:
-        parts = parts[:place] + rest + parts[place + 1 :]
+    place = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
+    parts = parts[:place] + rest + parts[place + 1 :]
     result: list[int | slice | None] = []
     axis = 0
     for part in parts:

@@ -124,7 +124,7 @@ def _sparse_elementwise(node: Elementwise, operands: Sequence[Value]) -> sp.csr_
         if sp.issparse(value):
             own = _keys(value)
             picked = np.zeros(len(keys), value.dtype)
-            common, at, source = np.intersect1d(keys, own, return_indices=True)
+            _, at, source = np.intersect1d(keys, own, return_indices=True)
             picked[at] = value.data[source]
         else:
             picked = np.broadcast_to(value, node.shape)[keys // node.shape[1], keys % node.shape[1]]

@@ -26,8 +26,10 @@ def literal(value: npt.ArrayLike, dtype: npt.DTypeLike = None) -> Literal:
 def _loop(
     ufunc: np.ufunc, kinds: tuple[np.dtype | type, ...], dtype: np.dtype | None
 ) -> tuple[np.dtype, ...]:
-    signature = None if dtype is None else (*(None,) * ufunc.nin, *(dtype,) * ufunc.nout)
-    return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), signature=signature)
+    given = (*kinds, *(None,) * ufunc.nout)
+    if dtype is None:
+        return ufunc.resolve_dtypes(given)
+    return ufunc.resolve_dtypes(given, signature=(*(None,) * ufunc.nin, *(dtype,) * ufunc.nout))
 
 
 def call(ufunc: np.ufunc, operands: Sequence[Operand], dtype: npt.DTypeLike = None) -> tuple[Expr, ...]:

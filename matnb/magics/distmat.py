@@ -36,7 +36,7 @@ class DistMat(Configurable):
     display = Enum(
         DISPLAYS,
         help="What a cell shows: 'live' adds measured seconds and leaves out the summary of a short run; "
-        "'static' shows counts only, the same every time; 'auto' is live where a person can be asked for input.",
+        "'static' shows counts only, the same every time; 'auto' is live where a person can answer.",
     ).tag(config=True)
 
     @default("display")
@@ -89,15 +89,18 @@ class DistMatMagics(Magics):
         return bool(self.settings.display == "live")
 
     def _run(self, cell: str, line: str, lazy: bool, keep: tuple[str, ...]) -> None:
-        body = self.shell.transform_cell(cell)
+        blank = len(cell) - len(cell.lstrip("\n"))  # IPython drops these lines, which would shift the others
+        body = "\n" * blank + self.shell.transform_cell(cell)
         # The magic's own line is line 1, so that our line numbers are those beside the cell in the notebook.
-        filename = self.shell.compile.cache(f"%%distmat {line}\n{body}", self.shell.execution_count)
+        # The number of the cell is that of its output: IPython counts on before it runs what is in the cell.
+        filename = self.shell.compile.cache(f"%%distmat {line}\n{body}", self.shell.displayhook.prompt_count)
         with ShownShortly(filename, self.shell):
             code = compile_cell(f"\n{body}", filename, self.shell.compile.flags)
             try:
                 done = run_cell(code, self.shell.user_ns, keep)
                 self.program = done.program
-                report = None if lazy else current_session().run(done.program.roots, done.record, keep)
+                session = None if lazy else current_session() if done.program.roots else active_session()
+                report = session.run(done.program.roots, done.record, keep) if session else None
             except CellCancelled:
                 raise
             except KeyboardInterrupt as interrupt:
@@ -106,9 +109,9 @@ class DistMatMagics(Magics):
                 return
             self.shell.displayhook(done.value)
         if report is None:
-            show_recorded(done.record)
+            show_recorded(done.record, self.shell)
         else:
-            show_run(report, self.live)
+            show_run(report, self.live, self.shell)
 
     def _roots(self, names: list[str], namespace: dict[str, object]) -> Mapping[str, Expr]:
         if not names:

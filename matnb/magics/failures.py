@@ -62,9 +62,6 @@ def short_form(error: MatnbError, filename: str, cell_name: str) -> list[str]:
         rows += [f"----> {line} {linecache.getline(filename, line).rstrip()}" for line in lines]
         rows.append("")
     rows.append(f"{type(error).__name__}: {error}")
-    expression = getattr(error, "expression", None)
-    if expression:
-        rows.append(f"in the expression {expression}")
     rows += getattr(error, "__notes__", [])
     rows.append("(%tb shows the whole traceback)")
     return rows

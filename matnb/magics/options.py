@@ -1,4 +1,4 @@
-"""The options of ``%distmat COMMAND`` and ``%%distmat``: a parser each, which give help and completion too."""
+"""The options of ``%distmat COMMAND`` and ``%%distmat``: a parser each, which gives help and completion."""
 
 from __future__ import annotations
 

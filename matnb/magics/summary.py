@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.display import publish_display_data
 
 from matnb.lazy.recording import Recording
 from matnb.pictures.quantities import bytes_text, plural_text
@@ -26,12 +25,12 @@ def is_headless(shell: InteractiveShell) -> bool:
     return not allowed
 
 
-def show_recorded(record: Recording) -> None:
+def show_recorded(record: Recording, shell: InteractiveShell) -> None:
     """Show the summary of a cell of which nothing was run."""
-    _publish(SummaryFacts(record.num_operations, record.num_merged), {})
+    _publish(SummaryFacts(record.num_operations, record.num_merged), {}, shell)
 
 
-def show_run(report: RunReport, live: bool) -> None:
+def show_run(report: RunReport, live: bool, shell: InteractiveShell) -> None:
     """Show the summary of a cell's run.
 
     Live it tells measured numbers too, and is left out after a short run. Otherwise only counts are shown, so
@@ -54,7 +53,7 @@ def show_run(report: RunReport, live: bool) -> None:
         imbalance=run.imbalance if live else None,
         actual_bytes=run.actual_bytes if live else None,
     )
-    _publish(facts, measured)
+    _publish(facts, measured, shell)
 
 
 def status_text(status: Status) -> str:
@@ -64,6 +63,6 @@ def status_text(status: Status) -> str:
     return f"{status.description}; engine {status.engine}\n{kept}"
 
 
-def _publish(facts: SummaryFacts, measured: dict[str, float | int]) -> None:
+def _publish(facts: SummaryFacts, measured: dict[str, float | int], shell: InteractiveShell) -> None:
     bundle = {"text/plain": summary_text(facts), "text/html": summary_html(facts)}
-    publish_display_data(bundle, metadata={METADATA: measured} if measured else None)
+    shell.display_pub.publish(bundle, metadata={METADATA: measured} if measured else {})

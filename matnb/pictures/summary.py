@@ -80,5 +80,10 @@ def _line(facts: SummaryFacts) -> str:
 
 
 def _left_lazy(facts: SummaryFacts) -> list[str]:
-    advice = "stays lazy: larger than the memo budget; to compute it, use --keep"
-    return [f"{name} {advice} {name}" for name in facts.left_lazy]
+    reason = "stays lazy: larger than the memo budget"
+    return [
+        f"{name} {reason}; to compute it, use --keep {name}"
+        if name.isidentifier() and name != "_"
+        else f"the last value {reason}; to compute it, give it a name and use --keep with that"
+        for name in facts.left_lazy
+    ]

@@ -56,8 +56,8 @@ def lower(
         Keys of other values on the workers, such as a file's pieces, with their owners.
     """
     order = topological(roots, stored)
-    present = set(order)
-    wanted = list(dict.fromkeys([*roots, *(node for node in keep if node in present)]))
+    reached = set(order)
+    wanted = list(dict.fromkeys([*roots, *(node for node in keep if node in reached)]))
     apart = materialized(order, wanted, stored)
     writer = PlanWriter(stored, estimate_entries(roots, stored), present)
     for node in order:

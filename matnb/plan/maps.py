@@ -50,5 +50,5 @@ def _operator(node: Expr, region: Region) -> Operator:
         case Create(creation):
             return Make(creation, region)
         case Literal():
-            return Constant(Dense(node.value[tuple(slice(*bounds) for bounds in region)]))
+            return Constant(Dense(node.value[(*(slice(*bounds) for bounds in region), ...)]))
     raise TypeError(f"{type(node).__name__} is not elementwise")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from matnb.blocks.grid import Grid, Region, regular_cuts
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import semiring_named
@@ -38,7 +40,7 @@ def lower_product(node: MatMul, writer: PlanWriter) -> None:
     keys, owners = [], []
     for number, region in enumerate(grid.regions()):
         parts: list[tuple[str, int]] = []
-        for place, inner in enumerate(zip(inner_cuts, inner_cuts[1:], strict=False)):
+        for place, inner in enumerate(itertools.pairwise(inner_cuts)):
             left_region, right_region = _operand_regions(node, region, inner)
             owner = _owner(heavy, left_region if left_is_heavier else right_region)
             task = TaskWriter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from math import prod
 
@@ -42,7 +43,7 @@ def slice_pieces(cuts: tuple[int, ...], chosen: slice) -> tuple[Piece, ...]:
     covered = range(*chosen.indices(cuts[-1]))
     start, step, count = covered.start, covered.step, len(covered)
     pieces = []
-    for block, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for block, (low, high) in enumerate(itertools.pairwise(cuts)):
         if step > 0:
             first, last = -(-(low - start) // step), -(-(high - start) // step)
         else:

@@ -1,4 +1,4 @@
-"""Runs of expressions: planned over what is stored, repeated over the survivors when workers are lost, kept."""
+"""Runs of expressions: planned over what is stored, and repeated over the survivors when workers are lost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,24 @@ class Runner:
         fetch: Expr | None = None,
         record: Recording | None = None,
     ) -> Block | None:
-        # Compute roots that are not stored; return the value of ``fetch`` when it came back with the run.
+        """Compute the roots that are not stored.
+
+        Parameters
+        ----------
+        roots
+            Named expressions, computed in one run.
+        live
+            Expressions whose arrays stay if they are computed on the way.
+        fetch
+            A root whose value is wanted in this process; it is returned if it came back with the run.
+        record
+            The cell that asks, for the lines of errors.
+
+        Raises
+        ------
+        WorkerLostError
+            When workers were lost again and again.
+        """
         record = record or active_recording()
         lost: tuple[int, ...] = ()
         for _ in range(TRIES):
@@ -103,6 +120,7 @@ class Runner:
         return None
 
     def plan(self, roots: Mapping[str, Expr], live: set[Expr]) -> tuple[Plan, dict[Expr, Expr]]:
+        """Return the plan for the roots, and what each recorded expression became in it."""
         self.drop_dead()
         order = topological(roots.values())
         known = self._store.find(order)
@@ -110,8 +128,8 @@ class Runner:
         for node in needed:
             if isinstance(node, Data) and node not in known and held(node) is None:
                 raise SessionEnded(
-                    f"an array of shape {node.shape} was sent to workers that are gone, and no copy stayed here; "
-                    "give it again with mn.asarray"
+                    f"an array of shape {node.shape} was sent to workers that are gone, and no copy stayed "
+                    "here; give it again with mn.asarray"
                 )
         keep = [node for node in needed if worth_keeping(node, live) and node not in known]
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
@@ -128,6 +146,7 @@ class Runner:
         return lower(wanted, held_on_way, known, self.workers()), optimized
 
     def keep(self, outcome: Outcome, plan: Plan, optimized: Mapping[Expr, Expr]) -> None:
+        """Store the arrays that a run left on the workers."""
         seconds: dict[str, float] = {}
         for one in outcome.timed:
             made = one.key.split("-", 1)[0]
@@ -181,6 +200,7 @@ class Runner:
         self._emit(finished)
 
     def workers(self) -> Workers:
+        """Return the workers that a plan is laid out over now, waiting a while when there are none."""
         numbers = self._cluster.alive()
         if not numbers:
             self._wait_for_workers()
@@ -200,27 +220,31 @@ class Runner:
         raise WorkerLostError("every worker is gone and none came back; mn.stop() and start again")
 
     def forget(self, owners: Sequence[int]) -> None:
+        """Drop the arrays of lost workers, and look who is there."""
         for owner in owners:
             self._store.drop_owner(owner)
         self._cluster.refresh()
 
     def drop_dead(self) -> None:
+        """Drop the arrays of workers that were lost since the last run."""
         alive = set(self._cluster.alive())
         for owner in range(len(self._cluster.workers)):
             if owner not in alive:
                 self._store.drop_owner(owner)
 
     def check_memory(self, plan: Plan) -> None:
+        """Refuse a plan that does not fit the workers' memory, before its first task."""
         limit = self.workers().memory_bytes
         if limit and plan.projected_bytes + self._store.num_bytes > limit:
             raise TooLargeError(
-                f"this needs about {bytes_text(plan.projected_bytes)} on top of {bytes_text(self._store.num_bytes)} "
-                f"in use, but the workers have {bytes_text(limit)}; make arrays smaller or sparse, release what is "
-                "not needed, or start with more workers or memory_limit"
+                f"this needs about {bytes_text(plan.projected_bytes)} on top of "
+                f"{bytes_text(self._store.num_bytes)} in use, but the workers have {bytes_text(limit)}; make "
+                "arrays smaller or sparse, release what is not needed, or start with a larger memory_limit"
             )
 
 
 def whole(node: Expr, layout: Layout, blocks: Sequence[Block]) -> Block:
+    """Return the blocks of an array put together, with memory of its own."""
     offsets = [tuple(start for start, _ in region) for region in layout.grid.regions()]
     if len(blocks) == 1:
         return copied(blocks[0])

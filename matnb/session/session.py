@@ -33,9 +33,6 @@ from matnb.plan.sources import piece_of, reading_plan
 from matnb.session.failures import cell_error
 from matnb.session.running import TRIES, Runner, whole
 
-TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
-_RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
-_LINEAGE_DEPTH = 20  # after this many runs on each other's results their history is cut
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the session: release every array, and stop the cluster if it is ours; a second call does nothing."""
+        """End the session: release every array, and stop the cluster if it is ours; do nothing if ended."""
         if not self.ended:
             self.ended = True
             self._store.clear()
@@ -290,9 +287,9 @@ class Session:
         if size > self.config.compute_limit_bytes:
             raise TooLargeError(
                 f"a result of shape {node.shape} {node.dtype} is {bytes_text(size)}, over the limit of "
-                f"{bytes_text(self.config.compute_limit_bytes)} for bringing values into this process; reduce or "
-                "slice it, keep it on the workers with persist(), write it with mn.save, or raise the limit with "
-                "mn.start(compute_limit=...)"
+                f"{bytes_text(self.config.compute_limit_bytes)} for bringing values into this process; reduce "
+                "or slice it, keep it on the workers with persist(), write it with mn.save, or raise the limit "
+                "with mn.start(compute_limit=...)"
             )
 
     def _emit(self, event: Event) -> None:

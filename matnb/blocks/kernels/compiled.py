@@ -1,4 +1,4 @@
-"""The one way a loop is compiled: Numba without the interpreter's lock, cached on disk, over read-only inputs."""
+"""The one way a loop is compiled: Numba without the interpreter's lock, cached on disk."""
 
 from __future__ import annotations
 

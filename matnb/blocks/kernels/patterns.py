@@ -1,4 +1,4 @@
-"""Where sparse blocks store entries: unions, intersections and transposes of patterns, whatever the values are."""
+"""Where sparse blocks store entries: unions, intersections, transposes of patterns, whatever the values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def as_csr(block: SparseBlock) -> Csr:
     if isinstance(block, Csr):
         return block
     nothing = np.empty(0, np.int32)
-    return Csr(block.shape, np.zeros(block.shape[0] + 1, np.int32), nothing, nothing.astype(block.dtype), block.dtype)
+    return Csr(
+        block.shape, np.zeros(block.shape[0] + 1, np.int32), nothing, nothing.astype(block.dtype), block.dtype
+    )
 
 
 def settled(block: Csr) -> SparseBlock:
@@ -44,7 +46,9 @@ def union(one: Csr, other: Csr) -> Csr:
     """Return the pattern of entries that are stored in either block."""
     if same_pattern(one, other):
         return pattern_of(one, one.dtype)
-    pointers, columns = _union(given(one.pointers), given(one.columns), given(other.pointers), given(other.columns))
+    pointers, columns = _union(
+        given(one.pointers), given(one.columns), given(other.pointers), given(other.columns)
+    )
     return Csr(one.shape, narrow(pointers), columns, None, one.dtype)
 
 
@@ -59,7 +63,7 @@ def intersection(one: Csr, other: Csr) -> Csr:
 
 def meetings(one: Csr, other: Csr) -> tuple[Places, Places]:
     """Return where the entries stored in both blocks are, in each of them, in ascending order."""
-    return _meetings(given(one.pointers), given(one.columns), given(other.pointers), given(other.columns))
+    return _meetings(*_pattern_arrays(one), *_pattern_arrays(other))
 
 
 def values_at(pattern: Csr, block: SparseBlock) -> NumericArray:
@@ -75,7 +79,11 @@ def values_at(pattern: Csr, block: SparseBlock) -> NumericArray:
 
 def transposed_order(block: Csr) -> tuple[IndexArray, IndexArray, IndexArray]:
     """Return row pointers and columns of the transposed block, and where each of its entries was."""
-    return _transposed_order(given(block.pointers), given(block.columns), block.shape[1])
+    return _transposed_order(*_pattern_arrays(block), block.shape[1])
+
+
+def _pattern_arrays(block: Csr) -> tuple[IndexArray, IndexArray]:
+    return given(block.pointers), given(block.columns)
 
 
 @compiled

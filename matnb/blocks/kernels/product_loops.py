@@ -8,18 +8,22 @@ import numpy.typing as npt
 from matnb.blocks.formats import IndexArray, NumericArray
 from matnb.blocks.kernels.compiled import compiled
 
-# Sums are written into arrays of the result's dtype before they are compared or added to, because Numba computes
-# narrow integers in 64 bits and only a store wraps them as NumPy does.
+# Sums are written into arrays of the result's dtype before they are compared or added to, because Numba
+# computes narrow integers in 64 bits and only a store wraps them as NumPy does.
 
 
 @compiled
 def product_pattern(
-    pointers_a: IndexArray, columns_a: IndexArray, pointers_b: IndexArray, columns_b: IndexArray, num_columns: int
+    pointers_a: IndexArray,
+    columns_a: IndexArray,
+    pointers_b: IndexArray,
+    columns_b: IndexArray,
+    width: int,
 ) -> tuple[npt.NDArray[np.int64], IndexArray]:
     """Return pointers and sorted columns of A @ B: an entry for every place where at least one pair meets."""
     num_rows = pointers_a.size - 1
     pointers = np.zeros(num_rows + 1, np.int64)
-    seen_in = np.full(num_columns, -1, np.int32)
+    seen_in = np.full(width, -1, np.int32)
     for i in range(num_rows):
         count = pointers[i]
         for a in range(pointers_a[i], pointers_a[i + 1]):

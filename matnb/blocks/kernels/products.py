@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, SparseBlock, is_sparse, narrow, to_scipy
+from matnb.blocks.formats import (
+    Block,
+    Csr,
+    Dense,
+    Empty,
+    NumericArray,
+    SparseBlock,
+    is_sparse,
+    narrow,
+    to_scipy,
+)
 from matnb.blocks.kernels import product_loops as loops
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import given
@@ -26,7 +38,8 @@ def multiply(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> 
     Parameters
     ----------
     left, right
-        Shapes fit as in ``numpy.matmul``. A sparse block meets a sparse one, or a Dense one of one or two axes.
+        Shapes fit as in ``numpy.matmul``. A sparse block meets a sparse one, or a Dense one of at most two
+        axes.
     semiring
         How entries are multiplied and added. Elements of a Dense block are all entries; absent entries of a
         sparse block take no part.
@@ -37,7 +50,7 @@ def multiply(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> 
     -------
     Block
         Sparse if both blocks are: an entry is stored where at least one pair met, also when the sum is 0.
-        Otherwise Dense, with the identity of the addition where no pair met. Shares no memory with the inputs.
+        Otherwise Dense, with the identity of the addition where no pair met. Shares no memory with inputs.
 
     Raises
     ------
@@ -65,7 +78,7 @@ def accumulate(parts: Sequence[Block], monoid: Monoid, dtype: np.dtype) -> Block
         When some parts are sparse and others are not.
     """
     if len({part.shape for part in parts}) != 1:
-        raise ShapeError(f"partial products of shapes {[part.shape for part in parts]}: give at least one, all alike")
+        raise ShapeError(f"partial products of shapes {[part.shape for part in parts]}: give some, all alike")
     wide = accumulator_dtype("sum", dtype)
     combine = getattr(np, monoid.ufunc)
     dense = [part for part in parts if isinstance(part, Dense)]
@@ -81,7 +94,9 @@ def accumulate(parts: Sequence[Block], monoid: Monoid, dtype: np.dtype) -> Block
     return Dense(cast(total, dtype))
 
 
-def _accumulate_sparse(parts: Sequence[SparseBlock], combine: np.ufunc, wide: np.dtype, dtype: np.dtype) -> Block:
+def _accumulate_sparse(
+    parts: Sequence[SparseBlock], combine: np.ufunc, wide: np.dtype, dtype: np.dtype
+) -> Block:
     pattern = reduce(union, map(as_csr, parts))
     total, met = np.zeros(pattern.nnz, wide), np.zeros(pattern.nnz, np.bool_)
     for part in map(as_csr, parts):
@@ -104,7 +119,9 @@ def _check_shapes(left: Block, right: Block) -> None:
         except ValueError:
             fits = False
     if not fits:
-        raise ShapeError(f"no product of shapes {a} and {b}: the last axis of the first must meet the second's rows")
+        raise ShapeError(
+            f"no product of shapes {a} and {b}: the last axis of the first must meet the second's rows"
+        )
 
 
 def _result_shape(left: Block, right: Block) -> tuple[int, ...]:
@@ -130,6 +147,14 @@ def _entries(block: Csr, dtype: np.dtype) -> NumericArray:
 
 def _with_entries(block: Csr, dtype: np.dtype) -> Csr:
     return Csr(block.shape, block.pointers, block.columns, _entries(block, dtype), dtype)
+
+
+def _scipy_product(
+    block: Csr, values: NumericArray, dtype: np.dtype, transposed: bool = False
+) -> NumericArray:
+    matrix = to_scipy(_with_entries(block, dtype))
+    product: NumericArray = (matrix.T if transposed else matrix) @ values  # type: ignore[operator]  # stubs: numbers
+    return product
 
 
 def _sparse_product(
@@ -160,7 +185,7 @@ def _plus_times_csr_dense(left: Csr, right: Dense, dtype: np.dtype) -> Dense:
     wide = accumulator_dtype("sum", dtype)
     values = cast(right.values, wide)
     if left.values is not None:
-        return _dense(to_scipy(_with_entries(left, wide)) @ values, left, right, dtype)
+        return _dense(_scipy_product(left, values, wide), left, right, dtype)
     out = np.zeros((left.shape[0], *values.shape[1:]), wide)
     loop = loops.pattern_vector if values.ndim == 1 else loops.pattern_dense
     loop(given(left.pointers), given(left.columns), given(values), out)
@@ -174,7 +199,7 @@ def _plus_times_dense_csr(left: Dense, right: Csr, dtype: np.dtype) -> Dense:
     wide = accumulator_dtype("sum", dtype)
     values = cast(left.values, wide)
     if right.values is not None:
-        return _dense((to_scipy(_with_entries(right, wide)).T @ values.T).T, left, right, dtype)
+        return _dense(_scipy_product(right, values.T, wide, transposed=True).T, left, right, dtype)
     rows = _as_rows(values)
     out = np.zeros((rows.shape[0], right.shape[1]), wide)
     loops.dense_pattern(given(rows), given(right.pointers), given(right.columns), out)
@@ -194,8 +219,8 @@ def _plus_times_csr(left: Csr, right: Csr, dtype: np.dtype) -> Block:
 def _min_plus_dense(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
     A, B = cast(_as_rows(left.values), dtype), cast(_as_columns(right.values), dtype)
     batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    A = np.broadcast_to(A, (*batch, *A.shape[-2:])).reshape(-1, *A.shape[-2:])
-    B = np.broadcast_to(B, (*batch, *B.shape[-2:])).reshape(-1, *B.shape[-2:])
+    A = np.broadcast_to(A, (*batch, *A.shape[-2:])).reshape(math.prod(batch), *A.shape[-2:])
+    B = np.broadcast_to(B, (*batch, *B.shape[-2:])).reshape(math.prod(batch), *B.shape[-2:])
     out = np.full((A.shape[0], A.shape[1], B.shape[2]), MIN_PLUS.add.identity(dtype), dtype)
     loops.min_plus_dense(given(A), given(B), out)
     return _dense(out, left, right, dtype)
@@ -267,13 +292,13 @@ def _lor_land_dense(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
 @PRODUCTS.register("lor_land", Csr, Dense)
 def _lor_land_csr_dense(left: Csr, right: Dense, dtype: np.dtype) -> Dense:
     truth = np.dtype(np.bool_)
-    return _dense(to_scipy(_with_entries(left, truth)) @ cast(right.values, truth), left, right, dtype)
+    return _dense(_scipy_product(left, cast(right.values, truth), truth), left, right, dtype)
 
 
 @PRODUCTS.register("lor_land", Dense, Csr)
 def _lor_land_dense_csr(left: Dense, right: Csr, dtype: np.dtype) -> Dense:
     truth = np.dtype(np.bool_)
-    out = (to_scipy(_with_entries(right, truth)).T @ cast(left.values, truth).T).T
+    out = _scipy_product(right, cast(left.values, truth).T, truth, transposed=True).T
     return _dense(out, left, right, dtype)
 
 
@@ -289,16 +314,16 @@ def _lor_land_csr(left: Csr, right: Csr, dtype: np.dtype) -> Block:
 
 
 def _register_empty(semiring: Semiring) -> None:
+    @PRODUCTS.register(semiring.name, Empty, Empty)
+    @PRODUCTS.register(semiring.name, Empty, Csr)
+    @PRODUCTS.register(semiring.name, Csr, Empty)
     def nothing(left: SparseBlock, right: SparseBlock, dtype: np.dtype) -> Block:
         return Empty((left.shape[0], right.shape[1]), dtype)
 
+    @PRODUCTS.register(semiring.name, Empty, Dense)
+    @PRODUCTS.register(semiring.name, Dense, Empty)
     def identities(left: Block, right: Block, dtype: np.dtype) -> Block:
         return Dense(np.full(_result_shape(left, right), semiring.add.identity(dtype), dtype))
-
-    for formats in ((Empty, Empty), (Empty, Csr), (Csr, Empty)):
-        PRODUCTS.register(semiring.name, *formats)(nothing)
-    for formats in ((Empty, Dense), (Dense, Empty)):
-        PRODUCTS.register(semiring.name, *formats)(identities)
 
 
 for _semiring in SEMIRINGS.values():

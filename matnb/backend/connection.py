@@ -1,0 +1,94 @@
+"""The way to a scheduler that is there already: where it is, and a client that keeps to its time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any, Protocol
+
+from distributed import Client, Security
+from distributed.versions import VersionMismatchWarning
+
+from matnb.errors import ClusterError, OptionError
+
+_POLL_SECONDS = 0.05
+
+
+class HasScheduler(Protocol):
+    """A cluster object as Dask's own, jobqueue's or Kubernetes': it knows where its scheduler is."""
+
+    scheduler_address: str
+
+
+class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into distributed
+    """A client that keeps to its time limit, and leaves nothing when it cannot connect."""
+
+    def start(self, **options: Any) -> None:
+        """Connect."""
+        try:
+            super().start(**options)
+        except BaseException:
+            self._loop_runner.stop()
+            raise
+
+    async def _start(self, timeout: float, **options: Any) -> None:
+        # Dask's own limit ends when the line is open: it waits for ever for a server that then says nothing.
+        # A moment more than that limit, for its message is the better one.
+        try:
+            await asyncio.wait_for(super()._start(timeout=timeout, **options), timeout + _POLL_SECONDS)
+        except BaseException:
+            await self._close()
+            raise
+
+
+def connect_client(address: str, security: Security | None, timeout_seconds: float) -> MatnbClient:
+    """Return a client of the scheduler at ``address``.
+
+    Raises
+    ------
+    ClusterError
+        When there is none, or it does not answer in time.
+    """
+    try:
+        with warnings.catch_warnings():
+            # Our own handshake says more, and says what to do.
+            warnings.simplefilter("ignore", VersionMismatchWarning)
+            return MatnbClient(address, security=security, timeout=timeout_seconds, set_as_default=False)
+    except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
+        reason = str(error) or "no answer"
+        raise ClusterError(f"no Dask scheduler could be reached at {address}: {reason}") from error
+
+
+def scheduler_address(
+    target: str | Client | HasScheduler | None, scheduler_file: str | None, deadline: float
+) -> str:
+    """Return where the scheduler of ``target`` is, or the one that the file names before ``deadline``."""
+    if (target is None) == (scheduler_file is None):
+        raise OptionError("connect() needs either an address, a client or a cluster, or a scheduler_file")
+    if scheduler_file is not None:
+        return _address_in(Path(scheduler_file), deadline)
+    if isinstance(target, str):
+        return target
+    if isinstance(target, Client):
+        if target.scheduler is None:
+            raise ClusterError(
+                "this Dask client is closed: connect a new one, or give the scheduler's address"
+            )
+        return str(target.scheduler.address)
+    address = getattr(target, "scheduler_address", None)
+    if not isinstance(address, str):
+        raise OptionError(f"connect({target!r}): give an address, a Dask client or a Dask cluster")
+    return address
+
+
+def _address_in(path: Path, deadline: float) -> str:
+    while True:  # the scheduler may be about to write it
+        try:
+            return str(json.loads(path.read_text())["address"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{path} names no Dask scheduler: {error}") from error
+        time.sleep(_POLL_SECONDS)

@@ -1,0 +1,299 @@
+"""Arrays known by their parameters: constants, ranges and random numbers, made rectangle by rectangle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from matnb.blocks.formats import Block, Csr, Dense, Empty
+from matnb.blocks.grid import Region, region_shape
+from matnb.blocks.kernels.casting import cast
+from matnb.errors import OptionError
+
+Raw = npt.NDArray[np.uint64]
+
+
+class Creation(Protocol):
+    """Parameters of an array that is made a rectangle at a time, with the same bits however it is cut."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the array."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+
+    @property
+    def sparse(self) -> bool:
+        """Tell whether the blocks are sparse."""
+
+    def make(self, region: Region) -> Block:
+        """Return the part of the array in a region, in memory of its own."""
+
+
+class _Parameters:
+    """Parameters compared by their text: 0.0 and -0.0 make different arrays, NaN and NaN the same."""
+
+    @property
+    def sparse(self) -> bool:
+        """Tell whether the blocks are sparse."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Full(_Parameters):
+    """An array of one value, given as its bytes in ``dtype``."""
+
+    shape: tuple[int, ...]
+    value: bytes
+    dtype: np.dtype
+
+    def make(self, region: Region) -> Block:
+        """Return the part of the array in a region."""
+        return Dense(np.full(region_shape(region), np.frombuffer(self.value, self.dtype)[0], self.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class Eye(_Parameters):
+    """The sparse matrix with ones on the diagonal ``offset`` places right of the main one; pattern-only."""
+
+    rows: int
+    columns: int
+    offset: int
+    dtype: np.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Lengths of the array."""
+        return self.rows, self.columns
+
+    @property
+    def sparse(self) -> bool:
+        """Tell whether the blocks are sparse."""
+        return True
+
+    def make(self, region: Region) -> Block:
+        """Return the part of the array in a region."""
+        (first, last), (left, right) = region
+        shape = (last - first, right - left)
+        # Rows of the region whose diagonal element lies between its left and right edge.
+        start = min(max(first, left - self.offset), last)
+        stop = max(start, min(last, right - self.offset))
+        if start == stop:
+            return Empty(shape, self.dtype)
+        rows = np.arange(first, last + 1)
+        pointers = np.clip(rows - start, 0, stop - start).astype(np.int32)
+        columns = np.arange(start + self.offset - left, stop + self.offset - left, dtype=np.int32)
+        return Csr(shape, pointers, columns, None, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Arange(_Parameters):
+    """``length`` evenly spaced numbers, with the bits of ``numpy.arange``."""
+
+    start: float
+    step: float
+    length: int
+    dtype: np.dtype
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Lengths of the array."""
+        return (self.length,)
+
+    def make(self, region: Region) -> Block:
+        """Return the part of the array in a region."""
+        ((low, high),) = region
+        # NumPy converts the first two numbers and extends them by their difference, so steps are whole in an
+        # integer dtype; float16 is computed as float32.
+        first_two = [np.array(self.start + i * self.step, self.dtype) for i in range(min(2, self.length))]
+        out = np.empty(high - low, self.dtype)
+        for i in range(low, min(high, 2)):
+            out[i - low] = first_two[i]
+        begin = max(low, 2)
+        if begin < high:
+            wide = np.dtype(np.float32) if self.dtype == np.float16 else self.dtype
+            with np.errstate(all="ignore"):
+                first, second = (one.astype(wide) for one in first_two)
+                places = np.arange(begin, high).astype(wide)
+                out[begin - low :] = (first + places * (second - first)).astype(self.dtype)
+        return Dense(out)
+
+
+@dataclass(frozen=True, eq=False)
+class Linspace(_Parameters):
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, with the bits of ``numpy.linspace``."""
+
+    start: float
+    stop: float
+    num: int
+    endpoint: bool
+    dtype: np.dtype
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Lengths of the array."""
+        return (self.num,)
+
+    def make(self, region: Region) -> Block:
+        """Return the part of the array in a region."""
+        ((low, high),) = region
+        places = np.arange(low, high, dtype=np.float64)
+        intervals = self.num - 1 if self.endpoint else self.num
+        with np.errstate(all="ignore"):
+            width = np.float64(self.stop) - np.float64(self.start)
+            step = width / intervals if intervals else width
+            # Where the step underflows NumPy divides first, so as not to lose the few bits there are.
+            values = places / intervals * width if intervals and step == 0 else places * step
+            values += self.start
+            if self.endpoint and self.num > 1 and low < high == self.num:
+                values[-1] = self.stop
+            if self.dtype.kind in "iu":
+                np.floor(values, out=values)
+        return Dense(cast(values, self.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class Uniform(_Parameters):
+    """Random numbers in [low, high), equally likely."""
+
+    shape: tuple[int, ...]
+    seed: int
+    stream: int
+    low: float
+    high: float
+    dtype: np.dtype
+
+    def make(self, region: Region) -> Block:
+        """Return the part of the array in a region."""
+        raw = raw_draws(self.seed, self.stream, self.shape, region)
+        # As many random bits as the dtype holds, or a short float would be rounded up to 1.
+        bits = np.finfo(self.dtype).nmant + 1
+        values = (raw >> np.uint64(64 - min(bits, 53))) * 2.0 ** -min(bits, 53)
+        values *= self.high - self.low
+        values += self.low
+        out = cast(values, self.dtype)
+        if self.low < self.high:  # a sum may still round up to the end that is not part of the range
+            low, high = self.dtype.type(self.low), self.dtype.type(self.high)
+            np.minimum(out, np.nextafter(high, low), out=out)
+        return Dense(out)
+
+
+@dataclass(frozen=True, eq=False)
+class Normal(_Parameters):
+    """Random numbers of a normal distribution, by its inverse cumulative distribution function."""
+
+    shape: tuple[int, ...]
+    seed: int
+    stream: int
+    mean: float
+    deviation: float
+    dtype: np.dtype
+
+    def make(self, region: Region) -> Block:
+        """Return the part of the array in a region."""
+        raw = raw_draws(self.seed, self.stream, self.shape, region)
+        # The middles of 2**52 equal parts of (0, 1): of twice as many the last would round to 1, and give
+        # infinity.
+        values = (raw >> np.uint64(12)) + 0.5
+        values *= 2.0**-52
+        ndtri(values, out=values)
+        values *= self.deviation
+        values += self.mean
+        return Dense(cast(values, self.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class Integers(_Parameters):
+    """Random whole numbers in [low, high).
+
+    The upper half of 64 random bits times the number of values, without rejection: some values are more
+    likely than others by one part in ``2**64 / (high - low)``.
+    """
+
+    shape: tuple[int, ...]
+    seed: int
+    stream: int
+    low: int
+    high: int
+    dtype: np.dtype
+
+    def __post_init__(self) -> None:
+        if not 0 < self.high - self.low <= 2**64:
+            raise OptionError(f"integers in [{self.low}, {self.high}): give 1 to 2**64 values")
+
+    def make(self, region: Region) -> Block:
+        """Return the part of the array in a region."""
+        raw = raw_draws(self.seed, self.stream, self.shape, region)
+        count = self.high - self.low
+        if count < 2**64:
+            raw = _upper_half(raw, count)
+        raw += np.uint64(self.low % 2**64)  # negative numbers as their two's complement
+        return Dense(raw.view(np.int64).astype(self.dtype))
+
+
+def raw_draws(seed: int, stream: int, shape: tuple[int, ...], region: Region) -> Raw:
+    """Return 64 random bits for each element of a region.
+
+    The element with flat index i (last axis fastest) gets draw i of ``numpy.random.Philox`` with the key
+    (seed, stream): Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+
+    Parameters
+    ----------
+    seed, stream
+        From 0 to 2**64 - 1.
+    """
+    draws = np.empty(region_shape(region), np.uint64)
+    flat = draws.reshape(-1)
+    philox = np.random.Philox(key=np.array([seed, stream], np.uint64))
+    position, done = 0, 0  # of the counter, each step of which gives four draws
+    for start, length in _runs(shape, region):
+        philox.advance(start // 4 - position)
+        skipped = start % 4
+        flat[done : done + length] = philox.random_raw(skipped + length)[skipped:]
+        position = start // 4 + (skipped + length + 3) // 4
+        done += length
+    return draws
+
+
+def _runs(shape: tuple[int, ...], region: Region) -> Iterator[tuple[int, int]]:
+    # Flat index and length of each stretch of the region's elements that are next to each other in the array.
+    if 0 in region_shape(region):
+        return
+    axis = len(shape)  # the axes from here on are whole
+    while axis and region[axis - 1] == (0, shape[axis - 1]):
+        axis -= 1
+    inner = prod(shape[axis:])
+    if axis == 0:
+        yield 0, inner
+        return
+    start, stop = region[axis - 1]
+    for index in product(*(range(*one) for one in region[: axis - 1])):
+        row = 0
+        for place, length in zip(index, shape, strict=False):
+            row = row * length + place
+        yield (row * shape[axis - 1] + start) * inner, (stop - start) * inner
+
+
+def _upper_half(raw: Raw, factor: int) -> Raw:
+    # The upper 64 bits of the 128-bit products, from 32-bit halves; no sum below overflows 64 bits.
+    half, mask = np.uint64(32), np.uint64(2**32 - 1)
+    high, low = np.uint64(factor >> 32), np.uint64(factor & (2**32 - 1))
+    raw_high, raw_low = raw >> half, raw & mask
+    middle = raw_high * low + ((raw_low * low) >> half)
+    upper: Raw = raw_high * high + (middle >> half) + ((raw_low * high + (middle & mask)) >> half)
+    return upper

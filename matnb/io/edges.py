@@ -1,0 +1,333 @@
+"""Edge lists as SNAP, LDBC Graphalytics and cugraph publish them: a source, a target and perhaps a weight a line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import Block, Dense
+from matnb.blocks.grid import Region
+from matnb.errors import OptionError
+from matnb.io.digits import BadToken, parse_floats, parse_integers
+from matnb.io.entries import DUPLICATES, Entries, block_of, entries_in
+from matnb.io.files import File, find_file
+from matnb.io.lines import Chunk, blank_comments, columns_of, head_lines, read_chunks, text_pieces
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, choose, reader
+
+_FLOAT = np.dtype(np.float64)
+_COMMENTS = b"#%"
+_BYTES_PER_EDGE = 12  # a guess, for the plan's projection
+_TABLE_LIMIT = 16  # ids are looked up in a table of at most this many places for each vertex
+Ids = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges of a piece in the order of the file, with the ids of the file."""
+
+    sources: Ids
+    targets: Ids
+    weights: npt.NDArray[np.float64] | None
+
+    def __sizeof__(self) -> int:
+        held = self.sources.nbytes + self.targets.nbytes
+        return object.__sizeof__(self) + held + (0 if self.weights is None else self.weights.nbytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Of one piece: edges, how many are loops, the largest id (-1 if none), and its ids in order if asked for."""
+
+    num_edges: int
+    num_loops: int
+    largest: int
+    ids: Ids | None
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """What is known of the graph; ``ids`` are those of the vertices in order, None where they are the numbers."""
+
+    found: Found
+    ids: Ids | None
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + (0 if self.ids is None else self.ids.nbytes)
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """An edge list; entry [i, j] is the edge from vertex i to vertex j, in an undirected graph [j, i] too."""
+
+    file: File
+    begin: int
+    num_columns: int
+    weighted: bool
+    relabel: bool = True
+    directed: bool = True
+    self_loops: str = "keep"
+    duplicates: str = "merge"
+    num_vertices: int | None = None
+    vertices: File | None = None
+
+    def __repr__(self) -> str:
+        return f"EdgeList({self.file!r})"
+
+    @property
+    def pattern(self) -> bool:
+        """Whether entries have no values; those of a list without weights have some when they are counted."""
+        return not self.weighted and self.duplicates != "sum"
+
+    def identity(self) -> tuple[str | int, ...]:
+        """Return what tells the result from any other."""
+        options = (int(self.weighted), int(self.relabel), int(self.directed), self.self_loops, self.duplicates)
+        num_vertices = -1 if self.num_vertices is None else self.num_vertices
+        vertices = () if self.vertices is None else self.vertices.identity
+        return ("edges", *self.file.identity, *options, num_vertices, *vertices)
+
+    def estimated_entries(self) -> int:
+        """Return about how many entries there are."""
+        return self.file.size // _BYTES_PER_EDGE * (1 if self.directed else 2)
+
+    def pieces(self, count: int) -> tuple[Piece, ...]:
+        """Return byte ranges."""
+        return text_pieces(self.file, self.begin, count)
+
+    def parse(self, piece: Piece) -> Edges:
+        """Read the lines of a piece."""
+        none = np.empty(0, np.int32)
+        chunks = [self._edges(chunk) for chunk in read_chunks(self.file, piece, self.begin)]
+        weights = None
+        if self.weighted:
+            found = (chunk.weights for chunk in chunks if chunk.weights is not None)
+            weights = np.concatenate([np.empty(0), *found])
+        return Edges(
+            np.concatenate([none, *(chunk.sources for chunk in chunks)]),
+            np.concatenate([none, *(chunk.targets for chunk in chunks)]),
+            weights,
+        )
+
+    def _edges(self, chunk: Chunk) -> Edges:
+        blank_comments(chunk, _COMMENTS)
+        starts, stops = columns_of(chunk, self.num_columns, commas=True)
+        sources, targets = (
+            ids_of(chunk, starts[:, column], stops[:, column], self._limit) for column in (0, 1)
+        )
+        weights = None
+        if self.weighted:
+            try:
+                weights = parse_floats(chunk.text, starts[:, 2], stops[:, 2])
+            except BadToken as bad:
+                raise chunk.bad_token(bad, starts[:, 2]) from None
+        if self.self_loops == "drop":
+            kept = sources != targets
+            sources, targets = sources[kept], targets[kept]
+            weights = None if weights is None else weights[kept]
+        return Edges(sources, targets, weights)
+
+    @property
+    def _limit(self) -> int | None:
+        if self.relabel:
+            return None
+        return LARGEST_LENGTH if self.num_vertices is None else self.num_vertices
+
+    def summary(self, parsed: Edges) -> Facts:
+        """Return the facts of a piece."""
+        both = np.concatenate([parsed.sources, parsed.targets])
+        num_loops = int(np.count_nonzero(parsed.sources == parsed.targets))
+        largest = int(both.max(initial=-1))
+        return Facts(parsed.sources.size, num_loops, largest, np.unique(both) if self.relabel else None)
+
+    def merge(self, summaries: Sequence[Facts]) -> Graph:
+        """Return what is known of the graph; reads the file of its vertices."""
+        listed = np.empty(0, np.int32) if self.vertices is None else read_vertices(self.vertices, self._limit)
+        ids = None
+        if self.relabel:
+            ids = np.unique(np.concatenate([listed, *(one.ids for one in summaries if one.ids is not None)]))
+            num_vertices = ids.size
+            if num_vertices and int(ids[-1]) == num_vertices - 1:
+                ids = None  # 0, 1, 2, ...: the ids are the numbers
+        else:
+            largest = max([int(listed.max(initial=-1)), *(one.largest for one in summaries)])
+            num_vertices = largest + 1 if self.num_vertices is None else self.num_vertices
+        num_edges = sum(one.num_edges for one in summaries)
+        num_images = 0 if self.directed else num_edges - sum(one.num_loops for one in summaries)
+        found = Found(
+            (num_vertices, num_vertices),
+            _FLOAT,
+            sparse=True,
+            pattern=self.pattern,
+            nnz=num_edges + num_images,
+            has_labels=ids is not None,
+        )
+        return Graph(found, ids)
+
+    def part(self, parsed: Edges, context: Graph, region: Region) -> Entries:
+        """Return the edges that lie in a region, both directions of undirected ones, with local positions."""
+        mirror = 0 if self.directed else 1
+        if context.ids is None:
+            rows, columns = (ids.astype(np.int32, copy=False) for ids in (parsed.sources, parsed.targets))
+            return entries_in(Entries(rows, columns, parsed.weights), region, mirror)
+        chosen = self._touching(parsed, context.ids, region)
+        weights = None if parsed.weights is None else parsed.weights[chosen]
+        rows, columns = (
+            numbers_of(context.ids, ids[chosen]) for ids in (parsed.sources, parsed.targets)
+        )
+        return entries_in(Entries(rows, columns, weights), region, mirror)
+
+    def _touching(self, parsed: Edges, ids: Ids, region: Region) -> npt.NDArray[np.bool_]:
+        # Numbers follow the order of ids, so a range of numbers is a range of ids: only edges that lie in the
+        # region, or whose mirror image does, are given their numbers.
+        (rows, columns) = region
+        chosen = _between(parsed.sources, ids, rows)
+        chosen &= _between(parsed.targets, ids, columns)
+        if not self.directed:
+            image = _between(parsed.targets, ids, rows)
+            image &= _between(parsed.sources, ids, columns)
+            chosen |= image
+        return chosen
+
+    def assemble(self, parts: Sequence[Entries], context: Graph, region: Region) -> Block:
+        """Return the block of a region."""
+        return block_of(parts, region, _FLOAT, self.duplicates)
+
+    def labels(self, context: Graph, start: int, stop: int) -> Block:
+        """Return the ids of a range of vertices."""
+        if context.ids is None:
+            return Dense(np.arange(start, stop))
+        return Dense(context.ids[start:stop].astype(np.int64))
+
+
+def _between(values: Ids, ids: Ids, span: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    start, stop = span
+    if start >= stop:
+        return np.zeros(values.size, np.bool_)
+    inside = values >= ids[start]
+    inside &= values <= ids[stop - 1]
+    return inside
+
+
+def numbers_of(ids: Ids, values: Ids) -> npt.NDArray[np.int32]:
+    """Return the places of values among sorted ids that hold them all."""
+    num_vertices, lowest = ids.size, int(ids[0])
+    span = int(ids[-1]) - lowest + 1
+    if span == num_vertices:
+        return (values - ids.dtype.type(lowest)).astype(np.int32)
+    if span <= _TABLE_LIMIT * num_vertices and values.size > span // _TABLE_LIMIT:
+        table = np.zeros(span, np.int32)
+        table[ids - ids.dtype.type(lowest)] = np.arange(num_vertices, dtype=np.int32)
+        return table[values - ids.dtype.type(lowest)]
+    return np.searchsorted(ids, values).astype(np.int32)
+
+
+def ids_of(
+    chunk: Chunk, starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64], limit: int | None
+) -> Ids:
+    """Return tokens as ids, from 0 on and below the limit; 32-bit where they fit."""
+    try:
+        ids = parse_integers(chunk.text, starts, stops)
+    except BadToken as bad:
+        raise chunk.bad_token(bad, starts) from None
+    outside = ids < 0
+    if limit is not None:
+        outside |= ids >= limit
+    if bool(outside.any()):
+        place = int(np.flatnonzero(outside)[0])
+        room = "negative" if limit is None else f"not in 0 to {limit - 1}"
+        advice = "; relabel=True takes any ids" if limit == LARGEST_LENGTH else ""
+        raise chunk.error_at(int(starts[place]), f"vertex {ids[place]} is {room}{advice}")
+    return ids.astype(np.int32) if ids.max(initial=0) < 2**31 else ids
+
+
+def read_vertices(file: File, limit: int | None) -> Ids:
+    """Return the ids that a file of vertices lists, one a line."""
+    chunks: list[Ids] = [np.empty(0, np.int32)]
+    for chunk in read_chunks(file, text_pieces(file, 0, 1)[0], 0):
+        blank_comments(chunk, _COMMENTS)
+        starts, stops = columns_of(chunk, 1)
+        chunks.append(ids_of(chunk, starts[:, 0], stops[:, 0], limit))
+    return np.concatenate(chunks)
+
+
+@reader("edges", ".txt", ".txt.gz", ".e", ".e.gz", ".edges", ".edges.gz", ".edgelist", ".edgelist.gz")
+def open_edges(
+    file: File,
+    relabel: bool = True,
+    directed: bool = True,
+    weights: bool | str = "auto",
+    self_loops: str = "keep",
+    duplicates: str | None = None,
+    num_vertices: int | None = None,
+    vertices: str | os.PathLike[str] | None = None,
+) -> Source:
+    """Return the source of an edge list: comments from # or %, columns parted by spaces, tabs or commas.
+
+    A web address before the first edge, as archived SNAP files have it, is skipped.
+
+    Parameters
+    ----------
+    file
+        The list.
+    relabel
+        Number the vertices in the order of their ids; False takes ids as numbers from 0.
+    directed
+        False gives each edge in both directions, listed in one or in both.
+    weights
+        Whether the third column is read as weights; "auto": when there is one.
+    self_loops
+        "keep" or "drop".
+    duplicates
+        What an edge listed more than once becomes: "merge" (one entry, of the first weight), "sum" (of an
+        undirected edge both directions count), "first", "last", "min" or "max". By default "merge" without weights
+        and "last" with them, so that the matrix is that of NetworkX's read_edgelist and read_weighted_edgelist as
+        DiGraph or, undirected, Graph.
+    num_vertices
+        With ``relabel=False``: how many there are; by default one more than the largest id.
+    vertices
+        A file that lists ids, one a line, of which some may have no edge; beside an LDBC ``X.e`` its ``X.v`` is
+        found without asking.
+    """
+    choose("relabel", relabel, (True, False))
+    choose("directed", directed, (True, False))
+    choose("weights", weights, (True, False, "auto"))
+    choose("self_loops", self_loops, ("keep", "drop"))
+    choose("duplicates", duplicates, (None, *DUPLICATES))
+    if num_vertices is not None:
+        if relabel:
+            raise OptionError("num_vertices= is for relabel=False: with relabel=True the ids are counted")
+        if isinstance(num_vertices, bool) or not 0 <= num_vertices <= LARGEST_LENGTH:
+            raise OptionError(f"num_vertices={num_vertices!r}: give a whole number from 0 to {LARGEST_LENGTH}")
+    begin, num_columns, line = _first_edge(file)
+    if num_columns == 1 or (num_columns == 2 and weights is True):
+        raise file.error(f"{num_columns} columns where an edge needs {3 if weights is True else 2}", line)
+    if num_columns > 3 and weights == "auto":
+        raise file.error(f"{num_columns} columns: say weights=True to take the third, or weights=False", line)
+    weighted = num_columns > 2 and weights is not False
+    listed = None if vertices is None else find_file(vertices)
+    if listed is not None:
+        listed.check_readable()
+    elif file.path.endswith(".e") and os.path.isfile(file.path[:-2] + ".v"):
+        listed = find_file(file.path[:-2] + ".v")
+    if duplicates is None:
+        duplicates = "last" if weighted else "merge"
+    return EdgeList(
+        file, begin, num_columns, weighted, relabel, directed, self_loops, duplicates, num_vertices, listed
+    )
+
+
+def _first_edge(file: File) -> tuple[int, int, int]:
+    # Where the first edge begins, how many columns it has, and its line.
+    begin = number = 0
+    for line, number, end in head_lines(file):
+        words = line.replace(b",", b" ").split()
+        if number == 1 and line.startswith(b"\xef\xbb\xbf"):
+            raise file.error("starts with a UTF-8 byte order mark: save it without", 1)
+        if words and line.lstrip()[:1] not in (b"#", b"%") and not (len(words) == 1 and b"://" in line):
+            kept = next((place for place, word in enumerate(words) if word[:1] in (b"#", b"%")), len(words))
+            return begin, kept, number
+        begin = end
+    return begin, 2, number

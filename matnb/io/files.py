@@ -1,0 +1,131 @@
+"""A file on disk as a value: where it is and which version of it; and the errors that name it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import IO
+from urllib.parse import unquote, urlsplit
+
+from matnb.errors import FileFormatError, MissingFileError, UnsupportedError
+
+INFLATE_LIMIT = 1032  # deflate makes at most this many bytes of one
+
+
+@dataclass(frozen=True)
+class File:
+    """One version of a file.
+
+    Attributes
+    ----------
+    path
+        Absolute path.
+    size, mtime_ns
+        Bytes, and time of the last change: another version is another value.
+    shown
+        The path as the person wrote it, for messages.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    shown: str = field(compare=False)
+
+    def __repr__(self) -> str:
+        return repr(self.shown)
+
+    @property
+    def identity(self) -> tuple[str, int, int]:
+        """What tells this version of the file from any other."""
+        return self.path, self.size, self.mtime_ns
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the text inside is compressed, so that only one worker can read it."""
+        return self.path.lower().endswith(".gz")
+
+    @property
+    def largest_text(self) -> int:
+        """Upper bound of the bytes of text inside."""
+        return self.size * INFLATE_LIMIT if self.compressed else self.size
+
+    def error(self, reason: str, line: int | None = None) -> FileFormatError:
+        """Return the error that names this file."""
+        return FileFormatError(self.shown, reason, line)
+
+    def check_readable(self) -> None:
+        """Raise FileFormatError for a directory or an empty file, MissingFileError where it cannot be opened."""
+        if os.path.isdir(self.path):
+            raise self.error("is a directory, not a file")
+        if self.size == 0:
+            raise self.error("is empty (zero bytes)")
+        with self.open():
+            pass
+
+    def open(self) -> IO[bytes]:
+        """Open the file for reading its bytes, if it is still this version.
+
+        Raises
+        ------
+        MissingFileError
+            When it is not there, or not visible or readable from here.
+        FileFormatError
+            When it has changed.
+        """
+        try:
+            stream = open(self.path, "rb", buffering=0)  # noqa: SIM115  the caller closes it
+        except OSError as error:
+            raise MissingFileError(f"{self.shown}: cannot be read here: {error.strerror}") from None
+        now = os.fstat(stream.fileno())
+        if (now.st_size, now.st_mtime_ns) != (self.size, self.mtime_ns):
+            stream.close()
+            raise self.error("has changed since it was opened: load it again")
+        return stream
+
+    @contextmanager
+    def text(self) -> Iterator[IO[bytes]]:
+        """Open the text of the file, decompressed; what is wrong with the compression becomes FileFormatError."""
+        with self.open() as stream:
+            if not self.compressed:
+                yield stream
+                return
+            try:
+                with gzip.GzipFile(fileobj=stream, mode="rb") as inflated:
+                    yield inflated  # type: ignore[misc]  # a GzipFile is read as any binary file
+            except EOFError:
+                raise self.error("compressed data ends early: the file is truncated") from None
+            except (gzip.BadGzipFile, zlib.error) as error:
+                raise self.error(f"is not a gzip file, or a damaged one: {error}") from None
+
+
+def find_file(path: str | os.PathLike[str]) -> File:
+    """Return the present version of a file.
+
+    Raises
+    ------
+    MissingFileError
+        When it is not there.
+    UnsupportedError
+        For a url that is not local.
+    """
+    shown = os.fspath(path)
+    if isinstance(shown, bytes):
+        shown = os.fsdecode(shown)
+    local = shown
+    if "://" in shown:
+        parts = urlsplit(shown)
+        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+            raise UnsupportedError(f"{shown}: only local files can be read: download it and give its path")
+        local = unquote(parts.path)
+    absolute = os.path.abspath(os.path.expanduser(local))
+    try:
+        found = os.stat(absolute)
+    except OSError as error:
+        raise MissingFileError(f"{shown}: {error.strerror or 'no such file'}") from None
+    except ValueError as error:  # a NUL in the name
+        raise MissingFileError(f"{shown!r}: {error}") from None
+    return File(absolute, found.st_size, found.st_mtime_ns, shown)

@@ -1,0 +1,222 @@
+"""Lines of a text file by byte range, in bounded chunks: a piece owns the lines that start in its range."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+
+from matnb.errors import FileFormatError
+from matnb.io.digits import MARGIN, BadToken, Places, Text, shown, text_of, token_places
+from matnb.io.files import File
+from matnb.io.source import Piece, split_range
+
+CHUNK_BYTES = 1 << 18  # measured best of 64 KB to 8 MB: the parser's temporaries stay in cache
+SMALLEST_PIECE = 1 << 15  # below this a task costs more than its reading
+LONGEST_LINE = 1 << 20  # of formats whose lines hold a few numbers
+WHOLE_TEXT = 2**62  # where the only piece of a compressed file ends
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Whole lines of a piece, and where they are in the file.
+
+    Parameters
+    ----------
+    file, text
+        The file, and the lines.
+    origin
+        Byte of the (decompressed) file from which lines are counted.
+    lines_before
+        Lines between ``origin`` and this chunk.
+    newlines
+        Positions of the newlines in the text's buffer.
+    """
+
+    file: File
+    text: Text
+    origin: int
+    lines_before: int
+    newlines: Places
+
+    def line_at(self, position: int) -> int:
+        """Return the 1-based line of a position; counts the lines of the file before this piece."""
+        before = int(np.searchsorted(self.newlines, position))
+        return count_lines(self.file, self.origin) + self.lines_before + before + 1
+
+    def error_at(self, position: int, reason: str) -> FileFormatError:
+        """Return the error that names the line of a position."""
+        return self.file.error(reason, self.line_at(position))
+
+    def bad_token(self, bad: BadToken, starts: Places) -> FileFormatError:
+        """Return the error of a token, given where the tokens that were parsed start."""
+        return self.error_at(int(starts[bad.number]), bad.reason)
+
+
+def text_pieces(file: File, begin: int, count: int) -> tuple[Piece, ...]:
+    """Return byte ranges of the text from ``begin`` on; a compressed file is one piece."""
+    if file.compressed:
+        return (Piece(0, begin, WHOLE_TEXT),)
+    return split_range(begin, file.size, count, SMALLEST_PIECE)
+
+
+def head_lines(file: File) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the lines of a file from its beginning, each with its 1-based number and where the next one starts.
+
+    Raises
+    ------
+    FileFormatError
+        For a line that is too long to be one of a header, or has a NUL byte.
+    """
+    with file.text() as stream:
+        buffered = io.BufferedReader(stream)  # type: ignore[type-var]  # of either kind of stream
+        number = end = 0
+        while line := buffered.readline(LONGEST_LINE + 1):
+            number += 1
+            end += len(line)
+            if len(line) > LONGEST_LINE:
+                raise file.error(f"a line of more than {LONGEST_LINE} bytes: not a text file of this kind?", number)
+            if b"\0" in line:
+                raise file.error("a NUL byte: not a text file?", number)
+            yield line, number, end
+
+
+def count_lines(file: File, stop: int) -> int:
+    """Return the number of newlines before a byte of the (decompressed) file."""
+    number = 0
+    with file.text() as stream:
+        while stop > 0 and (data := stream.read(min(stop, 1 << 20))):
+            number += data.count(b"\n")
+            stop -= len(data)
+    return number
+
+
+def read_chunks(file: File, piece: Piece, begin: int, longest: int = LONGEST_LINE) -> Iterator[Chunk]:
+    """Yield the lines that start in a piece, in chunks of about ``CHUNK_BYTES``.
+
+    Parameters
+    ----------
+    file, piece
+        What to read.
+    begin
+        Where the first line of the data starts.
+    longest
+        Bytes of the longest line allowed.
+
+    Raises
+    ------
+    FileFormatError
+        For a longer line, or a control character.
+    """
+    with file.text() as stream:
+        position = _skip(stream, piece.start if piece.start == begin else piece.start - 1)
+        carried, size, lines = b"", CHUNK_BYTES, 0
+        origin = -1 if piece.start > begin else begin  # -1: still inside a line of the piece before
+        while data := stream.read(size):
+            block = carried + data
+            position += len(data)
+            if origin < 0:
+                first = block.find(b"\n") + 1
+                if first == 0:
+                    _check_length(file, position - len(block), block, longest)
+                    carried, size = block, len(block)
+                    continue
+                origin = position - len(block) + first
+                block = block[first:]
+            if origin >= piece.stop:
+                return
+            begins = position - len(block)  # of the block, a line's start
+            last = block.find(b"\n", max(0, piece.stop - 1 - begins)) if position >= piece.stop else -1
+            cut = last + 1 if last >= 0 else block.rfind(b"\n") + 1
+            if cut:
+                yield _chunk(file, block[:cut], origin, lines)
+                lines += block.count(b"\n", 0, cut)
+            carried, size = block[cut:], CHUNK_BYTES
+            if last >= 0:
+                return
+            if len(carried) > CHUNK_BYTES:
+                _check_length(file, position - len(carried), carried, longest)
+                size = len(carried)
+        if carried and origin >= 0:
+            yield _chunk(file, carried, origin, lines)
+
+
+def _skip(stream: IO[bytes], position: int) -> int:
+    # GzipFile seeks by reading, in bounded memory
+    stream.seek(position)
+    return position
+
+
+def _check_length(file: File, start: int, line: bytes, longest: int) -> None:
+    if len(line) > longest:
+        raise file.error(f"a line of more than {longest} bytes", count_lines(file, start) + 1)
+
+
+def _chunk(file: File, data: bytes, origin: int, lines: int) -> Chunk:
+    text = text_of(data)
+    control = np.flatnonzero(text.buffer < 32)
+    codes = text.buffer[control]
+    is_newline = codes == 10
+    chunk = Chunk(file, text, origin, lines, control[is_newline])
+    odd = np.flatnonzero(~is_newline & (codes != 9) & (codes != 13))
+    if odd.size:
+        code = int(codes[odd[0]])
+        raise chunk.error_at(int(control[odd[0]]), f"a control character (byte {code}): not a text file?")
+    return chunk
+
+
+def columns_of(chunk: Chunk, num_columns: int, commas: bool = False) -> tuple[Places, Places]:
+    """Return where the tokens of each line start and stop, as two (lines, columns) arrays; skips blank lines.
+
+    Parameters
+    ----------
+    chunk
+        Lines.
+    num_columns
+        Tokens of every line that is not blank.
+    commas
+        Whether a comma separates tokens as a space does.
+
+    Raises
+    ------
+    FileFormatError
+        For the first line with another number of tokens.
+    """
+    buffer, newlines = chunk.text.buffer, chunk.newlines
+    is_token = buffer > 32
+    if commas:
+        is_token &= buffer != 44
+    starts, stops = token_places(is_token)
+    if starts.size == newlines.size * num_columns:
+        by_line = starts.reshape(-1, num_columns)
+        ends = stops.reshape(-1, num_columns)
+        if bool((ends[:, -1] <= newlines).all() and (by_line[1:, 0] > newlines[:-1]).all()):
+            return by_line, ends
+    counts = np.diff(np.searchsorted(starts, newlines), prepend=0)
+    wrong = np.flatnonzero((counts != num_columns) & (counts != 0))
+    if wrong.size:
+        line = int(wrong[0])
+        begin = int(newlines[line - 1]) + 1 if line else MARGIN
+        found = shown(chunk.text.bytes_at(begin, int(newlines[line])).strip())
+        raise chunk.error_at(begin, f"{int(counts[line])} columns where {num_columns} are expected: {found}")
+    return starts.reshape(-1, num_columns), stops.reshape(-1, num_columns)
+
+
+def blank_comments(chunk: Chunk, marks: bytes) -> None:
+    """Overwrite comments, from one of ``marks`` to the end of its line, with spaces."""
+    buffer = chunk.text.buffer
+    is_mark = buffer == marks[0]
+    for mark in marks[1:]:
+        is_mark |= buffer == mark
+    places = np.flatnonzero(is_mark)
+    if not places.size:
+        return
+    lines = np.searchsorted(chunk.newlines, places)
+    first = np.flatnonzero(np.diff(lines, prepend=-1))
+    steps = np.zeros(buffer.size + 1, np.int8)
+    steps[places[first]] = 1
+    steps[chunk.newlines[lines[first]]] -= 1
+    buffer[np.cumsum(steps[:-1], dtype=np.int8).astype(np.bool_)] = 32

@@ -1,0 +1,205 @@
+"""What every reader and generator is to the rest of matnb: pieces of work that can run anywhere, in any order."""
+
+# The engine runs, on workers: parse(piece) and summary(parsed) for each piece, merge(summaries) once, then for each
+# block part(parsed, context, region) where the piece was parsed and assemble(parts, context, region) at the block's
+# owner. `read_here` in local.py is the same in one process.
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from matnb.blocks.formats import Block
+from matnb.blocks.grid import Region
+from matnb.errors import OptionError
+from matnb.io.files import File, find_file
+
+LARGEST_LENGTH = 2**31 - 1  # rows or columns: local indices of a block are 32-bit
+
+# Each reader has its own; they are picklable, and read-only once returned.
+Parsed: TypeAlias = Any
+Summary: TypeAlias = Any
+Part: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known of an array once its source was read through.
+
+    Attributes
+    ----------
+    shape
+        Lengths of the array.
+    dtype
+        Type of its elements.
+    sparse
+        Whether its blocks are sparse.
+    pattern
+        Whether the source lists no values, so that blocks are pattern-only. (A block of a Matrix Market pattern
+        in which an entry is listed twice has values, since SciPy counts such entries.)
+    nnz
+        Entries listed, mirrored ones included: what is stored, or more where duplicates are merged.
+    names
+        Names of the columns of a table.
+    has_labels
+        Whether vertices have original ids that differ from their numbers.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    sparse: bool
+    pattern: bool = False
+    nnz: int | None = None
+    names: tuple[str, ...] = ()
+    has_labels: bool = False
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A share of the work of reading: a range of bytes, rows, members or edges, and its place in the order."""
+
+    number: int
+    start: int
+    stop: int
+
+
+class Context(Protocol):
+    """What the pieces together say, which every part of a block needs."""
+
+    @property
+    def found(self) -> Found:
+        """What is known of the array."""
+
+
+class Source(Protocol):
+    """Where an array comes from; a hashable, picklable value, equal when it gives the same array."""
+
+    def identity(self) -> tuple[str | int, ...]:
+        """Return the kind, the file's url, size and time, and every option that changes the result."""
+
+    def estimated_entries(self) -> int:
+        """Return about how many entries there are, without reading."""
+
+    def pieces(self, count: int) -> tuple[Piece, ...]:
+        """Return at most ``count`` pieces of about equal work; reads nothing."""
+
+    def parse(self, piece: Piece) -> Parsed:
+        """Read one piece."""
+
+    def summary(self, parsed: Parsed) -> Summary:
+        """Return the small facts of a piece that :meth:`merge` needs."""
+
+    def merge(self, summaries: Sequence[Summary]) -> Any:
+        """Return the Context of all pieces, given their facts in order; checks counts."""
+
+    def part(self, parsed: Parsed, context: Any, region: Region) -> Part:
+        """Return the entries of a piece that lie in a region."""
+
+    def assemble(self, parts: Sequence[Part], context: Any, region: Region) -> Block:
+        """Return the block of a region, given its parts in the order of the pieces."""
+
+    def labels(self, context: Any, start: int, stop: int) -> Block:
+        """Return the original ids of vertices ``start`` to ``stop`` as a dense block."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A registered way to open a file: its options are the keyword parameters of ``open``."""
+
+    kind: str
+    suffixes: tuple[str, ...]
+    open: Callable[..., Source]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options."""
+        return tuple(inspect.signature(self.open).parameters)[1:]
+
+
+READERS: dict[str, Reader] = {}
+_Open = TypeVar("_Open", bound=Callable[..., Source])
+
+
+def reader(kind: str, *suffixes: str) -> Callable[[_Open], _Open]:
+    """Register a function ``open(file, **options)`` for a kind of file and the suffixes that mean it."""
+
+    def register(function: _Open) -> _Open:
+        READERS[kind] = Reader(kind, suffixes, function)
+        return function
+
+    return register
+
+
+def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **options: object) -> Source:
+    """Return the source that reads a file; reads its header.
+
+    Parameters
+    ----------
+    path
+        A local path or ``file://`` url.
+    kind
+        How to read it: "matrixmarket", "npz", "npy", "edges", "metis" or "csv"; None goes by the suffix.
+    **options
+        What the reader of the kind takes.
+
+    Raises
+    ------
+    OptionError
+        For an unknown kind, suffix or option; the message lists what exists.
+    MissingFileError
+        When there is no such file.
+    FileFormatError
+        When its header is not that of its kind.
+    UnsupportedError
+        For a url that is not local.
+
+    Examples
+    --------
+    >>> from matnb.io.source import open_source
+    >>> source = open_source("web.mtx")  # doctest: +SKIP
+    """
+    file = find_file(path)
+    found = READERS.get(kind) if kind is not None else _by_suffix(file.path)
+    if found is None:
+        known = "; ".join(f"{one.kind!r} ({' '.join(one.suffixes)})" for one in READERS.values())
+        wrong = f"no kind {kind!r}" if kind is not None else "no reader for this suffix"
+        raise OptionError(f"{file.shown}: {wrong}: give kind= as one of {known}")
+    for option in options:
+        if option not in found.options:
+            known = ", ".join(found.options) or "none"
+            raise OptionError(f"{file.shown}: no option {option!r} for kind {found.kind!r}; known: {known}")
+    file.check_readable()
+    return found.open(file, **options)
+
+
+def _by_suffix(path: str) -> Reader | None:
+    name = os.path.basename(path).lower()
+    for one in READERS.values():
+        if name.endswith(one.suffixes):
+            return one
+    return None
+
+
+def choose(option: str, value: object, allowed: Sequence[object]) -> None:
+    """Check that an option is one of the allowed values.
+
+    Raises
+    ------
+    OptionError
+        When it is not; the message lists them.
+    """
+    if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
+        raise OptionError(f"{option}={value!r}: choose one of {', '.join(map(repr, allowed))}")
+
+
+def split_range(start: int, stop: int, count: int, smallest: int) -> tuple[Piece, ...]:
+    """Return a range as at most ``count`` nearly equal pieces, none shorter than ``smallest`` unless it is alone."""
+    length = stop - start
+    count = max(1, min(count, length // max(1, smallest)))
+    cuts = [start + length * number // count for number in range(count + 1)]
+    return tuple(Piece(number, cuts[number], cuts[number + 1]) for number in range(count))

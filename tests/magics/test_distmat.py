@@ -1,0 +1,203 @@
+"""What a ``%%distmat`` cell runs, shows and keeps, and what the commands of ``%distmat`` do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cells import fail, run
+
+import matnb as mn
+
+
+def stored(shell, name):
+    return shell.user_ns[name].facts().stored
+
+
+def test_the_last_value_is_shown_and_kept_then_the_summary(shell, capsys):
+    (summary,) = run(shell, "%%distmat\nx = mn.arange(6.0)\ny = x + 1\ny")
+    assert "DistArray 6 float64, dense, 48 B" in capsys.readouterr().out
+    assert shell.user_ns["_"] is shell.user_ns["y"]
+    assert shell.user_ns["Out"][shell.execution_count - 1] is shell.user_ns["y"]
+    assert summary.startswith("recorded 2 operations, merged 0, 0 from store, ")
+    assert summary.endswith(" projected")
+    np.testing.assert_array_equal(shell.user_ns["y"].compute(), np.arange(6.0) + 1)
+
+
+def test_a_value_that_is_no_array_is_shown_as_ever(shell, capsys):
+    run(shell, "%%distmat\n1 + 1")
+    assert "2" in capsys.readouterr().out
+    assert shell.user_ns["_"] == 2
+
+
+def test_a_cell_that_ends_in_a_statement_shows_only_the_summary(shell, capsys):
+    assert len(run(shell, "%%distmat\nx = mn.ones(3)")) == 1
+    assert capsys.readouterr().out == ""
+
+
+def test_a_semicolon_silences_but_computes(shell, capsys):
+    assert run(shell, "%%distmat\nx = mn.ones(3) * 2\nx;") == []
+    assert capsys.readouterr().out == ""
+    assert stored(shell, "x")
+
+
+def test_sinks_run_and_what_they_consume_does_not(shell):
+    run(shell, "L = mn.asarray(np.tril(np.ones((6, 6)), -1), format='sparse')")
+    run(shell, "%%distmat\nP = L @ L\nt = (P * L).sum()")
+    assert stored(shell, "t")
+    assert not stored(shell, "P")
+    assert float(shell.user_ns["t"]) == 20  # the triangles of a complete graph of six
+
+
+def test_a_mean_consumes_what_it_is_the_mean_of(shell):
+    run(shell, "%%distmat\nx = mn.arange(8.0) + 1\nm = np.mean(x)")
+    assert stored(shell, "m")
+    assert not stored(shell, "x")
+
+
+def test_all_arrays_of_a_last_tuple_run(shell):
+    run(shell, "x = mn.arange(4.0)")
+    run(shell, "%%distmat\ny = x + 1\nz = y * 2\ny, z")
+    assert stored(shell, "y")
+    assert stored(shell, "z")
+
+
+def test_names_of_earlier_cells_are_not_run_again(shell):
+    run(shell, "%%distmat --lazy\nearlier = mn.arange(4.0) + 1")
+    run(shell, "%%distmat\nif False:\n    earlier = 0\nx = mn.ones(2) + 1")
+    assert stored(shell, "x")
+    assert not stored(shell, "earlier")
+
+
+def test_equal_operations_are_merged(shell):
+    run(shell, "a = mn.arange(4.0)")
+    (summary,) = run(shell, "%%distmat\nb = (a + 1) * (a + 1)")
+    assert summary.startswith("recorded 3 operations, merged 1, ")
+
+
+def test_a_loop_that_asks_for_values_keeps_its_blocks_for_the_next_turn(shell):
+    (summary,) = run(
+        shell,
+        "%%distmat\nx = mn.full(4, 64.0)\ncount = 0\n"
+        "while float(x.sum()) > 1:\n    x = x / 2\n    count += 1\nx",
+    )
+    assert shell.user_ns["count"] == 8
+    assert summary.startswith("recorded 18 operations")
+    from_store = int(summary.split(", ")[2].split()[0])
+    assert from_store == 7  # a turn starts from the stored half, the first from an array made anew
+
+
+def test_lazy_only_records(shell):
+    (summary,) = run(shell, "%%distmat --lazy\nx = mn.ones(3) + 1")
+    assert summary == "recorded 2 operations, merged 0, nothing run"
+    assert not stored(shell, "x")
+    assert mn.active_session() is None
+
+
+def test_keep_adds_a_root(shell):
+    run(shell, "a = mn.arange(4.0)")
+    run(shell, "%%distmat --keep P\nP = a + 1\nt = P.sum()")
+    assert stored(shell, "P")
+
+
+def test_keep_of_an_unknown_name_says_what_there_is(shell, capsys):
+    _, text = fail(shell, capsys, "%%distmat --keep Q\nP = mn.ones(3)")
+    assert "--keep Q: no DistArray of that name; assigned in this cell: P" in text
+
+
+def test_a_variable_fills_in_an_option_but_not_the_body(shell):
+    run(shell, "name = 'P'\na = mn.arange(4.0)")
+    run(shell, "%%distmat --keep {name}\nP = a + 1\nt = P.sum()\nf'{name}'")
+    assert stored(shell, "P")
+    assert shell.user_ns["_"] == "P"
+
+
+def test_what_exceeds_the_memo_stays_lazy_and_is_told(shell):
+    mn.start(memo="1kB")
+    summary = run(shell, "%%distmat\nbig = mn.ones(1000) + 1\nsmall = mn.ones(2) + 1")[0]
+    assert "big stays lazy: larger than the memo budget; to compute it, use --keep big" in summary
+    assert not stored(shell, "big")
+    assert stored(shell, "small")
+
+
+def test_live_a_short_run_shows_only_its_value_and_a_long_one_its_seconds(shell, monkeypatch):
+    shell.run_line_magic("config", "DistMat.display = 'live'")
+    assert run(shell, "%%distmat\nx = mn.ones(3) + 1\nx") == []
+    monkeypatch.setattr("matnb.magics.summary.QUIET_SECONDS", 0.0)
+    (summary,) = run(shell, "%%distmat\nx = mn.ones(4) + 1\nx")
+    assert "imbalance" in summary
+    assert summary.endswith("s")
+
+
+def test_static_measures_lie_beside_the_text(shell):
+    run(shell, "%%distmat\nx = mn.ones(3) + 1\nx")
+    (output,) = shell.display_pub.outputs
+    assert set(output["metadata"]["matnb"]) == {"seconds", "imbalance", "actual_bytes"}
+
+
+def test_ipython_syntax_works_in_the_body(shell):
+    run(shell, "%%distmat\nhere = %pwd\nx = mn.ones(2)")
+    assert isinstance(shell.user_ns["here"], str)
+
+
+def test_future_imports_of_earlier_cells_hold(shell):
+    run(shell, "from __future__ import annotations")
+    run(shell, "%%distmat\ndef f(x: undefined_name):\n    return x\nmn.ones(2)")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%distmat", "%distmat: a command is missing; there are start, connect, status, explain, stop"),
+        (
+            "%distmat strat",
+            "%distmat: unknown command 'strat'; there are start, connect, status, explain, stop",
+        ),
+        (
+            "%distmat start --worker 2",
+            "%distmat start: unknown option '--worker'; it takes --workers, ",
+        ),
+        ("%distmat start --workers two", "%distmat start: argument --workers: invalid int value: 'two'"),
+        ("%distmat stop now", "%distmat stop: unknown argument 'now'; it takes none"),
+        ("%distmat explain nobody", "%distmat explain: nobody is no DistArray"),
+        ("%distmat explain", "%distmat explain: no cell has computed anything yet; name a DistArray"),
+        ("%distmat connect {nothing}", "%distmat connect: no variable nothing for '{nothing}'"),
+        ("%distmat connect 'tcp", "%distmat: No closing quotation"),
+        ("%%distmat --lasy\n1", "%%distmat: unknown option '--lasy'; it takes --lazy, --keep"),
+    ],
+)
+def test_a_wrong_line_gives_one_line_that_says_what_exists(shell, capsys, line, said):
+    _, text = fail(shell, capsys, line)
+    assert text.startswith(f"UsageError: {said}")
+    assert len(text.strip().splitlines()) == 1
+
+
+def test_start_status_and_stop(shell, capsys):
+    shell.run_cell("%distmat status").raise_error()
+    assert capsys.readouterr().out == "no session; the first result starts one\n"
+    run(shell, "n = 2\n%distmat start --workers {n} --threads 1 --memory-limit 1GB")
+    assert "2 workers" in capsys.readouterr().out
+    run(shell, "%%distmat\nx = mn.ones(10) + 1")
+    shell.run_cell("%distmat status").raise_error()
+    text = capsys.readouterr().out
+    assert "2 workers" in text
+    assert " of 4 GB" in text
+    run(shell, "%distmat stop")
+    assert mn.active_session() is None
+
+
+def test_explain_shows_the_last_cell_or_what_is_named(shell, capsys):
+    run(shell, "%%distmat\nx = mn.ones(10) + 1\ny = x * 2")
+    capsys.readouterr()
+    shell.run_cell("%distmat explain").raise_error()
+    assert "y" in capsys.readouterr().out
+    shell.run_cell("%distmat explain x").raise_error()
+    assert "add(" in capsys.readouterr().out
+
+
+def test_help_shows_every_option(shell, capsys):
+    shell.run_cell("%%distmat?").raise_error()
+    text = capsys.readouterr().out + "".join(str(output["data"]) for output in shell.display_pub.outputs)
+    text += "".join(str(payload) for payload in shell.payload_manager.read_payload())
+    assert "--keep NAME" in text
+    assert "--scheduler-file FILE" in text
+    assert "--memory-limit SIZE" in text

@@ -1,0 +1,73 @@
+"""Errors point at the cell line that wrote them, shortly; ``%tb`` gives all."""
+
+from __future__ import annotations
+
+import pytest
+from cells import fail, run
+
+from matnb.errors import CellCancelled, ShapeError
+
+
+def test_a_wrong_shape_is_reported_at_the_line_that_wrote_it(shell, capsys):
+    cell = "%%distmat\n\n# a comment\nx = mn.ones(3)\ny = mn.ones(4)\nz = x + y\nz"
+    error, text = fail(shell, capsys, cell)
+    assert isinstance(error, ShapeError)
+    lines = text.splitlines()
+    assert lines[0] == f"ShapeError in Cell In[{shell.execution_count - 1}], line 6"
+    assert lines[1] == "----> 6 z = x + y"
+    assert lines[3].startswith("ShapeError: ")
+    assert "(3,)" in lines[3]
+    assert "(4,)" in lines[3]
+    assert "File" not in text
+    assert len(lines) <= 8
+
+
+def test_the_line_is_that_of_a_function_of_the_same_cell(shell, capsys):
+    _, text = fail(shell, capsys, "%%distmat\ndef f(x):\n    return x + mn.ones(4)\nf(mn.ones(3))")
+    assert "----> 3     return x + mn.ones(4)" in text
+
+
+def test_tb_gives_the_whole_traceback(shell, capsys):
+    fail(shell, capsys, "%%distmat\nmn.ones(3) + mn.ones(4)")
+    shell.run_cell("%tb")
+    text = capsys.readouterr().out
+    assert "Traceback (most recent call last)" in text
+    assert "array.py" in text
+
+
+def test_an_error_of_the_person_has_ipythons_form_from_the_cell_on(shell, capsys):
+    error, text = fail(shell, capsys, "%%distmat\nx = mn.ones(3)\n1 / 0")
+    assert isinstance(error, ZeroDivisionError)
+    assert "----> 3 1 / 0" in text
+    assert "distmat.py" not in text
+    assert "run_cell_magic" not in text
+
+
+def test_a_syntax_error_is_at_its_line(shell, capsys):
+    error, text = fail(shell, capsys, "%%distmat\nx = 1\ny = (2 +* 3)\n")
+    assert isinstance(error, SyntaxError)
+    assert error.lineno == 3
+    assert "y = (2 +* 3)" in text
+
+
+def test_an_interrupt_of_the_cells_own_code_is_one_line(shell, capsys):
+    error, text = fail(shell, capsys, "%%distmat\nx = mn.ones(3)\nraise KeyboardInterrupt")
+    assert isinstance(error, CellCancelled)
+    assert text.strip() == "CellCancelled: interrupted; no task was running"
+
+
+def test_nothing_is_run_after_an_error(shell, capsys):
+    fail(shell, capsys, "%%distmat\nx = mn.ones(3) + 1\nundefined_name")
+    assert not shell.user_ns["x"].facts().stored
+
+
+def test_a_cell_after_an_error_works(shell, capsys):
+    fail(shell, capsys, "%%distmat\nmn.ones(3) + mn.ones(4)")
+    run(shell, "%%distmat\nx = mn.ones(3) + 1\nx")
+    assert shell.user_ns["x"].compute().tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("text", ["%%distmat\nawait x", "%%distmat\nreturn 1"])
+def test_what_cannot_stand_in_a_cell_is_a_syntax_error(shell, capsys, text):
+    error, _ = fail(shell, capsys, text)
+    assert isinstance(error, SyntaxError)

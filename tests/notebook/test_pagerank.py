@@ -1,0 +1,97 @@
+"""01_pagerank gives NetworkX's ranks on real graphs, and the published answers about them."""
+
+from __future__ import annotations
+
+import json
+
+import nbformat
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.io
+from kernels import PAGERANK, client_of, texts, with_parameters
+
+pytestmark = pytest.mark.notebook
+
+GRAPHS = {
+    "wiki-Vote": "networkit/wiki-Vote.txt",
+    "ca-GrQc": "snap_ca-GrQc",
+    "p2p-Gnutella08": "snap_p2p-Gnutella08",
+    "west0067": "lagraph/west0067.mtx",
+}
+
+
+def path_of(test_data, name):
+    path = test_data / GRAPHS[name]
+    if path.is_dir():
+        (path,) = path.glob("*.txt") if len(list(path.glob("*.txt"))) == 1 else path.glob(f"*{name}*.txt")
+    return path
+
+
+def ranks_of(path, folder, **parameters):
+    lines = "\n".join(f"{name} = {value!r}" for name, value in {"graph": str(path), **parameters}.items())
+    book = with_parameters(PAGERANK, lines, "np.savez('ranks.npz', rank=rank, names=names)")
+    client_of(book, folder).execute()
+    saved = np.load(folder / "ranks.npz")
+    return dict(zip(saved["names"].tolist(), saved["rank"].tolist(), strict=True)), book
+
+
+def expected(path):
+    if path.suffix == ".mtx":
+        graph = nx.from_scipy_sparse_array(scipy.io.mmread(path), create_using=nx.DiGraph)
+    else:
+        graph = nx.read_edgelist(path, create_using=nx.DiGraph, nodetype=int, comments="#", data=False)
+    return nx.pagerank(graph, weight=None, tol=1e-12, max_iter=1000)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_ranks_are_those_of_networkx(test_data, tmp_path, name):
+    path = path_of(test_data, name)
+    found, _ = ranks_of(path, tmp_path)
+    wanted = expected(path)
+    assert found.keys() == wanted.keys()
+    assert sum(abs(found[vertex] - wanted[vertex]) for vertex in wanted) < 1e-6
+
+
+def test_the_generated_graph_and_the_texts_of_its_summaries(tmp_path):
+    found, book = ranks_of(None, tmp_path, top=3)
+    assert len(found) == 2**14
+    assert sum(found.values()) == pytest.approx(1)
+    shown = texts(book)
+    summaries = [text for text in shown if text.startswith("recorded ")]
+    assert len(summaries) == 2
+    assert all(text.endswith(" projected") for text in summaries)
+    assert any(text.startswith("DistArray 16384 x 16384 float64, sparse") for text in shown)
+    (table,) = (
+        output.data["text/markdown"]
+        for cell in book.cells
+        for output in cell.get("outputs", [])
+        if "PageRank" in output.get("data", {}).get("text/markdown", "")
+    )
+    assert len(table.splitlines()) == 2 + 3
+    best = max(found, key=found.get)
+    assert f"| 1 | {best} | {found[best]:.6f} |" in table
+
+
+def test_a_weighted_list_with_doubled_links_ranks_as_its_plain_graph(tmp_path):
+    links = [(10, 20), (20, 30), (30, 10), (10, 30), (40, 10), (30, 50)]
+    listed = tmp_path / "links.csv"
+    listed.write_text("".join(f"{a},{b},{w}.5\n" for w, (a, b) in enumerate([*links, links[0], links[3]])))
+    found, _ = ranks_of(listed, tmp_path, top=2)
+    wanted = nx.pagerank(nx.DiGraph(links), weight=None, tol=1e-12)
+    assert found == pytest.approx(wanted, abs=1e-7)
+
+
+def test_a_matrix_that_is_no_graph_is_refused(tmp_path):
+    scipy.io.mmwrite(tmp_path / "tall.mtx", scipy.sparse.eye_array(4, 3).tocoo())
+    with pytest.raises(Exception, match="is 4 x 3; the links of a graph are a square matrix"):
+        ranks_of(tmp_path / "tall.mtx", tmp_path)
+
+
+def test_the_notebook_is_committed_without_outputs():
+    book = nbformat.read(PAGERANK, as_version=4)
+    assert all(
+        not cell.outputs and cell.execution_count is None for cell in book.cells if cell.cell_type == "code"
+    )
+    assert [cell.id for cell in book.cells] == list(dict.fromkeys(cell.id for cell in book.cells))
+    assert json.loads(PAGERANK.read_text())["nbformat_minor"] >= 5

@@ -1,0 +1,166 @@
+"""``matnb report`` writes one whole file or nothing, and says in a line what was wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import nbformat
+import pytest
+
+from matnb import cli
+from matnb.cli import main, outside_loads, parameter_value
+
+
+def write(path, *cells, parameters=None):
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    book.metadata["kernelspec"] = {"name": "not-installed", "display_name": "x", "language": "python"}
+    if parameters is not None:
+        book.cells.insert(0, nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}))
+    nbformat.write(book, path)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3), ("0.85", 0.85), ("1e-8", 1e-8), ("true", True), ("False", False), ("none", None),
+        ("wiki-Vote.txt", "wiki-Vote.txt"), ("'10'", "10"), ("", ""), ("1-2", "1-2"), ("007", "007"),
+        ("[1, 2]", [1, 2]), ("a b/c.mtx", "a b/c.mtx"), ("-5", -5),
+    ],
+)  # fmt: skip
+def test_parameters_are_read_as_papermill_reads_them(text, value):
+    assert parameter_value(text) == value
+    assert type(parameter_value(text)) is type(value)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<img src="https://a.org/b.png">',
+        '<script src="//a.org/b.js"></script>',
+        '<link rel="stylesheet" href="https://a.org/c.css">',
+        "<style>@import 'https://a.org/c.css';</style>",
+        "<style>a { background: url(https://a.org/d.png) }</style>",
+        "<p style=\"background: url('https://a.org/d.png')\"></p>",
+        '<img src="figure.png">',
+        '<svg><image href="https://a.org/e.png"/></svg>',
+        '<iframe src="https://a.org"></iframe>',
+    ],
+)
+def test_what_a_browser_would_fetch_is_found(page):
+    assert len(outside_loads(page)) == 1
+
+
+def test_links_fragments_and_data_are_no_loads():
+    page = '<a href="https://a.org">x</a><img src="data:image/png;base64,AA"><svg><use href="#id"/></svg>'
+    assert outside_loads(page) == []
+
+
+def test_help_says_how(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "--help"])
+    assert ended.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "-p NAME VALUE" in text
+    assert "-o FILE" in text
+
+
+@pytest.mark.parametrize("content", [None, "", "x", '{"a": 1}', "[]", "folder"])
+def test_what_is_no_notebook_is_told_in_a_line(tmp_path, capsys, content):
+    path = tmp_path / "book.ipynb"
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_text(content)
+    assert main(["report", str(path), "-o", str(tmp_path / "out.html")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"matnb report: {path}: ")
+    assert not (tmp_path / "out.html").exists()
+
+
+def test_an_unknown_parameter_is_refused_with_those_there_are(tmp_path, capsys):
+    path = write(tmp_path / "book.ipynb", "n", parameters="n = 1\nname = 'x'")
+    assert main(["report", path, "-p", "m", "2", "-o", str(tmp_path / "out.html")]) == 2
+    assert capsys.readouterr().err == f"matnb report: {path} has no parameter 'm'; it has n, name\n"
+
+
+def test_a_missing_extra_is_told_with_how_to_get_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "papermill", None)
+    assert main(["report", write(tmp_path / "book.ipynb", "1")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "pip install 'matnb[notebook]'" in line
+
+
+@pytest.mark.notebook
+def test_a_failed_cell_fails_the_report_and_leaves_no_file(tmp_path, capsys):
+    path = write(tmp_path / "book.ipynb", "x = 1", "1 / 0", "print('not reached')")
+    assert main(["report", path, "-o", str(tmp_path / "out.html")]) == 1
+    text = capsys.readouterr().err
+    assert "ZeroDivisionError: division by zero" in text
+    assert "cell 2 of 3 failed; nothing was written" in text
+    assert "\x1b" not in text
+    assert {entry.name for entry in tmp_path.iterdir()} == {"book.ipynb"}
+
+
+@pytest.mark.notebook
+def test_a_kernel_that_dies_fails_the_report(tmp_path, capsys):
+    path = write(tmp_path / "book.ipynb", "import os\nos._exit(3)")
+    assert main(["report", path, "-o", str(tmp_path / "out.html")]) == 1
+    assert "the kernel died" in capsys.readouterr().err
+    assert {entry.name for entry in tmp_path.iterdir()} == {"book.ipynb"}
+
+
+@pytest.mark.notebook
+def test_a_report_runs_in_this_python_and_folder_with_the_parameters_and_repeats_byte_for_byte(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    path = write(
+        tmp_path / "book.ipynb",
+        "import os\nimport sys\nprint(n, name, os.getcwd(), sys.executable)",
+        "import warnings\nwarnings.warn('careful')\nobject()",
+        "import ipywidgets\nipywidgets.IntSlider()",
+        "from IPython.display import Javascript\nJavascript('alert(1)')",
+        "%config InlineBackend.figure_formats = ['png', 'svg']",
+        "import matplotlib.pyplot as plt\nplt.plot([1, n]);",
+        "print({'a', 'b', 'c', 'd'})",
+        parameters="n = 1\nname = 'x'",
+    )
+    pages = []
+    for output in ("one.html", "deeper/two.html"):
+        assert main(["report", path, "-p", "n", "5", "-p", "name", "a b.txt", "-o", output]) == 0
+        pages.append((tmp_path / output).read_bytes())
+    assert pages[0] == pages[1]
+    page = pages[0].decode()
+    assert f"5 a b.txt {tmp_path} {sys.executable}" in page
+    assert outside_loads(page) == []
+    assert "http://" not in page
+    assert "https://" not in page
+    for placeholder in ("IntSlider(", "widget-view", "Loading widget", "<script", "ipykernel_"):
+        assert placeholder not in page
+    measured = json.loads((tmp_path / "deeper/two.timings.json").read_text())
+    assert len(measured["cells"]) == 9
+    assert all(cell["seconds"] >= 0 for cell in measured["cells"])
+    written = {"book.ipynb", "one.html", "one.timings.json", "deeper"}
+    assert {entry.name for entry in tmp_path.iterdir()} == written
+
+
+@pytest.mark.notebook
+def test_a_page_that_would_load_something_is_refused(tmp_path, capsys):
+    path = write(
+        tmp_path / "book.ipynb", "from IPython.display import HTML\nHTML('<img src=\"https://a.org/x.png\">')"
+    )
+    assert main(["report", path, "-o", str(tmp_path / "out.html")]) == 2
+    assert "https://a.org/x.png" in capsys.readouterr().err
+    assert not (tmp_path / "out.html").exists()
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "out.html"
+    path.write_text("old")
+    monkeypatch.setattr(cli.os, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        cli._write(path, "new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.html"]

@@ -41,6 +41,7 @@ _TEMPLATE = """\
 <style>
 body.jp-Notebook { max-width: 980px; margin: 0 auto; padding: 24px 16px 64px; box-sizing: border-box; }
 .jp-RenderedImage img { max-width: 100%; height: auto; }
+.jp-RenderedHTMLCommon table { margin-left: 0; }
 </style>
 {%- endblock -%}
 """

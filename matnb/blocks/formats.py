@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
@@ -169,6 +169,8 @@ def to_numpy(block: Block) -> NumericArray:
     """Return the elements as a NumPy array: the block's own memory if Dense, else a new array with zeros."""
     if isinstance(block, Dense):
         return block.values
+    if block.dtype == np.float16:  # which SciPy does not know; float32 holds all its values
+        return to_numpy(replace(block, dtype=np.dtype(np.float32))).astype(np.float16)
     return to_scipy(block).toarray()
 
 

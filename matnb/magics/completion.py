@@ -11,7 +11,7 @@ from matnb.magics.options import CELL, COMMANDS
 _OURS = re.compile(r"\s*(%{1,2})distmat\s(.*)")
 
 
-@context_matcher(identifier="matnb.options")  # type: ignore[untyped-decorator]
+@context_matcher(identifier="matnb.options")
 def match_options(context: CompletionContext) -> SimpleMatcherResult:
     """Complete a command after ``%distmat``, and an option after it or after ``%%distmat``."""
     found = _OURS.fullmatch(context.text_until_cursor)

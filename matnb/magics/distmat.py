@@ -25,7 +25,7 @@ from matnb.lazy.expr import Expr
 from matnb.magics import options
 from matnb.magics.completion import match_options
 from matnb.magics.failures import ShownShortly
-from matnb.magics.recorder import Program, compile_cell, run_cell
+from matnb.magics.recorder import compile_cell, run_cell
 from matnb.magics.summary import is_headless, show_recorded, show_run, status_text
 from matnb.session import active_session, connect, current_session, start, stop
 
@@ -51,7 +51,7 @@ class DistMatMagics(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         self.settings = DistMat(parent=shell)
-        self.program = Program({})
+        self.names: list[str] = []  # of the last cell's roots; the arrays themselves are the person's to keep
 
     @line_cell_magic
     @no_var_expand
@@ -98,7 +98,7 @@ class DistMatMagics(Magics):
             code = compile_cell(f"\n{body}", filename, self.shell.compile.flags)
             try:
                 done = run_cell(code, self.shell.user_ns, keep)
-                self.program = done.program
+                self.names = [name for name in done.program.roots if name.isidentifier()]
                 session = None if lazy else current_session() if done.program.roots else active_session()
                 report = session.run(done.program.roots, done.record, keep) if session else None
             except CellCancelled:
@@ -114,12 +114,10 @@ class DistMatMagics(Magics):
             show_run(report, self.live, self.shell)
 
     def _roots(self, names: list[str], namespace: dict[str, object]) -> Mapping[str, Expr]:
-        if not names:
-            if not self.program.roots:
-                raise UsageError("%distmat explain: no cell has computed anything yet; name a DistArray")
-            return self.program.roots
+        if not names and not self.names:
+            raise UsageError("%distmat explain: no cell has computed anything yet; name a DistArray")
         roots = {}
-        for name in names:
+        for name in names or self.names:
             handle = namespace.get(name)
             if not isinstance(handle, DistArray):
                 raise UsageError(f"%distmat explain: {name} is no DistArray")

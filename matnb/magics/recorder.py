@@ -75,14 +75,17 @@ def run_cell(code: CellCode, namespace: dict[str, object], keep: Sequence[str] =
     OptionError
         When ``keep`` names something that is no DistArray after the cell.
     """
-    before = {name: (weakref.ref(handle), handle.expression) for name, handle in _handles(namespace)}
+    # References that keep nothing alive: what the cell lets go of can be freed while it runs.
+    before = {name: (weakref.ref(handle), handle.expression.digest) for name, handle in _handles(namespace)}
     with recording(code.filename) as record:
         exec(code.statements, namespace)
         value = eval(code.value, namespace) if code.value is not None else None
     assigned = {
         name: handle.expression
         for name, handle in _handles(namespace)
-        if name not in before or before[name][0]() is not handle or before[name][1] is not handle.expression
+        if name not in before
+        or before[name][0]() is not handle
+        or before[name][1] != handle.expression.digest
     }
     roots = dict(_roots_of_value(value))
     consumed = _consumed(record)

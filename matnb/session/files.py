@@ -8,8 +8,7 @@ import numpy as np
 
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import BlocksSpec, grid_from
-from matnb.io.source import Found, Source
-from matnb.io.sources import open_source
+from matnb.io.source import Found, Source, open_source
 from matnb.io.write import check_suffix, write
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.columns import Columns

@@ -102,7 +102,8 @@ def main() -> None:
     ):
         distributed = median_seconds(run_dask, rounds)
     print(
-        f"cell of 20 operations on {SIZE} x {SIZE}: matnb {mine * 1e3:7.1f} ms   NumPy {numpy_seconds * 1e3:7.1f} ms"
+        f"cell of 20 operations on {SIZE} x {SIZE}: matnb {mine * 1e3:7.1f} ms"
+        f"   NumPy {numpy_seconds * 1e3:7.1f} ms"
     )
     for name, seconds in (("threaded", threaded), ("distributed", distributed)):
         print(f"  dask.array, {name:<12} {seconds * 1e3:7.1f} ms   matnb / dask.array {mine / seconds:.2f}")

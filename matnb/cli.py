@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
-# What differs from run to run in texts that kernels print: the kernel's process id and addresses of objects.
+# What differs from run to run in texts that kernels print: process ids, addresses, and the first use of a cache.
 _KERNEL_FILE = re.compile(r"\S*[/\\]ipykernel_\d+[/\\]\d+\.py")
+_FONT_CACHE = re.compile(r"Matplotlib is building the font cache; this may take a moment\.\n")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
 _STYLE = re.compile(r"(<style[^>]*>)(.*?)(</style>)", re.DOTALL)
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -136,6 +137,8 @@ def report(notebook: Path, parameters: Mapping[str, object], output: Path) -> No
         When the extra ``notebook`` is not installed, or the page would load something from elsewhere.
     """
     _require_extra()
+    if output.is_dir():
+        raise OptionError(f"{output} is a folder; give -o the name of a file")
     book = _read(notebook)
     _set_parameters(book, parameters, notebook)
     for number, cell in enumerate(book.cells):
@@ -181,8 +184,11 @@ def _set_parameters(book: NotebookNode, parameters: Mapping[str, object], path: 
     known: list[str] = []
     for cell in book.cells:
         if "parameters" in cell.metadata.tags:
-            targets = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Name)]
-            known += [target.id for target in targets if isinstance(target.ctx, ast.Store)]
+            try:
+                names = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Name)]
+            except SyntaxError as error:
+                raise FileFormatError(path, f"its cell of parameters is no plain Python: {error}") from None
+            known += [name.id for name in names if isinstance(name.ctx, ast.Store)]
     for name in parameters:
         if name not in known:
             there = f"it has {', '.join(known)}" if known else "it has no cell tagged `parameters`"
@@ -262,11 +268,13 @@ def _failure(book: NotebookNode, error: Exception) -> str:
 
 
 def _measured(book: NotebookNode, seconds: Mapping[str, float]) -> list[dict[str, object]]:
+    from matnb.magics.summary import METADATA
+
     rows: list[dict[str, object]] = []
     for cell in book.cells:
         if cell.id in seconds:
             outputs = cell.get("outputs", [])
-            runs = [output.metadata.matnb for output in outputs if "matnb" in output.get("metadata", {})]
+            runs = [output.metadata[METADATA] for output in outputs if METADATA in output.get("metadata", {})]
             rows.append({"cell": cell.id, "seconds": seconds[cell.id], "runs": runs})
     return rows
 
@@ -287,11 +295,11 @@ def _settle(book: NotebookNode) -> None:
                 if kind in data:
                     data[kind] = _settled(data[kind])
         if "outputs" in cell:
-            cell.outputs = [output for output in cell.outputs if output.get("data", True)]
+            cell.outputs = [output for output in cell.outputs if output.get("data", output.get("text", True))]
 
 
 def _settled(text: str) -> str:
-    return _ADDRESS.sub("0x...", _KERNEL_FILE.sub("cell.py", text))
+    return _ADDRESS.sub("0x...", _KERNEL_FILE.sub("cell.py", _FONT_CACHE.sub("", text)))
 
 
 def _page(book: NotebookNode, notebook: Path) -> str:
@@ -361,6 +369,8 @@ def _write(path: Path, text: str) -> None:
     try:
         with open(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:

@@ -85,6 +85,17 @@ def test_an_unknown_parameter_is_refused_with_those_there_are(tmp_path, capsys):
     assert capsys.readouterr().err == f"matnb report: {path} has no parameter 'm'; it has n, name\n"
 
 
+def test_parameters_that_are_no_plain_python_are_told(tmp_path, capsys):
+    path = write(tmp_path / "book.ipynb", "n", parameters="%load_ext matnb\nn = 1")
+    assert main(["report", path, "-p", "n", "2", "-o", str(tmp_path / "out.html")]) == 2
+    assert "its cell of parameters is no plain Python" in capsys.readouterr().err
+
+
+def test_an_output_that_is_a_folder_is_refused_before_anything_runs(tmp_path, capsys):
+    assert main(["report", write(tmp_path / "book.ipynb", "1"), "-o", str(tmp_path)]) == 2
+    assert f"{tmp_path} is a folder" in capsys.readouterr().err
+
+
 def test_a_missing_extra_is_told_with_how_to_get_it(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "papermill", None)
     assert main(["report", write(tmp_path / "book.ipynb", "1")]) == 2
@@ -125,6 +136,7 @@ def test_a_report_runs_in_this_python_and_folder_with_the_parameters_and_repeats
         "%config InlineBackend.figure_formats = ['png', 'svg']",
         "import matplotlib.pyplot as plt\nplt.plot([1, n]);",
         "print({'a', 'b', 'c', 'd'})",
+        "print('Matplotlib is building the font cache; this may take a moment.', file=sys.stderr)",
         parameters="n = 1\nname = 'x'",
     )
     pages = []
@@ -139,8 +151,9 @@ def test_a_report_runs_in_this_python_and_folder_with_the_parameters_and_repeats
     assert "https://" not in page
     for placeholder in ("IntSlider(", "widget-view", "Loading widget", "<script", "ipykernel_"):
         assert placeholder not in page
+    assert page.count("building the font cache") == 1  # in the cell that prints it
     measured = json.loads((tmp_path / "deeper/two.timings.json").read_text())
-    assert len(measured["cells"]) == 9
+    assert len(measured["cells"]) == 10
     assert all(cell["seconds"] >= 0 for cell in measured["cells"])
     written = {"book.ipynb", "one.html", "one.timings.json", "deeper"}
     assert {entry.name for entry in tmp_path.iterdir()} == written

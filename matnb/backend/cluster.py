@@ -137,7 +137,8 @@ class Cluster:
     def close(self) -> None:
         """Leave the cluster, and end it if it is ours; a second call does nothing.
 
-        Waits up to 30 seconds for kernels that are still running, since no thread can be ended from outside.
+        A kernel that is still running in this process is given a few seconds; no thread can be ended from
+        outside, so then it runs on to its end, and its result is dropped.
         """
         with self._lock:
             # After a fork the servers, and the threads that would answer, are the parent's.
@@ -315,7 +316,8 @@ def _worker_info(address: str, identity: dict[str, Any]) -> WorkerInfo:
 
 def _natural(text: str) -> tuple[tuple[int, str], ...]:
     # 2 before 10, in names and in ports
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", text))
+    parts = re.split(r"([0-9]+)", text)  # text and digits in turn
+    return tuple((int(part), "") if number % 2 else (-1, part) for number, part in enumerate(parts))
 
 
 def _counted(number: int, noun: str) -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 from dask._task_spec import Task as GraphTask
 from dask._task_spec import TaskRef
@@ -17,7 +18,7 @@ from distributed import Future
 
 from matnb.backend import worker
 from matnb.backend.cluster import Cluster
-from matnb.blocks.formats import Block
+from matnb.blocks.formats import Block, freeze
 from matnb.errors import CellCancelled
 from matnb.events import TaskTimed
 from matnb.lazy.expr import Expr
@@ -60,18 +61,22 @@ class Outcome:
 class DaskEngine:
     """Runs plans on a cluster.
 
+    A plan's keys repeat, Dask's names of them do not: a name that is used again while its last use is being
+    forgotten makes the scheduler lose the new one (its update of the graph is not atomic).
+
     Parameters
     ----------
     cluster
         Where to run.
     prefix
-        Put before every key, so that two sessions on one cluster do not meet.
+        Put before every name, so that two sessions on one cluster do not meet.
     """
 
     def __init__(self, cluster: Cluster, prefix: str) -> None:
         self._cluster, self._prefix = cluster, prefix
         self._client = cluster.client
         self._runs = itertools.count()
+        self._held: WeakValueDictionary[str, Future] = WeakValueDictionary()  # by the plan's key
 
     def run(self, plan: Plan, fetch: Sequence[str] = (), hold: Sequence[str] = ()) -> Outcome:
         """Run a plan and return when all its tasks are done.
@@ -97,45 +102,37 @@ class DaskEngine:
         begin = time.perf_counter()
         run_id = f"{self._prefix}r{next(self._runs)}"
         self._check_owners(plan)
-        shipped = self._ship(plan.shipments)
+        futures: dict[str, Future] = {}
+        counts: dict[str, tuple[int, int]] = {}
         wanted = [key for array in plan.outputs.values() for key in array.keys]
-        reports = self._report_keys(plan, run_id)
-        layers = self._layers(plan, run_id, reports)
-        sought = {
-            self._prefix + key: None for key in (*wanted, *hold, *fetch) if key not in shipped
-        } | dict.fromkeys(reports)
-        futures = self._submit(layers, list(sought), shipped)
+        reports = self._reports(plan)
         try:
-            values = self._wait(
-                [futures[name] for name in (*reports, *(self._prefix + key for key in fetch))], plan
-            )
+            self._ship(plan.shipments, futures, counts)
+            sought = [key for key in dict.fromkeys((*wanted, *hold, *fetch, *reports)) if key not in futures]
+            self._submit(self._graph(plan, run_id, reports, futures), run_id, sought, futures)
+            values = self._gather([futures[key] for key in (*reports, *fetch)], self._owners(plan))
         except KeyboardInterrupt:
-            raise self._cancelled(plan, futures, shipped, run_id) from None
+            raise self._cancelled(plan, futures, run_id) from None
         except OwnersLost:
-            self._drop(futures, run_id)
+            self._client.cancel(list(futures.values()), force=True)
+            worker.forget(run_id)
             raise
-        timed: list[TaskTimed] = []
-        failures = []
-        counts = {key: (block.nnz, block.nbytes) for key, (_, block) in shipped.items()}
-        for report in values[: len(reports)]:
-            timed.extend(report.timed)
+        told: list[worker.Report] = values[: len(reports)]
+        for report in told:
             counts.update(report.counts)
-            if report.failed is not None:
-                failures.append(report.failed)
+        failures = [report.failed for report in told if report.failed is not None]
         if failures:
+            futures.clear()  # the error's traceback would keep them
             raise TaskFailed(failures[0])
-        kept = {
-            node: tuple(self._future(key, futures, shipped) for key in array.keys)
-            for node, array in plan.outputs.items()
-        }
-        fetched = dict(zip(fetch, values[len(reports) :], strict=True))
+        kept = {node: tuple(futures[key] for key in array.keys) for node, array in plan.outputs.items()}
+        self._held.update({key: futures[key] for key in (*wanted, *hold)})
         return Outcome(
             _with_counts(plan.outputs, counts),
             kept,
-            fetched,
-            tuple(timed),
+            dict(zip(fetch, values[len(reports) :], strict=True)),
+            tuple(one for report in told for one in report.timed),
             time.perf_counter() - begin,
-            tuple(futures[self._prefix + key] for key in hold),
+            tuple(futures[key] for key in hold),
         )
 
     def gather(self, futures: Sequence[Future], owners: Sequence[int]) -> list[Block]:
@@ -149,57 +146,69 @@ class DaskEngine:
         blocks: list[Block] = self._gather(list(futures), set(owners))
         return blocks
 
-    def cut_lineage(self, array: Stored, futures: Sequence[Future]) -> tuple[Stored, tuple[Future, ...]]:
-        """Give blocks new keys without a history, since Dask keeps every task that a block came from."""
-        renamed: dict[str, str] = {key: f"{key}-h{next(self._runs)}" for key in array.keys}
-        held_by: dict[int, dict[str, str]] = {}
+    def ship(self, blocks: Mapping[str, Block], owner: int) -> dict[str, Future]:
+        """Send blocks to a worker, under a plan's keys, and return their futures."""
+        names = {key: f"{self._prefix}s{next(self._runs)}-{key}" for key in blocks}
+        named = {names[key]: freeze(block) for key, block in blocks.items()}
+        sent = self._client.scatter(named, workers=[self._cluster.workers[owner].address], hash=False)
+        futures = {key: sent[name] for key, name in names.items()}
+        self._held.update(futures)
+        return futures
+
+    def cut_lineage(self, array: Stored) -> tuple[Future, ...]:
+        """Give blocks names without a history, since Dask keeps every task that a block came from."""
+        run_id = f"{self._prefix}h{next(self._runs)}"
+        new_names = {key: f"{run_id}-{key}" for key in array.keys}
+        by_owner: dict[int, list[str]] = {}
         for key, owner in zip(array.keys, array.layout.owners, strict=True):
-            held_by.setdefault(owner, {})[self._prefix + key] = self._prefix + renamed[key]
-        addresses = {owner: self._cluster.workers[owner].address for owner in held_by}
+            by_owner.setdefault(owner, []).append(key)
         who_has: dict[str, list[str]] = {}
-        nbytes: dict[str, int] = {}
-        for owner, names in held_by.items():
-            (answer,) = self._client.run(worker.rename, names, workers=[addresses[owner]]).values()
-            nbytes.update(answer)
-            who_has.update({name: [addresses[owner]] for name in answer})
-        if len(who_has) != len(renamed):
-            return array, tuple(futures)
+        num_bytes: dict[str, int] = {}
+        for owner, keys in by_owner.items():
+            address = self._cluster.workers[owner].address
+            names = {self._held[key].key: new_names[key] for key in keys}
+            (answer,) = self._client.run(worker.rename, names, workers=[address]).values()
+            num_bytes.update(answer)
+            who_has.update({name: [address] for name in answer})
         self._client.sync(
-            self._client.scheduler.update_data, who_has=who_has, nbytes=nbytes, client=self._client.id
+            self._client.scheduler.update_data, who_has=who_has, nbytes=num_bytes, client=self._client.id
         )
-        new = tuple(Future(self._prefix + renamed[key], self._client) for key in array.keys)
-        for future in new:
+        futures = {key: Future(name, self._client) for key, name in new_names.items()}
+        for future in futures.values():
             self._client.futures[future.key].finish()  # as the client does for what it scatters
-        return Stored(array.layout, tuple(renamed.values()), array.block_nnz, array.block_bytes), new
+        self._held.update(futures)
+        return tuple(futures[key] for key in array.keys)
 
     # one run
 
-    def _check_owners(self, plan: Plan) -> None:
-        needed = {task.owner for task in plan.tasks} | {one.owner for one in plan.shipments}
+    def _owners(self, plan: Plan) -> set[int]:
+        owners = {task.owner for task in plan.tasks} | {one.owner for one in plan.shipments}
         for array in plan.reused.values():
-            needed.update(array.layout.owners)
-        gone = needed - set(self._cluster.alive())
+            owners.update(array.layout.owners)
+        return owners
+
+    def _check_owners(self, plan: Plan) -> None:
+        gone = self._owners(plan) - set(self._cluster.alive())
         if gone:
             raise OwnersLost(sorted(gone))
 
-    def _ship(self, shipments: Sequence[Shipment]) -> dict[str, tuple[Future, Block]]:
-        shipped: dict[str, tuple[Future, Block]] = {}
+    def _ship(
+        self,
+        shipments: Sequence[Shipment],
+        futures: dict[str, Future],
+        counts: dict[str, tuple[int, int]],
+    ) -> None:
         by_owner: dict[int, dict[str, Block]] = {}
         for one in shipments:
             block = held(one.expression)
-            assert block is not None, "lowering checks that the data is here"
-            by_owner.setdefault(one.owner, {})[one.key] = piece_of(block, one.region)
+            assert block is not None, "a plan ships what is held here"
+            piece = piece_of(block, one.region)
+            by_owner.setdefault(one.owner, {})[one.key] = piece
+            counts[one.key] = (piece.nnz, piece.nbytes)
         for owner, blocks in by_owner.items():
-            shipped.update(self.ship(blocks, owner))
-        return shipped
+            futures.update(self.ship(blocks, owner))
 
-    def ship(self, blocks: Mapping[str, Block], owner: int) -> dict[str, tuple[Future, Block]]:
-        """Send blocks to a worker and return their futures."""
-        named = {self._prefix + key: worker.freeze(block) for key, block in blocks.items()}
-        sent = self._client.scatter(named, workers=[self._cluster.workers[owner].address], hash=False)
-        return {key: (sent[self._prefix + key], block) for key, block in blocks.items()}
-
-    def _report_keys(self, plan: Plan, run_id: str) -> dict[str, tuple[int, list[str]]]:
+    def _reports(self, plan: Plan) -> dict[str, tuple[int, list[str]]]:
         # A worker's report follows its last tasks, which no other of its tasks reads, and what stays on it.
         staying = {key for array in plan.outputs.values() for key in array.keys}
         owners = {task.key: task.owner for task in plan.tasks}
@@ -209,21 +218,32 @@ class DaskEngine:
             last.setdefault(task.owner, [])
             if task.key not in read_here or task.key in staying:
                 last[task.owner].append(task.key)
-        return {f"{run_id}-report-{owner}": (owner, keys) for owner, keys in sorted(last.items())}
+        return {f"report-{owner}": (owner, keys) for owner, keys in sorted(last.items())}
 
-    def _layers(
-        self, plan: Plan, run_id: str, reports: Mapping[str, tuple[int, list[str]]]
+    def _graph(
+        self,
+        plan: Plan,
+        run_id: str,
+        reports: Mapping[str, tuple[int, list[str]]],
+        shipped: Mapping[str, Future],
     ) -> HighLevelGraph:
+        names = {task.key: f"{run_id}-{task.key}" for task in plan.tasks}
+        names.update({key: future.key for key, future in shipped.items()})
+
+        def reference(key: str) -> TaskRef:
+            return TaskRef(names[key] if key in names else self._held[key].key)
+
         by_owner: dict[int, dict[str, GraphTask]] = {}
         for task in plan.tasks:
-            name = self._prefix + task.key
+            name = names[task.key]
             by_owner.setdefault(task.owner, {})[name] = GraphTask(
-                name, worker.run, task.key, task.kind, run_id, task.owner, _Steps(task.steps),
-                *(TaskRef(self._prefix + key) for key in task.inputs),
+                name, worker.run, task.key, task.kind, run_id, task.owner, _Given(task.steps),
+                *(reference(key) for key in task.inputs),
             )  # fmt: skip
-        for name, (owner, keys) in reports.items():
+        for key, (owner, keys) in reports.items():
+            name = f"{run_id}-{key}"
             by_owner.setdefault(owner, {})[name] = GraphTask(
-                name, worker.report, run_id, owner, _Steps(keys), *(TaskRef(self._prefix + key) for key in keys)
+                name, worker.report, run_id, owner, _Given(keys), *(reference(one) for one in keys)
             )
         layers = {}
         for owner, tasks in by_owner.items():
@@ -232,17 +252,12 @@ class DaskEngine:
         return HighLevelGraph(layers, {name: set() for name in layers})
 
     def _submit(
-        self, graph: HighLevelGraph, names: list[str], shipped: Mapping[str, tuple[Future, Block]]
-    ) -> dict[str, Future]:
-        if not names:
-            return {}
-        return dict(zip(names, self._client.get(graph, names, sync=False, retries=0), strict=True))
-
-    def _wait(self, futures: list[Future], plan: Plan) -> list[Any]:
-        owners = {task.owner for task in plan.tasks}
-        for array in plan.reused.values():
-            owners.update(array.layout.owners)
-        return self._gather(futures, owners)
+        self, graph: HighLevelGraph, run_id: str, keys: Sequence[str], futures: dict[str, Future]
+    ) -> None:
+        if keys:
+            names = [f"{run_id}-{key}" for key in keys]
+            sent = self._client.get(graph, names, sync=False, retries=0)
+            futures.update(zip(keys, sent, strict=True))
 
     def _gather(self, futures: list[Future], owners: set[int]) -> list[Any]:
         if not futures:
@@ -266,29 +281,15 @@ class DaskEngine:
         finally:
             waiting.cancel()
 
-    def _future(
-        self, key: str, futures: Mapping[str, Future], shipped: Mapping[str, tuple[Future, Block]]
-    ) -> Future:
-        return shipped[key][0] if key in shipped else futures[self._prefix + key]
-
-    def _drop(self, futures: Mapping[str, Future], run_id: str) -> None:
-        self._client.cancel(list(futures.values()), asynchronous=False, force=True)
-        worker.forget(run_id)
-
-    def _cancelled(
-        self,
-        plan: Plan,
-        futures: Mapping[str, Future],
-        shipped: Mapping[str, tuple[Future, Block]],
-        run_id: str,
-    ) -> CellCancelled:
-        done = {name for name, future in futures.items() if future.status == "finished"}
-        kept = {}
-        for node, array in plan.outputs.items():
-            if all(key in shipped or self._prefix + key in done for key in array.keys):
-                kept[node] = tuple(self._future(key, futures, shipped) for key in array.keys)
+    def _cancelled(self, plan: Plan, futures: Mapping[str, Future], run_id: str) -> CellCancelled:
+        done = {key for key, future in futures.items() if future.status == "finished"}
+        kept = {
+            node: tuple(futures[key] for key in array.keys)
+            for node, array in plan.outputs.items()
+            if done.issuperset(array.keys)
+        }
         staying = {future.key for ones in kept.values() for future in ones}
-        leaving = [future for name, future in futures.items() if future.key not in staying]
+        leaving = [future for future in futures.values() if future.key not in staying]
         cancelling = asyncio.run_coroutine_threadsafe(
             _cancel(self._client, leaving), self._client.loop.asyncio_loop
         )
@@ -299,14 +300,18 @@ class DaskEngine:
         worker.forget(run_id)
         total = sum(len(array.keys) for array in plan.outputs.values())
         whole = sum(len(ones) for ones in kept.values())
+        num_done = len(done.intersection(task.key for task in plan.tasks))
         error = CellCancelled(
-            f"cancelled {len(plan.tasks) - len(done)} of {len(plan.tasks)} tasks, kept {whole} of {total} blocks"
+            f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, "
+            f"kept {whole} of {total} blocks"
         )
-        error.outcome = Outcome({node: plan.outputs[node] for node in kept}, kept, {}, (), 0.0)  # type: ignore[attr-defined]
+        self._held.update({key: futures[key] for node in kept for key in plan.outputs[node].keys})
+        arrays = {node: plan.outputs[node] for node in kept}  # their counts were not told
+        error.outcome = Outcome(arrays, kept, {}, (), 0.0)  # type: ignore[attr-defined]  # for the session
         return error
 
 
-class _Steps(tuple[Any, ...]):
+class _Given(tuple[Any, ...]):
     """Parameters that Dask hands on as they are, without looking inside for tasks."""
 
     __slots__ = ()
@@ -320,9 +325,7 @@ async def _cancel(client: Any, futures: list[Future]) -> None:
     await client.cancel(futures, asynchronous=True, force=True)
 
 
-def _with_counts(
-    outputs: Mapping[Expr, Stored], counts: Mapping[str, tuple[int, int]]
-) -> dict[Expr, Stored]:
+def _with_counts(outputs: Mapping[Expr, Stored], counts: Mapping[str, tuple[int, int]]) -> dict[Expr, Stored]:
     result = {}
     for node, array in outputs.items():
         known = [counts[key] for key in array.keys]

@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import dask
 from dask.system import CPU_COUNT
@@ -25,6 +26,8 @@ _ONE_LIBRARY_THREAD = dict.fromkeys(
 _PARENT = "__DASK_PARENT_PID"  # set by Dask, which names its processes by it
 # What the driver does about a lost worker it says itself; Dask's warnings name every key.
 _LOG_LEVEL = logging.ERROR
+# Waited for twice: for the task to end, and for its thread.
+_KERNEL_SECONDS = 3.0
 
 
 class LocalScheduler(Scheduler):  # type: ignore[misc]  # mypy does not look into distributed
@@ -35,10 +38,15 @@ class LocalScheduler(Scheduler):  # type: ignore[misc]  # mypy does not look int
 
 
 class LocalWorker(Worker):  # type: ignore[misc]  # mypy does not look into distributed
-    """A worker without an HTTP server."""
+    """A worker without an HTTP server, which does not wait long for a kernel when it closes."""
 
     def start_http_server(self, *arguments: object, **options: object) -> None:
         """Open nothing."""
+
+    async def close(self, timeout: float = 30, **options: Any) -> str | None:
+        """Close, leaving a kernel that runs on to end in its thread."""
+        closed: str | None = await super().close(timeout=min(timeout, _KERNEL_SECONDS), **options)
+        return closed
 
 
 class LocalNanny(Nanny):  # type: ignore[misc]  # mypy does not look into distributed

@@ -120,7 +120,8 @@ class Arange(_Parameters):
         ((low, high),) = region
         # NumPy converts the first two numbers and extends them by their difference, so steps are whole in an
         # integer dtype; float16 is computed as float32.
-        first_two = [np.array(self.start + i * self.step, self.dtype) for i in range(min(2, self.length))]
+        numbers = (self.start, self.start + self.step)[: self.length]
+        first_two = [np.array(number, self.dtype) for number in numbers]
         out = np.empty(high - low, self.dtype)
         for i in range(low, min(high, 2)):
             out[i - low] = first_two[i]
@@ -190,7 +191,7 @@ class Uniform(_Parameters):
         if self.low < self.high:  # a sum may still round up to the end that is not part of the range
             low, high = self.dtype.type(self.low), self.dtype.type(self.high)
             np.minimum(out, np.nextafter(high, low), out=out)
-        return Dense(out)
+        return Dense(out.reshape(region_shape(region)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +215,7 @@ class Normal(_Parameters):
         ndtri(values, out=values)
         values *= self.deviation
         values += self.mean
-        return Dense(cast(values, self.dtype))
+        return Dense(cast(values, self.dtype).reshape(region_shape(region)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,11 +244,11 @@ class Integers(_Parameters):
         if count < 2**64:
             raw = _upper_half(raw, count)
         raw += np.uint64(self.low % 2**64)  # negative numbers as their two's complement
-        return Dense(raw.view(np.int64).astype(self.dtype))
+        return Dense(raw.view(np.int64).astype(self.dtype).reshape(region_shape(region)))
 
 
 def raw_draws(seed: int, stream: int, shape: tuple[int, ...], region: Region) -> Raw:
-    """Return 64 random bits for each element of a region.
+    """Return 64 random bits for each element of a region, as one row, last axis fastest.
 
     The element with flat index i (last axis fastest) gets draw i of ``numpy.random.Philox`` with the key
     (seed, stream): Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
@@ -257,14 +258,13 @@ def raw_draws(seed: int, stream: int, shape: tuple[int, ...], region: Region) ->
     seed, stream
         From 0 to 2**64 - 1.
     """
-    draws = np.empty(region_shape(region), np.uint64)
-    flat = draws.reshape(-1)
+    draws = np.empty(prod(region_shape(region)), np.uint64)
     philox = np.random.Philox(key=np.array([seed, stream], np.uint64))
     position, done = 0, 0  # of the counter, each step of which gives four draws
     for start, length in _runs(shape, region):
         philox.advance(start // 4 - position)
         skipped = start % 4
-        flat[done : done + length] = philox.random_raw(skipped + length)[skipped:]
+        draws[done : done + length] = philox.random_raw(skipped + length)[skipped:]
         position = start // 4 + (skipped + length + 3) // 4
         done += length
     return draws

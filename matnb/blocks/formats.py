@@ -169,8 +169,11 @@ def to_numpy(block: Block) -> NumericArray:
     """Return the elements as a NumPy array: the block's own memory if Dense, else a new array with zeros."""
     if isinstance(block, Dense):
         return block.values
-    if block.dtype == np.float16:  # which SciPy does not know; float32 holds all its values
-        return to_numpy(replace(block, dtype=np.dtype(np.float32))).astype(np.float16)
+    if isinstance(block, Csr) and block.dtype == np.float16:  # unknown to SciPy; float32 holds all its values
+        wide = block.entries.astype(np.float32)
+        return to_numpy(replace(block, values=wide, dtype=wide.dtype)).astype(np.float16)
+    if isinstance(block, Empty):
+        return np.zeros(block.shape, block.dtype)
     return to_scipy(block).toarray()
 
 

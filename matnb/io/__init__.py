@@ -1,5 +1,12 @@
 """Readers, writers and generators, in parallel by byte range."""
 
-from matnb.io import edges, matrixmarket
+from matnb.io import edges, matrixmarket, metis, npy, npz, table
 
-__all__ = ["edges", "matrixmarket"]  # loading them registers their kinds of files
+__all__ = [
+    "edges",
+    "matrixmarket",
+    "metis",
+    "npy",
+    "npz",
+    "table",
+]  # loading them registers their kinds of files

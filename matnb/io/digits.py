@@ -1,7 +1,8 @@
-"""Numbers from text, many at once: a strict tokenizer and number parser in NumPy, bit-equal to int() and float()."""
+"""Numbers from text, many at once: strict, in NumPy alone, bit-equal to int() and float()."""
 
-# Measured (docs/decisions/0003-reading-text.md): NumPy lets the GIL go in each step, so pieces are read side by side,
-# and nothing is compiled. Eight digits are turned into a number at once by arithmetic on a 64-bit word.
+# Measured (docs/decisions/0003-reading-text.md): NumPy lets the GIL go in each step, so pieces are read side
+# by side, and nothing is compiled. Eight digits are turned into a number at once by arithmetic on a 64-bit
+# word.
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _SPLIT = float(2**27 + 1)
 _NUMBER_BYTES = frozenset(b"0123456789+-.eEinfatyINFATY")
 
 
-class BadToken(ValueError):  # noqa: N818  never leaves io: the reader adds file and line and raises FileFormatError
+class BadToken(ValueError):  # noqa: N818  stays in io: the reader adds the file and the line
     """A token that is no number: its place among those given, and why."""
 
     def __init__(self, number: int, reason: str) -> None:
@@ -139,10 +140,10 @@ def parse_floats(text: Text, starts: Places, stops: Places) -> npt.NDArray[np.fl
 def _scaled(
     mantissa: npt.NDArray[np.uint64], exponents: Places | None, good: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
-    # mantissa * 10**exponent. A mantissa up to 2**53 and a power up to 10**22 are exact in a double, so that one
-    # division or multiplication rounds correctly (Clinger 1990). Larger mantissas are divided with a remainder:
-    # quotient + rest is the value to some 100 bits; it is rounded correctly if a little more and a little less of
-    # the rest give the same double (Ziv 1991). What that leaves open is no longer good.
+    # mantissa * 10**exponent. A mantissa up to 2**53 and a power up to 10**22 are exact in a double, so that
+    # one division or multiplication rounds correctly (Clinger 1990). Larger mantissas are divided with a
+    # remainder: quotient + rest is the value to some 100 bits; it is rounded correctly if a little more and a
+    # little less of the rest give the same double (Ziv 1991). What that leaves open is no longer good.
     value = mantissa.astype(np.float64)
     large = mantissa > _EXACT
     if exponents is None:
@@ -150,13 +151,14 @@ def _scaled(
         return value
     good &= (np.abs(exponents) <= 22) & ~(large & (exponents > 0))
     powers = _POWERS[np.minimum(np.abs(exponents), 22)]
-    result = value / powers
+    result: npt.NDArray[np.float64] = value / powers
     upward = exponents > 0
     np.multiply(value, powers, out=result, where=upward)
     hard = np.flatnonzero(large & good)
     if hard.size:
         value, powers, quotient = value[hard], powers[hard], result[hard]
-        below = (mantissa[hard] - value.astype(np.uint64)).view(np.int64)  # what the double leaves out; may be negative
+        # what the double leaves out, which may be negative
+        below = (mantissa[hard] - value.astype(np.uint64)).view(np.int64)
         product, error = _exact_product(quotient, powers)
         rest = (((value - product) - error) + below) / powers
         more, less = quotient + rest * (1 + 2.0**-46), quotient + rest * (1 - 2.0**-46)
@@ -203,7 +205,8 @@ def _exponents(
 
 
 def _within(marks: Places, starts: Places, stops: Places, good: npt.NDArray[np.bool_]) -> Places | None:
-    # For each token the place of the mark in it, or its end; None if no token has one. Two marks make it not good.
+    # For each token the place of the mark in it, or its end; None if no token has one. Two marks make it not
+    # good.
     if marks.size == starts.size and bool(((marks >= starts) & (marks < stops)).all()):
         return marks
     owners = np.searchsorted(starts, marks, "right") - 1
@@ -218,8 +221,11 @@ def _within(marks: Places, starts: Places, stops: Places, good: npt.NDArray[np.b
     return places
 
 
-def _whole(text: Text, stops: Places, lengths: Places) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    # The numbers that `lengths` digits before `stops` write, and which of them are all digits and below 10**19.
+def _whole(
+    text: Text, stops: Places, lengths: Places
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    # The numbers that `lengths` digits before `stops` write, and which of them are all digits and below
+    # 10**19.
     words = np.ndarray((text.buffer.size - 7,), "V8", text.buffer, strides=(1,))
     longest = int(lengths.max(initial=0))
     value, good = _eight(words, stops, lengths)
@@ -239,8 +245,8 @@ def _whole(text: Text, stops: Places, lengths: Places) -> tuple[npt.NDArray[np.u
 def _eight(
     words: npt.NDArray[np.void], stops: Places, lengths: Places
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    # The text's first digit is the word's lowest byte. Bytes before the token become zeros; then neighbours are
-    # joined to pairs, fours and eights (Lemire 2018, "Quickly parsing eight digits").
+    # The text's first digit is the word's lowest byte. Bytes before the token become zeros; then neighbors
+    # are joined to pairs, fours and eights (Lemire 2018, "Quickly parsing eight digits").
     word = words[stops - 8].view("<u8").astype(np.uint64, copy=False)
     word ^= _ZEROS
     shift = ((8 - np.clip(lengths, 0, 8)) << 3).astype(np.uint64)  # a shift by 64 leaves 0 in NumPy

@@ -1,4 +1,4 @@
-"""Edge lists as SNAP, LDBC Graphalytics and cugraph publish them: a source, a target and perhaps a weight a line."""
+"""Edge lists as SNAP, LDBC and cugraph publish them: a source, a target and perhaps a weight a line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Edges:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Of one piece: edges, how many are loops, the largest id (-1 if none), and its ids in order if asked for."""
+    """Of one piece: edges, loops among them, the largest id (-1 if none), and sorted ids if relabelled."""
 
     num_edges: int
     num_loops: int
@@ -50,7 +50,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """What is known of the graph; ``ids`` are those of the vertices in order, None where they are the numbers."""
+    """What is known of the graph; ``ids`` are the vertices' in order, None where they are the numbers."""
 
     found: Found
     ids: Ids | None
@@ -84,7 +84,13 @@ class EdgeList:
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the result from any other."""
-        options = (int(self.weighted), int(self.relabel), int(self.directed), self.self_loops, self.duplicates)
+        options = (
+            int(self.weighted),
+            int(self.relabel),
+            int(self.directed),
+            self.self_loops,
+            self.duplicates,
+        )
         num_vertices = -1 if self.num_vertices is None else self.num_vertices
         vertices = () if self.vertices is None else self.vertices.identity
         return ("edges", *self.file.identity, *options, num_vertices, *vertices)
@@ -174,9 +180,7 @@ class EdgeList:
             return entries_in(Entries(rows, columns, parsed.weights), region, mirror)
         chosen = self._touching(parsed, context.ids, region)
         weights = None if parsed.weights is None else parsed.weights[chosen]
-        rows, columns = (
-            numbers_of(context.ids, ids[chosen]) for ids in (parsed.sources, parsed.targets)
-        )
+        rows, columns = (numbers_of(context.ids, ids[chosen]) for ids in (parsed.sources, parsed.targets))
         return entries_in(Entries(rows, columns, weights), region, mirror)
 
     def _touching(self, parsed: Edges, ids: Ids, region: Region) -> npt.NDArray[np.bool_]:
@@ -206,7 +210,7 @@ def _between(values: Ids, ids: Ids, span: tuple[int, int]) -> npt.NDArray[np.boo
     start, stop = span
     if start >= stop:
         return np.zeros(values.size, np.bool_)
-    inside = values >= ids[start]
+    inside: npt.NDArray[np.bool_] = values >= ids[start]
     inside &= values <= ids[stop - 1]
     return inside
 
@@ -218,9 +222,9 @@ def numbers_of(ids: Ids, values: Ids) -> npt.NDArray[np.int32]:
     if span == num_vertices:
         return (values - ids.dtype.type(lowest)).astype(np.int32)
     if span <= _TABLE_LIMIT * num_vertices and values.size > span // _TABLE_LIMIT:
-        table = np.zeros(span, np.int32)
+        table: npt.NDArray[np.int32] = np.zeros(span, np.int32)
         table[ids - ids.dtype.type(lowest)] = np.arange(num_vertices, dtype=np.int32)
-        return table[values - ids.dtype.type(lowest)]
+        return np.take(table, values - ids.dtype.type(lowest))
     return np.searchsorted(ids, values).astype(np.int32)
 
 
@@ -282,14 +286,14 @@ def open_edges(
         "keep" or "drop".
     duplicates
         What an edge listed more than once becomes: "merge" (one entry, of the first weight), "sum" (of an
-        undirected edge both directions count), "first", "last", "min" or "max". By default "merge" without weights
-        and "last" with them, so that the matrix is that of NetworkX's read_edgelist and read_weighted_edgelist as
-        DiGraph or, undirected, Graph.
+        undirected edge both directions count), "first", "last", "min" or "max". By default "merge" without
+        weights and "last" with them, so that the matrix is that of NetworkX's read_edgelist and
+        read_weighted_edgelist as DiGraph or, undirected, Graph.
     num_vertices
         With ``relabel=False``: how many there are; by default one more than the largest id.
     vertices
-        A file that lists ids, one a line, of which some may have no edge; beside an LDBC ``X.e`` its ``X.v`` is
-        found without asking.
+        A file that lists ids, one a line, of which some may have no edge; beside an LDBC ``X.e`` its ``X.v``
+        is found without asking.
     """
     choose("relabel", relabel, (True, False))
     choose("directed", directed, (True, False))
@@ -300,7 +304,9 @@ def open_edges(
         if relabel:
             raise OptionError("num_vertices= is for relabel=False: with relabel=True the ids are counted")
         if isinstance(num_vertices, bool) or not 0 <= num_vertices <= LARGEST_LENGTH:
-            raise OptionError(f"num_vertices={num_vertices!r}: give a whole number from 0 to {LARGEST_LENGTH}")
+            raise OptionError(
+                f"num_vertices={num_vertices!r}: give a whole number from 0 to {LARGEST_LENGTH}"
+            )
     begin, num_columns, line = _first_edge(file)
     if num_columns == 1 or (num_columns == 2 and weights is True):
         raise file.error(f"{num_columns} columns where an edge needs {3 if weights is True else 2}", line)

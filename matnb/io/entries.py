@@ -37,14 +37,16 @@ class Entries:
 
 
 def joined(chunks: Sequence[Entries], dtype: np.dtype | None) -> Entries:
-    """Return the entries of all chunks in order; ``dtype`` is that of the values, None where there are none."""
+    """Return the entries of all chunks in order; ``dtype`` is the values', None where there are none."""
     none = np.empty(0, np.int32)
     return Entries(
         np.concatenate([none, *(chunk.rows for chunk in chunks)]),
         np.concatenate([none, *(chunk.columns for chunk in chunks)]),
         None
         if dtype is None
-        else np.concatenate([np.empty(0, dtype), *(chunk.values for chunk in chunks if chunk.values is not None)]),
+        else np.concatenate(
+            [np.empty(0, dtype), *(chunk.values for chunk in chunks if chunk.values is not None)]
+        ),
     )
 
 
@@ -58,8 +60,8 @@ def entries_in(entries: Entries, region: Region, mirror: int = 0) -> Entries:
     region
         Range of rows and range of columns.
     mirror
-        1 where an entry off the diagonal stands for its mirror image too, -1 where the image has the other sign.
-        Images follow the order of the file, among the other entries.
+        1 where an entry off the diagonal stands for its mirror image too, -1 where the image has the other
+        sign. Images follow the order of the file, among the other entries.
     """
     direct = _inside(entries.rows, entries.columns, region)
     if not mirror:
@@ -70,7 +72,7 @@ def entries_in(entries: Entries, region: Region, mirror: int = 0) -> Entries:
     flipped = _local(entries.take(image), (region[1], region[0]))
     values = flipped.values
     if values is not None and mirror < 0:
-        values = -values
+        values = np.negative(values)
     both = joined(
         (chosen, Entries(flipped.columns, flipped.rows, values)), None if values is None else values.dtype
     )
@@ -124,8 +126,12 @@ def block_of(
     if not listed:
         return Empty((num_rows, num_columns), dtype)
     if sum(part.rows.size for part in listed) > MAX_ENTRIES:
-        raise TooLargeError(f"a block of {sum(part.rows.size for part in listed)} entries: cut it into more blocks")
-    entries = listed[0] if len(listed) == 1 else joined(listed, dtype if listed[0].values is not None else None)
+        raise TooLargeError(
+            f"a block of {sum(part.rows.size for part in listed)} entries: cut it into more blocks"
+        )
+    entries = (
+        listed[0] if len(listed) == 1 else joined(listed, dtype if listed[0].values is not None else None)
+    )
     key = entries.rows.astype(np.int64)
     key *= num_columns
     key += entries.columns

@@ -58,7 +58,7 @@ class File:
         return FileFormatError(self.shown, reason, line)
 
     def check_readable(self) -> None:
-        """Raise FileFormatError for a directory or an empty file, MissingFileError where it cannot be opened."""
+        """Raise FileFormatError for a directory or an empty file, MissingFileError if it cannot be opened."""
         if os.path.isdir(self.path):
             raise self.error("is a directory, not a file")
         if self.size == 0:
@@ -88,7 +88,7 @@ class File:
 
     @contextmanager
     def text(self) -> Iterator[IO[bytes]]:
-        """Open the text of the file, decompressed; what is wrong with the compression becomes FileFormatError."""
+        """Open the text of the file, decompressed; damaged compression becomes FileFormatError."""
         with self.open() as stream:
             if not self.compressed:
                 yield stream

@@ -63,8 +63,8 @@ def text_pieces(file: File, begin: int, count: int) -> tuple[Piece, ...]:
     return split_range(begin, file.size, count, SMALLEST_PIECE)
 
 
-def head_lines(file: File) -> Iterator[tuple[bytes, int, int]]:
-    """Yield the lines of a file from its beginning, each with its 1-based number and where the next one starts.
+def head_lines(file: File, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the lines of a file from its beginning, each with its 1-based number and the next one's start.
 
     Raises
     ------
@@ -74,11 +74,13 @@ def head_lines(file: File) -> Iterator[tuple[bytes, int, int]]:
     with file.text() as stream:
         buffered = io.BufferedReader(stream)  # type: ignore[type-var]  # of either kind of stream
         number = end = 0
-        while line := buffered.readline(LONGEST_LINE + 1):
+        while line := buffered.readline(longest + 1):
             number += 1
             end += len(line)
-            if len(line) > LONGEST_LINE:
-                raise file.error(f"a line of more than {LONGEST_LINE} bytes: not a text file of this kind?", number)
+            if len(line) > longest:
+                raise file.error(
+                    f"a line of more than {longest} bytes: not a text file of this kind?", number
+                )
             if b"\0" in line:
                 raise file.error("a NUL byte: not a text file?", number)
             yield line, number, end

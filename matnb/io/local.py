@@ -8,7 +8,7 @@ from matnb.io.source import Found, Source
 
 
 def read_blocks(source: Source, num_pieces: int = 1, grid: Grid | None = None) -> tuple[Found, list[Block]]:
-    """Return what was found in a source, and its blocks in the order of the grid (None for a single block)."""
+    """Return what was found in a source, and its blocks in the order of the grid; None is a single block."""
     parsed = [source.parse(piece) for piece in source.pieces(num_pieces)]
     context = source.merge([source.summary(one) for one in parsed])
     found: Found = context.found

@@ -1,4 +1,4 @@
-"""Matrix Market files, coordinate and array: the format of Boisvert, Pozo and Remington (NIST IR 5935, 1996)."""
+"""Matrix Market files, coordinate and array (Boisvert, Pozo and Remington, NIST IR 5935, 1996)."""
 
 from __future__ import annotations
 
@@ -114,9 +114,7 @@ class MatrixMarket:
 
     def _entries(self, chunk: Chunk) -> Entries:
         starts, stops = columns_of(chunk, 2 if self.header.field == "pattern" else 3)
-        rows, columns = (
-            self._indices(chunk, starts[:, axis], stops[:, axis], axis) for axis in (0, 1)
-        )
+        rows, columns = (self._indices(chunk, starts[:, axis], stops[:, axis], axis) for axis in (0, 1))
         if self.header.field == "pattern":
             return Entries(rows, columns, None)
         return Entries(rows, columns, self._numbers(chunk, starts[:, 2], stops[:, 2]))
@@ -184,7 +182,8 @@ class MatrixMarket:
         return entries_in(listed, region, self.header.mirror)
 
     def _placed(self, first: int, values: npt.NDArray[np.generic]) -> Entries:
-        # An array lists its columns one after another; a symmetric one from the diagonal, a skew one from below it.
+        # An array lists its columns one after another; a symmetric one from the diagonal, a skew one from
+        # below it.
         num_rows, num_columns = self.header.shape
         order = np.arange(first, first + values.size)
         if not self.header.mirror:
@@ -251,9 +250,7 @@ def _banner(file: File, line: bytes) -> tuple[str, str, int]:
     return layout, field, _MIRRORS[symmetry]
 
 
-def _sizes(
-    file: File, line: bytes, number: int, begin: int, banner: tuple[str, str, int]
-) -> Header:
+def _sizes(file: File, line: bytes, number: int, begin: int, banner: tuple[str, str, int]) -> Header:
     layout, field, mirror = banner
     words = line.split()
     expected = "ROWS COLUMNS ENTRIES" if layout == "coordinate" else "ROWS COLUMNS"
@@ -264,7 +261,9 @@ def _sizes(
     if mirror and rows != columns:
         raise file.error(f"a symmetric matrix of {rows} rows and {columns} columns", number)
     if max(rows, columns) > LARGEST_LENGTH:
-        raise file.error(f"claims {rows} rows and {columns} columns; at most {LARGEST_LENGTH} are read", number)
+        raise file.error(
+            f"claims {rows} rows and {columns} columns; at most {LARGEST_LENGTH} are read", number
+        )
     if layout == "coordinate":
         num_listed, shortest = rest[0], 4 if field == "pattern" else 6
     else:
@@ -273,6 +272,8 @@ def _sizes(
             num_listed = rows * (rows + mirror) // 2
     room = file.largest_text - begin + 1  # the last newline may be missing
     if num_listed * shortest > room:
-        text = f"claims {num_listed} entries, but the {max(0, room - 1)} bytes that follow have no room for them"
+        text = (
+            f"claims {num_listed} entries, but the {max(0, room - 1)} bytes that follow have no room for them"
+        )
         raise file.error(text, number)
     return Header(layout, field, mirror, (rows, columns), num_listed, begin)

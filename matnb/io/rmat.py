@@ -32,9 +32,9 @@ class Drawn:
 class Rmat:
     """A random graph of ``2**scale`` vertices with skewed degrees, as a pattern-only sparse matrix.
 
-    Each of ``edge_factor * 2**scale`` edges falls ``scale`` times into a quarter of what is left of the matrix,
-    with probabilities a (upper left), b (upper right), c (lower left) and 1 - a - b - c. Edge number e is a function
-    of the parameters and e alone. Duplicates are merged, self-loops kept.
+    Each of ``edge_factor * 2**scale`` edges falls ``scale`` times into a quarter of what is left of the
+    matrix, with probabilities a (upper left), b (upper right), c (lower left) and 1 - a - b - c. Edge number
+    e is a function of the parameters and e alone. Duplicates are merged, self-loops kept.
 
     Parameters
     ----------
@@ -66,7 +66,11 @@ class Rmat:
     def __post_init__(self) -> None:
         for name, largest in (("scale", LARGEST_SCALE), ("edge_factor", 2**31), ("seed", 2**64 - 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= largest:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | np.integer)
+                or not 0 <= value <= largest
+            ):
                 raise OptionError(f"rmat: {name}={value!r}: give a whole number from 0 to {largest}")
             object.__setattr__(self, name, int(value))
         for name in ("a", "b", "c"):
@@ -113,8 +117,11 @@ class Rmat:
 
     def _draw(self, start: int, num_edges: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         # Two levels share a 64-bit number, of which each takes 32 bits.
-        below = [min(2**32, round(total * 2**32)) for total in (self.a, self.a + self.b, self.a + self.b + self.c)]
-        rows, columns = np.zeros(num_edges, np.uint32), np.zeros(num_edges, np.uint32)
+        below = [
+            min(2**32, round(total * 2**32)) for total in (self.a, self.a + self.b, self.a + self.b + self.c)
+        ]
+        rows: npt.NDArray[np.uint32] = np.zeros(num_edges, np.uint32)
+        columns: npt.NDArray[np.uint32] = np.zeros(num_edges, np.uint32)
         for level in range(self.scale):
             if level % 2 == 0:
                 generator = np.random.Philox(key=np.array([self.seed, level // 2], np.uint64))
@@ -124,15 +131,16 @@ class Rmat:
                 draw = numbers >> np.uint64(32)
             lower = draw >= below[1]
             right = (draw >= below[0]) ^ lower | (draw >= below[2])
-            rows = (rows << 1) | lower
-            columns = (columns << 1) | right
+            for bits, bit in ((rows, lower), (columns, right)):
+                bits <<= np.uint32(1)
+                bits |= bit
         if self.permute:
             rows, columns = self._renumbered(rows), self._renumbered(columns)
         return rows.view(np.int32), columns.view(np.int32)
 
     def _renumbered(self, vertices: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        # Rounds of steps that are each a bijection of `scale` bits: multiply by an odd number, add, shift and xor.
-        # So no worker has to hold the permutation.
+        # Rounds of steps that are each a bijection of `scale` bits: multiply by an odd number, add, shift and
+        # xor. So no worker has to hold the permutation.
         if self.scale < 2:
             return vertices
         constants = np.random.Philox(key=np.array([self.seed, 2**63], np.uint64)).random_raw(

@@ -1,8 +1,8 @@
-"""What every reader and generator is to the rest of matnb: pieces of work that can run anywhere, in any order."""
+"""What readers and generators are to the rest of matnb: pieces of work that run anywhere, in any order."""
 
-# The engine runs, on workers: parse(piece) and summary(parsed) for each piece, merge(summaries) once, then for each
-# block part(parsed, context, region) where the piece was parsed and assemble(parts, context, region) at the block's
-# owner. `read_here` in local.py is the same in one process.
+# The engine runs, on workers: parse(piece) and summary(parsed) for each piece, merge(summaries) once, then
+# for each block part(parsed, context, region) where the piece was parsed and assemble(parts, context, region)
+# at the block's owner. `read_here` in local.py is the same in one process.
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
-from matnb.io.files import File, find_file
+from matnb.io.files import find_file
 
 LARGEST_LENGTH = 2**31 - 1  # rows or columns: local indices of a block are 32-bit
 
@@ -40,8 +40,8 @@ class Found:
     sparse
         Whether its blocks are sparse.
     pattern
-        Whether the source lists no values, so that blocks are pattern-only. (A block of a Matrix Market pattern
-        in which an entry is listed twice has values, since SciPy counts such entries.)
+        Whether the source lists no values, so that blocks are pattern-only. (A block of a Matrix Market
+        pattern in which an entry is listed twice has values, since SciPy counts such entries.)
     nnz
         Entries listed, mirrored ones included: what is stored, or more where duplicates are merged.
     names
@@ -61,7 +61,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Piece:
-    """A share of the work of reading: a range of bytes, rows, members or edges, and its place in the order."""
+    """A share of the work: a range of bytes, rows, blocks or edges, and its place in the order."""
 
     number: int
     start: int
@@ -198,7 +198,7 @@ def choose(option: str, value: object, allowed: Sequence[object]) -> None:
 
 
 def split_range(start: int, stop: int, count: int, smallest: int) -> tuple[Piece, ...]:
-    """Return a range as at most ``count`` nearly equal pieces, none shorter than ``smallest`` unless it is alone."""
+    """Return a range as at most ``count`` nearly equal pieces, each of ``smallest`` or more unless alone."""
     length = stop - start
     count = max(1, min(count, length // max(1, smallest)))
     cuts = [start + length * number // count for number in range(count + 1)]

@@ -24,7 +24,7 @@ from matnb.pictures.arrays import array_html, array_text
 from matnb.pictures.facts import ArrayFacts
 
 if TYPE_CHECKING:
-    import sparse
+    from sparse import GCXS
 
     from matnb.lazy.reductions import Axis
 
@@ -36,11 +36,13 @@ _live: WeakValueDictionary[int, DistArray] = WeakValueDictionary()  # handles co
 
 def live_expressions() -> set[Expr]:
     """Return the expressions that some handle stands for now."""
-    return {handle.expression for handle in list(_live.values())}
+    handles = list(_live.values())
+    labels = {handle._labels for handle in handles if handle._labels is not None}
+    return {handle.expression for handle in handles} | labels
 
 
 def wrap(node: Expr) -> DistArray:
-    """Return a handle on an expression that an operation has just built, noting it in the cell's recording."""
+    """Return a handle on an expression that was just built, and note it in the cell's recording."""
     record = active_recording()
     if record is not None:
         record.note(node)
@@ -144,7 +146,7 @@ class DistArray(NDArrayOperatorsMixin):
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int | np.integer) else axes
         if not order:
             order = tuple(reversed(range(self.ndim)))
-        places = tuple(int(axis) for axis in order)  # type: ignore[union-attr,arg-type]  # a tuple by now
+        places = tuple(int(axis) for axis in order)  # type: ignore[arg-type]  # numbers by now
         if len(places) != self.ndim or any(not -self.ndim <= axis < self.ndim for axis in places):
             raise ShapeError(f"axes {places} do not reorder the {self.ndim} axes of the array")
         return wrap(Transpose(self._expression, tuple(axis % self.ndim for axis in places)))
@@ -175,11 +177,13 @@ class DistArray(NDArrayOperatorsMixin):
 
     # reductions: each with NumPy's parameters
 
-    def sum(self, axis: Axis = None, dtype: npt.DTypeLike = None, keepdims: bool = False) -> DistArray:
+    def sum(self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> DistArray:
         """Return the sum over axes."""
         return wrap(reductions.reduce(self._expression, "sum", axis, keepdims, dtype))
 
-    def prod(self, axis: Axis = None, dtype: npt.DTypeLike = None, keepdims: bool = False) -> DistArray:
+    def prod(
+        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False
+    ) -> DistArray:
         """Return the product over axes."""
         return wrap(reductions.reduce(self._expression, "prod", axis, keepdims, dtype))
 
@@ -199,26 +203,28 @@ class DistArray(NDArrayOperatorsMixin):
         """Tell whether every element over axes is not zero."""
         return wrap(reductions.reduce(self._expression, "all", axis, keepdims))
 
-    def mean(self, axis: Axis = None, dtype: npt.DTypeLike = None, keepdims: bool = False) -> DistArray:
+    def mean(
+        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False
+    ) -> DistArray:
         """Return the arithmetic mean over axes, absent zeros included."""
         return wrap(reductions.mean(self._expression, axis, keepdims, dtype))
 
     def var(
-        self, axis: Axis = None, dtype: npt.DTypeLike = None, ddof: float = 0, keepdims: bool = False
+        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
     ) -> DistArray:
         """Return the variance over axes, with ``number - ddof`` in the denominator."""
         return wrap(reductions.var(self._expression, axis, keepdims, ddof, dtype))
 
     def std(
-        self, axis: Axis = None, dtype: npt.DTypeLike = None, ddof: float = 0, keepdims: bool = False
+        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
     ) -> DistArray:
         """Return the standard deviation over axes, with ``number - ddof`` in the denominator."""
         return wrap(reductions.std(self._expression, axis, keepdims, ddof, dtype))
 
     # values
 
-    def compute(self) -> Result | sparse.GCXS:
-        """Compute the array and return it: a NumPy array, a NumPy scalar when 0-d, ``sparse.GCXS`` when sparse.
+    def compute(self) -> Result | GCXS:
+        """Compute the array and return it: NumPy's array, or scalar when 0-d; ``sparse.GCXS`` when sparse.
 
         Raises
         ------
@@ -295,7 +301,7 @@ class DistArray(NDArrayOperatorsMixin):
             raise NotScalarError("a 0-d array cannot be iterated over")
         return (self[i] for i in range(self.shape[0]))
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise DTypeError(
                 "np.asarray(..., copy=False): the blocks are on the workers, so a copy is needed"

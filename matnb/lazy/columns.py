@@ -10,7 +10,7 @@ from matnb.pictures.arrays import array_html, array_text
 
 
 class Columns(Mapping[str, DistArray]):
-    """The columns of a table by name, each a one-dimensional array; ``array`` is all of them, rows by columns.
+    """The columns of a table by name, each with one axis; ``array`` is all of them, rows by columns.
 
     Examples
     --------

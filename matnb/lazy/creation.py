@@ -101,7 +101,7 @@ def shape_of(shape: ShapeLike) -> tuple[int, ...]:
 
 
 def full(
-    shape: ShapeLike, fill_value: Number, dtype: npt.DTypeLike = None, blocks: BlocksSpec = None
+    shape: ShapeLike, fill_value: Number, dtype: npt.DTypeLike | None = None, blocks: BlocksSpec = None
 ) -> DistArray:
     """Return an array with every element equal to ``fill_value``, of its dtype unless one is given."""
     value = np.asarray(fill_value, dtype=dtype)
@@ -136,7 +136,7 @@ def arange(
     start: float,
     stop: float | None = None,
     step: float = 1,
-    dtype: npt.DTypeLike = None,
+    dtype: npt.DTypeLike | None = None,
     blocks: BlocksSpec = None,
 ) -> DistArray:
     """Return evenly spaced numbers from ``start`` up to, without, ``stop``, as ``numpy.arange``."""
@@ -156,7 +156,7 @@ def linspace(
     stop: float,
     num: int = 50,
     endpoint: bool = True,
-    dtype: npt.DTypeLike = None,
+    dtype: npt.DTypeLike | None = None,
     blocks: BlocksSpec = None,
 ) -> DistArray:
     """Return ``num`` evenly spaced numbers from ``start`` to ``stop``, the last one included by default."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
+from functools import cache
 from hashlib import blake2b
 
 import numpy as np
@@ -22,13 +23,23 @@ def digest_of(*parts: Hashable) -> bytes:
     return blake2b(_PREFIX + b"".join(map(_encode, parts)), digest_size=16).digest()
 
 
+@cache
+def _encoded_dtype(dtype: np.dtype) -> bytes:
+    return b"d" + dtype.str.encode() + b";"
+
+
 def _encode(value: Hashable) -> bytes:
+    # Those that every node has come first: this is most of the time of recording.
     match value:
         case bytes():
             return b"b%d:" % len(value) + value
         case str():
             text = value.encode()
             return b"s%d:" % len(text) + text
+        case tuple():
+            return b"(%d:" % len(value) + b"".join(map(_encode, value)) + b")"
+        case np.dtype():
+            return _encoded_dtype(value)
         case bool():
             return b"?1" if value else b"?0"
         case int():
@@ -37,12 +48,8 @@ def _encode(value: Hashable) -> bytes:
             return b"f" + struct.pack("<d", value)
         case None:
             return b"n"
-        case tuple():
-            return b"(%d:" % len(value) + b"".join(map(_encode, value)) + b")"
         case slice():
             return b"l" + _encode((value.start, value.stop, value.step))
-        case np.dtype():
-            return b"d" + value.str.encode() + b";"
         case np.generic():
             return b"g" + value.dtype.str.encode() + b";" + value.tobytes()
     if is_dataclass(value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import ClassVar, NoReturn, TypeVar
 from weakref import WeakValueDictionary
 
@@ -29,6 +30,7 @@ class Interned(type):
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __call__(cls: type[_Node], *values: Hashable, **named: Hashable) -> _Node:  # type: ignore[misc]  # typed for the classes it makes
+        """Return the node of this class with these fields, which may be there already."""
         node: _Node = type.__call__(cls, *values, **named)
         # Without the lock, threads made twins of one expression.
         with Interned._lock:
@@ -56,20 +58,17 @@ class Expr(metaclass=Interned):
     digest: ClassVar[bytes]
 
     def _settle(self, shape: Shape, dtype: np.dtype, sparse: bool, *operands: Expr) -> None:
-        parameters = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name == "source":
-                parameters.append(value.identity())  # a file's size and time tell its versions apart
-            elif not isinstance(value, Expr) and field.name != "inputs":
-                parameters.append(value)
-        below = tuple(operand.digest for operand in operands)
-        set_once = object.__setattr__  # the dataclass is frozen; these follow from its fields
-        set_once(self, "shape", shape)
-        set_once(self, "dtype", dtype)
-        set_once(self, "sparse", sparse)
-        set_once(self, "operands", operands)
-        set_once(self, "digest", digest_of(type(self).__name__, tuple(parameters), *below))
+        parameters: list[Hashable] = []
+        for name, holds_operands in _fields_of(type(self)):
+            if name == "source":
+                # a file's size and time tell its versions apart
+                parameters.append(self.__dict__[name].identity())
+            elif not holds_operands:
+                parameters.append(self.__dict__[name])
+        below = [operand.digest for operand in operands]
+        digest = digest_of(type(self).__name__, tuple(parameters), *below)
+        # The dataclass is frozen; these follow from its fields and are set once.
+        self.__dict__.update(shape=shape, dtype=dtype, sparse=sparse, operands=operands, digest=digest)
 
     @property
     def ndim(self) -> int:
@@ -86,14 +85,12 @@ class Expr(metaclass=Interned):
         if all(new is old for new, old in zip(operands, self.operands, strict=True)):
             return self
         remaining = iter(operands)
-        values = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Expr):
-                value = next(remaining)
-            elif field.name == "inputs":
-                value = tuple(remaining)
-            values.append(value)
+        values: list[Hashable] = []
+        for name, holds_operands in _fields_of(type(self)):
+            if not holds_operands:
+                values.append(self.__dict__[name])
+            else:
+                values.append(tuple(remaining) if name == "inputs" else next(remaining))
         return type(self)(*values)
 
     def __reduce__(self) -> NoReturn:
@@ -101,6 +98,12 @@ class Expr(metaclass=Interned):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self.shape} {self.dtype}"
+
+
+@cache
+def _fields_of(node_class: type[Expr]) -> tuple[tuple[str, bool], ...]:
+    # The fields of a class of nodes, and whether each holds operands: one, or several in `inputs`.
+    return tuple((field.name, field.type in ("Expr", "tuple[Expr, ...]")) for field in fields(node_class))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +125,7 @@ class Literal(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Data(Expr):
-    """An array given by the person, named by the digest of its content; ``matnb.lazy.holdings`` has the copy."""
+    """An array the person gave, named by the digest of its content; ``matnb.lazy.holdings`` has the copy."""
 
     content: bytes
     lengths: Shape
@@ -145,7 +148,7 @@ class Create(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Load(Expr):
-    """An array read from a source; ``field`` is "matrix", or "labels" for the original ids of its vertices."""
+    """An array read from a source; ``field`` is "matrix", or "labels" for its vertices' original ids."""
 
     source: Source
     field: str
@@ -184,12 +187,12 @@ class Elementwise(Expr):
             return False  # a sparse row or column stretched over a matrix is dense
         if any(absent[position] for position in ANNIHILATORS.get(self.name, ())):
             return True
-        scalars = []
+        scalars: list[np.generic | None] = []
         for operand in self.inputs:
             if operand.sparse:
                 scalars.append(None)
             elif isinstance(operand, Literal) and operand.size == 1:
-                scalars.append(operand.value.reshape(())[()])
+                scalars.append(operand.value.flat[0])
             else:
                 return False
         return zero_preserving(self.name, self.input_dtypes, scalars)
@@ -259,7 +262,7 @@ class Reduce(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Index(Expr):
-    """Basic indexing; the key is normalized: an entry an axis, slices with explicit bounds, None for a new axis."""
+    """Basic indexing by a normalized key: an entry an axis, slices with bounds, None for a new axis."""
 
     operand: Expr
     key: Key
@@ -300,6 +303,9 @@ def broadcast_shapes(*shapes: Shape, name: str) -> Shape:
     ShapeError
         When there is none, naming the operation and the shapes.
     """
+    distinct = {shape for shape in shapes if shape}
+    if len(distinct) <= 1:
+        return distinct.pop() if distinct else ()  # most often; NumPy's own takes long
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -341,14 +347,14 @@ def normalize_key(key: object, shape: Shape) -> Key:
     IndexingError
         For an integer out of range, too many entries, or a kind of index that is not supported.
     """
-    parts = list(key) if isinstance(key, tuple) else [key]
+    parts: list[object] = list(key) if isinstance(key, tuple) else [key]
     for part in parts:
         if not (part is None or part is Ellipsis or isinstance(part, slice | int | np.integer)) or isinstance(
             part, bool
         ):
             raise IndexingError(
-                f"an index of type {type(part).__name__}: give integers, slices, ... or None; for selection by "
-                "an array, compute() the array first"
+                f"an index of type {type(part).__name__}: give integers, slices, ... or None; "
+                "for selection by an array, compute() the array first"
             )
     if sum(part is Ellipsis for part in parts) > 1:
         raise IndexingError("an index can have a single '...'")
@@ -368,6 +374,7 @@ def normalize_key(key: object, shape: Shape) -> Key:
         if isinstance(part, slice):
             result.append(_bounded(part, length))
         else:
+            assert isinstance(part, int | np.integer), "checked above"
             if not -length <= part < length:
                 raise IndexingError(f"index {part} on axis {axis} of length {length}")
             result.append(int(part) % length)

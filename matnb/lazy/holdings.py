@@ -20,7 +20,7 @@ _held: WeakKeyDictionary[Expr, Block] = WeakKeyDictionary()
 def given(block: Block) -> tuple[Expr, bool]:
     """Return the expression of a person's array, and whether it must be shipped now.
 
-    The array is copied unless it must be shipped: what the person does with theirs afterwards changes nothing.
+    The array is copied unless it must be shipped, so what the person does with theirs changes nothing.
     """
     if isinstance(block, Dense) and block.nbytes <= LITERAL_BYTES:
         return Literal(block.values.tobytes(), block.shape, block.dtype), False

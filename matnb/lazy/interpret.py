@@ -135,12 +135,12 @@ def _sparse_elementwise(node: Elementwise, operands: Sequence[Value]) -> sp.csr_
 def _from_keys(keys: np.ndarray, data: np.ndarray, shape: tuple[int, ...]) -> sp.csr_array:
     columns = max(1, shape[1])
     pointers = np.searchsorted(keys, np.arange(shape[0] + 1, dtype=np.int64) * columns)
-    return sp.csr_array((data, keys % columns, pointers), shape=shape)
+    return sp.csr_array((data, keys % columns, pointers), shape=(shape[0], shape[1]))
 
 
 def _sparse_index(value: sp.csr_array, key: Sequence[slice | int | None]) -> sp.csr_array:
     # SciPy's own slicing with a negative step drops nothing, so stored zeros stay.
-    result = sp.csr_array(value[key[0], :][:, key[1]])
+    result = sp.csr_array(value[key[0], :][:, key[1]])  # type: ignore[index]  # SciPy takes slices
     result.sort_indices()
     return result
 
@@ -148,7 +148,7 @@ def _sparse_index(value: sp.csr_array, key: Sequence[slice | int | None]) -> sp.
 def _reduced(node: Reduce, value: Value) -> np.ndarray:
     axes, keep = node.axes, node.keepdims
     if node.operation == "stored":
-        pattern = np.ones(value.shape, np.int64)
+        pattern: np.ndarray = np.ones(value.shape, np.int64)
         if sp.issparse(value):
             pattern = sp.csr_array(
                 (np.ones(value.nnz, np.int64), value.indices, value.indptr), value.shape
@@ -164,9 +164,9 @@ def _product(node: MatMul, left: Value, right: Value, semiring: Semiring) -> Val
     if not sp.issparse(left) and not sp.issparse(right) and semiring.name == "plus_times":
         return np.asarray(np.matmul(left, right)).astype(node.dtype)
     if max(left.ndim, right.ndim) > 2:
-        return _stacked_product(node, left, right, semiring)
-    rows = _entries(left if left.ndim == 2 else left.reshape(1, -1))
-    columns = _entries(right if right.ndim == 2 else right.reshape(-1, 1))
+        return _stacked_product(node, left, right, semiring)  # type: ignore[arg-type]  # dense here
+    rows = _entries(left if left.ndim == 2 else left.reshape((1, -1)))
+    columns = _entries(right if right.ndim == 2 else right.reshape((-1, 1)))
     shape = (left.shape[0] if left.ndim == 2 else 1, right.shape[1] if right.ndim == 2 else 1)
     result = _joined(rows, columns, shape, semiring, node.dtype)
     if node.sparse:
@@ -197,8 +197,8 @@ def _entries(value: Value) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if sp.issparse(value):
         rows = np.repeat(np.arange(value.shape[0]), np.diff(value.indptr))
         return rows, value.indices.astype(np.int64), value.data
-    rows, columns = np.indices(value.shape)
-    return rows.ravel(), columns.ravel(), value.ravel()
+    places = np.indices(value.shape)
+    return places[0].ravel(), places[1].ravel(), value.ravel()
 
 
 def _positions(value: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
@@ -232,7 +232,7 @@ def _joined(
             products = np.ones(len(meets), dtype)
         case _:
             products = (a[meets] != 0) & (b[partner] != 0)
-    keys = i[meets].astype(np.int64) * max(1, shape[1]) + j[partner]
+    keys: np.ndarray = i[meets].astype(np.int64) * max(1, shape[1]) + j[partner]
     order = np.argsort(keys, kind="stable")
     keys, products = keys[order], products[order]
     firsts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, int)

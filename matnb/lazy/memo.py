@@ -17,7 +17,7 @@ def worth_keeping(node: Expr, live: Container[Expr]) -> bool:
 
 
 def lifetime(node: Expr) -> Expr:
-    """Return the expression with whose end a kept array goes: a kept transpose stays while its operand does."""
+    """Return the expression with whose handles a kept array goes: a kept transpose stays with its operand."""
     match node:
         case Transpose(operand) if node.sparse:
             return operand

@@ -1,4 +1,4 @@
-"""What a cell records while it runs: which expressions it wrote, on which lines, and which were written before."""
+"""What a cell records while it runs: which expressions it wrote, where, and which were written before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a NumPy reduction to expressions: sum, prod, min, max, any, all, mean, var, std and the count of entries."""
+"""From a NumPy reduction to expressions: sum, prod, min, max, any, all, mean, var, std and counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def reduction_of(ufunc: np.ufunc) -> str:
 
 
 def reduce(
-    node: Expr, operation: str, axis: Axis = None, keepdims: bool = False, dtype: npt.DTypeLike = None
+    node: Expr, operation: str, axis: Axis = None, keepdims: bool = False, dtype: npt.DTypeLike | None = None
 ) -> Expr:
     """Return a reduction's expression, of the dtype NumPy gives it.
 
@@ -60,7 +60,7 @@ def reduce(
     return Reduce(node, operation, axes, keepdims, element)
 
 
-def mean(node: Expr, axis: Axis = None, keepdims: bool = False, dtype: npt.DTypeLike = None) -> Expr:
+def mean(node: Expr, axis: Axis = None, keepdims: bool = False, dtype: npt.DTypeLike | None = None) -> Expr:
     """Return the arithmetic mean: the sum over the number of elements; integers become float64."""
     total, number = _total(node, axis, keepdims, dtype)
     element = _mean_dtype(node.dtype) if dtype is None else np.dtype(dtype)
@@ -68,7 +68,7 @@ def mean(node: Expr, axis: Axis = None, keepdims: bool = False, dtype: npt.DType
 
 
 def var(
-    node: Expr, axis: Axis = None, keepdims: bool = False, ddof: float = 0, dtype: npt.DTypeLike = None
+    node: Expr, axis: Axis = None, keepdims: bool = False, ddof: float = 0, dtype: npt.DTypeLike | None = None
 ) -> Expr:
     """Return the variance: the mean square distance from the mean, over ``number - ddof``."""
     element = _mean_dtype(node.dtype) if dtype is None else np.dtype(dtype)
@@ -84,7 +84,7 @@ def var(
 
 
 def std(
-    node: Expr, axis: Axis = None, keepdims: bool = False, ddof: float = 0, dtype: npt.DTypeLike = None
+    node: Expr, axis: Axis = None, keepdims: bool = False, ddof: float = 0, dtype: npt.DTypeLike | None = None
 ) -> Expr:
     """Return the standard deviation: the root of the variance."""
     return call(np.sqrt, (var(node, axis, keepdims, ddof, dtype),))[0]
@@ -98,7 +98,7 @@ def count_nonzero(node: Expr, axis: Axis = None, keepdims: bool = False) -> Expr
     return reduce(away, "sum", axis, keepdims)
 
 
-def _total(node: Expr, axis: Axis, keepdims: bool, dtype: npt.DTypeLike) -> tuple[Expr, int]:
+def _total(node: Expr, axis: Axis, keepdims: bool, dtype: npt.DTypeLike | None) -> tuple[Expr, int]:
     axes = normalize_axes(axis, node.ndim)
     number = math.prod(node.shape[one] for one in axes)
     element = _mean_dtype(node.dtype) if dtype is None else np.dtype(dtype)

@@ -30,7 +30,7 @@ def topological(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr
 
 
 def consumers(order: Iterable[Expr], known: Container[Expr] = ()) -> dict[Expr, list[Expr]]:
-    """Return the users of every expression, in the given order; an expression used twice by one lists it twice."""
+    """Return the users of every expression, in the given order, as often as they use it."""
     users: dict[Expr, list[Expr]] = {}
     for node in order:
         users.setdefault(node, [])

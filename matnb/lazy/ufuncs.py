@@ -16,7 +16,7 @@ Operand = Expr | Weak
 _COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 
 
-def literal(value: npt.ArrayLike, dtype: npt.DTypeLike = None) -> Literal:
+def literal(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Literal:
     """Return a small dense constant."""
     array = np.asarray(value, dtype=dtype)
     return Literal(array.tobytes(), array.shape, array.dtype)
@@ -32,7 +32,9 @@ def _loop(
     return ufunc.resolve_dtypes(given, signature=(*(None,) * ufunc.nin, *(dtype,) * ufunc.nout))
 
 
-def call(ufunc: np.ufunc, operands: Sequence[Operand], dtype: npt.DTypeLike = None) -> tuple[Expr, ...]:
+def call(
+    ufunc: np.ufunc, operands: Sequence[Operand], dtype: npt.DTypeLike | None = None
+) -> tuple[Expr, ...]:
     """Return the expressions of a ufunc's results, one for each.
 
     Parameters
@@ -71,9 +73,9 @@ def call(ufunc: np.ufunc, operands: Sequence[Operand], dtype: npt.DTypeLike = No
             try:
                 nodes.append(literal(one, kind))
             except OverflowError:
-                if name not in _COMPARISONS:
+                if name not in _COMPARISONS or kind.kind not in "iu":
                     raise DTypeError(f"{name}: the number {one} does not fit dtype {kind}") from None
-                return _compare_exactly(ufunc, operands)
+                return call(ufunc, list(map(_beyond, operands)))
         inputs.append(kind)
     results = loop[ufunc.nin :]
     return tuple(
@@ -81,10 +83,11 @@ def call(ufunc: np.ufunc, operands: Sequence[Operand], dtype: npt.DTypeLike = No
     )
 
 
-def _compare_exactly(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Expr, ...]:
-    # NumPy compares an integer array with a Python number outside its range by value, so a wider dtype is right.
-    wide = [one if isinstance(one, Expr) else literal(float(one)) for one in operands]
-    return call(ufunc, wide)
+def _beyond(operand: Operand) -> Operand:
+    # A whole number outside the range of an integer array compares with each of its elements as inf does.
+    if isinstance(operand, int):
+        return literal(np.inf if operand > 0 else -np.inf)
+    return operand
 
 
 def astype(node: Expr, dtype: npt.DTypeLike) -> Expr:

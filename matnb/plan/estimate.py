@@ -13,7 +13,7 @@ from matnb.plan.plan import Stored
 
 
 def estimate_entries(roots: Iterable[Expr], stored: Mapping[Expr, Stored]) -> dict[Expr, int]:
-    """Return the stored entries of every expression under the roots: exact for dense ones, a guess for others."""
+    """Return the stored entries of every expression under the roots: a guess for sparse ones."""
     known: Container[Expr] = stored
     entries: dict[Expr, int] = {}
     for node in topological(roots, known):

@@ -49,23 +49,24 @@ def explain_expressions(roots: Mapping[str, Expr], stored: Container[Expr] = ())
 def explain_plan(plan: Plan, names: Mapping[Expr, str] | None = None) -> str:
     """Return the stages of a plan with their layouts, and what it needs in all."""
     names = names or {}
-    owners = {task.key: task.owner for task in plan.tasks}
     lines = []
     for stage in plan.stages:
         counts = "x".join(map(str, stage.layout.grid.counts)) or "1"
         workers = len(set(stage.layout.owners))
         kept = "kept" if stage.expression in plan.outputs else "passing"
         detail = f" [{stage.detail}]" if stage.detail else ""
-        name = f" = {names[stage.expression]}" if stage.expression in names else ""
+        name = f" = {names[stage.expression]}" if stage.expression in names else ""  # type: ignore[index]  # not None here
         lines.append(
-            f"  {stage.name:>4}  {stage.kind}{detail}{name}: {stage.layout.grid.shape} in {counts} blocks on "
-            f"{workers} worker{'s' if workers != 1 else ''}, about {bytes_text(stage.estimated_bytes)}, {kept}"
+            f"  {stage.name:>4}  {stage.kind}{detail}{name}: {stage.layout.grid.shape} in {counts} blocks "
+            f"on {workers} worker{'s' if workers != 1 else ''}, "
+            f"about {bytes_text(stage.estimated_bytes)}, {kept}"
         )
     lines = _shortened(lines)
     lines.append(
         f"  {len(plan.tasks)} tasks, {len(plan.reused)} arrays read from the workers, "
         f"{len(plan.outputs)} kept; moves {bytes_text(plan.moved_bytes)}, "
-        f"needs at most about {bytes_text(plan.projected_bytes)} more on {len(set(owners.values()))} worker(s)"
+        f"needs at most about {bytes_text(plan.projected_bytes)} more "
+        f"on {len({task.owner for task in plan.tasks})} worker(s)"
     )
     return "\n".join(lines)
 

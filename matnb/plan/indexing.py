@@ -91,8 +91,8 @@ def _local(chosen: tuple[Piece | int | None, ...], grid: Grid) -> tuple[tuple[in
 def lower_transpose(node: Transpose, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a transpose.
 
-    A dense array's blocks are flipped where they are. A sparse one is cut by rows again, so that a product with
-    it needs no full-length reduction: every block gives a part to every new block.
+    A dense array's blocks are flipped where they are. A sparse one is cut by rows again, so that a product
+    with it needs no full-length reduction: every block gives a part to every new block.
     """
     source = writer.registers[node.operand]
     grid = source.layout.grid

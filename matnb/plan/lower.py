@@ -102,7 +102,7 @@ def _lower_map(node: Expr, apart: set[Expr], writer: PlanWriter, workers: Worker
 
 
 def chosen_layout(domain: Expr, read: Sequence[Expr], writer: PlanWriter, workers: Workers) -> Layout:
-    """Return the layout of a stage: what the person asked for, that of its heaviest operand, or the default."""
+    """Return the layout of a stage: what the person asked for, its heaviest operand's, or the default."""
     alike = [node for node in read if node.shape == domain.shape]
     if asked_grid(domain) is None and alike:
         heaviest = max(alike, key=writer.bytes_of)

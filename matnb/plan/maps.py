@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region, region_shape
+from matnb.blocks.kernels.shaping import cut
 from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce
 from matnb.plan.operators import Apply, Constant, Make, Operator, Stretch
 from matnb.plan.regions import operand_region
@@ -50,5 +51,5 @@ def _operator(node: Expr, region: Region) -> Operator:
         case Create(creation):
             return Make(creation, region)
         case Literal():
-            return Constant(Dense(node.value[(*(slice(*bounds) for bounds in region), ...)]))
+            return Constant(cut(Dense(node.value), tuple(slice(*bounds) for bounds in region)))
     raise TypeError(f"{type(node).__name__} is not elementwise")

@@ -1,4 +1,4 @@
-"""The operators of a plan: what one step of a task does to blocks; frozen parameters that travel to workers."""
+"""The operators of a plan: what one step of a task does to blocks; parameters that travel to workers."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from matnb.plan.operators import Operator
 
 @dataclass(frozen=True)
 class Step:
-    """One operator of a task; ``arguments`` number the task's registers: its inputs first, then earlier steps."""
+    """One operator of a task; ``arguments`` number its registers: the task's inputs, then earlier steps."""
 
     operator: Operator
     arguments: tuple[int, ...]

@@ -22,7 +22,7 @@ def operand_region(shape: tuple[int, ...], region: Region) -> Region:
 
 @dataclass(frozen=True)
 class Piece:
-    """What a slice picks out of one block on one axis: the range it fills in the result, and the local slice."""
+    """What a slice picks out of one block on one axis: the range of the result, and the local slice."""
 
     block: int
     start: int

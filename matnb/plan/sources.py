@@ -68,7 +68,7 @@ def lower_load(node: Load, layout: Layout, writer: PlanWriter, workers: Workers)
 
 
 def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple[list[str], str]:
-    """Write the tasks that read a source through, and return the keys of the pieces and of the merged facts."""
+    """Write the tasks that read a source through; return the keys of the pieces and of the merged facts."""
     base = digest_of("source", source.identity()).hex()
     pieces = source.pieces(workers.slots)
     size = 24 * source.estimated_entries() // max(1, len(pieces))
@@ -103,7 +103,7 @@ def _part(
 
 
 def reading_plan(source: Source, workers: Workers) -> tuple[Plan, tuple[str, ...], str]:
-    """Return the plan that reads a source through, the keys worth holding, and the key of what is known then."""
+    """Return the plan that reads a source through, the keys worth holding, and that of what is known then."""
     writer = PlanWriter({}, {})
     parsed, merged = parsing_tasks(source, workers, writer)
     task = TaskWriter()

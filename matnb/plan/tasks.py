@@ -106,13 +106,11 @@ class PlanWriter:
     def finish(self, node: Expr, layout: Layout, keys: Sequence[str], kind: str, detail: str) -> None:
         """Note that the tasks added for an expression make its array."""
         self.registers[node] = Stored(layout, tuple(keys))
-        self._stages.append(
-            Stage(
-                f"s{len(self._stages)}", kind, detail, layout, tuple(keys), self.bytes_of(node),
-                tuple(dict.fromkeys(key for one in keys if one in self._tasks for key in self._tasks[one].inputs)),
-                node,
-            )
-        )  # fmt: skip
+        name = f"s{len(self._stages)}"
+        made = [self._tasks[key] for key in keys if key in self._tasks]
+        read = dict.fromkeys(key for task in made for key in task.inputs)
+        size = self.bytes_of(node)
+        self._stages.append(Stage(name, kind, detail, layout, tuple(keys), size, tuple(read), node))
 
     def owner_of(self, key: str) -> int:
         """Return the worker that has a task's value."""

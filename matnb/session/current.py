@@ -125,7 +125,7 @@ def _use(config: Config, make: Any) -> Session:
 
 
 def stop() -> None:
-    """Stop the session: its workers end if matnb started them, and nothing of it stays; without one, do nothing."""
+    """Stop the session, if there is one: workers that matnb started end, and nothing of it stays."""
     global _session
     with _lock:
         if _session is not None:
@@ -189,9 +189,10 @@ class _Evaluator:
         stored = _stored(node)
         made = describe(node, tuple(map(kind_of, node.operands)))
         if stored is not None:
+            layout = stored.layout
             return ArrayFacts(
-                node.shape, node.dtype.name, node.sparse, False, True, sum(stored.block_nnz),
-                sum(stored.block_bytes), stored.layout.grid.cuts, stored.layout.owners, stored.block_nnz, made,
+                node.shape, node.dtype.name, node.sparse, False, True, sum(stored.block_nnz) if stored.block_nnz else None,
+                sum(stored.block_bytes) if stored.block_bytes else None, layout.grid.cuts, layout.owners, stored.block_nnz, made,
             )  # fmt: skip
         block = Dense(node.value) if isinstance(node, Literal) else held(node)
         nnz = node.size if not node.sparse else None if block is None else block.nnz

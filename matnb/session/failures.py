@@ -13,7 +13,7 @@ from matnb.plan.plan import Plan
 def cell_error(failed: Failed, plan: Plan, record: Recording | None) -> MatnbError:
     """Return the error to raise in the cell for a task that failed.
 
-    It has attributes ``lines``, the cell lines that wrote the expression, and ``expression``, one line of text.
+    Its attributes are ``lines``, the cell's lines that wrote the expression, and ``expression``, its text.
     """
     node = _expression(failed.key, plan)
     match failed.error:

@@ -9,7 +9,7 @@ import numpy as np
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import BlocksSpec, grid_from
 from matnb.io.source import Found, Source, open_source
-from matnb.io.write import check_suffix, write
+from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.columns import Columns
 from matnb.lazy.expr import Load
@@ -22,14 +22,14 @@ def load(
 ) -> DistArray | Columns:
     """Read a file on the workers, in parallel by byte range where it is text, and return its array.
 
-    The file is read now, so a bad one is told of here. It is read again, if it is the same still, when its blocks
-    were lost or gave way to others.
+    The file is read now, so a bad one is told of here. It is read again, if it is the same still, when its
+    blocks were lost or gave way to others.
 
     Parameters
     ----------
     path
-        ``.mtx`` and ``.mtx.gz`` (Matrix Market), ``.npz`` (SciPy's sparse and matnb's own), ``.npy``, ``.graph``
-        (METIS), ``.csv`` (a table with a header), ``.e`` and ``.txt`` (edge lists).
+        ``.mtx`` and ``.mtx.gz`` (Matrix Market), ``.npz`` (SciPy's sparse and matnb's own), ``.npy``,
+        ``.graph`` (METIS), ``.csv`` (a table with a header), ``.e`` and ``.txt`` (edge lists).
     kind
         "matrixmarket", "npz", "npy", "metis", "csv" or "edges", where the name's end does not tell.
     blocks
@@ -86,7 +86,7 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
         For another ending.
     """
     node = expression_of(array)
-    check_suffix(path, node.sparse)
+    check_target(path)
     session = current_session()
     stored = session.made(node)
 

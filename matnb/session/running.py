@@ -14,6 +14,7 @@ from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, SessionEnded, TooLargeError, WorkerLostError
 from matnb.events import Event, RunFinished, RunStarted, TasksFinished, WorkersLost
+from matnb.lazy.array import live_expressions
 from matnb.lazy.expr import Data, Expr
 from matnb.lazy.holdings import copied, held
 from matnb.lazy.memo import lifetime, worth_keeping
@@ -122,9 +123,10 @@ class Runner:
     def plan(self, roots: Mapping[str, Expr], live: set[Expr]) -> tuple[Plan, dict[Expr, Expr]]:
         """Return the plan for the roots, and what each recorded expression became in it."""
         self.drop_dead()
-        order = topological(roots.values())
-        known = self._store.find(order)
+        known = self._store.find(topological(roots.values()))
         needed = topological(roots.values(), known)
+        # What this run starts from stays for it, such as a loop's last state, on which no name is left.
+        self._store.retain(live_expressions().union(needed))
         for node in needed:
             if isinstance(node, Data) and node not in known and held(node) is None:
                 raise SessionEnded(
@@ -155,7 +157,7 @@ class Runner:
         for node, stored in outcome.stored.items():
             futures, at = outcome.futures[node], depth
             if depth > _LINEAGE_DEPTH:
-                stored, futures = self._engine.cut_lineage(stored, futures)
+                futures = self._engine.cut_lineage(stored)
                 at = 0
             num_bytes = sum(stored.block_bytes)
             entry = Entry(stored, futures, num_bytes, seconds.get(node.digest.hex(), 0.0), False, at)

@@ -34,7 +34,6 @@ from matnb.session.failures import cell_error
 from matnb.session.running import TRIES, Runner, whole
 
 
-
 @dataclass(frozen=True)
 class Status:
     """What a session is now."""
@@ -83,6 +82,7 @@ class Session:
 
     def status(self) -> Status:
         """Return what the session is now."""
+        self._store.retain(live_expressions())
         workers = self._runner.workers()
         return Status(
             self.cluster.description,
@@ -184,7 +184,8 @@ class Session:
             keys, futures, sizes = [], [], []
             for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
                 key = f"{base}-{number}"
-                ((future, piece),) = self._engine.ship({key: piece_of(block, region)}, owner).values()
+                piece = piece_of(block, region)
+                (future,) = self._engine.ship({key: piece}, owner).values()
                 keys.append(key)
                 futures.append(future)
                 sizes.append((piece.nnz, piece.nbytes))
@@ -287,9 +288,9 @@ class Session:
         if size > self.config.compute_limit_bytes:
             raise TooLargeError(
                 f"a result of shape {node.shape} {node.dtype} is {bytes_text(size)}, over the limit of "
-                f"{bytes_text(self.config.compute_limit_bytes)} for bringing values into this process; reduce "
-                "or slice it, keep it on the workers with persist(), write it with mn.save, or raise the limit "
-                "with mn.start(compute_limit=...)"
+                f"{bytes_text(self.config.compute_limit_bytes)} for bringing values into this process; "
+                "reduce or slice it, keep it on the workers with persist(), write it with mn.save, or raise "
+                "the limit with mn.start(compute_limit=...)"
             )
 
     def _emit(self, event: Event) -> None:

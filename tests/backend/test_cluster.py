@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dask
 import psutil
 import pytest
-from distributed import Client, LocalCluster, Security
+from distributed import Client
+from waiting import wait_until
 
 from matnb.backend import cluster as cluster_module
-from matnb.backend.cluster import Cluster, connect, start
+from matnb.backend import servers
+from matnb.backend.cluster import Cluster, start
 from matnb.config import Config
-from matnb.errors import ClusterError, OptionError
+from matnb.errors import ClusterError
 
 PROJECT = Path(__file__).parents[2]
 IN_THREADS = Config(workers=2, threads=1)
@@ -41,27 +39,10 @@ both = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture
-def foreign() -> Iterator[LocalCluster]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as theirs:
-        yield theirs
-
-
 def listening(process: psutil.Process) -> list[str]:
     family = [process, *process.children(recursive=True)]
     found = [each for one in family for each in one.net_connections() if each.status == psutil.CONN_LISTEN]
     return [each.laddr.ip for each in found]
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
-
-
-def threads() -> set[str]:
-    return {thread.name for thread in threading.enumerate()}
 
 
 def state_of_the_process() -> dict[str, object]:
@@ -72,6 +53,15 @@ def state_of_the_process() -> dict[str, object]:
         "temporary": sorted(os.listdir(tempfile.gettempdir())),
         "filters": list(warnings.filters),
     }
+
+
+held: dict[str, tuple[threading.Event, threading.Event]] = {}
+
+
+def run_until_told(name: str) -> None:
+    running, ended = held[name]
+    running.set()
+    ended.wait(60)
 
 
 def test_embedded_starts_fast_and_opens_no_port():
@@ -188,6 +178,26 @@ def test_closing_is_silent_and_may_be_repeated(config: Config, capfd: pytest.Cap
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_kernel_that_does_not_end_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(servers, "_KERNEL_SECONDS", 0.2)
+    running, ended = threading.Event(), threading.Event()
+    with start(Config(workers=1, threads=1)) as cluster:
+        # Looked up here, in the same process, since an event cannot be sent.
+        held[cluster.client.id] = running, ended
+        kept = cluster.client.submit(run_until_told, cluster.client.id)
+        assert running.wait(5)
+        began = time.monotonic()
+    try:
+        assert time.monotonic() - began < 3
+        assert kept.cancelled()
+        assert "IO loop" not in {thread.name for thread in threading.enumerate()}
+        assert capfd.readouterr() == ("", "")
+    finally:
+        ended.set()
+
+
 def test_it_starts_and_closes_under_a_running_event_loop():
     async def cell() -> int:
         with start(IN_THREADS) as cluster:
@@ -289,147 +299,6 @@ def test_a_loss_during_a_refresh_is_not_forgotten(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(cluster, "_ask_scheduler", answer_that_is_overtaken)
         cluster.refresh()
         assert cluster.alive() == (1,)
-
-
-def held_by(theirs: LocalCluster) -> dict[str, object]:
-    scheduler = theirs.scheduler
-    return {
-        "clients": set(scheduler.clients),
-        "keys": set(scheduler.tasks),
-        "plugins": set(scheduler.plugins),
-        "plugins of workers": [set(worker.plugins) for worker in theirs.workers.values()],
-        "listeners": set(scheduler._broker._topics["all"].subscribers),
-    }
-
-
-@pytest.mark.parametrize("kind", ["address", "cluster", "client", "file"])
-def test_connecting_leaves_a_foreign_cluster_as_it_was(foreign: LocalCluster, tmp_path: Path, kind: str):
-    events: list[object] = []
-    path = tmp_path / "scheduler.json"
-    with Client(foreign, set_as_default=False) as theirs:
-        theirs.subscribe_topic("all", events.append)
-        wait_until(lambda: bool(held_by(foreign)["listeners"]))
-        theirs.write_scheduler_file(str(path))
-        before = held_by(foreign)
-        target = {"address": foreign.scheduler_address, "cluster": foreign, "client": theirs, "file": None}[
-            kind
-        ]
-        cluster = connect(target, scheduler_file=str(path) if kind == "file" else None)
-        try:
-            assert not cluster.owned
-            assert cluster.client is not theirs
-            assert cluster.description == f"the Dask cluster at {foreign.scheduler_address}"
-            assert cluster.alive() == (0, 1)
-            kept = cluster.client.submit(abs, -3)
-            assert kept.result() == 3
-            assert held_by(foreign) != before
-        finally:
-            cluster.close()
-        wait_until(lambda: held_by(foreign) == before)
-        assert theirs.submit(abs, -4).result() == 4
-        foreign.scale(1)
-        wait_until(lambda: any(message["action"] == "remove-worker" for _, message in events))
-        theirs.unsubscribe_topic("all")
-
-
-def test_a_foreign_cluster_that_ends_first_does_not_hold_us(
-    foreign: LocalCluster, capfd: pytest.CaptureFixture[str]
-):
-    lost: list[str] = []
-    cluster = connect(foreign, timeout_seconds=2)
-    cluster.subscribe_lost(lost.append)
-    foreign.close()
-    wait_until(lambda: cluster.alive() == ())
-    assert sorted(lost) == sorted(each.address for each in cluster.workers)
-    with pytest.raises(ClusterError, match="does not answer"):
-        cluster.refresh()
-    cluster.close()
-    assert "Traceback" not in capfd.readouterr().err
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Security:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed, and nothing else here makes certificates")
-    folder = tmp_path_factory.mktemp("certificates")
-    key, certificate = str(folder / "key.pem"), str(folder / "certificate.pem")
-    options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    subprocess.run(
-        [openssl, "req", "-x509", *options, "-keyout", key, "-out", certificate],
-        check=True,
-        capture_output=True,
-    )
-    pairs = {f"tls_{role}_{part}": path for role in ("client", "scheduler", "worker")
-             for part, path in (("key", key), ("cert", certificate))}  # fmt: skip
-    return Security(tls_ca_file=certificate, require_encryption=True, **pairs)
-
-
-def test_a_cluster_behind_tls_is_reached_with_its_certificates_only(certificates: Security):
-    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with LocalCluster(protocol="tls://", security=certificates, **options) as theirs:
-        assert theirs.scheduler_address.startswith("tls://")
-        for target, security in ((theirs, None), (theirs.scheduler_address, certificates)):
-            with connect(target, security=security) as cluster:
-                assert cluster.client.submit(abs, -6).result() == 6
-        with pytest.raises(ClusterError, match="ssl_context"):
-            connect(theirs.scheduler_address, timeout_seconds=1)
-
-
-@pytest.mark.parametrize(
-    ("address", "reason"),
-    [
-        ("tcp://127.0.0.1:9", "Timed out"),
-        ("tcp://no-such-host.invalid:8786", "Timed out"),
-        ("smoke://signals:1", "unknown address scheme"),
-        ("127.0.0.1", "missing port"),
-    ],
-)
-def test_an_unreachable_address_is_named_in_time(address: str, reason: str):
-    before, began = threads(), time.monotonic()
-    with pytest.raises(ClusterError, match=f"at {address}: .*{reason}"):
-        connect(address, timeout_seconds=0.5)
-    assert time.monotonic() - began < 2
-    assert threads() <= before | KEPT_THREADS
-
-
-def test_a_server_that_says_nothing_is_not_waited_for():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        began = time.monotonic()
-        with pytest.raises(ClusterError, match="no answer"):
-            connect(f"tcp://127.0.0.1:{server.getsockname()[1]}", timeout_seconds=0.5)
-        assert time.monotonic() - began < 2
-
-
-def test_a_cluster_without_workers_is_refused_in_time():
-    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty:
-        began = time.monotonic()
-        with pytest.raises(ClusterError, match="no workers"):
-            connect(empty, timeout_seconds=0.5)
-        assert time.monotonic() - began < 3
-
-
-@pytest.mark.parametrize("text", [None, "", "[]", json.dumps({"id": "x"})])
-def test_a_scheduler_file_that_names_nothing_is_refused_in_time(tmp_path: Path, text: str | None):
-    path = tmp_path / "scheduler.json"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(ClusterError, match=r"scheduler\.json names no Dask scheduler"):
-        connect(scheduler_file=str(path), timeout_seconds=0.2)
-
-
-def test_a_closed_client_is_refused(foreign: LocalCluster):
-    theirs = Client(foreign, set_as_default=False)
-    theirs.close()
-    with pytest.raises(ClusterError, match="closed"):
-        connect(theirs)
-
-
-@pytest.mark.parametrize("arguments", [(), ("tcp://a:1", "file"), (5,)])
-def test_exactly_one_target_is_needed(arguments: tuple[object, ...]):
-    target, file = (*arguments, None, None)[:2]
-    with pytest.raises(OptionError, match="address"):
-        connect(target, scheduler_file=file)
 
 
 def test_a_session_that_is_forgotten_is_closed_at_exit():

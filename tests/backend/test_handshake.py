@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import distributed.versions
 import pytest
 from distributed import Client, LocalCluster
 
@@ -57,6 +58,27 @@ def test_many_workers_are_counted():
 
 
 def test_equal_versions_pass(foreign: LocalCluster):
+    with connect(foreign) as cluster:
+        assert cluster.alive() == (0, 1, 2)
+
+
+def test_a_matnb_that_is_not_installed_but_importable_is_found(
+    foreign: LocalCluster, monkeypatch: pytest.MonkeyPatch
+):
+    listed = distributed.versions._version_cached
+    monkeypatch.setattr(
+        distributed.versions, "_version_cached", lambda name: None if name == "matnb" else listed(name)
+    )
+    with connect(foreign) as cluster:
+        assert cluster.client.get_versions(packages=["matnb"])["scheduler"]["packages"]["matnb"] is None
+
+
+def test_dask_does_not_warn_of_what_we_let_pass(foreign: LocalCluster, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(
+        "distributed.versions.error_message", lambda *_: {"warning": "toolz differs", "error": ""}
+    )
+    with pytest.warns(match="toolz differs"), Client(foreign, set_as_default=False):
+        pass  # or this test would show nothing
     with connect(foreign) as cluster:
         assert cluster.alive() == (0, 1, 2)
 

@@ -57,9 +57,17 @@ def test_a_sparse_block_goes_to_gcxs_and_back(block):
 
 @pytest.mark.parametrize(
     "given_array",
-    [MATRIX, sp.csr_matrix(MATRIX), MATRIX.tocoo(), MATRIX.tocsc(), MATRIX.tobsr(), MATRIX.todok()]
-    + [sparse.GCXS.from_scipy_sparse(MATRIX), sparse.COO.from_scipy_sparse(MATRIX)]
-    + [sparse.GCXS.from_numpy(MATRIX.toarray(), compressed_axes=(1,))],
+    [
+        MATRIX,
+        sp.csr_matrix(MATRIX),
+        MATRIX.tocoo(),
+        MATRIX.tocsc(),
+        MATRIX.tobsr(),
+        MATRIX.todok(),
+        sparse.GCXS.from_scipy_sparse(MATRIX),
+        sparse.COO.from_scipy_sparse(MATRIX),
+        sparse.GCXS.from_numpy(MATRIX.toarray(), compressed_axes=(1,)),
+    ],
     ids=lambda one: f"{type(one).__module__.split('.')[0]}-{type(one).__name__}",
 )
 def test_every_kind_of_sparse_array_is_taken(given_array):

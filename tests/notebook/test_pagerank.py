@@ -23,13 +23,12 @@ GRAPHS = {
 
 def path_of(test_data, name):
     path = test_data / GRAPHS[name]
-    if path.is_dir():
-        (path,) = path.glob("*.txt") if len(list(path.glob("*.txt"))) == 1 else path.glob(f"*{name}*.txt")
-    return path
+    return path / f"{name}.txt" if path.is_dir() else path
 
 
 def ranks_of(path, folder, **parameters):
-    lines = "\n".join(f"{name} = {value!r}" for name, value in {"graph": str(path), **parameters}.items())
+    given = {"graph": None if path is None else str(path), **parameters}
+    lines = "\n".join(f"{name} = {value!r}" for name, value in given.items())
     book = with_parameters(PAGERANK, lines, "np.savez('ranks.npz', rank=rank, names=names)")
     client_of(book, folder).execute()
     saved = np.load(folder / "ranks.npz")

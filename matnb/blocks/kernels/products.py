@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-
 from collections.abc import Callable, Sequence
 from functools import reduce
 
@@ -68,7 +67,8 @@ def multiply(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> 
 def accumulate(parts: Sequence[Block], monoid: Monoid, dtype: np.dtype) -> Block:
     """Combine partial products of one shape element by element, in the given order.
 
-    Sparse parts give the union of their patterns. float16 and float32 are kept in float64 until the end.
+    Sparse parts give the union of their patterns, whose memory the result may share when they share it among
+    themselves. float16 and float32 are kept in float64 until the end.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _as_columns(values: NumericArray) -> NumericArray:
 
 
 def _dense(out: NumericArray, left: Block, right: Block, dtype: np.dtype) -> Dense:
-    return Dense(np.ascontiguousarray(cast(out.reshape(_result_shape(left, right)), dtype)))
+    return Dense(np.asarray(cast(out.reshape(_result_shape(left, right)), dtype), order="C"))
 
 
 def _entries(block: Csr, dtype: np.dtype) -> NumericArray:

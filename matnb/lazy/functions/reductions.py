@@ -26,7 +26,7 @@ def _given(value: object, otherwise: bool = False) -> bool:
 
 @implements(np.sum)
 def total(
-    a: object, axis: Axis = None, dtype: npt.DTypeLike = None, keepdims: object = None, **rest: object
+    a: object, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: object = None, **rest: object
 ) -> DistArray:
     """``numpy.sum``."""
     _check_rest("sum", rest)
@@ -35,7 +35,7 @@ def total(
 
 @implements(np.prod)
 def product(
-    a: object, axis: Axis = None, dtype: npt.DTypeLike = None, keepdims: object = None, **rest: object
+    a: object, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: object = None, **rest: object
 ) -> DistArray:
     """``numpy.prod``."""
     _check_rest("prod", rest)
@@ -58,7 +58,7 @@ _register("all", np.all)
 
 @implements(np.mean)
 def mean(
-    a: object, axis: Axis = None, dtype: npt.DTypeLike = None, keepdims: object = None, **rest: object
+    a: object, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: object = None, **rest: object
 ) -> DistArray:
     """``numpy.mean``."""
     _check_rest("mean", rest)
@@ -69,7 +69,7 @@ def mean(
 def var(
     a: object,
     axis: Axis = None,
-    dtype: npt.DTypeLike = None,
+    dtype: npt.DTypeLike | None = None,
     ddof: float = 0,
     keepdims: object = None,
     **rest: object,
@@ -83,7 +83,7 @@ def var(
 def std(
     a: object,
     axis: Axis = None,
-    dtype: npt.DTypeLike = None,
+    dtype: npt.DTypeLike | None = None,
     ddof: float = 0,
     keepdims: object = None,
     **rest: object,

@@ -91,7 +91,7 @@ def size(a: DistArray, axis: int | None = None) -> int:
 def full_like(
     a: DistArray,
     fill_value: Number,
-    dtype: npt.DTypeLike = None,
+    dtype: npt.DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
     shape: ShapeLike | None = None,
@@ -104,7 +104,7 @@ def full_like(
 @implements(np.zeros_like, np.empty_like)
 def zeros_like(
     a: DistArray,
-    dtype: npt.DTypeLike = None,
+    dtype: npt.DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
     shape: ShapeLike | None = None,
@@ -117,7 +117,7 @@ def zeros_like(
 @implements(np.ones_like)
 def ones_like(
     a: DistArray,
-    dtype: npt.DTypeLike = None,
+    dtype: npt.DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
     shape: ShapeLike | None = None,

@@ -9,7 +9,7 @@ from matnb.lazy.traverse import rewrite
 
 
 def drop_identities(roots: Mapping[str, Expr], known: Container[Expr] = ()) -> dict[str, Expr]:
-    """Drop double transposes, conversions to the dtype at hand, stretches to the same shape and full slices."""
+    """Drop double transposes, conversions to the same dtype, stretches to the same shape, full slices."""
     return rewrite(roots, identity, known)
 
 

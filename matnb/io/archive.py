@@ -1,0 +1,93 @@
+"""Arrays in a zip file, as np.savez lays them out, read without trusting what the file claims."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.io.files import INFLATE_LIMIT, File
+from matnb.io.npy import Header, read_header
+
+_LARGEST_TEXT = 1000  # bytes of a member that is a word
+
+
+class Archive:
+    """An open .npz file; made by :func:`open_archive`."""
+
+    def __init__(self, file: File, opened: zipfile.ZipFile) -> None:
+        self.file, self._opened = file, opened
+        self.names = {name.removesuffix(".npy") for name in opened.namelist()}
+
+    def header(self, name: str) -> Header:
+        """Return what a member says of itself, after the checks of :meth:`array`; reads no more."""
+        with self._checked(name, _NUMBERS) as (header, _):
+            return header
+
+    def array(self, name: str, kinds: str = _NUMBERS) -> npt.NDArray[np.generic]:
+        """Return a member, in this machine's byte order.
+
+        Raises
+        ------
+        FileFormatError
+            When it is missing, holds no numbers, or not as many as it claims.
+        """
+        if name not in self.names:
+            raise self.file.error(f"has no member {name!r}; members: {', '.join(sorted(self.names)[:20])}")
+        member = self._opened.getinfo(f"{name}.npy")
+        with self._opened.open(member) as stream:
+            try:
+                header = read_header(stream)
+            except ValueError as error:
+                raise self.file.error(f"member {name!r}: {error}") from None
+            if header.dtype.kind not in "biufcSU":
+                raise self.file.error(f"member {name!r} has elements of dtype {header.dtype}, not numbers")
+            follow = member.file_size - header.begin
+            room = member.compress_size * (1 if member.compress_type == zipfile.ZIP_STORED else INFLATE_LIMIT)
+            if header.num_bytes != follow or follow > room:
+                raise self.file.error(
+                    f"member {name!r}: shape {header.shape} of {header.dtype} needs {header.num_bytes} "
+                    f"bytes; {min(follow, room)} follow at most"
+                )
+            values = np.frombuffer(stream.read(), header.dtype, prod(header.shape))
+        shaped = values.reshape(header.shape, order="F" if header.fortran else "C")
+        return shaped.astype(header.dtype.newbyteorder("="), copy=False)
+
+    def indices(self, name: str, ndim: int = 1) -> npt.NDArray[np.integer]:
+        """Return a member of whole numbers with ``ndim`` axes."""
+        values = self.array(name)
+        if values.dtype.kind not in "iu" or values.ndim != ndim:
+            raise self.file.error(
+                f"member {name!r} of dtype {values.dtype} and shape {values.shape}: whole numbers on "
+                f"{ndim} axes are expected"
+            )
+        return values.astype(np.int64 if values.dtype == np.uint64 else values.dtype, copy=False)
+
+    def word(self, name: str) -> str:
+        """Return a member that is a short text."""
+        values = self.array(name, "SU")
+        if values.shape != () or values.nbytes > _LARGEST_TEXT:
+            raise self.file.error(f"member {name!r} is not a word")
+        value = values.item()
+        return value.decode("ascii", "replace") if isinstance(value, bytes) else str(value)
+
+
+@contextmanager
+def open_archive(file: File) -> Iterator[Archive]:
+    """Open a .npz file; what is wrong with the zip becomes FileFormatError."""
+    with file.open() as stream:
+        try:
+            with zipfile.ZipFile(stream) as opened:
+                yield Archive(file, opened)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise file.error(f"is not a zip file, or a damaged one: {error}") from None
+        except (
+            NotImplementedError,
+            RuntimeError,
+        ) as error:  # what zipfile raises for other codecs and for passwords
+            raise file.error(f"a zip file of a kind that is not read: {error}") from None

@@ -1,0 +1,304 @@
+"""METIS graph files: line k lists the neighbors of vertex k (METIS 5 manual, section 4.1.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import Block, Dense, SparseBlock
+from matnb.blocks.grid import Region, region_shape
+from matnb.errors import FileFormatError
+from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, parse_integers, token_places
+from matnb.io.entries import Entries, block_of, entries_in, joined
+from matnb.io.files import File
+from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, text_pieces
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, reader
+
+_FLOAT = np.dtype(np.float64)
+_PERCENT = 37
+_LONGEST_NUMBER = 40  # bytes, its space included
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the first line says; ``num_skipped`` numbers are in front of each vertex's neighbors."""
+
+    num_vertices: int
+    num_edges: int
+    num_skipped: int
+    weighted: bool
+    begin: int
+
+    @property
+    def longest_line(self) -> int:
+        """Bytes of the longest line there can be: that of a vertex with an edge to every other."""
+        num_numbers = self.num_skipped + self.num_vertices * (2 if self.weighted else 1)
+        return max(LONGEST_LINE, _LONGEST_NUMBER * num_numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Neighbours that the lines of a piece list; rows count from the piece's first vertex."""
+
+    number: int
+    num_lines: int
+    num_last_blank: int
+    entries: Entries
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.entries.__sizeof__()
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Of one piece: vertices, blank lines at its end, and neighbors."""
+
+    num_lines: int
+    num_last_blank: int
+    num_listed: int
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """What is known of the graph, and the first vertex of each piece."""
+
+    found: Found
+    firsts: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Both:
+    """Entries of a region as listed, and as the other ends of the edges list them: they must agree."""
+
+    listed: Entries
+    mirrored: Entries
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.listed.__sizeof__() + self.mirrored.__sizeof__()
+
+
+@dataclass(frozen=True)
+class Metis:
+    """An undirected graph; edge weights, if any, are the values."""
+
+    file: File
+    header: Header
+
+    def __repr__(self) -> str:
+        return f"Metis({self.file!r})"
+
+    def identity(self) -> tuple[str | int, ...]:
+        """Return what tells the result from any other."""
+        return ("metis", *self.file.identity)
+
+    def estimated_entries(self) -> int:
+        """Return how many entries there are."""
+        return 2 * self.header.num_edges
+
+    def pieces(self, count: int) -> tuple[Piece, ...]:
+        """Return byte ranges."""
+        return text_pieces(self.file, self.header.begin, count)
+
+    def parse(self, piece: Piece) -> Lists:
+        """Read the lines of a piece."""
+        chunks: list[Entries] = []
+        num_lines = num_last_blank = 0
+        for chunk in read_chunks(self.file, piece, self.header.begin, self.header.longest_line):
+            counts, entries = self._lists(chunk, num_lines)
+            chunks.append(entries)
+            num_lines += counts.size
+            filled = np.flatnonzero(counts)
+            num_last_blank = (
+                counts.size - 1 - int(filled[-1]) if filled.size else num_last_blank + counts.size
+            )
+            if num_lines - num_last_blank > self.header.num_vertices:
+                raise self._wrong_lines(f"at least {num_lines - num_last_blank}")
+        values = _FLOAT if self.header.weighted else None
+        return Lists(piece.number, num_lines, num_last_blank, joined(chunks, values))
+
+    def _lists(self, chunk: Chunk, first: int) -> tuple[Places, Entries]:
+        # The number of tokens of each vertex's line, and the neighbors.
+        buffer, newlines, skipped = chunk.text.buffer, chunk.newlines, self.header.num_skipped
+        is_token = buffer > 32
+        begins = np.concatenate([[MARGIN], newlines[:-1] + 1]) if newlines.size else newlines
+        is_vertex = buffer[begins] != _PERCENT
+        for line in np.flatnonzero(~is_vertex):
+            is_token[begins[line] : newlines[line]] = False
+        starts, stops = token_places(is_token)
+        counts = np.diff(np.searchsorted(starts, newlines), prepend=0)
+        if skipped:
+            is_vertex &= counts > 0  # every vertex has a weight or size, so a blank line is none
+        counts, begins = counts[is_vertex], begins[is_vertex]
+        own = counts - skipped if skipped else counts
+        wrong = np.flatnonzero((own < 0) | (own % 2 != 0) if self.header.weighted else own < 0)
+        if wrong.size:
+            line = int(wrong[0])
+            reason = f"{counts[line]} numbers: not {skipped} in front"
+            reason += " and then pairs of neighbor and weight" if self.header.weighted else ""
+            raise chunk.error_at(int(begins[line]), reason)
+        lines = np.repeat(np.arange(counts.size), counts)
+        places = np.arange(starts.size) - np.repeat(np.cumsum(counts) - counts, counts) - skipped
+        self._integers(chunk, starts[places < 0], stops[places < 0], 0, 2**62, "vertex weight")
+        chosen = places >= 0
+        if self.header.weighted:
+            is_weight = chosen & (places % 2 == 1)
+            chosen &= ~is_weight
+            try:
+                values = parse_floats(chunk.text, starts[is_weight], stops[is_weight])
+            except BadToken as bad:
+                raise chunk.bad_token(bad, starts[is_weight]) from None
+        neighbors = self._integers(
+            chunk, starts[chosen], stops[chosen], 1, self.header.num_vertices, "neighbor"
+        )
+        rows = (lines[chosen] + first).astype(np.int32)
+        return counts, Entries(
+            rows, (neighbors - 1).astype(np.int32), values if self.header.weighted else None
+        )
+
+    def _integers(
+        self, chunk: Chunk, starts: Places, stops: Places, lowest: int, highest: int, name: str
+    ) -> npt.NDArray[np.int64]:
+        try:
+            numbers = parse_integers(chunk.text, starts, stops)
+        except BadToken as bad:
+            raise chunk.bad_token(bad, starts) from None
+        outside = np.flatnonzero((numbers < lowest) | (numbers > highest))
+        if outside.size:
+            reason = f"{name} {numbers[outside[0]]} is not in {lowest} to {highest}"
+            raise chunk.error_at(int(starts[outside[0]]), reason)
+        return numbers
+
+    def summary(self, parsed: Lists) -> Counts:
+        """Return the counts of a piece."""
+        return Counts(parsed.num_lines, parsed.num_last_blank, parsed.entries.rows.size)
+
+    def merge(self, summaries: Sequence[Counts]) -> Numbered:
+        """Return what is known of the graph, if it has as many vertices and edges as the header says."""
+        header = self.header
+        num_lines = sum(counts.num_lines for counts in summaries)
+        num_blank = 0
+        for counts in reversed(summaries):
+            num_blank += counts.num_last_blank
+            if counts.num_last_blank < counts.num_lines:
+                break
+        if not num_lines - num_blank <= header.num_vertices <= num_lines:
+            raise self._wrong_lines(str(num_lines))
+        num_listed = sum(counts.num_listed for counts in summaries)
+        if num_listed != 2 * header.num_edges:
+            raise self.file.error(
+                f"{num_listed} neighbors are listed, but the {header.num_edges} edges of the header make "
+                f"{2 * header.num_edges}: each edge is listed at both its ends"
+            )
+        firsts = np.cumsum([0, *(counts.num_lines for counts in summaries)])
+        shape = (header.num_vertices, header.num_vertices)
+        found = Found(shape, _FLOAT, sparse=True, pattern=not header.weighted, nnz=num_listed)
+        return Numbered(found, tuple(firsts.tolist()))
+
+    def _wrong_lines(self, counted: str) -> FileFormatError:
+        return self.file.error(
+            f"{counted} lines of vertices where the header says {self.header.num_vertices}"
+        )
+
+    def part(self, parsed: Lists, context: Numbered, region: Region) -> Both:
+        """Return the entries that lie in a region, listed from either end."""
+        entries = parsed.entries
+        rows = entries.rows + np.int32(context.firsts[parsed.number])
+        listed = Entries(rows, entries.columns, entries.values)
+        mirrored = Entries(entries.columns, rows, entries.values)
+        return Both(entries_in(listed, region), entries_in(mirrored, region))
+
+    def assemble(self, parts: Sequence[Both], context: Numbered, region: Region) -> Block:
+        """Return the block of a region, if its edges are listed once at both their ends."""
+        block = block_of([part.listed for part in parts], region, _FLOAT)
+        num_listed = sum(part.listed.rows.size for part in parts)
+        other = block_of([part.mirrored for part in parts], region, _FLOAT)
+        if block.nnz != num_listed or not _same(block, other):
+            raise self._asymmetry([part.listed for part in parts], [part.mirrored for part in parts], region)
+        return block
+
+    def _asymmetry(
+        self, listed: Sequence[Entries], mirrored: Sequence[Entries], region: Region
+    ) -> FileFormatError:
+        values = _FLOAT if self.header.weighted else None
+        ours, theirs = (joined(entries, values) for entries in (listed, mirrored))
+        keys, other = (
+            one.rows.astype(np.int64) * region_shape(region)[1] + one.columns for one in (ours, theirs)
+        )
+
+        def vertices(key: np.int64) -> tuple[int, int]:
+            row, column = divmod(int(key), region_shape(region)[1])
+            return row + region[0][0] + 1, column + region[1][0] + 1
+
+        order = np.sort(keys)
+        for wrong in np.flatnonzero(order[1:] == order[:-1])[:1]:
+            one, two = vertices(order[wrong])
+            return self._at_vertex(one, f"vertex {one} lists {two} twice")
+        for missing in np.setdiff1d(keys, other)[:1]:
+            one, two = vertices(missing)
+            return self._at_vertex(one, f"vertex {one} lists {two}, but {two} does not list {one}")
+        for missing in np.setdiff1d(other, keys)[:1]:
+            two, one = vertices(missing)
+            return self._at_vertex(one, f"vertex {one} lists {two}, but {two} does not list {one}")
+        differ = np.asarray(ours.values)[np.argsort(keys)] != np.asarray(theirs.values)[np.argsort(other)]
+        one, two = vertices(order[np.flatnonzero(differ)[0]])
+        return self._at_vertex(one, f"the edge of {one} and {two} has another weight at its other end")
+
+    def _at_vertex(self, vertex: int, reason: str) -> FileFormatError:
+        seen = 0
+        for line, number, end in head_lines(self.file, self.header.longest_line):
+            if (
+                end > self.header.begin
+                and not line.startswith(b"%")
+                and (line.strip() or not self.header.num_skipped)
+            ):
+                seen += 1
+                if seen == vertex:
+                    return self.file.error(reason, number)
+        return self.file.error(reason)
+
+    def labels(self, context: Numbered, start: int, stop: int) -> Block:
+        """Return the vertices' numbers from 0; the file counts them from 1."""
+        return Dense(np.arange(start, stop))
+
+
+def _same(one: SparseBlock, other: SparseBlock) -> bool:
+    if one.nnz == 0 or other.nnz == 0:
+        return one.nnz == other.nnz
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name == "entries")
+        for name in ("pointers", "columns", "entries")
+    )
+
+
+@reader("metis", ".graph", ".graph.gz", ".metis", ".metis.gz")
+def open_metis(file: File) -> Source:
+    """Return the source of a METIS graph.
+
+    Raises
+    ------
+    FileFormatError
+        When its first line is no header, or claims more than the file has room for.
+    """
+    for line, number, begin in head_lines(file):
+        if line.startswith(b"%") or not line.strip():
+            continue
+        words = line.split()
+        shown = line[:60].decode("utf-8", "backslashreplace").strip()
+        if not 2 <= len(words) <= 4 or not all(re.fullmatch(rb"[0-9]{1,18}", word) for word in words):
+            raise file.error(f"{shown!r} is not a METIS header: VERTICES EDGES [FORMAT [WEIGHTS]]", number)
+        num_vertices, num_edges = int(words[0]), int(words[1])
+        code = words[2].rjust(3, b"0") if len(words) > 2 else b"000"
+        if not re.fullmatch(rb"[01]{3}", code):
+            raise file.error(f"format {words[2].decode()!r}: three digits 0 or 1 are expected", number)
+        num_weights = int(words[3]) if len(words) > 3 else 1
+        num_skipped = (code[0] == 49) + (code[1] == 49) * num_weights
+        room = max(0, file.largest_text - begin) + 1
+        if num_vertices > min(room, LARGEST_LENGTH) or num_edges * 4 > room or num_skipped > room:
+            text = f"claims {num_vertices} vertices and {num_edges} edges, but only {room - 1} bytes follow"
+            raise file.error(text, number)
+        return Metis(file, Header(num_vertices, num_edges, num_skipped, code[2] == 49, begin))
+    raise file.error("has no header: every line is blank or a comment")

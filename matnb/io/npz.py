@@ -1,0 +1,174 @@
+""".npz files: SciPy's sparse matrices, and matnb's own, which saved.py reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import Block, Dense
+from matnb.blocks.grid import Region
+from matnb.errors import FileFormatError
+from matnb.io.archive import Archive, open_archive
+from matnb.io.entries import Entries, block_of, entries_in
+from matnb.io.files import File
+from matnb.io.saved import MARK, open_saved
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, reader
+
+_FORMATS = ("csr", "csc", "coo", "bsr", "dia")
+_BYTES_PER_ENTRY = 4  # a guess, for the plan's projection: members are compressed
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What is known of the matrix."""
+
+    found: Found
+
+
+@dataclass(frozen=True)
+class ScipyNpz:
+    """A matrix that ``scipy.sparse.save_npz`` wrote; its members are compressed, so one worker reads it."""
+
+    file: File
+    shape: tuple[int, int]
+
+    def __repr__(self) -> str:
+        return f"ScipyNpz({self.file!r})"
+
+    def identity(self) -> tuple[str | int, ...]:
+        """Return what tells the result from any other."""
+        return ("npz", *self.file.identity)
+
+    def estimated_entries(self) -> int:
+        """Return about how many entries there are."""
+        return self.file.size // _BYTES_PER_ENTRY
+
+    def pieces(self, count: int) -> tuple[Piece, ...]:
+        """Return the whole."""
+        return (Piece(0, 0, 1),)
+
+    def parse(self, piece: Piece) -> Entries:
+        """Read the matrix, checking every index."""
+        with open_archive(self.file) as archive:
+            match archive.word("format"):
+                case "coo":
+                    return self._coo(archive)
+                case "dia":
+                    return self._dia(archive)
+                case kind:
+                    return self._compressed(archive, kind)
+
+    def _coo(self, archive: Archive) -> Entries:
+        rows, columns, data = archive.indices("row"), archive.indices("col"), archive.array("data")
+        if not rows.shape == columns.shape == data.shape:
+            raise self._differ(rows, columns, data)
+        self._check(rows, self.shape[0], "row")
+        self._check(columns, self.shape[1], "col")
+        return _entries(rows, columns, data)
+
+    def _dia(self, archive: Archive) -> Entries:
+        offsets, data = archive.indices("offsets"), archive.array("data")
+        if data.ndim != 2 or data.shape[0] != offsets.size or np.unique(offsets).size != offsets.size:
+            raise self._differ(offsets, data)
+        # data[k, j] is the element in column j of diagonal k
+        rows = np.arange(data.shape[1]) - offsets[:, None].astype(np.int64)
+        inside = (
+            (rows >= 0) & (rows < self.shape[0]) & (np.arange(data.shape[1]) < self.shape[1]) & (data != 0)
+        )
+        return _entries(rows[inside], np.nonzero(inside)[1], data[inside])
+
+    def _compressed(self, archive: Archive, kind: str) -> Entries:
+        indices, pointers, data = archive.indices("indices"), archive.indices("indptr"), archive.array("data")
+        if data.ndim != (3 if kind == "bsr" else 1) or data.shape[0] != indices.size:
+            raise self._differ(indices, data)
+        height, width = data.shape[1:] if kind == "bsr" else (1, 1)
+        if not height or not width or self.shape[0] % height or self.shape[1] % width:
+            raise self.file.error(f"blocks of {height} x {width} do not fill the shape {self.shape}")
+        lengths = (self.shape[0] // height, self.shape[1] // width)
+        major, minor = lengths if kind != "csc" else lengths[::-1]
+        if pointers.size != major + 1 or pointers[0] != 0 or pointers[-1] != indices.size:
+            raise self.file.error(
+                f"pointers do not lead from 0 to {indices.size} over {major} rows or columns"
+            )
+        counts = np.diff(pointers)
+        if bool((pointers[1:] < pointers[:-1]).any()):
+            raise self.file.error("pointers decrease")
+        self._check(indices, minor, "indices")
+        owners = np.repeat(np.arange(major), counts)
+        rows, columns = (indices, owners) if kind == "csc" else (owners, indices)
+        if kind == "bsr":
+            rows = (
+                rows[:, None, None] * height + np.arange(height)[:, None] + np.zeros(width, np.int64)
+            ).ravel()
+            columns = (
+                columns[:, None, None] * width + np.zeros((height, 1), np.int64) + np.arange(width)
+            ).ravel()
+        return _entries(rows, columns, data.ravel())
+
+    def _check(self, indices: npt.NDArray[np.integer], length: int, name: str) -> None:
+        outside = np.flatnonzero((indices < 0) | (indices >= length))
+        if outside.size:
+            raise self.file.error(f"{name}[{outside[0]}] = {indices[outside[0]]} is not in 0 to {length - 1}")
+
+    def _differ(self, *arrays: npt.NDArray[np.generic]) -> FileFormatError:
+        return self.file.error(
+            f"members do not fit together: shapes {', '.join(str(one.shape) for one in arrays)}"
+        )
+
+    def summary(self, parsed: Entries) -> tuple[int, np.dtype]:
+        """Return the number of entries and their type."""
+        return parsed.rows.size, np.asarray(parsed.values).dtype
+
+    def merge(self, summaries: Sequence[tuple[int, np.dtype]]) -> Loaded:
+        """Return what is known of the matrix."""
+        ((num_entries, dtype),) = summaries
+        return Loaded(Found(self.shape, dtype, sparse=True, nnz=num_entries))
+
+    def part(self, parsed: Entries, context: Loaded, region: Region) -> Entries:
+        """Return the entries that lie in a region, with local positions."""
+        return entries_in(parsed, region)
+
+    def assemble(self, parts: Sequence[Entries], context: Loaded, region: Region) -> Block:
+        """Return the block of a region; entries stored twice are summed, zeros kept."""
+        return block_of(parts, region, context.found.dtype)
+
+    def labels(self, context: Loaded, start: int, stop: int) -> Block:
+        """Return the row numbers."""
+        return Dense(np.arange(start, stop))
+
+
+def _entries(
+    rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], data: npt.NDArray[np.generic]
+) -> Entries:
+    return Entries(rows.astype(np.int32, copy=False), columns.astype(np.int32, copy=False), data)
+
+
+@reader("npz", ".npz")
+def open_npz(file: File) -> Source:
+    """Return the source of a .npz file that SciPy or matnb wrote.
+
+    Raises
+    ------
+    FileFormatError
+        When it is neither.
+    """
+    with open_archive(file) as archive:
+        if MARK in archive.names:
+            return open_saved(file, archive)
+        if "format" not in archive.names:
+            names = ", ".join(sorted(archive.names)[:20])
+            raise file.error(
+                f"is no sparse matrix of SciPy's and not matnb's own: it has {names or 'no member'}"
+            )
+        kind, shape = archive.word("format"), archive.indices("shape")
+        if kind not in _FORMATS:
+            raise file.error(f"a sparse matrix in format {kind!r}: only {', '.join(_FORMATS)} are read")
+        if shape.size != 2:
+            raise file.error(f"a sparse array of {shape.size} axes: sparse arrays here have two")
+        rows, columns = shape.tolist()
+        if min(rows, columns) < 0 or max(rows, columns) > LARGEST_LENGTH:
+            raise file.error(f"claims shape {(rows, columns)}; at most {LARGEST_LENGTH} are read")
+        return ScipyNpz(file, (rows, columns))

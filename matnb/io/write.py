@@ -1,0 +1,238 @@
+"""Writing arrays to files block by block; a file appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from math import prod
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy_format
+
+from matnb.blocks.formats import Block, Csr, Dense, Empty, to_numpy
+from matnb.blocks.grid import Grid, region_shape
+from matnb.errors import DTypeError, MissingFileError, OptionError, ShapeError, UnsupportedError
+from matnb.io.saved import MARK, VERSION
+
+Fetch = Callable[[int], Block]
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same array gives the same file
+_BATCH = 1 << 15  # lines of text made at once
+_VALUE_WIDTH = 24  # of "-1.7976931348623157e+308"
+_COUNT_WIDTH = 19
+
+
+def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
+    """Write an array; the suffix says how: ``.npy`` (dense), ``.npz`` (matnb's own) or ``.mtx``.
+
+    The file is written beside its place under another name and moved there when it is whole and on the disk;
+    after an error or interrupt nothing is left. One block is held at a time.
+
+    Parameters
+    ----------
+    path
+        Where to write; a file that is there is replaced.
+    grid, dtype, sparse
+        Cuts, type and kind of the array.
+    fetch
+        Returns the block of a number, in the order of ``grid.indices()``.
+
+    Raises
+    ------
+    OptionError
+        For a suffix that is not known, or not for this kind of array.
+    MissingFileError
+        When the folder is not there.
+    """
+    target, suffix = check_target(path)
+    with _atomically(target) as stream:
+        _WRITERS[suffix](stream, grid, dtype, sparse, fetch)
+
+
+def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return where a path points and how it is to be written, before anything is computed for it.
+
+    Raises
+    ------
+    OptionError
+        For a suffix that is not known, or a directory.
+    MissingFileError
+        When the folder is not there.
+    """
+    target = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    suffix = os.path.splitext(target)[1].lower()
+    if suffix not in _WRITERS:
+        raise OptionError(f"{path}: no writer for suffix {suffix!r}; known: {', '.join(_WRITERS)}")
+    if os.path.isdir(target):
+        raise OptionError(f"{path}: is a directory; give the name of a file")
+    if not os.path.isdir(os.path.dirname(target)):
+        raise MissingFileError(f"{path}: there is no folder {os.path.dirname(target)}")
+    return target, suffix
+
+
+@contextmanager
+def _atomically(target: str) -> Iterator[IO[bytes]]:
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(temporary, "x+b") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:  # an interrupt too must leave nothing
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    if hasattr(os, "O_DIRECTORY"):  # the name too is to be on the disk
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _write_npy(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
+    if sparse:
+        raise OptionError(
+            ".npy holds dense arrays: save a sparse one as .npz or .mtx, or make it dense first"
+        )
+    header = {"shape": grid.shape, "fortran_order": False, "descr": npy_format.dtype_to_descr(dtype)}
+    npy_format.write_array_header_1_0(stream, header)
+    begin = stream.tell()
+    num_bytes = prod(grid.shape) * dtype.itemsize
+    stream.truncate(begin + num_bytes)
+    stream.flush()
+    mapped = np.memmap(stream, dtype, "r+", begin, grid.shape) if num_bytes and grid.ndim else None
+    for number, region in enumerate(grid.regions()):
+        values = to_numpy(fetch(number))
+        if mapped is not None:
+            mapped[tuple(slice(*span) for span in region)] = values
+        elif num_bytes:
+            stream.write(values.astype(dtype).tobytes())
+    if mapped is not None:
+        mapped.flush()
+
+
+def _write_npz(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
+    counts, pattern = [], sparse
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+
+        def member(name: str, values: npt.ArrayLike) -> None:
+            with archive.open(zipfile.ZipInfo(f"{name}.npy", _ZIP_TIME), "w", force_zip64=True) as part:
+                npy_format.write_array(part, np.asanyarray(values), allow_pickle=False)
+
+        member(MARK, VERSION)
+        member("sparse", sparse)
+        member("dtype", np.bytes_(dtype.str))
+        for axis, cuts in enumerate(grid.cuts):
+            member(f"cuts_{axis}", np.array(cuts, np.int64))
+        for number in range(grid.num_blocks):
+            block = fetch(number)
+            counts.append(block.nnz)
+            match block:
+                case Dense(values) if not sparse:
+                    member(f"block_{number}", values.astype(dtype, copy=False))
+                case Csr(_, pointers, columns, values, _) if sparse:
+                    member(f"block_{number}_pointers", pointers)
+                    member(f"block_{number}_columns", columns)
+                    if values is not None:
+                        pattern = False
+                        member(f"block_{number}_values", values.astype(dtype, copy=False))
+                case Empty() if sparse:
+                    pass
+                case _:
+                    raise DTypeError(
+                        f"block {number} is {type(block).__name__} in an array with sparse={sparse}"
+                    )
+        member("pattern", pattern)
+        member("nnz", np.array(counts, np.int64))
+
+
+def _write_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
+    if grid.ndim != 2:
+        raise ShapeError(
+            f"an array of {grid.ndim} axes: a Matrix Market file has two; save it as .npy or .npz"
+        )
+    if dtype.kind not in "biuf":
+        raise UnsupportedError(f"elements of dtype {dtype}: Matrix Market files are written of real numbers")
+    if not sparse:
+        _write_dense_mtx(stream, grid, dtype, fetch)
+    elif not _write_sparse_mtx(stream, grid, dtype, fetch, pattern=True):
+        stream.seek(0)
+        stream.truncate()
+        _write_sparse_mtx(stream, grid, dtype, fetch, pattern=False)
+
+
+def _write_sparse_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, fetch: Fetch, pattern: bool) -> bool:
+    # False, and nothing of use written, when a block has values after blocks that have none.
+    field, total, style = _field(dtype), 0, f"%d %d {_style(dtype)}\n"
+    begin = None
+    for number, region in enumerate(grid.regions()):
+        block = fetch(number)
+        if not isinstance(block, Csr):
+            continue
+        if begin is None:
+            pattern = pattern and block.values is None
+            begin = _write_sparse_head(stream, "pattern" if pattern else field, grid)
+        if pattern and block.values is not None:
+            return False
+        rows = np.repeat(np.arange(region[0][0] + 1, region[0][1] + 1), np.diff(block.pointers))
+        columns = block.columns + np.int64(region[1][0] + 1)
+        for start in range(0, block.nnz, _BATCH):
+            part = slice(start, start + _BATCH)
+            positions = rows[part].tolist(), columns[part].tolist()
+            if pattern:
+                lines = [f"{row} {column}\n" for row, column in zip(*positions, strict=True)]
+            else:
+                entries = block.entries[part].tolist()
+                lines = [style % entry for entry in zip(*positions, entries, strict=True)]
+            stream.write("".join(lines).encode())
+        total += block.nnz
+    if begin is None:
+        begin = _write_sparse_head(stream, field, grid)
+    stream.seek(begin)  # the count is known now
+    stream.write(b"%*d" % (_COUNT_WIDTH, total))
+    return True
+
+
+def _write_sparse_head(stream: IO[bytes], field: str, grid: Grid) -> int:
+    rows, columns = grid.shape
+    stream.write(f"%%MatrixMarket matrix coordinate {field} general\n{rows} {columns} ".encode())
+    begin = stream.tell()
+    stream.write(b" " * _COUNT_WIDTH + b"\n")
+    return begin
+
+
+def _write_dense_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, fetch: Fetch) -> None:
+    # Every value takes the same room, so that a block can be written into its place of each column.
+    num_rows, num_columns = grid.shape
+    stream.write(f"%%MatrixMarket matrix array {_field(dtype)} general\n{num_rows} {num_columns}\n".encode())
+    begin, width, style = (
+        stream.tell(),
+        _VALUE_WIDTH + 1,
+        f"{_style(dtype).replace('%', f'%-{_VALUE_WIDTH}')}\n",
+    )
+    for number, region in enumerate(grid.regions()):
+        values = to_numpy(fetch(number))
+        (top, _), (left, _) = region
+        for column in range(region_shape(region)[1]):
+            stream.seek(begin + ((left + column) * num_rows + top) * width)
+            for start in range(0, values.shape[0], _BATCH):
+                part = values[start : start + _BATCH, column].tolist()
+                stream.write("".join([style % value for value in part]).encode())
+
+
+def _field(dtype: np.dtype) -> str:
+    return "real" if dtype.kind == "f" else "integer"
+
+
+def _style(dtype: np.dtype) -> str:
+    return "%.17g" if dtype.kind == "f" else "%d"
+
+
+_WRITERS = {".npy": _write_npy, ".npz": _write_npz, ".mtx": _write_mtx}

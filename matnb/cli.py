@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
-# What differs from run to run in texts that kernels print: process ids, addresses, and the first use of a cache.
+# What differs from run to run in what kernels print: process ids, addresses, the first use of a cache.
 _KERNEL_FILE = re.compile(r"\S*[/\\]ipykernel_\d+[/\\]\d+\.py")
 _FONT_CACHE = re.compile(r"Matplotlib is building the font cache; this may take a moment\.\n")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")

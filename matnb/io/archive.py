@@ -7,12 +7,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.io.files import INFLATE_LIMIT, File
-from matnb.io.npy import Header, read_header
+from matnb.io.npy import NUMBERS, Header, read_header
 
 _LARGEST_TEXT = 1000  # bytes of a member that is a word
 
@@ -22,21 +23,31 @@ class Archive:
 
     def __init__(self, file: File, opened: zipfile.ZipFile) -> None:
         self.file, self._opened = file, opened
-        self.names = {name.removesuffix(".npy") for name in opened.namelist()}
+        self.names = {name[:-4] for name in opened.namelist() if name.endswith(".npy")}
 
-    def header(self, name: str) -> Header:
-        """Return what a member says of itself, after the checks of :meth:`array`; reads no more."""
-        with self._checked(name, _NUMBERS) as (header, _):
-            return header
-
-    def array(self, name: str, kinds: str = _NUMBERS) -> npt.NDArray[np.generic]:
+    def array(self, name: str, kinds: str = NUMBERS) -> npt.NDArray[np.generic]:
         """Return a member, in this machine's byte order.
 
         Raises
         ------
         FileFormatError
-            When it is missing, holds no numbers, or not as many as it claims.
+            When it is missing, not of the kinds of dtype wanted, or has not as many elements as it claims.
         """
+        with self._checked(name, kinds) as (header, stream):
+            data = stream.read()
+        if len(data) != header.num_bytes:
+            raise self.file.error(f"member {name!r} ends after {len(data)} of {header.num_bytes} bytes")
+        values = np.frombuffer(data, header.dtype, prod(header.shape))
+        shaped = values.reshape(header.shape, order="F" if header.fortran else "C")
+        return shaped.astype(header.dtype.newbyteorder("="), copy=False)
+
+    def header(self, name: str) -> Header:
+        """Return what a member says of itself, checked as :meth:`array` does; reads no more."""
+        with self._checked(name, NUMBERS) as (header, _):
+            return header
+
+    @contextmanager
+    def _checked(self, name: str, kinds: str) -> Iterator[tuple[Header, IO[bytes]]]:
         if name not in self.names:
             raise self.file.error(f"has no member {name!r}; members: {', '.join(sorted(self.names)[:20])}")
         member = self._opened.getinfo(f"{name}.npy")
@@ -45,18 +56,17 @@ class Archive:
                 header = read_header(stream)
             except ValueError as error:
                 raise self.file.error(f"member {name!r}: {error}") from None
-            if header.dtype.kind not in "biufcSU":
-                raise self.file.error(f"member {name!r} has elements of dtype {header.dtype}, not numbers")
+            if header.dtype.kind not in kinds:
+                raise self.file.error(f"member {name!r} has elements of dtype {header.dtype}")
             follow = member.file_size - header.begin
-            room = member.compress_size * (1 if member.compress_type == zipfile.ZIP_STORED else INFLATE_LIMIT)
+            packed = min(member.compress_size, self.file.size)
+            room = packed * (1 if member.compress_type == zipfile.ZIP_STORED else INFLATE_LIMIT)
             if header.num_bytes != follow or follow > room:
                 raise self.file.error(
                     f"member {name!r}: shape {header.shape} of {header.dtype} needs {header.num_bytes} "
                     f"bytes; {min(follow, room)} follow at most"
                 )
-            values = np.frombuffer(stream.read(), header.dtype, prod(header.shape))
-        shaped = values.reshape(header.shape, order="F" if header.fortran else "C")
-        return shaped.astype(header.dtype.newbyteorder("="), copy=False)
+            yield header, stream
 
     def indices(self, name: str, ndim: int = 1) -> npt.NDArray[np.integer]:
         """Return a member of whole numbers with ``ndim`` axes."""

@@ -17,7 +17,7 @@ from matnb.io.slabs import Slab, common, dense_of
 from matnb.io.source import Found, Piece, Source, reader, split_range
 
 SMALLEST_PIECE_BYTES = 1 << 16
-_NUMBERS = "biufc"
+NUMBERS = "biufc"  # kinds of dtype that an array may have
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def open_npy(file: File) -> Source:
             header = read_header(stream)
         except ValueError as error:
             raise file.error(str(error)) from None
-    if header.dtype.kind not in _NUMBERS:
+    if header.dtype.kind not in NUMBERS:
         raise file.error(f"holds elements of dtype {header.dtype}: only numbers and booleans are read")
     follow = file.size - header.begin
     if header.num_bytes != follow:

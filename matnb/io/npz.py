@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,6 @@ from matnb.io.saved import MARK, open_saved
 from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, reader
 
 _FORMATS = ("csr", "csc", "coo", "bsr", "dia")
-_BYTES_PER_ENTRY = 4  # a guess, for the plan's projection: members are compressed
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class ScipyNpz:
 
     file: File
     shape: tuple[int, int]
+    num_stored: int
 
     def __repr__(self) -> str:
         return f"ScipyNpz({self.file!r})"
@@ -43,8 +44,8 @@ class ScipyNpz:
         return ("npz", *self.file.identity)
 
     def estimated_entries(self) -> int:
-        """Return about how many entries there are."""
-        return self.file.size // _BYTES_PER_ENTRY
+        """Return how many entries are stored."""
+        return self.num_stored
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return the whole."""
@@ -171,4 +172,4 @@ def open_npz(file: File) -> Source:
         rows, columns = shape.tolist()
         if min(rows, columns) < 0 or max(rows, columns) > LARGEST_LENGTH:
             raise file.error(f"claims shape {(rows, columns)}; at most {LARGEST_LENGTH} are read")
-        return ScipyNpz(file, (rows, columns))
+        return ScipyNpz(file, (rows, columns), prod(archive.header("data").shape))

@@ -20,12 +20,12 @@ from matnb.errors import ShapeError
 from matnb.io.archive import Archive, open_archive
 from matnb.io.entries import Entries, block_of, entries_in
 from matnb.io.files import File
+from matnb.io.npy import NUMBERS
 from matnb.io.slabs import Slab, common, dense_of
 from matnb.io.source import LARGEST_LENGTH, Found, Piece, split_range
 
 MARK = "matnb"
 VERSION = 1
-_NUMBERS = "biufc"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ def open_saved(file: File, archive: Archive) -> Saved:
     except ShapeError as error:
         raise file.error(str(error)) from None
     nnz = archive.indices("nnz")
-    if dtype.kind not in _NUMBERS or any(flag.shape != () for flag in flags) or nnz.size != grid.num_blocks:
+    if dtype.kind not in NUMBERS or any(flag.shape != () for flag in flags) or nnz.size != grid.num_blocks:
         raise file.error(f"dtype {dtype}, {nnz.size} counts and {grid.num_blocks} blocks do not fit together")
     sparse, pattern = (bool(flag.item()) for flag in flags)
     if sparse and (grid.ndim != 2 or max(grid.shape) > LARGEST_LENGTH):

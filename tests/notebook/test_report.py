@@ -45,7 +45,7 @@ def test_the_report_is_whole(page):
     assert "https://" not in text
     assert "<script" not in text
     assert text.count("Block map of") == 2  # the matrix and the ranks
-    assert text.count("data:image/png;base64,") == 1
+    assert text.count('src="data:image/png;base64,') == 1
     assert "Traceback" not in text
 
 

@@ -121,15 +121,14 @@ class Arange(_Parameters):
         # NumPy converts the first two numbers and extends them by their difference, so steps are whole in an
         # integer dtype; float16 is computed as float32.
         numbers = (self.start, self.start + self.step)[: self.length]
-        first_two = [np.array(number, self.dtype) for number in numbers]
         out = np.empty(high - low, self.dtype)
-        for i in range(low, min(high, 2)):
-            out[i - low] = first_two[i]
-        begin = max(low, 2)
-        if begin < high:
-            wide = np.dtype(np.float32) if self.dtype == np.float16 else self.dtype
-            with np.errstate(all="ignore"):
-                first, second = (one.astype(wide) for one in first_two)
+        with np.errstate(all="ignore"):
+            first_two = np.array([np.array(number).astype(self.dtype) for number in numbers], self.dtype)
+            out[: max(0, 2 - low)] = first_two[low:high]
+            begin = max(low, 2)
+            if begin < high:
+                wide = np.dtype(np.float32) if self.dtype == np.float16 else self.dtype
+                first, second = first_two.astype(wide)
                 places = np.arange(begin, high).astype(wide)
                 out[begin - low :] = (first + places * (second - first)).astype(self.dtype)
         return Dense(out)

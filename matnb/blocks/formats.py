@@ -207,7 +207,10 @@ def block_from(data: object) -> Block:
         native = _native(data.dtype)  # type: ignore[union-attr]
         matrix = data.tocsr()  # type: ignore[union-attr]
         return csr_block(matrix if matrix.dtype == native else matrix.astype(native))
-    values = np.asarray(data)
+    try:
+        values = np.asarray(data)
+    except ValueError as error:  # lists of unequal lengths
+        raise ShapeError(f"no array is made of this {type(data).__name__}: {error}") from None
     # A view, so that freezing the block does not make the array of its owner read-only.
     return Dense(values.astype(_native(values.dtype), copy=False).view())
 

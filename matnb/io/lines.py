@@ -69,7 +69,7 @@ def head_lines(file: File, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes,
     Raises
     ------
     FileFormatError
-        For a line that is too long to be one of a header, or has a NUL byte.
+        For a line that is too long to be one of a header, or has a NUL byte, or when there is none.
     """
     with file.text() as stream:
         buffered = io.BufferedReader(stream)  # type: ignore[type-var]  # of either kind of stream
@@ -84,6 +84,8 @@ def head_lines(file: File, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes,
             if b"\0" in line:
                 raise file.error("a NUL byte: not a text file?", number)
             yield line, number, end
+        if not number:
+            raise file.error("holds no text")
 
 
 def count_lines(file: File, stop: int) -> int:
@@ -185,12 +187,16 @@ def columns_of(chunk: Chunk, num_columns: int, commas: bool = False) -> tuple[Pl
     Raises
     ------
     FileFormatError
-        For the first line with another number of tokens.
+        For the first line with another number of tokens, or two commas without anything between.
     """
     buffer, newlines = chunk.text.buffer, chunk.newlines
     is_token = buffer > 32
     if commas:
-        is_token &= buffer != 44
+        is_comma = buffer == 44
+        empty = np.flatnonzero(is_comma[1:] & is_comma[:-1])
+        if empty.size:
+            raise chunk.error_at(int(empty[0]), "an empty column between two commas")
+        is_token &= ~is_comma
     starts, stops = token_places(is_token)
     if starts.size == newlines.size * num_columns:
         by_line = starts.reshape(-1, num_columns)

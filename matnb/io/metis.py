@@ -136,10 +136,10 @@ class Metis:
         own = counts - skipped if skipped else counts
         wrong = np.flatnonzero((own < 0) | (own % 2 != 0) if self.header.weighted else own < 0)
         if wrong.size:
-            line = int(wrong[0])
-            reason = f"{counts[line]} numbers: not {skipped} in front"
+            first_wrong = int(wrong[0])
+            reason = f"{counts[first_wrong]} numbers: not {skipped} in front"
             reason += " and then pairs of neighbor and weight" if self.header.weighted else ""
-            raise chunk.error_at(int(begins[line]), reason)
+            raise chunk.error_at(int(begins[first_wrong]), reason)
         lines = np.repeat(np.arange(counts.size), counts)
         places = np.arange(starts.size) - np.repeat(np.cumsum(counts) - counts, counts) - skipped
         self._integers(chunk, starts[places < 0], stops[places < 0], 0, 2**62, "vertex weight")

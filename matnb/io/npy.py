@@ -43,12 +43,15 @@ def read_header(stream: IO[bytes]) -> Header:
     ValueError
         When it is none, or one of elements that are no numbers.
     """
-    version = npy_format.read_magic(stream)
+    try:
+        version = npy_format.read_magic(stream)
+        # versions 2 and 3 differ in how names of fields are written, which numbers do not have
+        read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+        shape, fortran, dtype = read(stream)
+    except ValueError as error:
+        raise ValueError(f"no header of a npy file: {error}") from None
     if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError(f"version {version} of the npy format is not known")
-    # versions 2 and 3 differ in how names of fields are written, which numbers do not have
-    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-    shape, fortran, dtype = read(stream)
     if dtype.hasobject:
         raise ValueError("holds pickled objects, which are never loaded: save numbers")
     if any(length < 0 for length in shape):
@@ -106,7 +109,7 @@ class Npy:
     def part(self, parsed: Piece, context: NpyFound, region: Region) -> Slab | None:
         """Return the rectangle of a piece that lies in a region."""
         own = [(0, length) for length in self.header.shape]
-        if own and prod(self.header.shape):
+        if own and self.header.num_bytes:
             own[self._axis] = (parsed.start, parsed.stop)
         both = common(tuple(own), region)
         if both is None:

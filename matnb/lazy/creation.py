@@ -17,6 +17,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray, expression_of_block, wrap
 from matnb.lazy.expr import Create, Expr
 from matnb.lazy.holdings import ask_grid
+from matnb.lazy.ufuncs import number_dtype
 
 ShapeLike = int | Sequence[int]
 Number = bool | int | float | complex | np.generic
@@ -87,7 +88,7 @@ def shape_of(shape: ShapeLike) -> tuple[int, ...]:
     ShapeError
         For a length that is negative or no whole number.
     """
-    lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    lengths = tuple(shape) if isinstance(shape, Sequence | np.ndarray) else (shape,)
     result = []
     for length in lengths:
         try:
@@ -104,7 +105,7 @@ def full(
     shape: ShapeLike, fill_value: Number, dtype: npt.DTypeLike | None = None, blocks: BlocksSpec = None
 ) -> DistArray:
     """Return an array with every element equal to ``fill_value``, of its dtype unless one is given."""
-    value = np.asarray(fill_value, dtype=dtype)
+    value = np.asarray(fill_value, dtype=None if dtype is None else number_dtype(dtype))
     if value.shape:
         raise ShapeError(f"full: fill_value has shape {value.shape}; give one number")
     return created(Full(shape_of(shape), value.tobytes(), value.dtype), blocks)
@@ -129,7 +130,7 @@ def eye(
 ) -> DistArray:
     """Return the sparse matrix with ones on the k-th diagonal, square unless ``num_columns`` is given."""
     rows, columns = shape_of((num_rows, num_rows if num_columns is None else num_columns))
-    return created(Eye(rows, columns, int(k), np.dtype(dtype)), blocks)
+    return created(Eye(rows, columns, int(k), number_dtype(dtype)), blocks)
 
 
 def arange(
@@ -147,7 +148,7 @@ def arange(
     length = max(0, math.ceil((stop - start) / step))
     element = np.result_type(np.asarray(start), np.asarray(stop), np.asarray(step))
     if dtype is not None:
-        element = np.dtype(dtype)
+        element = number_dtype(dtype)
     return created(Arange(start, step, length, element), blocks)
 
 
@@ -161,5 +162,5 @@ def linspace(
 ) -> DistArray:
     """Return ``num`` evenly spaced numbers from ``start`` to ``stop``, the last one included by default."""
     (length,) = shape_of(num)
-    element = np.dtype(np.float64 if dtype is None else dtype)
+    element = number_dtype(np.float64 if dtype is None else dtype)
     return created(Linspace(float(start), float(stop), length, bool(endpoint), element), blocks)

@@ -326,7 +326,7 @@ def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, 
     """
     if axis is None:
         return tuple(range(ndim))
-    given = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
+    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     axes = []
     for one in given:
         if not isinstance(one, int | np.integer):

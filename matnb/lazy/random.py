@@ -15,6 +15,7 @@ from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import ShapeLike, created, shape_of
 from matnb.lazy.expr import Load
 from matnb.lazy.holdings import ask_grid
+from matnb.lazy.ufuncs import number_dtype
 
 
 class Generator:
@@ -85,7 +86,7 @@ class Generator:
             low, high = 0, low
         if low >= high:
             raise OptionError(f"integers: no whole number lies in [{low}, {high})")
-        element = np.dtype(dtype)
+        element = number_dtype(dtype)
         if element.kind not in "iu" or low < np.iinfo(element).min or high - 1 > np.iinfo(element).max:
             raise OptionError(f"integers: [{low}, {high}) does not fit dtype {element}")
         shape = shape_of(size)
@@ -145,7 +146,7 @@ def rmat(
 
 
 def _real(dtype: npt.DTypeLike) -> np.dtype:
-    element = np.dtype(dtype)
+    element = number_dtype(dtype)
     if element.kind != "f":
         raise OptionError(f"random numbers of dtype {element}: choose float64 or float32")
     return element

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, UnsupportedError
 from matnb.lazy.expr import Elementwise, Expr, Reduce, normalize_axes
-from matnb.lazy.ufuncs import astype, call
+from matnb.lazy.ufuncs import astype, call, number_dtype
 
 Axis = int | tuple[int, ...] | None
 _BY_UFUNC = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max",
@@ -47,7 +47,7 @@ def reduce(
         if dtype is None:
             element = _sum_dtype(node.dtype)
         else:
-            element = np.dtype(dtype)
+            element = number_dtype(dtype)
             node = astype(node, element)
     elif dtype is not None:
         raise DTypeError(f"{operation} takes no dtype; convert with astype first")
@@ -63,7 +63,7 @@ def reduce(
 def mean(node: Expr, axis: Axis = None, keepdims: bool = False, dtype: npt.DTypeLike | None = None) -> Expr:
     """Return the arithmetic mean: the sum over the number of elements; integers become float64."""
     total, number = _total(node, axis, keepdims, dtype)
-    element = _mean_dtype(node.dtype) if dtype is None else np.dtype(dtype)
+    element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
     return astype(call(np.divide, (total, float(number)))[0], element)
 
 
@@ -71,7 +71,7 @@ def var(
     node: Expr, axis: Axis = None, keepdims: bool = False, ddof: float = 0, dtype: npt.DTypeLike | None = None
 ) -> Expr:
     """Return the variance: the mean square distance from the mean, over ``number - ddof``."""
-    element = _mean_dtype(node.dtype) if dtype is None else np.dtype(dtype)
+    element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
     center = mean(node, axis, keepdims=True, dtype=element)
     (away,) = call(np.subtract, (astype(node, element), center))
     if element.kind == "c":
@@ -101,7 +101,7 @@ def count_nonzero(node: Expr, axis: Axis = None, keepdims: bool = False) -> Expr
 def _total(node: Expr, axis: Axis, keepdims: bool, dtype: npt.DTypeLike | None) -> tuple[Expr, int]:
     axes = normalize_axes(axis, node.ndim)
     number = math.prod(node.shape[one] for one in axes)
-    element = _mean_dtype(node.dtype) if dtype is None else np.dtype(dtype)
+    element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
     # A half-precision sum overflows at 65504, so NumPy's mean sums it in single precision.
     wide = np.dtype(np.float32) if element == np.float16 else element
     return reduce(node, "sum", axis, keepdims, wide), number

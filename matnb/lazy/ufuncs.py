@@ -58,7 +58,7 @@ def call(
         raise UnsupportedError(
             f"the ufunc {name!r} is not recorded; call it on NumPy arrays: {name}(x.compute(), ...)"
         )
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = None if dtype is None else number_dtype(dtype)
     kinds = tuple(one.dtype if isinstance(one, Expr) else type(one) for one in operands)
     try:
         loop = _loop(ufunc, kinds, wanted)
@@ -90,6 +90,23 @@ def _beyond(operand: Operand) -> Operand:
     return operand
 
 
+def number_dtype(dtype: npt.DTypeLike) -> np.dtype:
+    """Return the dtype that a person names.
+
+    Raises
+    ------
+    DTypeError
+        For what is no dtype, or one of neither numbers nor booleans.
+    """
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(f"{dtype!r} is not a dtype") from None
+    if wanted.kind not in "biufc":
+        raise DTypeError(f"dtype {wanted}: arrays hold numbers or booleans")
+    return wanted.newbyteorder("=")
+
+
 def astype(node: Expr, dtype: npt.DTypeLike) -> Expr:
     """Return the expression of a conversion, by NumPy's unsafe casting; complex to real is refused.
 
@@ -98,12 +115,7 @@ def astype(node: Expr, dtype: npt.DTypeLike) -> Expr:
     DTypeError
         For a dtype that is not numeric or boolean, or for complex to real.
     """
-    try:
-        wanted = np.dtype(dtype)
-    except TypeError:
-        raise DTypeError(f"{dtype!r} is not a dtype") from None
-    if wanted.kind not in "biufc":
-        raise DTypeError(f"astype({wanted}): arrays hold numbers or booleans")
+    wanted = number_dtype(dtype)
     if node.dtype.kind == "c" and wanted.kind != "c":
         raise DTypeError(f"astype({wanted}) of {node.dtype} drops the imaginary part; take .real first")
     if wanted == node.dtype:

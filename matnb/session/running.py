@@ -23,6 +23,7 @@ from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_bytes, estimate_entries
+from matnb.plan.explain import explain_plan
 from matnb.plan.lower import lower
 from matnb.plan.plan import Plan, Workers
 from matnb.session.failures import cell_error
@@ -54,6 +55,7 @@ class Runner:
         self._config, self._cluster, self._engine, self._store = config, cluster, engine, store
         self._emit = emit
         self._num_runs = 0
+        self.last_plan_text = ""
 
     def run(
         self,
@@ -100,6 +102,7 @@ class Runner:
         if fetch is not None and optimized[fetch] in plan.outputs and not fetch.sparse:
             keys = plan.outputs[optimized[fetch]].keys
         self._num_runs += 1
+        self.last_plan_text = explain_plan(plan, {optimized[node]: name for name, node in roots.items()})
         self._emit(RunStarted(str(self._num_runs), len(plan.tasks), plan.projected_bytes))
         if not plan.tasks and not plan.shipments:
             self._alias(optimized)

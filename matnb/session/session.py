@@ -54,7 +54,7 @@ class Session:
         self.config, self.cluster = config, cluster
         # On a cluster of others two sessions must not take each other's keys for their own.
         prefix = "matnb-" if cluster.owned else f"matnb-{secrets.token_hex(4)}-"
-        self._engine = DaskEngine(cluster, prefix)
+        self._engine = DaskEngine(cluster, prefix, in_process=cluster.owned and not config.processes)
         self._store = Store(config.memo_bytes)
         self._listeners: list[Callable[[Event], None]] = []
         self._lock = threading.RLock()
@@ -165,8 +165,8 @@ class Session:
             if self.config.engine == "interpret":
                 self.make(list(chosen.values()))
             elif chosen:
-                text = self._explain_plan(chosen)
                 self._runner.run(chosen, set(), record=record)
+                text = self._runner.last_plan_text
             runs = tuple(record.runs) if record else ()
             counts = (record.num_operations, record.num_merged) if record else (0, 0)
             return RunReport(total(runs, *counts), lazy, text)
@@ -276,12 +276,9 @@ class Session:
                 else:
                     parts.extend((f"after {name}", explain_expressions(after, known)))
                 before = after
-            parts.extend(("plan", self._explain_plan(roots)))
+            plan, optimized = self._runner.plan(roots, set())
+            parts.extend(("plan", explain_plan(plan, {optimized[node]: name for name, node in roots.items()})))
             return "\n".join(parts)
-
-    def _explain_plan(self, roots: Mapping[str, Expr]) -> str:
-        plan, optimized = self._runner.plan(roots, set())
-        return explain_plan(plan, {optimized[node]: name for name, node in roots.items()})
 
     def _check_limit(self, node: Expr, num_bytes: int | None) -> None:
         size = estimate_bytes(node, node.size) if num_bytes is None else num_bytes

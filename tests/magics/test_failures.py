@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from cells import fail, run
 
-from matnb.errors import CellCancelled, ShapeError
+from matnb.backend import worker
+from matnb.errors import CellCancelled, KernelError, ShapeError
 
 
 def test_a_wrong_shape_is_reported_at_the_line_that_wrote_it(shell, capsys):
@@ -71,3 +72,18 @@ def test_a_cell_after_an_error_works(shell, capsys):
 def test_what_cannot_stand_in_a_cell_is_a_syntax_error(shell, capsys, text):
     error, _ = fail(shell, capsys, text)
     assert isinstance(error, SyntaxError)
+
+
+def test_an_error_on_a_worker_is_reported_at_the_line_that_wrote_the_expression(shell, capsys, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("on purpose")
+
+    run(shell, "%distmat start\na = mn.asarray(np.arange(5.0))")
+    monkeypatch.setattr(worker, "apply", broken)
+    error, text = fail(shell, capsys, "%%distmat\nb = 2\nc = a + b\nd = 3\nc")
+    assert isinstance(error, KernelError)
+    assert error.lines == (3,)
+    lines = text.splitlines()
+    assert lines[0] == f"KernelError in Cell In[{shell.execution_count - 1}], line 3"
+    assert lines[1] == "----> 3 c = a + b"
+    assert "ZeroDivisionError: on purpose" in lines[3]

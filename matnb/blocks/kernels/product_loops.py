@@ -44,7 +44,14 @@ def product_pattern(
                     seen_in[columns_b[b]] = i
                     columns[count] = columns_b[b]
                     count += 1
-        columns[pointers[i] : count].sort()
+        if 16 * (count - pointers[i]) < width:
+            columns[pointers[i] : count].sort()
+            continue
+        count = pointers[i]  # in a row this full, looking at every column is faster than sorting
+        for column in range(width):
+            if seen_in[column] == i:
+                columns[count] = column
+                count += 1
     return pointers, columns
 
 
@@ -156,9 +163,11 @@ def pattern_vector(pointers: IndexArray, columns: IndexArray, x: NumericArray, o
 def pattern_dense(pointers: IndexArray, columns: IndexArray, X: NumericArray, out: NumericArray) -> None:
     """Add to ``out`` the product of a matrix of ones at a pattern with a matrix."""
     for i in range(pointers.size - 1):
+        total = out[i]
         for place in range(pointers[i], pointers[i + 1]):
-            for j in range(X.shape[1]):
-                out[i, j] += X[columns[place], j]
+            row = X[columns[place]]
+            for j in range(row.size):
+                total[j] += row[j]
 
 
 @compiled

@@ -1,0 +1,28 @@
+"""What tests of readers share: a source read in pieces and blocks, put together again as one NumPy array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.blocks.formats import to_numpy
+from matnb.blocks.grid import Grid, regular
+from matnb.io.local import read_blocks
+from matnb.io.source import Found, Source
+
+
+def read_whole(source: Source, num_pieces: int = 1, counts: int = 1) -> tuple[Found, np.ndarray]:
+    """Read a source in pieces, and in ``counts`` blocks along each axis, and return it as one array."""
+    found, _ = read_blocks(source, num_pieces)
+    grid = regular(found.shape, (counts,) * len(found.shape))
+    return found, read_grid(source, num_pieces, grid)[1]
+
+
+def read_grid(source: Source, num_pieces: int, grid: Grid) -> tuple[Found, np.ndarray]:
+    """Read a source in pieces and the blocks of a grid, checking each block, and return it as one array."""
+    found, blocks = read_blocks(source, num_pieces, grid)
+    whole = np.zeros(found.shape, found.dtype)
+    for region, block in zip(grid.regions(), blocks, strict=True):
+        assert block.shape == tuple(stop - start for start, stop in region)
+        assert block.dtype == found.dtype
+        whole[tuple(slice(*span) for span in region)] = to_numpy(block)
+    return found, whole

@@ -23,3 +23,9 @@ def read_here(source: Source, num_pieces: int = 1) -> tuple[Found, Block]:
     """Return what was found in a source, and all of it as one block."""
     found, blocks = read_blocks(source, num_pieces)
     return found, blocks[0]
+
+
+def labels_here(source: Source) -> Block:
+    """Return the original ids of a graph's vertices as a dense block."""
+    context = source.merge([source.summary(source.parse(piece)) for piece in source.pieces(1)])
+    return source.labels(context, 0, context.found.shape[0])

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, csr_block, to_numpy, to_scipy
 from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
-from matnb.errors import SessionEnded, UnsupportedError
-from matnb.io.local import read_here
+from matnb.errors import SessionEnded
+from matnb.io.local import labels_here, read_here
 from matnb.lazy.expr import (
     Broadcast,
     Create,
@@ -65,8 +65,8 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
             return _from_block(creation.make(tuple((0, length) for length in creation.shape)))
         case Load(source, "matrix"):
             return _from_block(read_here(source)[1])
-        case Load():
-            raise UnsupportedError('labels of a graph are read by the Dask engine only; use engine="auto"')
+        case Load(source):
+            return _from_block(labels_here(source))
         case Elementwise() if node.sparse:
             return _sparse_elementwise(node, operands)
         case Elementwise():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 
-from matnb.lazy.expr import Expr
+from matnb.lazy.expr import Data, Expr
 
 Rule = Callable[[Expr], Expr | None]
 
@@ -50,18 +50,31 @@ def rewrite(roots: Mapping[str, Expr], rule: Rule, known: Container[Expr] = ()) 
     rule
         Returns the expression that replaces a node, or None to leave it.
     known
-        Expressions whose values exist already; they are left as they are.
+        Expressions whose values exist already; they are left as they are, and no rule sees what is below
+        them, which need not exist any more.
     """
-    current = dict(roots)
+    hidden = {_stand_in(node): node for node in topological(roots.values(), known) if node in known}
+    current = _replaced(roots, {node: stand_in for stand_in, node in hidden.items()})
     while True:
         new: dict[Expr, Expr] = {}
-        for node in topological(current.values(), known):
-            result = node
-            if node not in known:
-                result = node.with_operands(*(new[operand] for operand in node.operands))
-                while (changed := rule(result)) is not None and changed is not result:
-                    result = changed
+        for node in topological(current.values()):
+            result = node.with_operands(*(new[operand] for operand in node.operands))
+            while (changed := rule(result)) is not None and changed is not result:
+                result = changed
             new[node] = result
         if all(new[root] is root for root in current.values()):
-            return current
+            return _replaced(current, hidden)
         current = {name: new[root] for name, root in current.items()}
+
+
+def _stand_in(node: Expr) -> Expr:
+    return Data(b"known " + node.digest, node.shape, node.dtype, node.sparse)
+
+
+def _replaced(roots: Mapping[str, Expr], others: Mapping[Expr, Expr]) -> dict[str, Expr]:
+    if not others:
+        return dict(roots)
+    new: dict[Expr, Expr] = {}
+    for node in topological(roots.values(), others):
+        new[node] = others.get(node) or node.with_operands(*(new[operand] for operand in node.operands))
+    return {name: new[root] for name, root in roots.items()}

@@ -62,7 +62,8 @@ def short_form(error: MatnbError, filename: str, cell_name: str) -> list[str]:
         rows += [f"----> {line} {linecache.getline(filename, line).rstrip()}" for line in lines]
         rows.append("")
     rows.append(f"{type(error).__name__}: {error}")
-    rows += getattr(error, "__notes__", [])
+    # A note of several lines is a worker's traceback, which belongs to the long form.
+    rows += [note for note in getattr(error, "__notes__", []) if "\n" not in note]
     rows.append("(%tb shows the whole traceback)")
     return rows
 

@@ -14,7 +14,7 @@ from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block
 from matnb.config import Config
 from matnb.errors import TooLargeError, UnsupportedError, WorkerLostError
-from matnb.events import Event
+from matnb.events import CellRecorded, Event
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
 from matnb.lazy.expr import Data, Expr, Load
@@ -154,6 +154,8 @@ class Session:
             Names to compute even if they exceed the memo's budget.
         """
         with self._lock:
+            if record is not None:
+                self._emit(CellRecorded(record.num_operations, record.num_merged))
             entries = estimate_entries(roots.values(), self._store.find(topological(roots.values())))
             lazy = tuple(
                 name

@@ -87,3 +87,6 @@ def test_an_error_on_a_worker_is_reported_at_the_line_that_wrote_the_expression(
     assert lines[0] == f"KernelError in Cell In[{shell.execution_count - 1}], line 3"
     assert lines[1] == "----> 3 c = a + b"
     assert "ZeroDivisionError: on purpose" in lines[3]
+    assert len(lines) == 6
+    shell.run_cell("%tb")
+    assert "in broken" in capsys.readouterr().out

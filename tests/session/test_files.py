@@ -159,3 +159,14 @@ def test_the_driver_stays_small_while_workers_read(tmp_path: Path) -> None:
         assert matrix.nnz <= count
         assert grown < path.stat().st_size / 2, f"the driver grew by {grown} bytes"
     mn.stop()
+
+
+def test_the_interpreter_reads_too(test_data: Path) -> None:
+    path = test_data / "networkit" / "wiki-Vote.txt"
+    with mn.start(engine="interpret"):
+        mine = mn.load(path)
+        degrees = mine.sum(axis=1).compute()
+        labels = mine.labels.compute()
+    mn.stop()
+    graph = nx.read_edgelist(path, create_using=nx.DiGraph, nodetype=int)
+    assert dict(zip(labels.tolist(), degrees.tolist(), strict=True)) == dict(graph.out_degree)

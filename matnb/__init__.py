@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as _np
 
@@ -15,9 +15,6 @@ from matnb.lazy.columns import Columns
 from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zeros
 from matnb.lazy.functions.linear import matmul
 from matnb.session import active_session, compute, connect, current_session, load, save, start, stop
-
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
 
 __version__ = "0.1.0"
 
@@ -55,14 +52,14 @@ def __getattr__(name: str) -> _np.ufunc:
     raise AttributeError(f"module 'matnb' has no attribute {name!r}")
 
 
-def load_ipython_extension(shell: InteractiveShell) -> None:
+def load_ipython_extension(shell: Any) -> None:
     """Register the magics: what ``%load_ext matnb`` calls."""
     from matnb.magics.distmat import load as register
 
     register(shell)
 
 
-def unload_ipython_extension(shell: InteractiveShell) -> None:
+def unload_ipython_extension(shell: Any) -> None:
     """Leave IPython as it was: what ``%unload_ext matnb`` calls."""
     from matnb.magics.distmat import unload
 

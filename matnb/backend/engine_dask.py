@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +15,13 @@ from weakref import WeakValueDictionary
 from dask._task_spec import Task as GraphTask
 from dask._task_spec import TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-from distributed import Future
+from distributed import CancelledError, Future
 from threadpoolctl import ThreadpoolController
 
 from matnb.backend import worker
 from matnb.backend.cluster import Cluster
 from matnb.blocks.formats import Block, freeze
-from matnb.errors import CellCancelled
+from matnb.errors import CellCancelled, ClusterError
 from matnb.events import TaskTimed
 from matnb.lazy.expr import Expr
 from matnb.lazy.holdings import held
@@ -29,7 +29,12 @@ from matnb.plan.plan import Plan, Shipment, Stored
 from matnb.plan.sources import piece_of
 
 _POLL_SECONDS = 0.05  # how soon a loss is noticed; a result is noticed at once
+_NEWS_SECONDS = 2.0  # news of a loss may come after the tasks that it cost
 _CANCEL_SECONDS = 1.0  # an interrupt waits this long for the scheduler's word, then leaves
+
+
+# What waiting for a result raises when a worker, the scheduler or the connection to it is gone.
+_BROKEN = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError, OSError)
 
 
 class OwnersLost(Exception):  # noqa: N818  not an error yet: the run is laid out anew
@@ -106,7 +111,7 @@ class DaskEngine:
         """
         begin = time.perf_counter()
         run_id = f"{self._prefix}r{next(self._runs)}"
-        self._check_owners(plan)
+        self._check_alive(self._owners(plan))
         futures: dict[str, Future] = {}
         counts: dict[str, tuple[int, int]] = {}
         wanted = [key for array in plan.outputs.values() for key in array.keys]
@@ -157,7 +162,11 @@ class DaskEngine:
         """Send blocks to a worker, under a plan's keys, and return their futures."""
         names = {key: f"{self._prefix}s{next(self._runs)}-{key}" for key in blocks}
         named = {names[key]: freeze(block) for key, block in blocks.items()}
-        sent = self._client.scatter(named, workers=[self._cluster.workers[owner].address], hash=False)
+        address = self._cluster.workers[owner].address
+        try:
+            sent = self._client.scatter(named, workers=[address], hash=False)
+        except (KeyError, TimeoutError, *_BROKEN) as error:  # a KeyError names a worker that is gone
+            raise self._broken(error, [owner]) from error
         futures = {key: sent[name] for key, name in names.items()}
         self._held.update(futures)
         return futures
@@ -202,11 +211,6 @@ class DaskEngine:
         for array in plan.reused.values():
             owners.update(array.layout.owners)
         return owners
-
-    def _check_owners(self, plan: Plan) -> None:
-        gone = self._owners(plan) - set(self._cluster.alive())
-        if gone:
-            raise OwnersLost(sorted(gone))
 
     def _ship(
         self,
@@ -285,17 +289,30 @@ class DaskEngine:
             while True:
                 try:
                     return waiting.result(timeout=_POLL_SECONDS)
-                except concurrent.futures.TimeoutError:
-                    gone = owners - set(self._cluster.alive())
-                    if gone:
-                        raise OwnersLost(sorted(gone)) from None
-                except (asyncio.CancelledError, concurrent.futures.CancelledError, KeyError, OSError):
-                    gone = owners - set(self._cluster.alive())
-                    if gone:
-                        raise OwnersLost(sorted(gone)) from None
-                    raise
+                except concurrent.futures.TimeoutError as error:
+                    if waiting.done():  # a connection's own time was out, not ours
+                        raise self._broken(error, owners) from error
+                    self._check_alive(owners)
+                except _BROKEN as error:
+                    raise self._broken(error, owners) from error
         finally:
             waiting.cancel()
+
+    def _broken(self, error: BaseException, owners: Collection[int]) -> ClusterError:
+        # If a worker's loss was the cause, this raises OwnersLost as soon as it is known.
+        end = time.monotonic() + _NEWS_SECONDS
+        while time.monotonic() < end:
+            self._check_alive(owners)
+            time.sleep(_POLL_SECONDS)
+        return ClusterError(
+            f"{self._cluster.description}: the connection was lost while a run was under way "
+            f"({type(error).__name__}: {error}); mn.stop() and connect again"
+        )
+
+    def _check_alive(self, owners: Collection[int]) -> None:
+        gone = set(owners) - set(self._cluster.alive())
+        if gone:
+            raise OwnersLost(sorted(gone))
 
     def _cancelled(self, plan: Plan, futures: Mapping[str, Future], run_id: str) -> CellCancelled:
         done = {key for key, future in futures.items() if future.status == "finished"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import logging
 import shutil
@@ -15,6 +16,7 @@ from dask.system import CPU_COUNT
 from distributed import Nanny, Scheduler, SpecCluster, Worker
 from distributed.core import Status
 from distributed.system import MEMORY_LIMIT
+from distributed.utils import silence_logging_cmgr
 
 from matnb.config import Config, variables_kept
 
@@ -71,24 +73,22 @@ class Servers:
     """The servers of one :class:`~matnb.config.Config` and the folder they work in."""
 
     def __init__(self, config: Config) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="matnb-"))
-        try:
+        with contextlib.ExitStack() as undo:
+            # SpecCluster could silence them itself, but would end that before its event loop ends.
+            undo.enter_context(silence_logging_cmgr(_LOG_LEVEL))
+            self._folder = Path(tempfile.mkdtemp(prefix="matnb-"))
+            undo.callback(self._remove_folder)
             with dask.config.set(_settings(self._folder)):
                 self.cluster = SpecCluster(
                     scheduler={"cls": LocalScheduler, "options": _where(config)},
                     workers=dict.fromkeys(range(config.workers), _worker(config)),
-                    silence_logs=_LOG_LEVEL,
                 )
-        except BaseException:
-            self._remove_folder()
-            raise
+            self._undo = undo.pop_all()
 
     def close(self, timeout_seconds: float) -> None:
         """Close the servers and remove what they left."""
-        try:
+        with self._undo:
             self.cluster.close(timeout=timeout_seconds)
-        finally:
-            self._remove_folder()
 
     def _remove_folder(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Dense, SparseBlock
-from matnb.blocks.grid import Region, region_shape
+from matnb.blocks.formats import Block, Dense
+from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError
 from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, parse_integers, token_places
 from matnb.io.entries import Entries, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, text_pieces
 from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, reader
+from matnb.io.symmetry import fingerprint, odd_edge
 
 _FLOAT = np.dtype(np.float64)
 _PERCENT = 37
+_AGAIN_BYTES = 1 << 26  # of a piece, when a bad file is read again
 _LONGEST_NUMBER = 40  # bytes, its space included
 
 
@@ -71,14 +73,14 @@ class Numbered:
 
 
 @dataclass(frozen=True, eq=False)
-class Both:
-    """Entries of a region as listed, and as the other ends of the edges list them: they must agree."""
+class Listed:
+    """Entries of a region, and the fingerprint of those that the other ends of its edges list."""
 
-    listed: Entries
-    mirrored: Entries
+    entries: Entries
+    mirrored: int
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.listed.__sizeof__() + self.mirrored.__sizeof__()
+        return object.__sizeof__(self) + self.entries.__sizeof__()
 
 
 @dataclass(frozen=True)
@@ -203,48 +205,43 @@ class Metis:
             f"{counted} lines of vertices where the header says {self.header.num_vertices}"
         )
 
-    def part(self, parsed: Lists, context: Numbered, region: Region) -> Both:
-        """Return the entries that lie in a region, listed from either end."""
-        entries = parsed.entries
-        rows = entries.rows + np.int32(context.firsts[parsed.number])
-        listed = Entries(rows, entries.columns, entries.values)
-        mirrored = Entries(entries.columns, rows, entries.values)
-        return Both(entries_in(listed, region), entries_in(mirrored, region))
+    def part(self, parsed: Lists, context: Numbered, region: Region) -> Listed:
+        """Return the entries that lie in a region, and what the other ends of its edges say."""
+        listed, mirrored = _both_ends(parsed, context.firsts[parsed.number], region)
+        return Listed(listed, fingerprint(mirrored))
 
-    def assemble(self, parts: Sequence[Both], context: Numbered, region: Region) -> Block:
+    def assemble(self, parts: Sequence[Listed], context: Numbered, region: Region) -> Block:
         """Return the block of a region, if its edges are listed once at both their ends."""
-        block = block_of([part.listed for part in parts], region, _FLOAT)
-        num_listed = sum(part.listed.rows.size for part in parts)
-        other = block_of([part.mirrored for part in parts], region, _FLOAT)
-        if block.nnz != num_listed or not _same(block, other):
-            raise self._asymmetry([part.listed for part in parts], [part.mirrored for part in parts], region)
+        here, there = (
+            sum(one) % 2**64
+            for one in ((fingerprint(part.entries) for part in parts), (part.mirrored for part in parts))
+        )
+        if here != there:
+            raise self._asymmetry(region)
+        block = block_of([part.entries for part in parts], region, _FLOAT)
+        if block.nnz != sum(part.entries.rows.size for part in parts):
+            raise self._asymmetry(region)
         return block
 
-    def _asymmetry(
-        self, listed: Sequence[Entries], mirrored: Sequence[Entries], region: Region
-    ) -> FileFormatError:
+    def _asymmetry(self, region: Region) -> FileFormatError:
+        # Reads the file again, since only now does it matter which edge it is.
+        listed, mirrored, first = [], [], 0
+        for piece in self.pieces(1 + self.file.size // _AGAIN_BYTES):
+            parsed = self.parse(piece)
+            here, there = _both_ends(parsed, first, region)
+            listed.append(here)
+            mirrored.append(there)
+            first += parsed.num_lines
         values = _FLOAT if self.header.weighted else None
-        ours, theirs = (joined(entries, values) for entries in (listed, mirrored))
-        keys, other = (
-            one.rows.astype(np.int64) * region_shape(region)[1] + one.columns for one in (ours, theirs)
-        )
-
-        def vertices(key: np.int64) -> tuple[int, int]:
-            row, column = divmod(int(key), region_shape(region)[1])
-            return row + region[0][0] + 1, column + region[1][0] + 1
-
-        order = np.sort(keys)
-        for wrong in np.flatnonzero(order[1:] == order[:-1])[:1]:
-            one, two = vertices(order[wrong])
-            return self._at_vertex(one, f"vertex {one} lists {two} twice")
-        for missing in np.setdiff1d(keys, other)[:1]:
-            one, two = vertices(missing)
-            return self._at_vertex(one, f"vertex {one} lists {two}, but {two} does not list {one}")
-        for missing in np.setdiff1d(other, keys)[:1]:
-            two, one = vertices(missing)
-            return self._at_vertex(one, f"vertex {one} lists {two}, but {two} does not list {one}")
-        differ = np.asarray(ours.values)[np.argsort(keys)] != np.asarray(theirs.values)[np.argsort(other)]
-        one, two = vertices(order[np.flatnonzero(differ)[0]])
+        one, two, wrong = odd_edge(joined(listed, values), joined(mirrored, values))
+        one, two = one + region[0][0] + 1, two + region[1][0] + 1
+        match wrong:
+            case "twice":
+                return self._at_vertex(one, f"vertex {one} lists {two} twice")
+            case "listed":
+                return self._at_vertex(one, f"vertex {one} lists {two}, but {two} does not list {one}")
+            case "mirrored":
+                return self._at_vertex(two, f"vertex {two} lists {one}, but {one} does not list {two}")
         return self._at_vertex(one, f"the edge of {one} and {two} has another weight at its other end")
 
     def _at_vertex(self, vertex: int, reason: str) -> FileFormatError:
@@ -265,13 +262,12 @@ class Metis:
         return Dense(np.arange(start, stop))
 
 
-def _same(one: SparseBlock, other: SparseBlock) -> bool:
-    if one.nnz == 0 or other.nnz == 0:
-        return one.nnz == other.nnz
-    return all(
-        np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name == "entries")
-        for name in ("pointers", "columns", "entries")
-    )
+def _both_ends(parsed: Lists, first: int, region: Region) -> tuple[Entries, Entries]:
+    entries = parsed.entries
+    rows = entries.rows + np.int32(first)
+    listed = Entries(rows, entries.columns, entries.values)
+    mirrored = Entries(entries.columns, rows, entries.values)
+    return entries_in(listed, region), entries_in(mirrored, region)
 
 
 @reader("metis", ".graph", ".graph.gz", ".metis", ".metis.gz")

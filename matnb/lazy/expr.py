@@ -181,8 +181,8 @@ class Elementwise(Expr):
         # An absent element is a zero that is not stored, so the result may leave it out only where f(0) = 0.
         # A product with an absent element is absent whatever meets it, as in SciPy and GraphBLAS.
         absent = [operand.sparse for operand in self.inputs]
-        if not any(absent):
-            return False
+        if not any(absent) or self.element == np.float16:
+            return False  # no sparse format holds half precision
         if any(one.sparse and one.shape != shape for one in self.inputs):
             return False  # a sparse row or column stretched over a matrix is dense
         if any(absent[position] for position in ANNIHILATORS.get(self.name, ())):

@@ -28,6 +28,8 @@ class Recording:
         Expressions that are an operand of another one of this cell.
     runs
         What was run while the cell ran, because it asked for a value.
+    plan_text
+        How the largest of them was laid out.
     """
 
     filename: str
@@ -36,6 +38,7 @@ class Recording:
     lines: dict[Expr, list[int]] = field(default_factory=dict)
     consumed: set[Expr] = field(default_factory=set)
     runs: list[RunFinished] = field(default_factory=list)
+    plan_text: str = ""
 
     def note(self, node: Expr) -> None:
         """Note that the cell wrote an expression, with the line that is running."""

@@ -40,7 +40,7 @@ def explain_expressions(roots: Mapping[str, Expr], stored: Container[Expr] = ())
         elif len(users[node]) > 1:
             marks.append(f"used {len(users[node])} times")
         marks.extend(f"= {name}" for name in names.get(node, ()))
-        operands = () if node in stored else tuple(numbers[operand] for operand in node.operands)
+        operands = tuple("..." if node in stored else numbers[operand] for operand in node.operands)
         text = f"  {numbers[node]:>5}  {describe(node, operands):<44} {kind_of(node)}"
         lines.append(f"{text}  {'; '.join(marks)}".rstrip())
     return "\n".join(_shortened(lines))

@@ -187,12 +187,13 @@ class PlanWriter:
         )
 
     def _peak_bytes(self, tasks: Sequence[Task], outputs: Mapping[Expr, Stored]) -> int:
-        # Tasks in order; a value goes with its last reader, an output stays.
+        # Tasks in order; a value goes with its last reader. Outputs stay, and what is shipped for the run.
         last: dict[str, int] = {}
         for number, task in enumerate(tasks):
             for key in task.inputs:
                 last[key] = number
         staying = {key for array in outputs.values() for key in array.keys}
+        staying.update(shipment.key for shipment in self._shipments)
         held = peak = sum(self._sizes[shipment.key] for shipment in self._shipments)
         leaving: dict[int, list[str]] = {}
         for key, number in last.items():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from matnb.backend import cluster as clusters
-from matnb.blocks.formats import Block, Csr, Dense
+from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.layout import Layout
 from matnb.config import Config, config_from_environment, parse_bytes
 from matnb.lazy.array import DistArray
@@ -189,11 +189,20 @@ class _Evaluator:
         stored = _stored(node)
         made = describe(node, tuple(map(kind_of, node.operands)))
         if stored is not None:
-            layout = stored.layout
+            layout, known = stored.layout, bool(stored.block_nnz)  # an interrupted run's counts are not told
             return ArrayFacts(
-                node.shape, node.dtype.name, node.sparse, False, True, sum(stored.block_nnz) if stored.block_nnz else None,
-                sum(stored.block_bytes) if stored.block_bytes else None, layout.grid.cuts, layout.owners, stored.block_nnz, made,
-            )  # fmt: skip
+                node.shape,
+                node.dtype.name,
+                node.sparse,
+                _is_pattern(node, stored),
+                True,
+                sum(stored.block_nnz) if known else None,
+                sum(stored.block_bytes) if known else None,
+                layout.grid.cuts,
+                layout.owners,
+                stored.block_nnz,
+                made,
+            )
         block = Dense(node.value) if isinstance(node, Literal) else held(node)
         nnz = node.size if not node.sparse else None if block is None else block.nnz
         size = None if block is None else block.nbytes
@@ -201,6 +210,17 @@ class _Evaluator:
         return ArrayFacts(
             node.shape, node.dtype.name, node.sparse, pattern, False, nnz, size, expression=made
         )
+
+
+def _is_pattern(node: Expr, stored: Stored) -> bool:
+    # Blocks are not looked into; but without values they are smaller than with them.
+    if not node.sparse or not any(stored.block_nnz):
+        return False
+    bare = [
+        sparse_bytes(stop - start, nnz, node.dtype, pattern=True) if nnz else 0
+        for ((start, stop), _), nnz in zip(stored.layout.grid.regions(), stored.block_nnz, strict=True)
+    ]
+    return tuple(bare) == stored.block_bytes
 
 
 def _stored(node: Expr) -> Stored | None:

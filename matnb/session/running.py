@@ -55,7 +55,6 @@ class Runner:
         self._config, self._cluster, self._engine, self._store = config, cluster, engine, store
         self._emit = emit
         self._num_runs = 0
-        self.last_plan_text = ""
 
     def run(
         self,
@@ -102,11 +101,11 @@ class Runner:
         if fetch is not None and optimized[fetch] in plan.outputs and not fetch.sparse:
             keys = plan.outputs[optimized[fetch]].keys
         self._num_runs += 1
-        self.last_plan_text = explain_plan(plan, {optimized[node]: name for name, node in roots.items()})
+        text = explain_plan(plan, {optimized[node]: name for name, node in roots.items()})
         self._emit(RunStarted(str(self._num_runs), len(plan.tasks), plan.projected_bytes))
         if not plan.tasks and not plan.shipments:
             self._alias(optimized)
-            self._finish(plan, None, record)
+            self._finish(plan, text, None, record)
             return None
         try:
             outcome = self._engine.run(plan, keys)
@@ -116,7 +115,7 @@ class Runner:
             self.keep(error.outcome, plan, optimized)  # type: ignore[attr-defined]  # the engine sets it
             raise
         self.keep(outcome, plan, optimized)
-        self._finish(plan, outcome, record)
+        self._finish(plan, text, outcome, record)
         self._store.trim()
         if fetch is not None and keys:
             layout = plan.outputs[optimized[fetch]].layout
@@ -178,7 +177,7 @@ class Runner:
         entry = self._store.entry(node)
         return 0 if entry is None else entry.depth
 
-    def _finish(self, plan: Plan, outcome: Outcome | None, record: Recording | None) -> None:
+    def _finish(self, plan: Plan, text: str, outcome: Outcome | None, record: Recording | None) -> None:
         timed = () if outcome is None else outcome.timed
         loads: dict[int, float] = {}
         for one in timed:
@@ -201,6 +200,8 @@ class Runner:
             seconds=0.0 if outcome is None else outcome.seconds,
         )
         if record is not None:
+            if len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
+                record.plan_text = text
             record.runs.append(finished)
         self._emit(finished)
 

@@ -163,15 +163,13 @@ class Session:
                 if name not in keep and estimate_bytes(node, entries[node]) > self.config.memo_bytes
             )
             chosen = {name: node for name, node in roots.items() if name not in lazy}
-            text = ""
             if self.config.engine == "interpret":
                 self.make(list(chosen.values()))
             elif chosen:
                 self._runner.run(chosen, set(), record=record)
-                text = self._runner.last_plan_text
             runs = tuple(record.runs) if record else ()
             counts = (record.num_operations, record.num_merged) if record else (0, 0)
-            return RunReport(total(runs, *counts), lazy, text)
+            return RunReport(total(runs, *counts), lazy, record.plan_text if record else "")
 
     # a person's large arrays
 
@@ -279,7 +277,9 @@ class Session:
                     parts.extend((f"after {name}", explain_expressions(after, known)))
                 before = after
             plan, optimized = self._runner.plan(roots, set())
-            parts.extend(("plan", explain_plan(plan, {optimized[node]: name for name, node in roots.items()})))
+            parts.extend(
+                ("plan", explain_plan(plan, {optimized[node]: name for name, node in roots.items()}))
+            )
             return "\n".join(parts)
 
     def _check_limit(self, node: Expr, num_bytes: int | None) -> None:

@@ -139,9 +139,10 @@ def test_vectors_meet_sparse_matrices_as_single_rows_and_columns(name, data):
     assert_same(multiply(y, block, semiring, dtype), (columns,), dtype, values[0])
 
 
-def test_larger_products_agree_with_scipy():
+@pytest.mark.parametrize("density", [0.1, 0.01], ids=["full rows", "rows to sort"])
+def test_larger_products_agree_with_scipy(density):
     A = sp.random_array((60, 50), density=0.1, format="csr", rng=1)
-    B = sp.random_array((50, 70), density=0.1, format="csr", rng=2)
+    B = sp.random_array((50, 700), density=density, format="csr", rng=2)
     X = np.random.default_rng(3).random((50, 4))
     found = multiply(block_from(A), block_from(B), PLUS_TIMES, FLOAT)
     assert_well_formed(found)

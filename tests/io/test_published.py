@@ -30,28 +30,41 @@ MATRICES = {
     "propack": "illc1850",
 }
 EDGE_LISTS = [
-    *(f"cugraph/{name}.csv" for name in "karate dolphins polbooks email-Eu-core ref_ktruss_polbooks".split()),
+    *(
+        f"cugraph/{name}.csv"
+        for name in ["karate", "dolphins", "polbooks", "email-Eu-core", "ref_ktruss_polbooks"]
+    ),
     *(
         f"ldbc/{name}.e"
-        for name in "example-directed example-undirected test-bfs-directed test-cdlp-directed test-lcc-directed "
-        "test-pr-directed test-sssp-directed test-wcc-directed".split()
+        for name in [
+            "example-directed",
+            "example-undirected",
+            "test-bfs-directed",
+            "test-cdlp-directed",
+            "test-lcc-directed",
+            "test-pr-directed",
+            "test-sssp-directed",
+            "test-wcc-directed",
+        ]
     ),
     "networkit/wiki-Vote.txt",
     "snap_ca-GrQc/ca-GrQc.txt",
     "snap_p2p-Gnutella08/p2p-Gnutella08.txt",
 ]
-METIS = "airfoil1 celegans_metabolic hep-th jazz karate lesmis power".split()
+METIS = ["airfoil1", "celegans_metabolic", "hep-th", "jazz", "karate", "lesmis", "power"]
 TABLES = [
     "nyc_yellow_2019-01_7500/yellow_tripdata_7500_lines_sample_2019-01.csv",
     "nyc_yellow_2020-01_1000/yellow_tripdata_2020-01.csv",
     "nyc_yellow_gx_2020-01/yellow_tripdata_sample_2020-01.csv",
-    *(f"glm/{name}.csv" for name in "longley randhie spector star98".split()),
+    *(f"glm/{name}.csv" for name in ["longley", "randhie", "spector", "star98"]),
     "ml-latest-small/ratings.csv",
     "kmeans/iris.csv",
 ]
 
 
-@pytest.mark.parametrize("name", [f"{folder}/{name}.mtx" for folder in MATRICES for name in MATRICES[folder].split()])
+@pytest.mark.parametrize(
+    "name", [f"{folder}/{name}.mtx" for folder in MATRICES for name in MATRICES[folder].split()]
+)
 def test_matrix_market_as_scipy(test_data: Path, name: str):
     wanted = scipy.io.mmread(test_data / name).tocsr()
     for pieces, counts in PIECES_AND_BLOCKS:
@@ -76,7 +89,9 @@ def test_edge_lists_as_networkx(test_data: Path, name: str, directed: bool):
     if path.suffix == ".e":
         graph.add_nodes_from(map(int, path.with_suffix(".v").read_text().split()))
     ids = sorted(graph)
-    wanted = nx.to_scipy_sparse_array(graph, ids, weight="weight" if weighted else None, dtype=float, format="csr")
+    wanted = nx.to_scipy_sparse_array(
+        graph, ids, weight="weight" if weighted else None, dtype=float, format="csr"
+    )
     for pieces, counts in PIECES_AND_BLOCKS:
         source = open_source(path, kind="edges", directed=directed)
         found, matrix = read_whole(source, pieces, counts)
@@ -147,9 +162,9 @@ def test_columns_have_the_known_sums(test_data: Path, name: str, key: str):
 
 GRAPHS = {
     **{f"lagraph/{name}": f"lagraph/{name}.mtx" for name in
-       "karate jagmesh7 bcsstk13 A west0067 zenios LFAT5 pushpull cryg2500".split()},
+       ["karate", "jagmesh7", "bcsstk13", "A", "west0067", "zenios", "LFAT5", "pushpull", "cryg2500"]},
     **{f"{name}.mtx": f"{name}.mtx" for name in
-       "cugraph/dolphins cugraph/polbooks nwgraph/Erdos991 nwgraph/GD98_c nwgraph/delaunay_n10 nwgraph/sherman4".split()},
+       ["cugraph/dolphins", "cugraph/polbooks", "nwgraph/Erdos991", "nwgraph/GD98_c", "nwgraph/delaunay_n10", "nwgraph/sherman4"]},
     **{f"networkit/{name}": f"networkit/{name}.graph" for name in METIS if name != "karate"},
     "networkit/wiki-Vote.txt": "networkit/wiki-Vote.txt",
     "ca-GrQc": "snap_ca-GrQc/ca-GrQc.txt",
@@ -176,4 +191,6 @@ def test_graphs_have_the_known_counts(test_data: Path):
 def stored_pattern(path: Path, kind: str | None) -> np.ndarray:
     # entries of value 0 are stored too
     _, block = read_here(open_source(path, kind=kind))
-    return sp.csr_array((np.ones(block.nnz, bool), block.columns, block.pointers), shape=block.shape).toarray()
+    return sp.csr_array(
+        (np.ones(block.nnz, bool), block.columns, block.pointers), shape=block.shape
+    ).toarray()

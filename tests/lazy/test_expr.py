@@ -1,4 +1,4 @@
-"""Expressions: interned, digested alike everywhere, bare of data, deep without trouble, strict about shapes."""
+"""Expressions: interned, digested alike everywhere, bare of data, of any depth, strict about shapes."""
 
 from __future__ import annotations
 
@@ -229,6 +229,9 @@ def test_results_that_stay_sparse():
     assert not call(np.greater, (1.0, a))[0].sparse  # 1 > 0 is true of absent elements
     assert call(np.greater, (a, 1.0))[0].sparse
     assert not call(np.multiply, (row, dense))[0].sparse  # a stretched row
+    pattern = data("p", (3, 3), True, np.dtype(bool))
+    assert call(np.sqrt, (pattern,))[0].dtype == np.float16
+    assert not call(np.sqrt, (pattern,))[0].sparse  # SciPy has no matrices of half precision
     assert MatMul(a, b).sparse
     assert not MatMul(a, dense).sparse
     assert not Index(a, (0, slice(0, 3, 1))).sparse  # a row has one axis
@@ -236,7 +239,8 @@ def test_results_that_stay_sparse():
 
 
 @pytest.mark.parametrize(
-    ("left", "right"), [((2, 3), (4, 5)), ((3,), (4,)), ((2, 3), (2,)), ((2,), (3, 2)), ((2, 1, 3), (4, 3, 2, 1))]
+    ("left", "right"),
+    [((2, 3), (4, 5)), ((3,), (4,)), ((2, 3), (2,)), ((2,), (3, 2)), ((2, 1, 3), (4, 3, 2, 1))],
 )
 def test_products_that_do_not_fit_name_both_shapes(left: tuple[int, ...], right: tuple[int, ...]):
     with pytest.raises(ValueError):  # noqa: PT011  NumPy's own message is not ours to match

@@ -105,7 +105,7 @@ def test_all_passes_run_in_their_order():
 
 
 def test_a_pass_that_changes_a_dtype_is_caught(monkeypatch: pytest.MonkeyPatch):
-    wrong = Listed("wrong", lambda roots, known: {name: S for name in roots}, "to be caught")
+    wrong = Listed("wrong", lambda roots, known: dict.fromkeys(roots, S), "to be caught")
     monkeypatch.setattr("matnb.lazy.passes.PASSES", (wrong,))
     with pytest.raises(AssertionError, match="wrong"):
         optimize({"x": A})

@@ -23,7 +23,12 @@ def run(text: str, **names: object) -> tuple[Recording, dict[str, mn.DistArray]]
 def test_lines_are_those_of_the_cell():
     record, found = run("x = mn.asarray([1.0, 2.0])\n\ny = (x + 1) * (\n    x - 1\n)\nz = np.sum(y)\n")
     lines = {type(node).__name__ + getattr(node, "name", ""): where for node, where in record.lines.items()}
-    assert lines == {"Elementwiseadd": [3], "Elementwisesubtract": [4], "Elementwisemultiply": [3], "Reduce": [6]}
+    assert lines == {
+        "Elementwiseadd": [3],
+        "Elementwisesubtract": [4],
+        "Elementwisemultiply": [3],
+        "Reduce": [6],
+    }
     assert record.lines[found["z"].expression] == [6]
 
 

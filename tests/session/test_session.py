@@ -256,3 +256,23 @@ def test_a_cluster_of_others_is_left_as_it_was() -> None:
         assert client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.plugins)) == before
         assert client.submit(lambda: 1).result() == 1
     mn.stop()
+
+
+@pytest.mark.cluster
+def test_a_scheduler_that_goes_away_is_told_of() -> None:
+    from distributed import LocalCluster
+
+    from matnb.errors import ClusterError
+
+    cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
+    session = mn.connect(cluster)
+    work = long_work()
+    timer = threading.Timer(0.7, cluster.close)
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(ClusterError):
+        float(work)
+    assert time.monotonic() - begin < 30
+    timer.join()
+    session.close()
+    mn.stop()

@@ -1,0 +1,147 @@
+"""The store: arrays go with their handles, with their workers, and by the budget, cheapest first."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+
+from matnb.backend.store import Entry, Store
+from matnb.blocks.grid import regular
+from matnb.blocks.layout import Layout
+from matnb.lazy.expr import Data, Expr, Transpose
+from matnb.plan.plan import Stored
+
+FLOAT = np.dtype(np.float64)
+
+
+class Held:
+    """Stands for a future, which the store keeps and never looks into."""
+
+
+def node(name: str) -> Expr:
+    return Data(name.encode(), (4, 4), FLOAT, False)
+
+
+def entry(
+    num_bytes: int = 100, seconds: float = 1.0, owners: tuple[int, ...] = (0, 1), pinned: bool = False
+) -> Entry:
+    layout = Layout(regular((4, 4), (len(owners), 1)), owners)
+    stored = Stored(layout, tuple(f"k{number}" for number in range(len(owners))))
+    return Entry(stored, tuple(Held() for _ in owners), num_bytes, seconds, pinned)  # type: ignore[arg-type]
+
+
+def names(store: Store, *nodes: Expr) -> list[bool]:
+    return [store.entry(one) is not None for one in nodes]
+
+
+def test_what_is_added_is_found_under_equal_expressions():
+    store, one = Store(1000), entry()
+    store.add(node("a"), one)
+    assert store.entry(node("a")) is one
+    assert store.find([node("a"), node("b")]) == {node("a"): one.stored}
+    assert dict(store.entries()) == {node("a").digest: one}
+    assert store.entry(node("b")) is None
+
+
+def test_bytes_of_an_array_with_two_names_count_once():
+    store, one = Store(1000), entry(num_bytes=300)
+    store.add(node("recorded"), one)
+    store.add(node("optimized"), one)
+    store.add(node("other"), entry(num_bytes=50))
+    assert store.num_bytes == 350
+    assert len(store.entries()) == 3
+
+
+def test_within_the_budget_nothing_goes():
+    store = Store(200)
+    store.add(node("a"), entry(100))
+    store.add(node("b"), entry(100))
+    store.trim()
+    assert names(store, node("a"), node("b")) == [True, True]
+
+
+def test_the_least_seconds_for_a_byte_go_first():
+    store = Store(250)
+    slow, quick, large = node("slow"), node("quick"), node("large")
+    store.add(slow, entry(100, seconds=5.0))
+    store.add(quick, entry(100, seconds=0.1))  # 1 ms a byte
+    store.add(large, entry(200, seconds=0.1))  # 0.5 ms a byte
+    store.trim()
+    assert names(store, slow, quick, large) == [True, True, False]
+    store.budget_bytes = 150
+    store.trim()
+    assert names(store, slow, quick, large) == [True, False, False]
+    assert store.num_bytes == 100
+
+
+def test_what_a_person_keeps_does_not_go():
+    store = Store(50)
+    kept, other = node("kept"), node("other")
+    store.add(kept, entry(100, seconds=0.0))
+    store.add(other, entry(100, seconds=9.0))
+    store.pin(kept)
+    store.pin(node("nowhere"))
+    store.trim()
+    assert names(store, kept, other) == [True, False]
+
+
+def test_an_array_goes_under_all_its_names():
+    store, one = Store(0), entry()
+    store.add(node("recorded"), one)
+    store.add(node("optimized"), one)
+    store.trim()
+    assert not store.entries()
+    assert store.num_bytes == 0
+
+
+def test_an_array_of_no_bytes_can_be_weighed():
+    store = Store(50)
+    store.add(node("empty"), entry(0, seconds=0.0))
+    store.add(node("a"), entry(100))
+    store.trim()
+    assert not names(store, node("a"))[0]
+
+
+def test_arrays_stay_with_their_handles():
+    store = Store(1000)
+    live, gone, owner = node("live"), node("gone"), node("owner")
+    flipped = Transpose(owner, (1, 0))
+    store.add(live, entry())
+    store.add(gone, entry())
+    store.add(flipped, entry(), owner)
+    store.retain({live, owner})
+    assert names(store, live, gone, flipped) == [True, False, True]
+    store.retain({flipped})
+    assert names(store, live, gone, flipped) == [False, False, True]
+    store.retain(())
+    assert not store.entries()
+
+
+def test_a_lost_worker_takes_every_array_it_had_a_block_of():
+    store = Store(1000)
+    both, zero, one = node("both"), node("zero"), node("one")
+    store.add(both, entry(owners=(0, 1)))
+    store.add(zero, entry(owners=(0, 0)))
+    store.add(one, entry(owners=(1,)))
+    store.drop_owner(1)
+    assert names(store, both, zero, one) == [False, True, False]
+    store.drop_owner(7)
+    assert names(store, zero) == [True]
+
+
+def test_nothing_holds_the_futures_of_what_is_gone():
+    store = Store(100)
+    one, other = entry(100, seconds=0.1), entry(100, seconds=5.0)
+    futures = [weakref.ref(future) for held in (one, other) for future in held.futures]
+    store.add(node("one"), one)
+    store.add(node("other"), other)
+    store.trim()
+    del one
+    gc.collect()
+    assert [future() is None for future in futures] == [True, True, False, False]
+    store.clear()
+    del other
+    gc.collect()
+    assert all(future() is None for future in futures)

@@ -1,0 +1,124 @@
+"""What the options of edge lists do, against NetworkX and small cases worked out by hand."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reading import read_whole
+
+from matnb.errors import FileFormatError, MissingFileError
+from matnb.io.local import read_here
+from matnb.io.source import open_source
+
+pytestmark = pytest.mark.usefixtures("small_pieces")
+LISTED = "# a comment\n7 3 2\n3,7,5\n3\t3 1\n\n% another\n7 3 4  # late\n90 7 8\n"  # ids 3, 7, 90
+
+
+def read(path, pieces: int = 3, **options) -> list[list[float]]:
+    return read_whole(open_source(path, **options), pieces)[1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("duplicates", "directed", "undirected"),
+    [
+        ("sum", (5, 6), 11),
+        ("first", (5, 2), 2),
+        ("merge", (5, 2), 2),
+        ("last", (5, 4), 4),
+        (None, (5, 4), 4),
+        ("min", (5, 2), 2),
+        ("max", (5, 4), 5),
+    ],
+)
+def test_duplicates(write_file, duplicates: str | None, directed: tuple[int, int], undirected: int):
+    path = write_file("a.txt", LISTED)
+    up, down = directed
+    assert read(path, duplicates=duplicates) == [[1, up, 0], [down, 0, 0], [0, 8, 0]]
+    both = read(path, duplicates=duplicates, directed=False)
+    assert both == [[1, undirected, 0], [undirected, 0, 8], [0, 8, 0]]
+
+
+def test_weights(write_file):
+    path = write_file("a.txt", LISTED)
+    found, block = read_here(open_source(path, weights=False), 3)
+    assert found.pattern
+    assert block.values is None
+    assert read(path, weights=False) == [[1, 1, 0], [1, 0, 0], [0, 1, 0]]
+    assert read(path, weights=False, duplicates="sum") == [[1, 1, 0], [2, 0, 0], [0, 1, 0]]
+    found, _ = read_here(open_source(path, weights=False, duplicates="sum"))
+    assert not found.pattern
+    four = write_file("b.txt", "1 2 0.5 2008\n2 1 0.25 2009\n")
+    assert read(four, weights=True) == [[0, 0.5], [0.25, 0]]
+    with pytest.raises(FileFormatError, match="4 columns"):
+        open_source(four)
+    with pytest.raises(FileFormatError, match="2 columns where an edge needs 3"):
+        open_source(write_file("c.txt", "1 2\n"), weights=True)
+
+
+def test_self_loops(write_file):
+    path = write_file("a.txt", "3 3\n3 5\n9 9\n")
+    assert read(path) == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
+    assert read_here(open_source(path, directed=False))[0].nnz == 4
+    # as in the list without them: a vertex that has no other edge is not there
+    assert read(path, self_loops="drop") == [[0, 1], [0, 0]]
+
+
+def test_ids_as_numbers(write_file):
+    path = write_file("a.txt", "0 2\n2 4\n")
+    source = open_source(path, relabel=False)
+    assert np.argwhere(read_whole(source)[1]).tolist() == [[0, 2], [2, 4]]
+    assert not read_here(source)[0].has_labels
+    assert read_here(open_source(path, relabel=False, num_vertices=9))[0].shape == (9, 9)
+    with pytest.raises(FileFormatError, match=r"line 2: vertex 4 is not in 0 to 3"):
+        read_here(open_source(path, relabel=False, num_vertices=4))
+    with pytest.raises(FileFormatError, match="relabel=True"):
+        read_here(open_source(write_file("b.txt", f"0 {10**15}\n"), relabel=False))
+
+
+def test_large_and_scattered_ids(write_file):
+    ids = [5, 2**31 - 1, 2**31, 10**15, 2**63 - 1]
+    text = "".join(f"{one}\t{two}\n" for one in ids for two in ids if one < two)
+    source = open_source(write_file("a.txt", text))
+    found, matrix = read_whole(source, 4, 2)
+    assert found.has_labels
+    assert np.array_equal(matrix, np.triu(np.ones((5, 5)), 1))
+    context = source.merge([source.summary(source.parse(piece)) for piece in source.pieces(4)])
+    assert source.labels(context, 1, 5).values.tolist() == ids[1:]
+
+
+def test_vertices_without_an_edge(write_file):
+    write_file("a.v", "2\n5\n11\n")
+    path = write_file("a.e", "5 11 0.5\n")
+    assert read(path) == [[0, 0, 0], [0, 0, 0.5], [0, 0, 0]]
+    listed = write_file("nodes.txt", "# ids\n1\n\n")
+    assert read(path, vertices=listed) == [[0, 0, 0], [0, 0, 0.5], [0, 0, 0]]
+    assert len(read(write_file("b.e", "5 11 0.5\n"))) == 2
+    assert len(read(path, relabel=False)) == 12
+    with pytest.raises(MissingFileError, match="nowhere"):
+        open_source(path, vertices=listed.with_name("nowhere"))
+    with pytest.raises(FileFormatError, match=r"nodes.txt, line 2: 'x'"):
+        read_here(open_source(path, vertices=write_file("nodes.txt", "1\nx\n")))
+
+
+def test_no_edge(write_file):
+    found, block = read_here(open_source(write_file("a.txt", "# nothing\n")))
+    assert found.shape == block.shape == (0, 0)
+
+
+EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(1, 9)), min_size=1, max_size=25)
+
+
+@given(EDGES, st.booleans(), st.booleans(), st.sampled_from([" ", "\t", ",", " , ", "  "]))
+def test_as_networkx(tmp_path_factory, edges, directed: bool, weighted: bool, separator: str):
+    path = tmp_path_factory.mktemp("edges") / "a.txt"
+    rows = [edge[: 3 if weighted else 2] for edge in edges]
+    path.write_text("".join(separator.join(map(str, row)) + "\n" for row in rows))
+    plain = [" ".join(map(str, row)).encode() for row in rows]
+    graph = (nx.read_weighted_edgelist if weighted else nx.read_edgelist)(
+        plain, nodetype=int, create_using=nx.DiGraph if directed else nx.Graph
+    )
+    wanted = nx.to_numpy_array(graph, sorted(graph), weight="weight" if weighted else None)
+    assert read(path, 4, directed=directed) == wanted.tolist()

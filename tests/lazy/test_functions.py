@@ -1,0 +1,95 @@
+"""NumPy's functions on DistArray, each against NumPy's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from results import check
+
+import matnb as mn
+from matnb.lazy.registry import FUNCTIONS
+
+A = np.array([[1.0, -2.0, 3.0], [0.0, 5.0, -6.0]])
+TALL = np.arange(24.0).reshape(2, 3, 4)
+CALLS: list[tuple[Callable[..., object], Callable[..., object], np.ndarray]] = [
+    (np.where, lambda x: np.where(x > 0, x, 2), A),
+    (np.where, lambda x: np.where(x > 0, 1, x.astype(np.float32)), A),
+    (np.where, lambda x: np.where(x > 0, 1, 2.5), A),
+    (np.where, lambda x: np.where(x, np.arange(3), x), A),
+    (np.clip, lambda x: np.clip(x, -1, 2), A),
+    (np.clip, lambda x: np.clip(x, None, np.array([1.0, 2.0, 3.0])), A),
+    (np.clip, lambda x: np.clip(x, min=0), A),
+    (np.clip, lambda x: np.clip(x, -1, None), A.astype(np.float32)),
+    (np.astype, lambda x: np.astype(x, np.int32), A),
+    (np.real, np.real, A),
+    (np.dot, lambda x: np.dot(x, x.T), A),
+    (np.dot, lambda x: np.dot(x, 3), A),
+    (np.dot, lambda x: np.dot(x[0], x[1]), A),
+    (np.linalg.norm, np.linalg.norm, A),
+    (np.linalg.norm, lambda x: np.linalg.norm(x, "fro"), A),
+    (np.linalg.norm, lambda x: np.linalg.norm(x, 1), A),
+    (np.linalg.norm, lambda x: np.linalg.norm(x, np.inf, keepdims=True), A),
+    (np.linalg.norm, lambda x: np.linalg.norm(x, axis=0), A),
+    (np.linalg.norm, lambda x: np.linalg.norm(x, 1, axis=1, keepdims=True), A),
+    (np.linalg.norm, lambda x: np.linalg.norm(x[0], 1), A),
+    (np.linalg.norm, lambda x: np.linalg.norm(x[0], 2), A),
+    (np.linalg.norm, lambda x: np.linalg.norm(x[1], np.inf), A),
+    (np.linalg.norm, lambda x: np.linalg.norm(x, axis=(0, 2)), TALL),
+    (np.linalg.norm, lambda x: np.linalg.norm(x + 1j), A),
+    (np.linalg.norm, np.linalg.norm, A.astype(int)),
+    (np.sum, lambda x: np.sum(x, axis=1, keepdims=True), A),
+    (np.sum, lambda x: np.sum(x, axis=(0, -1), dtype=np.float32), TALL),
+    (np.sum, np.sum, A > 0),
+    (np.prod, lambda x: np.prod(x, 0), A),
+    (np.prod, np.prod, A.astype(np.int8)),
+    (np.min, lambda x: np.min(x, axis=0), A),
+    (np.amin, np.amin, A),
+    (np.max, lambda x: np.max(x, axis=-1, keepdims=True), A),
+    (np.amax, np.amax, A),
+    (np.any, lambda x: np.any(x, axis=0), A),
+    (np.all, lambda x: np.all(x, axis=0), A),
+    (np.mean, lambda x: np.mean(x, axis=0), A),
+    (np.mean, np.mean, A > 0),
+    (np.var, lambda x: np.var(x, axis=1, ddof=1), A),
+    (np.var, lambda x: np.var(x + 1j * x), A),
+    (np.std, lambda x: np.std(x, 0, keepdims=True), A),
+    (np.count_nonzero, lambda x: np.count_nonzero(x, axis=1), A),
+    (np.transpose, np.transpose, TALL),
+    (np.transpose, lambda x: np.transpose(x, (1, -1, 0)), TALL),
+    (np.permute_dims, lambda x: np.permute_dims(x, (2, 0, 1)), TALL),
+    (np.matrix_transpose, np.matrix_transpose, TALL),
+    (np.swapaxes, lambda x: np.swapaxes(x, 0, -1), TALL),
+    (np.broadcast_to, lambda x: np.broadcast_to(x, (4, 2, 3)), A),
+    (np.expand_dims, lambda x: np.expand_dims(x, 1), A),
+    (np.expand_dims, lambda x: np.expand_dims(x, (0, -1)), A),
+    (np.squeeze, np.squeeze, A[None, :, None]),
+    (np.squeeze, lambda x: np.squeeze(x, -2), A[None, :, None]),
+    (np.full_like, lambda x: np.full_like(x, 7), A),
+    (np.full_like, lambda x: np.full_like(x, 2.5, dtype=np.float32, shape=(2, 2)), A),
+    (np.zeros_like, np.zeros_like, A > 0),
+    (np.empty_like, lambda x: np.empty_like(x) * 0, A),
+    (np.ones_like, lambda x: np.ones_like(x, dtype=int), A),
+]
+
+
+@pytest.mark.parametrize(("function", "call", "given"), CALLS)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_functions_mean_what_numpys_mean(
+    function: Callable[..., object], call: Callable[..., object], given: np.ndarray, sparse: bool
+):
+    if sparse and given.ndim != 2:
+        return
+    check(call(mn.asarray(given, format="sparse" if sparse else None)), call(given))
+
+
+@pytest.mark.parametrize(("function", "expected"), [(np.shape, (2, 3)), (np.ndim, 2), (np.size, 6)])
+def test_functions_that_give_plain_numbers(function: Callable[..., object], expected: object):
+    assert function(mn.asarray(A)) == function(A) == expected
+    assert np.size(mn.asarray(A), 1) == 3
+
+
+def test_every_registered_function_is_compared():
+    compared = {function for function, _, _ in CALLS} | {np.shape, np.ndim, np.size}
+    assert set(FUNCTIONS) == compared

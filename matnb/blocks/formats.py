@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
@@ -169,12 +169,12 @@ def to_numpy(block: Block) -> NumericArray:
     """Return the elements as a NumPy array: the block's own memory if Dense, else a new array with zeros."""
     if isinstance(block, Dense):
         return block.values
-    if isinstance(block, Csr) and block.dtype == np.float16:  # unknown to SciPy; float32 holds all its values
-        wide = block.entries.astype(np.float32)
-        return to_numpy(replace(block, values=wide, dtype=wide.dtype)).astype(np.float16)
-    if isinstance(block, Empty):
-        return np.zeros(block.shape, block.dtype)
-    return to_scipy(block).toarray()
+    # Not by SciPy, which adds the entries to zeros, so that -0.0 loses its sign, and has no float16.
+    elements: NumericArray = np.zeros(block.shape, block.dtype)
+    if isinstance(block, Csr):
+        rows = np.repeat(np.arange(block.shape[0]), np.diff(block.pointers))
+        elements[rows, block.columns] = 1 if block.values is None else block.values
+    return elements
 
 
 def to_gcxs(block: SparseBlock) -> sparse.GCXS:

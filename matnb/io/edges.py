@@ -223,6 +223,8 @@ def _between(values: Ids, ids: Ids, span: tuple[int, int]) -> npt.NDArray[np.boo
 
 def numbers_of(ids: Ids, values: Ids) -> npt.NDArray[np.int32]:
     """Return the places of values among sorted ids that hold them all."""
+    if not values.size:
+        return np.empty(0, np.int32)
     num_vertices, lowest = ids.size, int(ids[0])
     span = int(ids[-1]) - lowest + 1
     if span == num_vertices:

@@ -76,7 +76,9 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
             return np.broadcast_to(_dense(operands[0]), node.shape)
         case Transpose(_, axes):
             value = operands[0]
-            return sp.csr_array(value.T) if sp.issparse(value) else np.transpose(value, axes)
+            if not sp.issparse(value):
+                return np.transpose(value, axes)
+            return sp.csr_array(value.T) if axes == (1, 0) else value
         case Index(_, key):
             if node.sparse:
                 return _sparse_index(operands[0], key)  # type: ignore[arg-type]  # sparse here

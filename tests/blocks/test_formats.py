@@ -121,11 +121,13 @@ def test_a_pattern_keeps_the_dtype_and_forgets_the_values():
     assert block_from(MATRIX).nbytes == sparse_bytes(2, 3, block.dtype)
 
 
-def test_float16_which_scipy_does_not_know_becomes_dense():
+def test_what_scipy_does_not_know_or_keep_becomes_dense():
     block = csr_block(MATRIX)
     assert isinstance(block, Csr)
     short = Csr(block.shape, block.pointers, block.columns, block.values.astype("f2"), np.dtype("f2"))
     assert_same(Dense(to_numpy(short)), (2, 3), np.dtype("f2"), MATRIX.toarray())
+    zeros = Csr(block.shape, block.pointers, block.columns, np.full(3, -0.0), block.dtype)
+    np.testing.assert_array_equal(np.signbit(to_numpy(zeros)), MATRIX.toarray() != 0)
 
 
 def test_wide_indices_become_narrow_or_are_refused():

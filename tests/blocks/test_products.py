@@ -96,6 +96,17 @@ def test_integers_wrap(drawn, semiring):
     check_product(*drawn, semiring)
 
 
+@pytest.mark.parametrize("formats", list(itertools.product([True, False], repeat=2)))
+def test_a_least_sum_that_wraps_is_the_least(formats):
+    dtype = np.dtype("int32")
+    arrays = np.array([[2**31 - 1, 5]], dtype), np.array([[1], [1]], dtype)
+    left, right = (
+        block_from(sp.csr_array(array)) if wanted else Dense(array)
+        for array, wanted in zip(arrays, formats, strict=True)
+    )
+    assert_same(multiply(left, right, MIN_PLUS, dtype), (1, 1), dtype, np.array([[-(2**31)]]))
+
+
 @pytest.mark.parametrize("dtype", strategies.DENSE_DTYPES, ids=str)
 @given(data=st.data())
 def test_dense_products_follow_numpy_for_every_shape_and_dtype(dtype, data):

@@ -1,4 +1,4 @@
-"""Every bad file gives one error that names file, line and reason, soon, and allocates nothing near what it claims."""
+"""Every bad file gives one error with file, line and reason, soon, and no memory near what it claims."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def csr(**changes: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def saved(**changes: np.ndarray) -> bytes:
-    parts = {"matnb": np.array(1), "sparse": np.array(True), "dtype": np.array(b"<f8"), "pattern": np.array(False),
-             "cuts_0": np.array([0, 3]), "cuts_1": np.array([0, 3]), "nnz": np.array([2]),
+    parts = {"matnb": np.array(1), "sparse": np.array(True), "dtype": np.array(b"<f8"),
+             "pattern": np.array(False), "cuts_0": np.array([0, 3]), "cuts_1": np.array([0, 3]), "nnz": np.array([2]),
              "block_0_pointers": np.array([0, 1, 2, 2]), "block_0_columns": np.array([0, 2]),
              "block_0_values": np.array([1.0, 2.0])}  # fmt: skip
     return npz(**(parts | changes))
@@ -78,7 +78,7 @@ BAD = [
     ("a.mtx", REAL + "general\n3 3\n1 1 1\n", 2, "line of sizes"),
     ("a.mtx", REAL + "general\n-3 3 1\n1 1 1\n", 2, "line of sizes"),
     ("a.mtx", REAL + "symmetric\n3 4 1\n1 1 1\n", 2, "symmetric"),
-    ("a.mtx", GOOD.replace("3 3 3.5\n", "").replace("2 2 2.5", "2  2     2.5"), None, "2 entries where the header says 3"),
+    ("a.mtx", GOOD.replace("3 3 3.5", " " * 8), None, "2 entries where the header says 3"),
     ("a.mtx", GOOD[:-4], 5, "2 columns where 3"),
     ("a.mtx", GOOD + "1 2 3\n", None, "4 entries where the header says 3"),
     ("a.mtx", GOOD.replace("2 2 2.5", "0 2 2.5"), 4, "row 0 is not in 1 to 3"),
@@ -171,9 +171,9 @@ BAD = [
     ("a.npz", npz(**csr())[:-30], None, "zip"),
     ("a.npz", damaged_zip(), None, "damaged"),
     ("a.npz", npz(a=np.arange(3)), None, "no sparse matrix"),
-    ("a.npz", npz(**{key: one for key, one in csr().items() if key != "indices"}), None, "no member 'indices'"),
+    ("a.npz", npz(format=np.array(b"coo"), shape=np.array([3, 3]), data=np.ones(3)), None, "no member 'row'"),
     ("a.npz", npz(**csr(format=np.array(b"lil"))), None, "format 'lil'"),
-    ("a.npz", npz(**csr(indices=np.array([1, 2, 0, 1, 2, 0, 1, 3]))), None, "indices[7] = 3 is not in 0 to 2"),
+    ("a.npz", npz(**csr(indices=np.array([1, 2, 0, 1, 2, 0, 1, 3]))), None, "indices[7] = 3 is not"),
     ("a.npz", npz(**csr(indices=np.array([1, 2, 0, 1, 2, 0, 1, -1]))), None, "indices[7] = -1"),
     ("a.npz", npz(**csr(indices=np.array([1.0] * 8))), None, "whole numbers"),
     ("a.npz", npz(**csr(indptr=np.array([0, 5, 2, 8]))), None, "decrease"),
@@ -189,7 +189,8 @@ BAD = [
     ("a.npz", saved(cuts_0=np.array([0, 4])), None, "pointers"),
     ("a.npz", saved(cuts_0=np.array([0, 10**15])), None, "shape"),
     ("a.npz", saved(block_0_columns=np.array([0, 3])), None, "column"),
-    ("a.npz", saved(block_0_columns=np.array([2, 0]), block_0_pointers=np.array([0, 2, 2, 2])), None, "order"),
+    ("a.npz", saved(block_0_columns=np.array([2, 0]), block_0_pointers=np.array([0, 2, 2, 2])), None,
+     "order"),
     ("a.npz", saved(block_0_pointers=np.array([0, 2, 1, 2])), None, "decrease"),
     ("a.npz", saved(block_0_values=np.array([1, 2])), None, "values"),
     ("a.npz", saved(dtype=np.array(b"O")), None, "dtype"),
@@ -267,7 +268,8 @@ def test_bad_options_name_what_there_is(write_file):
     with pytest.raises(OptionError, match=r"no reader for this suffix.*'csv'"):
         open_source(write_file("a.xls", "x"))
     for option in ({"relabel": 1}, {"directed": "no"}, {"duplicates": "count"}, {"self_loops": "double"},
-                   {"num_vertices": 3}, {"relabel": False, "num_vertices": -1}, {"weights": "third"}):  # fmt: skip
+                   {"num_vertices": 3}, {"relabel": False, "num_vertices": -1},
+                   {"weights": "third"}):  # fmt: skip
         with pytest.raises(OptionError):
             open_source(write_file("a.txt", "1 2\n"), **option)
     for option in ({"columns": ["c"]}, {"columns": "a"}, {"columns": []}, {"delimiter": "ab"}):

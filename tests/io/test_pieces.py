@@ -1,4 +1,4 @@
-"""Any number of pieces, any chunks and any blocks give the same array: a piece owns the lines that start in it."""
+"""Any pieces, chunks and blocks give the same array: a piece owns the lines that start in it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from reading import read_grid, read_whole
@@ -126,8 +127,6 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         case ".npy":
             np.save(path, np.arange(9.0).reshape(3, 3))
         case ".npz":
-            import scipy.sparse as sp
-
             sp.save_npz(path, sp.csr_array(np.arange(9.0).reshape(3, 3)))
     return path
 
@@ -185,7 +184,8 @@ def test_options_are_part_of_the_identity(write_file):
     edges, table = write_file("a.txt", "1 2 5\n2 3 6\n"), write_file("a.csv", "a;b,c;d\n1,2\n")
     vertices = write_file("a.v", "1\n2\n3\n4\n")
     options = [{}, {"relabel": False}, {"directed": False}, {"weights": False}, {"self_loops": "drop"},
-               {"duplicates": "sum"}, {"relabel": False, "num_vertices": 9}, {"vertices": vertices}]  # fmt: skip
+               {"duplicates": "sum"}, {"relabel": False, "num_vertices": 9},
+               {"vertices": vertices}]  # fmt: skip
     assert len({open_source(edges, **one).identity() for one in options}) == len(options)
     sources = [open_source(table), open_source(table, columns=["c;d"]), open_source(table, delimiter=";")]
     assert len({source.identity() for source in sources}) == 3

@@ -164,7 +164,8 @@ GRAPHS = {
     **{f"lagraph/{name}": f"lagraph/{name}.mtx" for name in
        ["karate", "jagmesh7", "bcsstk13", "A", "west0067", "zenios", "LFAT5", "pushpull", "cryg2500"]},
     **{f"{name}.mtx": f"{name}.mtx" for name in
-       ["cugraph/dolphins", "cugraph/polbooks", "nwgraph/Erdos991", "nwgraph/GD98_c", "nwgraph/delaunay_n10", "nwgraph/sherman4"]},
+       ["cugraph/dolphins", "cugraph/polbooks", "nwgraph/Erdos991", "nwgraph/GD98_c",
+        "nwgraph/delaunay_n10", "nwgraph/sherman4"]},
     **{f"networkit/{name}": f"networkit/{name}.graph" for name in METIS if name != "karate"},
     "networkit/wiki-Vote.txt": "networkit/wiki-Vote.txt",
     "ca-GrQc": "snap_ca-GrQc/ca-GrQc.txt",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from results import check, value
 
 import matnb as mn
 from matnb.errors import DTypeError
+
+pytestmark = pytest.mark.usefixtures("interpreter")
 
 KINDS = [np.dtype(kind) for kind in "?bBhHiIlLefdFD"]
 SCALARS = [

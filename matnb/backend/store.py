@@ -69,6 +69,11 @@ class Store:
         with self._lock:
             return {node: self._kept[node.digest].entry.stored for node in nodes if node.digest in self._kept}
 
+    def __contains__(self, node: object) -> bool:
+        """Tell whether an expression's array is here; walks over expressions end at such ones."""
+        with self._lock:
+            return isinstance(node, Expr) and node.digest in self._kept
+
     def entry(self, node: Expr) -> Entry | None:
         """Return what is known of an array, or None."""
         with self._lock:

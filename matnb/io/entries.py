@@ -125,52 +125,73 @@ def block_of(
     listed = [part for part in parts if part.rows.size]
     if not listed:
         return Empty((num_rows, num_columns), dtype)
-    if sum(part.rows.size for part in listed) > MAX_ENTRIES:
-        raise TooLargeError(
-            f"a block of {sum(part.rows.size for part in listed)} entries: cut it into more blocks"
-        )
-    entries = (
-        listed[0] if len(listed) == 1 else joined(listed, dtype if listed[0].values is not None else None)
-    )
-    key = entries.rows.astype(np.int64)
-    key *= num_columns
-    key += entries.columns
-    values = entries.values
+    num_listed = sum(part.rows.size for part in listed)
+    if num_listed > MAX_ENTRIES:
+        raise TooLargeError(f"a block of {num_listed} entries: cut it into more blocks")
+    key, values = _keys(listed, num_listed), None
+    if listed[0].values is not None:
+        values = np.concatenate([part.values for part in listed if part.values is not None])
     if not bool((key[1:] > key[:-1]).all()):
-        order = np.argsort(key)
-        fresh = np.diff(key[order], prepend=-1) != 0
-        if bool(fresh.all()):
-            values = None if values is None else values[order]
+        if values is None:
+            key.sort()
+            firsts = _run_starts(key)
+            if firsts.size < key.size and duplicates == "sum":
+                values = np.diff(firsts, append=key.size).astype(dtype)
+            key = key[firsts] if firsts.size < key.size else key
         else:
-            order = np.argsort(key, kind="stable")  # duplicates in the order of the file
-            values = _merged(values, order, np.flatnonzero(fresh), duplicates, dtype)
-        key = key[order][fresh]
-        rows, columns = np.divmod(key, num_columns)
-    else:
-        rows, columns = entries.rows, entries.columns
+            key, values = _in_order(key, values, duplicates)
+    columns = key.astype(np.int32)  # the lower half
+    key >>= 32
+    firsts = _run_starts(key)
     pointers = np.zeros(num_rows + 1, np.int32)
-    last = np.flatnonzero(np.diff(rows, append=-1))  # of each row that has an entry
-    pointers[rows[last] + 1] = np.diff(last, prepend=-1)
+    pointers[key[firsts] + 1] = np.diff(firsts, append=key.size)
     np.cumsum(pointers, out=pointers)
     if values is not None:
         values = values.astype(dtype, copy=False)
-    return Csr((num_rows, num_columns), pointers, columns.astype(np.int32, copy=False), values, dtype)
+    return Csr((num_rows, num_columns), pointers, columns, values, dtype)
+
+
+def _keys(listed: Sequence[Entries], num_listed: int) -> npt.NDArray[np.int64]:
+    # Positions as one number, row above column: they sort as the entries of a block must.
+    key = np.empty(num_listed, np.int64)
+    stop = 0
+    for part in listed:
+        start, stop = stop, stop + part.rows.size
+        np.left_shift(part.rows, np.int64(32), out=key[start:stop], dtype=np.int64)
+        key[start:stop] |= part.columns
+    return key
+
+
+def _run_starts(key: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    # Where runs of equal numbers begin.
+    starts = np.flatnonzero(key[1:] != key[:-1])
+    starts += 1
+    return np.concatenate([[0], starts])
+
+
+def _in_order(
+    key: npt.NDArray[np.int64], values: npt.NDArray[np.generic], duplicates: str
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.generic]]:
+    order = np.argsort(key)
+    ordered = key[order]
+    firsts = _run_starts(ordered)
+    if firsts.size == key.size:
+        return ordered, values[order]
+    order = np.argsort(key, kind="stable")  # equal ones in the order of the file
+    return ordered[firsts], _merged(values, order, firsts, duplicates)
 
 
 def _merged(
-    values: npt.NDArray[np.generic] | None,
+    values: npt.NDArray[np.generic],
     order: npt.NDArray[np.intp],
     firsts: npt.NDArray[np.intp],
     duplicates: str,
-    dtype: np.dtype,
-) -> npt.NDArray[np.generic] | None:
+) -> npt.NDArray[np.generic]:
     # One value for each run of equal positions; `firsts` says where in the order the runs begin.
-    lengths = np.diff(firsts, append=order.size)
-    if values is None:
-        return lengths.astype(dtype) if duplicates == "sum" else None
     if duplicates in ("first", "merge"):
         return values[order[firsts]]
     if duplicates == "last":
-        return values[order[firsts + lengths - 1]]
+        return values[order[np.append(firsts[1:], order.size) - 1]]
     combine = {"sum": np.add, "min": np.minimum, "max": np.maximum}[duplicates]
-    return combine.reduceat(values[order], firsts)
+    merged: npt.NDArray[np.generic] = combine.reduceat(values[order], firsts)
+    return merged

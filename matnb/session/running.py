@@ -125,8 +125,8 @@ class Runner:
     def plan(self, roots: Mapping[str, Expr], live: set[Expr]) -> tuple[Plan, dict[Expr, Expr]]:
         """Return the plan for the roots, and what each recorded expression became in it."""
         self.drop_dead()
-        known = self._store.find(topological(roots.values()))
-        needed = topological(roots.values(), known)
+        needed = topological(roots.values(), self._store)
+        known = self._store.find(needed)
         # What this run starts from stays for it, such as a loop's last state, on which no name is left.
         self._store.retain(live_expressions().union(needed))
         for node in needed:
@@ -139,7 +139,7 @@ class Runner:
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
         after = optimize(named, known)
         optimized = {node: after[name] for name, node in named.items()}
-        known = self._store.find(topological(after.values()))
+        known = self._store.find(topological(after.values(), self._store))
         wanted = [after[name] for name in roots if after[name] not in known]
         entries = estimate_entries(after.values(), known)
         held_on_way = [

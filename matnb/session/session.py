@@ -156,7 +156,7 @@ class Session:
         with self._lock:
             if record is not None:
                 self._emit(CellRecorded(record.num_operations, record.num_merged))
-            entries = estimate_entries(roots.values(), self._store.find(topological(roots.values())))
+            entries = estimate_entries(roots.values(), self._store.find(topological(roots.values(), self._store)))
             lazy = tuple(
                 name
                 for name, node in roots.items()
@@ -267,7 +267,7 @@ class Session:
         """Return how expressions would be computed: recorded, after each pass, and the plan."""
         with self._lock:
             self._runner.drop_dead()
-            known = self._store.find(topological(roots.values()))
+            known = self._store.find(topological(roots.values(), self._store))
             parts = ["recorded", explain_expressions(roots, known)]
             before = dict(roots)
             for name, after in stages(roots, known):

@@ -61,7 +61,7 @@ def check_against_numpy(name, operands):
 
 
 @pytest.mark.parametrize("name", ONE_OPERAND)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_ufuncs_of_one_operand(name, data):
     dtype = data.draw(strategies.dense_dtypes())
@@ -70,7 +70,7 @@ def test_ufuncs_of_one_operand(name, data):
 
 
 @pytest.mark.parametrize("name", TWO_OPERANDS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_ufuncs_of_two_operands_that_broadcast(name, data):
     shape = data.draw(strategies.shapes(longest=3))

@@ -44,9 +44,9 @@ def csr(**changes: np.ndarray) -> dict[str, np.ndarray]:
 
 def saved(**changes: np.ndarray) -> bytes:
     parts = {"matnb": np.array(1), "sparse": np.array(True), "dtype": np.array(b"<f8"),
-             "pattern": np.array(False), "cuts_0": np.array([0, 3]), "cuts_1": np.array([0, 3]), "nnz": np.array([2]),
-             "block_0_pointers": np.array([0, 1, 2, 2]), "block_0_columns": np.array([0, 2]),
-             "block_0_values": np.array([1.0, 2.0])}  # fmt: skip
+             "pattern": np.array(False), "cuts_0": np.array([0, 3]), "cuts_1": np.array([0, 3]),
+             "nnz": np.array([2]), "block_0_pointers": np.array([0, 1, 2, 2]),
+             "block_0_columns": np.array([0, 2]), "block_0_values": np.array([1.0, 2.0])}  # fmt: skip
     return npz(**(parts | changes))
 
 

@@ -87,8 +87,10 @@ def test_seeds_and_probabilities_are_part_of_the_identity():
 
 @pytest.mark.parametrize(
     "options",
-    [{"scale": -1}, {"scale": 32}, {"scale": 2.5}, {"scale": True}, {"edge_factor": -1}, {"a": -0.1}, {"a": 1.1},
-     {"a": 0.6, "b": 0.3, "c": 0.2}, {"c": "x"}, {"seed": -1}, {"seed": 2**64}, {"permute": 1}, {"a": float("nan")}],
+    [{"scale": -1}, {"scale": 32}, {"scale": 2.5}, {"scale": True}, {"edge_factor": -1}, {"a": -0.1},
+     {"a": 1.1},
+     {"a": 0.6, "b": 0.3, "c": 0.2},
+     {"c": "x"}, {"seed": -1}, {"seed": 2**64}, {"permute": 1}, {"a": float("nan")}],
 )  # fmt: skip
 def test_refusals(options):
     with pytest.raises(OptionError, match=next(reversed(options)) if len(options) == 1 else r"a \+ b \+ c"):

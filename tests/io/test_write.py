@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from reading import read_grid, read_whole
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, block_from, csr_block
-from matnb.blocks.grid import Grid, regular
+from matnb.blocks.grid import Grid, region_shape, regular
 from matnb.errors import MissingFileError, OptionError, ShapeError, UnsupportedError
 from matnb.io.local import read_blocks
 from matnb.io.source import open_source
@@ -63,7 +63,7 @@ def test_dense(tmp_path, suffix: str, dtype: str, shape: tuple[int, ...]):
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "?"])
 @pytest.mark.parametrize("pattern", [False, True])
 def test_sparse(tmp_path, suffix: str, dtype: str, pattern: bool):
-    array = (RANDOM.random((30, 20)) - 0.5) * 10.0 ** RANDOM.integers(-200, 200, (30, 20))
+    array = (RANDOM.random((30, 20)) - 0.5) * 10.0 ** RANDOM.integers(-30, 30, (30, 20))
     array = np.where(RANDOM.random((30, 20)) < 0.3, 1.0 if pattern else array, 0)
     with np.errstate(all="ignore"):
         array = array.astype(dtype)
@@ -115,9 +115,9 @@ def test_an_interrupt_leaves_what_was_there(tmp_path, suffix: str, error: type[B
     def fetch(number: int) -> Block:
         if number == 3:
             raise error
-        return Dense(np.ones((7, 11) if number < 2 else (1, 9)))
+        return Dense(np.ones(region_shape(list(GRID.regions())[number])))
 
-    with pytest.raises((error, ValueError)):
+    with pytest.raises(error):
         write(path, GRID, np.dtype(float), False, fetch)
     assert os.listdir(tmp_path) == [path.name]
     assert path.read_text() == "before"

@@ -1,4 +1,4 @@
-"""PageRank written on DistArray against published vectors: LAGraph, LDBC Graphalytics, and NetworkX's stored ones."""
+"""PageRank written on DistArray against published vectors of LAGraph and LDBC, and NetworkX's stored ones."""
 
 from __future__ import annotations
 

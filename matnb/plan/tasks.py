@@ -187,11 +187,14 @@ class PlanWriter:
         )
 
     def _peak_bytes(self, tasks: Sequence[Task], outputs: Mapping[Expr, Stored]) -> int:
-        # Tasks in order; a value goes with its last reader. Outputs stay, and what is shipped for the run.
+        # Tasks in order; a value goes with its last reader, and so do its copies at the workers that read it.
+        # Outputs stay, and what is shipped for the run.
         last: dict[str, int] = {}
+        places: dict[str, set[int]] = {}
         for number, task in enumerate(tasks):
             for key in task.inputs:
                 last[key] = number
+                places.setdefault(key, {self._owners[key]}).add(task.owner)
         staying = {key for array in outputs.values() for key in array.keys}
         staying.update(shipment.key for shipment in self._shipments)
         held = peak = sum(self._sizes[shipment.key] for shipment in self._shipments)
@@ -199,11 +202,11 @@ class PlanWriter:
         for key, number in last.items():
             leaving.setdefault(number, []).append(key)
         for number, task in enumerate(tasks):
-            held += self._sizes[task.key]
+            held += self._sizes[task.key] * len(places.get(task.key, (0,)))
             peak = max(peak, held)
             for key in leaving.get(number, ()):
                 if key not in staying and key in self._sizes:
-                    held -= self._sizes[key]
+                    held -= self._sizes[key] * len(places[key])
         return peak
 
 

@@ -156,7 +156,8 @@ class Session:
         with self._lock:
             if record is not None:
                 self._emit(CellRecorded(record.num_operations, record.num_merged))
-            entries = estimate_entries(roots.values(), self._store.find(topological(roots.values(), self._store)))
+            known = self._store.find(topological(roots.values(), self._store))
+            entries = estimate_entries(roots.values(), known)
             lazy = tuple(
                 name
                 for name, node in roots.items()

@@ -146,7 +146,9 @@ def test_unknown_options_say_what_is_allowed() -> None:
         mn.start(engine="spark")
 
 
-def test_a_worker_error_names_the_expression(session: mn.session.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_error_names_the_expression(
+    session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from matnb.backend import worker
 
     def broken(*_: object) -> None:

@@ -191,7 +191,7 @@ def _merged(
     if duplicates in ("first", "merge"):
         return values[order[firsts]]
     if duplicates == "last":
-        return values[order[np.append(firsts[1:], order.size) - 1]]
-    combine = {"sum": np.add, "min": np.minimum, "max": np.maximum}[duplicates]
-    merged: npt.NDArray[np.generic] = combine.reduceat(values[order], firsts)
-    return merged
+        lasts: npt.NDArray[np.intp] = np.concatenate([firsts[1:] - 1, [order.size - 1]])
+        return np.take(values, order[lasts])
+    combine: np.ufunc = {"sum": np.add, "min": np.minimum, "max": np.maximum}[duplicates]
+    return np.asarray(combine.reduceat(values[order], firsts))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import strategies
 from block_checks import array_of, assert_same, assert_shares_nothing, mask_of
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense, Empty
@@ -41,8 +41,8 @@ def axes_of(draw, ndim):
 
 def check_whole_and_cut(operation, block, axes, grid, keepdims):
     array, dtype = array_of(block), dtype_of(operation, block.dtype)
-    lengths = [array.shape[axis] for axis in axes]
-    assume(operation not in ("min", "max") or 0 not in lengths)
+    if operation in ("min", "max") and 0 in (array.shape[axis] for axis in axes):
+        return  # NumPy refuses it; what the parts are is another test
     expected = numpy_reduce(operation, array, axes, dtype)
     part_dtype = accumulator_dtype(operation, dtype)
     whole = reduce_block(operation, block, axes, dtype)

@@ -174,7 +174,8 @@ def _sparse_product(
 
 @PRODUCTS.register("plus_times", Dense, Dense)
 def _plus_times_dense(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
-    wide = accumulator_dtype("sum", dtype)
+    # BLAS sums single precision in single precision, as NumPy does; half precision it does not know.
+    wide = accumulator_dtype("sum", dtype) if dtype == np.float16 else dtype
     return Dense(cast(np.asarray(np.matmul(cast(left.values, wide), cast(right.values, wide))), dtype))
 
 

@@ -7,8 +7,8 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from matnb.errors import OptionError
 
@@ -51,7 +51,9 @@ class Config:
     def __post_init__(self) -> None:
         if not isinstance(self.workers, int) or isinstance(self.workers, bool) or self.workers < 1:
             raise OptionError(f"workers={self.workers!r}: give a whole number of at least 1")
-        if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
+        if self.threads is not None and (
+            not isinstance(self.threads, int) or isinstance(self.threads, bool) or self.threads < 1
+        ):
             raise OptionError(
                 f"threads={self.threads!r}: give a whole number of at least 1, or None for all cores"
             )
@@ -99,8 +101,28 @@ def _truth(text: str, option: str) -> bool:
     raise OptionError(f"{option}={text!r}: give true or false")
 
 
+def _as_it_is(text: str, option: str) -> str:
+    return text
+
+
+# Each variable of a session with the field of Config that it sets, and how its text is read.
+_VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str]]] = {
+    "MATNB_WORKERS": ("workers", _whole_number),
+    "MATNB_THREADS": ("threads", _whole_number),
+    "MATNB_PROCESSES": ("processes", _truth),
+    "MATNB_MEMORY_LIMIT": ("memory_limit_bytes", parse_bytes),
+    "MATNB_MEMO": ("memo_bytes", parse_bytes),
+    "MATNB_COMPUTE_LIMIT": ("compute_limit_bytes", parse_bytes),
+    "MATNB_ENGINE": ("engine", _as_it_is),
+}
+# Read by the magics and by the tests.
+_NO_SETTINGS = ("MATNB_DISPLAY", "MATNB_CHROMIUM", "MATNB_TEST_DATA")
+
+
 def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
     """Return the default Config changed by the variables ``MATNB_WORKERS``, ``MATNB_MEMO`` and so on.
+
+    The text "auto" stands for the default of any of them.
 
     Raises
     ------
@@ -108,26 +130,22 @@ def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
         For an unknown ``MATNB_`` variable or a bad value, naming the variable.
     """
     environ = os.environ if environ is None else environ
-    settings: dict[str, int | bool | str | None] = {}
+    config = Config()
     for variable, text in sorted(environ.items()):
-        match variable:
-            case "MATNB_WORKERS" | "MATNB_THREADS":
-                settings[variable[6:].lower()] = _whole_number(text, variable)
-            case "MATNB_PROCESSES":
-                settings["processes"] = _truth(text, variable)
-            case "MATNB_MEMORY_LIMIT":
-                settings["memory_limit_bytes"] = None if text == "auto" else parse_bytes(text, variable)
-            case "MATNB_MEMO" | "MATNB_COMPUTE_LIMIT":
-                settings[variable[6:].lower() + "_bytes"] = parse_bytes(text, variable)
-            case "MATNB_ENGINE":
-                settings["engine"] = text
-    return replace(Config(), **settings)  # type: ignore[arg-type]  # each case above fits its field
-
-
-def chromium_from_environment(environ: Mapping[str, str] | None = None) -> str | None:
-    """Return the browser named by ``MATNB_CHROMIUM``, if any."""
-    environ = os.environ if environ is None else environ
-    return environ.get("MATNB_CHROMIUM")
+        if not variable.startswith("MATNB_") or variable in _NO_SETTINGS:
+            continue
+        if variable not in _VARIABLES:
+            known = ", ".join((*_VARIABLES, "MATNB_DISPLAY"))
+            raise OptionError(f"{variable}={text!r}: no setting of that name; there are {known}")
+        field, read = _VARIABLES[variable]
+        if text == "auto":
+            continue
+        value = read(text, variable)
+        try:
+            config = replace(config, **{field: value})  # type: ignore[arg-type]  # each reader fits its field
+        except OptionError as error:
+            raise OptionError(f"{variable}: {error}") from None
+    return config
 
 
 class _KeptVariables:
@@ -179,6 +197,3 @@ def display_from_environment(environ: Mapping[str, str] | None = None) -> str:
     if display not in DISPLAYS:
         raise OptionError(f"MATNB_DISPLAY={display!r}: choose one of {', '.join(map(repr, DISPLAYS))}")
     return display
-
-
-SETTINGS = tuple(field.name for field in fields(Config))

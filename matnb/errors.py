@@ -6,7 +6,18 @@ from pathlib import Path
 
 
 class MatnbError(Exception):
-    """Base of every error matnb raises, except :class:`CellCancelled`."""
+    """Base of every error matnb raises, except :class:`CellCancelled`.
+
+    Attributes
+    ----------
+    lines
+        Cell lines that wrote the expression, where an error was found on a worker.
+    expression
+        That expression as one line of text.
+    """
+
+    lines: tuple[int, ...] = ()
+    expression: str = ""
 
 
 class ShapeError(MatnbError, ValueError):

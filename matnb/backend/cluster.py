@@ -85,6 +85,7 @@ class Cluster:
         self._workers: tuple[WorkerInfo, ...] = ()
         self._alive: frozenset[str] = frozenset()
         self._lost_meanwhile: frozenset[str] = frozenset()
+        self._has_newcomers = False
         self._refreshing = threading.Lock()
         self._callbacks: tuple[LostCallback, ...] = ()
         self._process = os.getpid()
@@ -120,6 +121,12 @@ class Cluster:
             raise ClusterError(f"{self.description}: closed")
         with self._refreshing:
             self._refresh()
+
+    def refresh_if_changed(self) -> None:
+        """Ask the scheduler who is there, if a worker has come since it was last asked."""
+        if self._has_newcomers:
+            self._has_newcomers = False
+            self.refresh()
 
     def subscribe_lost(self, callback: LostCallback) -> None:
         """Call ``callback`` with a worker's address as soon as the scheduler has lost it.
@@ -191,6 +198,8 @@ class Cluster:
 
     def _handle_event(self, event: tuple[float, dict[str, object]]) -> None:
         _, message = event
+        if message.get("action") == "add-worker":
+            self._has_newcomers = True
         if message.get("action") != "remove-worker":
             return
         address = str(message["worker"])

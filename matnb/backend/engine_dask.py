@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 from matnb.backend import worker
 from matnb.backend.cluster import Cluster
 from matnb.blocks.formats import Block, freeze
+from matnb.blocks.layout import Layout
 from matnb.errors import CellCancelled, ClusterError
 from matnb.events import TaskTimed
 from matnb.lazy.expr import Expr
@@ -30,6 +31,7 @@ from matnb.plan.sources import piece_of
 
 _POLL_SECONDS = 0.05  # how soon a loss is noticed; a result is noticed at once
 _NEWS_SECONDS = 2.0  # news of a loss may come after the tasks that it cost
+_ANSWER_SECONDS = 10.0
 _CANCEL_SECONDS = 1.0  # an interrupt waits this long for the scheduler's word, then leaves
 
 
@@ -43,6 +45,14 @@ class OwnersLost(Exception):  # noqa: N818  not an error yet: the run is laid ou
     def __init__(self, owners: Sequence[int]) -> None:
         super().__init__(f"workers {tuple(owners)} are gone")
         self.owners = tuple(owners)
+
+
+class RunCancelled(CellCancelled):
+    """A person's interrupt of a run; ``outcome`` has the whole arrays that were finished."""
+
+    def __init__(self, message: str, outcome: Outcome) -> None:
+        super().__init__(message)
+        self.outcome = outcome
 
 
 class TaskFailed(Exception):  # noqa: N818  carries a worker's error to the room that knows the cell
@@ -106,7 +116,7 @@ class DaskEngine:
             When a worker of the plan died; nothing is left behind.
         TaskFailed
             When a task raised.
-        CellCancelled
+        RunCancelled
             On an interrupt; whole arrays that were finished are in its ``outcome``.
         """
         begin = time.perf_counter()
@@ -171,6 +181,18 @@ class DaskEngine:
         self._held.update(futures)
         return futures
 
+    def ship_array(self, block: Block, layout: Layout, base: str) -> tuple[Stored, tuple[Future, ...]]:
+        """Send a person's array to the owners of a layout; the keys of its blocks begin with ``base``."""
+        futures: list[Future] = []
+        counts: list[tuple[int, int]] = []
+        keys = tuple(f"{base}-{number}" for number in range(layout.grid.num_blocks))
+        for key, region, owner in zip(keys, layout.grid.regions(), layout.owners, strict=True):
+            piece = piece_of(block, region)
+            futures.extend(self.ship({key: piece}, owner).values())
+            counts.append((piece.nnz, piece.nbytes))
+        nnz, sizes = tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts)
+        return Stored(layout, keys, nnz, sizes), tuple(futures)
+
     def cut_lineage(self, array: Stored) -> tuple[Future, ...]:
         """Give blocks names without a history, since Dask keeps every task that a block came from."""
         run_id = f"{self._prefix}h{next(self._runs)}"
@@ -183,12 +205,24 @@ class DaskEngine:
         for owner, keys in by_owner.items():
             address = self._cluster.workers[owner].address
             names = {self._held[key].key: new_names[key] for key in keys}
-            (answer,) = self._client.run(worker.rename, names, workers=[address]).values()
+            try:
+                (answer,) = self._client.run(worker.rename, names, workers=[address]).values()
+            except (KeyError, ValueError, *_BROKEN) as error:  # a KeyError names a worker that is gone
+                raise self._broken(error, [owner]) from error
+            if len(answer) != len(names):
+                raise OwnersLost([owner])
             num_bytes.update(answer)
             who_has.update({name: [address] for name in answer})
-        self._client.sync(
-            self._client.scheduler.update_data, who_has=who_has, nbytes=num_bytes, client=self._client.id
-        )
+        try:
+            self._client.sync(
+                self._client.scheduler.update_data,
+                who_has=who_has,
+                nbytes=num_bytes,
+                client=self._client.id,
+                callback_timeout=_ANSWER_SECONDS,
+            )
+        except _BROKEN as error:
+            raise self._broken(error, by_owner) from error
         futures = {key: Future(name, self._client) for key, name in new_names.items()}
         for future in futures.values():
             self._client.futures[future.key].finish()  # as the client does for what it scatters
@@ -295,8 +329,10 @@ class DaskEngine:
                     self._check_alive(owners)
                 except _BROKEN as error:
                     raise self._broken(error, owners) from error
-        finally:
-            waiting.cancel()
+        except BaseException:
+            # Dask's waiting tasks end by themselves when their names are cancelled; nobody asks how.
+            waiting.add_done_callback(_forget_outcome)
+            raise
 
     def _broken(self, error: BaseException, owners: Collection[int]) -> ClusterError:
         # If a worker's loss was the cause, this raises OwnersLost as soon as it is known.
@@ -314,7 +350,7 @@ class DaskEngine:
         if gone:
             raise OwnersLost(sorted(gone))
 
-    def _cancelled(self, plan: Plan, futures: Mapping[str, Future], run_id: str) -> CellCancelled:
+    def _cancelled(self, plan: Plan, futures: Mapping[str, Future], run_id: str) -> RunCancelled:
         done = {key for key, future in futures.items() if future.status == "finished"}
         kept = {
             node: tuple(futures[key] for key in array.keys)
@@ -334,20 +370,24 @@ class DaskEngine:
         total = sum(len(array.keys) for array in plan.outputs.values())
         whole = sum(len(ones) for ones in kept.values())
         num_done = len(done.intersection(task.key for task in plan.tasks))
-        error = CellCancelled(
-            f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, "
-            f"kept {whole} of {total} blocks"
-        )
         self._held.update({key: futures[key] for node in kept for key in plan.outputs[node].keys})
         arrays = {node: plan.outputs[node] for node in kept}  # their counts were not told
-        error.outcome = Outcome(arrays, kept, {}, (), 0.0)  # type: ignore[attr-defined]  # for the session
-        return error
+        return RunCancelled(
+            f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, "
+            f"kept {whole} of {total} blocks",
+            Outcome(arrays, kept, {}, (), 0.0),
+        )
 
 
 class _Given(tuple[Any, ...]):
     """Parameters that Dask hands on as they are, without looking inside for tasks."""
 
     __slots__ = ()
+
+
+def _forget_outcome(waiting: concurrent.futures.Future[Any]) -> None:
+    if not waiting.cancelled():
+        waiting.exception()
 
 
 async def _gathered(client: Any, futures: list[Future]) -> list[Any]:

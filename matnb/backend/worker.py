@@ -40,10 +40,7 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
             return value
     begin = time.perf_counter()
     try:
-        registers: list[Any] = list(inputs)
-        for step in steps:
-            registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
-        value = registers[-1]
+        value = _run_steps(steps, inputs)
         if isinstance(value, Dense | Csr | Empty):
             value = freeze(value)
     except Exception as error:  # reported home, where the cell's line is known
@@ -53,6 +50,18 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
     with _lock:
         _timed.setdefault((run_id, owner), []).append(timed)
     return value
+
+
+def _run_steps(steps: Sequence[Step], inputs: Sequence[Any]) -> Any:
+    # A register is let go with its last reader.
+    last = {place: number for number, step in enumerate(steps) for place in step.arguments}
+    registers: list[Any] = list(inputs)
+    for number, step in enumerate(steps):
+        registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
+        for place in step.arguments:
+            if last[place] == number:
+                registers[place] = None
+    return registers[-1]
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,15 @@ def report(run_id: str, owner: int, keys: Sequence[str], *finished: Any) -> Repo
     """Return what a worker tells of a run whose last and kept values are given."""
     failed = next((value for value in finished if isinstance(value, Failed)), None)
     counts = {key: _counts(value)[1:] for key, value in zip(keys, finished, strict=True)}
+    session, _, number = run_id.rpartition("r")
     with _lock:
-        return Report(failed, tuple(_timed.pop((run_id, owner), ())), counts)
+        timed = tuple(_timed.pop((run_id, owner), ()))
+        # A kernel that was running when its run was cancelled told its time afterwards.
+        for other, place in list(_timed):
+            of_session, _, before = other.rpartition("r")
+            if of_session == session and int(before) < int(number):
+                del _timed[other, place]
+    return Report(failed, timed, counts)
 
 
 def forget(run_id: str) -> None:

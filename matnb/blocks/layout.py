@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matnb.blocks.grid import Grid, Region, intersect, region_shape
+from matnb.blocks.grid import Grid, Region, intersect
 from matnb.errors import ShapeError
 
 
@@ -64,15 +64,3 @@ class Layout:
 def spread(num_blocks: int, workers: Sequence[int]) -> tuple[int, ...]:
     """Return owners that give each worker a consecutive, nearly equal share of the blocks."""
     return tuple(workers[number * len(workers) // num_blocks] for number in range(num_blocks))
-
-
-def moved_elements(moves: Sequence[Move]) -> int:
-    """Return how many elements change their owner."""
-    total = 0
-    for move in moves:
-        if move.source_owner != move.target_owner:
-            size = 1
-            for length in region_shape(move.region):
-                size *= length
-            total += size
-    return total

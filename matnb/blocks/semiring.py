@@ -62,7 +62,6 @@ class Semiring:
     name: str
     add: Monoid
     multiply: str
-    commutative: bool = True
 
     def result_dtype(self, left: np.dtype, right: np.dtype) -> np.dtype:
         """Return the dtype of a product's entries.

@@ -16,7 +16,8 @@ from matnb.io.digits import BadToken, parse_floats, parse_integers
 from matnb.io.entries import DUPLICATES, Entries, block_of, entries_in
 from matnb.io.files import File, find_file
 from matnb.io.lines import Chunk, blank_comments, columns_of, head_lines, read_chunks, text_pieces
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, choose, reader
+from matnb.io.measured import Measured
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, Unlabelled, choose, reader
 
 _FLOAT = np.dtype(np.float64)
 _COMMENTS = b"#%"
@@ -26,20 +27,16 @@ Ids = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
+class Edges(Measured):
     """Edges of a piece in the order of the file, with the ids of the file."""
 
     sources: Ids
     targets: Ids
     weights: npt.NDArray[np.float64] | None
 
-    def __sizeof__(self) -> int:
-        held = self.sources.nbytes + self.targets.nbytes
-        return object.__sizeof__(self) + held + (0 if self.weights is None else self.weights.nbytes)
-
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class Facts(Measured):
     """Of one piece: edges, loops among them, the largest id (-1 if none), and sorted ids if relabelled."""
 
     num_edges: int
@@ -49,18 +46,15 @@ class Facts:
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Measured):
     """What is known of the graph; ``ids`` are the vertices' in order, None where they are the numbers."""
 
     found: Found
     ids: Ids | None
 
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + (0 if self.ids is None else self.ids.nbytes)
-
 
 @dataclass(frozen=True)
-class EdgeList:
+class EdgeList(Unlabelled):
     """An edge list; entry [i, j] is the edge from vertex i to vertex j, in an undirected graph [j, i] too."""
 
     file: File
@@ -202,7 +196,7 @@ class EdgeList:
     def labels(self, context: Graph, start: int, stop: int) -> Block:
         """Return the ids of a range of vertices."""
         if context.ids is None:
-            return Dense(np.arange(start, stop))
+            return super().labels(context, start, stop)
         return Dense(context.ids[start:stop].astype(np.int64))
 
 

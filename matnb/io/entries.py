@@ -11,12 +11,13 @@ import numpy.typing as npt
 from matnb.blocks.formats import MAX_ENTRIES, Csr, Empty, SparseBlock
 from matnb.blocks.grid import Region, region_shape
 from matnb.errors import TooLargeError
+from matnb.io.measured import Measured
 
 DUPLICATES = ("sum", "first", "last", "min", "max", "merge")
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
+class Entries(Measured):
     """Positions and values, in the order of the file; ``values`` is None where every entry is a 1.
 
     Rows and columns are int32: global ones in a piece, local ones in a part.
@@ -25,10 +26,6 @@ class Entries:
     rows: npt.NDArray[np.int32]
     columns: npt.NDArray[np.int32]
     values: npt.NDArray[np.generic] | None
-
-    def __sizeof__(self) -> int:
-        held = self.rows.nbytes + self.columns.nbytes
-        return object.__sizeof__(self) + held + (0 if self.values is None else self.values.nbytes)
 
     def take(self, chosen: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Entries:
         """Return some of the entries."""

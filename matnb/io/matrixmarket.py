@@ -17,7 +17,8 @@ from matnb.io.digits import BadToken, Places, parse_floats, parse_integers
 from matnb.io.entries import Entries, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import Chunk, columns_of, head_lines, read_chunks, text_pieces
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, reader
+from matnb.io.measured import Measured
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, Unlabelled, reader
 
 _DTYPES = {"real": np.dtype(np.float64), "double": np.dtype(np.float64), "integer": np.dtype(np.int64),
            "pattern": np.dtype(np.float64)}  # fmt: skip
@@ -43,13 +44,10 @@ class Header:
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class Values(Measured):
     """Elements of an array in the order of the file, column by column."""
 
     values: npt.NDArray[np.generic]
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.values.nbytes
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class MatrixMarket:
+class MatrixMarket(Unlabelled):
     """A Matrix Market file; blocks are sparse for coordinates and dense for an array."""
 
     file: File
@@ -203,10 +201,6 @@ class MatrixMarket:
         for part in parts:
             elements[part.rows, part.columns] = part.values
         return Dense(elements)
-
-    def labels(self, context: Checked, start: int, stop: int) -> Block:
-        """Return the row numbers: the file has no ids of its own."""
-        return Dense(np.arange(start, stop))
 
 
 @reader("matrixmarket", ".mtx", ".mtx.gz")

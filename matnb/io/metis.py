@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Dense
+from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError
 from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, parse_integers, token_places
 from matnb.io.entries import Entries, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, text_pieces
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, reader
+from matnb.io.measured import Measured
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, Unlabelled, reader
 from matnb.io.symmetry import fingerprint, odd_edge
 
 _FLOAT = np.dtype(np.float64)
@@ -43,16 +44,13 @@ class Header:
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class Lists(Measured):
     """Neighbours that the lines of a piece list; rows count from the piece's first vertex."""
 
     number: int
     num_lines: int
     num_last_blank: int
     entries: Entries
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.entries.__sizeof__()
 
 
 @dataclass(frozen=True)
@@ -73,18 +71,15 @@ class Numbered:
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class Listed(Measured):
     """Entries of a region, and the fingerprint of those that the other ends of its edges list."""
 
     entries: Entries
     mirrored: int
 
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.entries.__sizeof__()
-
 
 @dataclass(frozen=True)
-class Metis:
+class Metis(Unlabelled):
     """An undirected graph; edge weights, if any, are the values."""
 
     file: File
@@ -256,10 +251,6 @@ class Metis:
                 if seen == vertex:
                     return self.file.error(reason, number)
         return self.file.error(reason)
-
-    def labels(self, context: Numbered, start: int, stop: int) -> Block:
-        """Return the vertices' numbers from 0; the file counts them from 1."""
-        return Dense(np.arange(start, stop))
 
 
 def _both_ends(parsed: Lists, first: int, region: Region) -> tuple[Entries, Entries]:

@@ -10,11 +10,11 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy_format
 
-from matnb.blocks.formats import Block, Dense
+from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.io.files import File
 from matnb.io.slabs import Slab, common, dense_of
-from matnb.io.source import Found, Piece, Source, reader, split_range
+from matnb.io.source import Found, Piece, Source, Unlabelled, reader, split_range
 
 SMALLEST_PIECE_BYTES = 1 << 16
 NUMBERS = "biufc"  # kinds of dtype that an array may have
@@ -60,7 +60,7 @@ def read_header(stream: IO[bytes]) -> Header:
 
 
 @dataclass(frozen=True)
-class Npy:
+class Npy(Unlabelled):
     """A .npy file, cut along its slowest axis."""
 
     file: File
@@ -129,10 +129,6 @@ class Npy:
     def assemble(self, parts: Sequence[Slab | None], context: NpyFound, region: Region) -> Block:
         """Return the block of a region."""
         return dense_of([part for part in parts if part is not None], region, self.dtype)
-
-    def labels(self, context: NpyFound, start: int, stop: int) -> Block:
-        """Return the row numbers."""
-        return Dense(np.arange(start, stop))
 
 
 @dataclass(frozen=True)

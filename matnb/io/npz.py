@@ -9,14 +9,14 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Dense
+from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError
 from matnb.io.archive import Archive, open_archive
 from matnb.io.entries import Entries, block_of, entries_in
 from matnb.io.files import File
 from matnb.io.saved import MARK, open_saved
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, reader
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, Unlabelled, reader
 
 _FORMATS = ("csr", "csc", "coo", "bsr", "dia")
 
@@ -29,7 +29,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class ScipyNpz:
+class ScipyNpz(Unlabelled):
     """A matrix that ``scipy.sparse.save_npz`` wrote; its members are compressed, so one worker reads it."""
 
     file: File
@@ -135,10 +135,6 @@ class ScipyNpz:
     def assemble(self, parts: Sequence[Entries], context: Loaded, region: Region) -> Block:
         """Return the block of a region; entries stored twice are summed, zeros kept."""
         return block_of(parts, region, context.found.dtype)
-
-    def labels(self, context: Loaded, start: int, stop: int) -> Block:
-        """Return the row numbers."""
-        return Dense(np.arange(start, stop))
 
 
 def _entries(

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Dense
+from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
 from matnb.io.entries import Entries, block_of, entries_in, joined
-from matnb.io.source import Found, Piece, split_range
+from matnb.io.source import Found, Piece, Unlabelled, split_range
 
 _FLOAT = np.dtype(np.float64)
 _BATCH = 1 << 16  # edges drawn at once; a multiple of 4, Philox's numbers a step
@@ -29,7 +29,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Rmat:
+class Rmat(Unlabelled):
     """A random graph of ``2**scale`` vertices with skewed degrees, as a pattern-only sparse matrix.
 
     Each of ``edge_factor * 2**scale`` edges falls ``scale`` times into a quarter of what is left of the
@@ -168,7 +168,3 @@ class Rmat:
     def assemble(self, parts: Sequence[Entries], context: Drawn, region: Region) -> Block:
         """Return the block of a region."""
         return block_of(parts, region, _FLOAT, "merge")
-
-    def labels(self, context: Drawn, start: int, stop: int) -> Block:
-        """Return the vertices' numbers."""
-        return Dense(np.arange(start, stop))

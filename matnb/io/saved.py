@@ -22,7 +22,7 @@ from matnb.io.entries import Entries, block_of, entries_in
 from matnb.io.files import File
 from matnb.io.npy import NUMBERS
 from matnb.io.slabs import Slab, common, dense_of
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, split_range
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, Unlabelled, split_range
 
 MARK = "matnb"
 VERSION = 1
@@ -46,7 +46,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Saved:
+class Saved(Unlabelled):
     """An array that matnb saved; ``grid`` is how it was cut then."""
 
     file: File
@@ -146,10 +146,6 @@ class Saved:
         if self.sparse:
             return block_of([one for one in found if isinstance(one, Entries)], region, self.dtype)
         return dense_of([one for one in found if isinstance(one, Slab)], region, self.dtype)
-
-    def labels(self, context: Listed, start: int, stop: int) -> Block:
-        """Return the row numbers."""
-        return Dense(np.arange(start, stop))
 
 
 def _global_entries(block: SparseBlock, region: Region) -> Entries:

@@ -10,17 +10,15 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region, region_shape, relative
+from matnb.io.measured import Measured
 
 
 @dataclass(frozen=True, eq=False)
-class Slab:
+class Slab(Measured):
     """A rectangle of an array, at global positions."""
 
     region: Region
     values: npt.NDArray[np.generic]
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.values.nbytes
 
 
 def common(one: Region, other: Region) -> Region | None:

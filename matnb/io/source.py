@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from matnb.blocks.formats import Block
+from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
 from matnb.io.files import find_file
@@ -94,7 +94,7 @@ class Source(Protocol):
     def summary(self, parsed: Parsed) -> Summary:
         """Return the small facts of a piece that :meth:`merge` needs."""
 
-    def merge(self, summaries: Sequence[Summary]) -> Any:
+    def merge(self, summaries: Sequence[Summary]) -> Context:
         """Return the Context of all pieces, given their facts in order; checks counts."""
 
     def part(self, parsed: Parsed, context: Any, region: Region) -> Part:
@@ -105,6 +105,14 @@ class Source(Protocol):
 
     def labels(self, context: Any, start: int, stop: int) -> Block:
         """Return the original ids of vertices ``start`` to ``stop`` as a dense block."""
+
+
+class Unlabelled:
+    """The labels of a source without vertex ids of its own: the numbers of its rows."""
+
+    def labels(self, context: Any, start: int, stop: int) -> Block:
+        """Return the numbers of rows ``start`` to ``stop``."""
+        return Dense(np.arange(start, stop))
 
 
 @dataclass(frozen=True)

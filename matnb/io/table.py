@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Dense
+from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region, relative
 from matnb.errors import OptionError
 from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, shown
 from matnb.io.files import File
 from matnb.io.lines import Chunk, head_lines, read_chunks, text_pieces
+from matnb.io.measured import Measured
 from matnb.io.slabs import Slab, common, dense_of
-from matnb.io.source import Found, Piece, Source, reader
+from matnb.io.source import Found, Piece, Source, Unlabelled, reader
 
 _FLOAT = np.dtype(np.float64)
 _QUOTE, _RETURN, _SPACE, _NEWLINE = 34, 13, 32, 10
@@ -24,14 +25,11 @@ _MOST_SPACES = 64  # around a number; more are no CSV that a person wrote
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(Measured):
     """Rows of a piece."""
 
     number: int
     values: npt.NDArray[np.float64]
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.values.nbytes
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Stacked:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Unlabelled):
     """A CSV file; ``picked`` are the places of the columns that are read."""
 
     file: File
@@ -147,10 +145,6 @@ class Table:
         """Return the block of a region."""
         return dense_of([part for part in parts if part is not None], region, _FLOAT)
 
-    def labels(self, context: Stacked, start: int, stop: int) -> Block:
-        """Return the row numbers."""
-        return Dense(np.arange(start, stop))
-
 
 def _trimmed(buffer: npt.NDArray[np.uint8], starts: Places, stops: Places) -> tuple[Places, Places]:
     # Without spaces, tabs and the carriage return around a field.
@@ -205,7 +199,7 @@ def open_table(file: File, columns: Sequence[str] | None = None, delimiter: str 
     OptionError
         For a name that no column has, or more than one.
     FileFormatError
-        When the header is no text.
+        When the header is no text, or all columns are read and two have one name.
     """
     if (
         not isinstance(delimiter, str)
@@ -229,6 +223,10 @@ def open_table(file: File, columns: Sequence[str] | None = None, delimiter: str 
 
 def _picked(file: File, names: tuple[str, ...], columns: Sequence[str] | None) -> tuple[int, ...]:
     if columns is None:
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                advice = "give each a name of its own, or pick others with columns="
+                raise file.error(f"{names.count(name)} columns named {name!r}: {advice}", 1)
         return tuple(range(len(names)))
     if isinstance(columns, str) or not columns:
         raise OptionError(f"columns={columns!r}: give a list of names")

@@ -32,6 +32,11 @@ def given(block: Block) -> tuple[Expr, bool]:
     return node, False
 
 
+def keep_copy(node: Expr, block: Block) -> None:
+    """Hold a copy of an array here that would be shipped otherwise."""
+    _held[node] = freeze(copied(block))
+
+
 def held(node: Expr) -> Block | None:
     """Return the copy of a person's array, or None where it lives on workers only."""
     return _held.get(node)

@@ -24,8 +24,6 @@ class Recording:
         Operations written, and how many of them equal one written before in the cell.
     lines
         The cell lines that wrote each expression, in order.
-    consumed
-        Expressions that are an operand of another one of this cell.
     runs
         What was run while the cell ran, because it asked for a value.
     plan_text
@@ -36,7 +34,6 @@ class Recording:
     num_operations: int = 0
     num_merged: int = 0
     lines: dict[Expr, list[int]] = field(default_factory=dict)
-    consumed: set[Expr] = field(default_factory=set)
     runs: list[RunFinished] = field(default_factory=list)
     plan_text: str = ""
 
@@ -50,7 +47,6 @@ class Recording:
                 self.lines[node].append(line)
             return
         self.lines[node] = [] if line is None else [line]
-        self.consumed.update(node.operands)
 
     def _running_line(self) -> int | None:
         frame = sys._getframe(2)

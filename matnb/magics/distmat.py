@@ -67,8 +67,7 @@ class DistMatMagics(Magics):
         command, chosen = options.parse_line(line, namespace)
         match command:
             case "start":
-                given = {name: value for name, value in vars(chosen).items() if value}
-                print(start(**given).status().description)
+                print(start(**vars(chosen)).status().description)
             case "connect":
                 print(connect(chosen.address, scheduler_file=chosen.scheduler_file).status().description)
             case "status":

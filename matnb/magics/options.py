@@ -31,15 +31,19 @@ def _start() -> OptionParser:
     parser = _parser("%distmat start", "Start workers on this machine.")
     parser.add_argument("--workers", metavar="N", type=int, help="number of Dask workers")
     parser.add_argument("--threads", metavar="N", type=int, help="threads of each worker; default: all cores")
-    parser.add_argument("--processes", action="store_true", help="give each worker a process of its own")
+    # Not False where it is left out, so that the environment may say it.
+    parser.add_argument(
+        "--processes", action="store_true", default=None, help="give each worker a process of its own"
+    )
     parser.add_argument("--memory-limit", metavar="SIZE", help="memory of each worker, such as 4GB")
     return parser
 
 
 def _connect() -> OptionParser:
-    parser = _parser("%distmat connect", "Connect to a Dask cluster that is running.")
+    secured = "One that asks for certificates: mn.connect(ADDRESS, security=distributed.Security(...))."
+    parser = _parser("%distmat connect", f"Connect to a Dask cluster that is running. {secured}")
     parser.add_argument(
-        "address", nargs="?", metavar="ADDRESS", help="of the scheduler, such as tls://host:8786"
+        "address", nargs="?", metavar="ADDRESS", help="of the scheduler, such as tcp://host:8786"
     )
     parser.add_argument(
         "--scheduler-file", metavar="FILE", help="written by `dask scheduler --scheduler-file`"

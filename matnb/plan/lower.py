@@ -63,7 +63,7 @@ def lower(
     for node in order:
         if node in apart:
             _lower_node(node, apart | set(stored), writer, workers)
-    return writer.plan(wanted)
+    return writer.plan(wanted, workers.threads)
 
 
 def _lower_node(node: Expr, apart: set[Expr], writer: PlanWriter, workers: Workers) -> None:

@@ -38,7 +38,11 @@ def write_fused(
         if isinstance(node, Reduce):
             return value(node.operand)
         arguments = [value(operand) for operand in node.operands]
-        values[node] = last = task.do(_operator(node, operand_region(node.shape, region)), *arguments)
+        values[node] = last = task.do(
+            _operator(node, operand_region(node.shape, region)),
+            *arguments,
+            num_bytes=writer.bytes_of(node, operand_region(node.shape, region)),
+        )
     return last
 
 

@@ -35,6 +35,8 @@ class Task:
         Number of the worker that runs it.
     kind
         For measuring: product, map, reduce, ...
+    working_bytes
+        Memory for values of steps on the way, besides the task's own value.
     """
 
     key: str
@@ -42,6 +44,7 @@ class Task:
     inputs: tuple[str, ...]
     owner: int
     kind: str
+    working_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,8 @@ class Plan:
         The arrays that stay on the workers afterwards.
     reused
         Arrays that were there already and are read.
-    projected_bytes
-        Memory that the plan needs on top of what is used now, over all workers.
+    peaks
+        For each worker the memory that the plan needs on top of what is used now.
     moved_bytes
         Bytes that go from one worker to another.
     """
@@ -105,8 +108,13 @@ class Plan:
     shipments: tuple[Shipment, ...]
     outputs: Mapping[Expr, Stored]
     reused: Mapping[Expr, Stored]
-    projected_bytes: int
+    peaks: Mapping[int, int]
     moved_bytes: int
+
+    @property
+    def projected_bytes(self) -> int:
+        """Memory that the plan needs on top of what is used now, over all workers."""
+        return sum(self.peaks.values())
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ class RunReport:
     left_lazy
         Names that were not computed because they exceed the memo's budget.
     plan_text
-        How the last run was laid out.
+        How the largest of the runs was laid out.
     """
 
     finished: RunFinished

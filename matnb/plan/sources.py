@@ -109,4 +109,4 @@ def reading_plan(source: Source, workers: Workers) -> tuple[Plan, tuple[str, ...
     task = TaskWriter()
     task.do(Tell(), task.read(merged))
     told = writer.add(task.task(f"{merged}-told", writer.owner_of(merged), "facts"), 64)
-    return writer.plan(()), (*parsed, merged), told
+    return writer.plan((), workers.threads), (*parsed, merged), told

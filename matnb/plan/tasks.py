@@ -8,6 +8,7 @@ from matnb.blocks.grid import Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Expr
 from matnb.plan.estimate import estimate_bytes
+from matnb.plan.memory import peaks
 from matnb.plan.operators import Cut, Join, Operator
 from matnb.plan.plan import Plan, Shipment, Stage, Step, Stored, Task
 from matnb.plan.regions import region_size
@@ -19,6 +20,7 @@ class TaskWriter:
     def __init__(self) -> None:
         self._inputs: list[str] = []
         self._steps: list[tuple[Operator, tuple[tuple[bool, int], ...]]] = []
+        self._sizes: list[int] = []
 
     def read(self, key: str) -> tuple[bool, int]:
         """Return the register that holds another task's value."""
@@ -26,9 +28,10 @@ class TaskWriter:
             self._inputs.append(key)
         return True, self._inputs.index(key)
 
-    def do(self, operator: Operator, *arguments: tuple[bool, int]) -> tuple[bool, int]:
-        """Append a step and return its register."""
+    def do(self, operator: Operator, *arguments: tuple[bool, int], num_bytes: int = 0) -> tuple[bool, int]:
+        """Append a step whose value is about so large, and return its register."""
         self._steps.append((operator, arguments))
+        self._sizes.append(num_bytes)
         return False, len(self._steps) - 1
 
     @property
@@ -43,7 +46,25 @@ class TaskWriter:
             Step(operator, tuple(place if is_input else count + place for is_input, place in arguments))
             for operator, arguments in self._steps
         )
-        return Task(key, steps, tuple(self._inputs), owner, kind)
+        return Task(key, steps, tuple(self._inputs), owner, kind, self._working_bytes())
+
+    def _working_bytes(self) -> int:
+        # The most that values of steps take at a time, besides the last one; each goes with its last reader.
+        steps = enumerate(self._steps)
+        last = {
+            place: number for number, (_, arguments) in steps for is_input, place in arguments if not is_input
+        }
+        held = most = 0
+        for number, (size, (_, arguments)) in enumerate(zip(self._sizes, self._steps, strict=True)):
+            if number < len(self._steps) - 1:
+                held += size
+                most = max(most, held)
+            held -= sum(
+                self._sizes[place]
+                for is_input, place in set(arguments)
+                if not is_input and last[place] == number
+            )
+        return most
 
 
 class PlanWriter:
@@ -75,8 +96,9 @@ class PlanWriter:
         self._stages: list[Stage] = []
         self._shipments: list[Shipment] = []
         for array in stored.values():
-            for key, owner in zip(array.keys, array.layout.owners, strict=True):
-                self._owners[key] = owner
+            self._owners.update(zip(array.keys, array.layout.owners, strict=True))
+            # An interrupted run did not tell its counts; then nobody knows how large its blocks are.
+            self._sizes.update(zip(array.keys, array.block_bytes, strict=False))
 
     def bytes_of(self, node: Expr, region: Region | None = None) -> int:
         """Return the estimated bytes of an array, or of its part in a region."""
@@ -166,48 +188,24 @@ class PlanWriter:
         if node in self._stored:
             self.reused[node] = self._stored[node]
 
-    def plan(self, roots: Sequence[Expr]) -> Plan:
-        """Return the plan whose outputs are the arrays of ``roots``."""
+    def plan(self, roots: Sequence[Expr], threads: int) -> Plan:
+        """Return the plan whose outputs are the arrays of ``roots``, on workers of so many threads."""
         outputs = {root: self.registers[root] for root in roots if root not in self._stored}
         tasks = tuple(self._tasks.values())
         moved = {
-            (key, task.owner)
-            for task in tasks
-            for key in task.inputs
-            if self._owners[key] != task.owner and key in self._sizes
+            (key, task.owner) for task in tasks for key in task.inputs if self._owners[key] != task.owner
         }
+        shipped = [shipment.key for shipment in self._shipments]
+        staying = {key for array in outputs.values() for key in array.keys}
         return Plan(
             tasks,
             tuple(self._stages),
             tuple(self._shipments),
             outputs,
             self.reused,
-            self._peak_bytes(tasks, outputs),
-            sum(self._sizes[key] for key, _ in moved),
+            peaks(tasks, self._sizes, self._owners, shipped, staying, threads),
+            sum(self._sizes.get(key, 0) for key, _ in moved),
         )
-
-    def _peak_bytes(self, tasks: Sequence[Task], outputs: Mapping[Expr, Stored]) -> int:
-        # Tasks in order; a value goes with its last reader, and so do its copies at the workers that read it.
-        # Outputs stay, and what is shipped for the run.
-        last: dict[str, int] = {}
-        places: dict[str, set[int]] = {}
-        for number, task in enumerate(tasks):
-            for key in task.inputs:
-                last[key] = number
-                places.setdefault(key, {self._owners[key]}).add(task.owner)
-        staying = {key for array in outputs.values() for key in array.keys}
-        staying.update(shipment.key for shipment in self._shipments)
-        held = peak = sum(self._sizes[shipment.key] for shipment in self._shipments)
-        leaving: dict[int, list[str]] = {}
-        for key, number in last.items():
-            leaving.setdefault(number, []).append(key)
-        for number, task in enumerate(tasks):
-            held += self._sizes[task.key] * len(places.get(task.key, (0,)))
-            peak = max(peak, held)
-            for key in leaving.get(number, ()):
-                if key not in staying and key in self._sizes:
-                    held -= self._sizes[key] * len(places[key])
-        return peak
 
 
 def region_text(region: Region) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from matnb.backend import cluster as clusters
+from matnb.backend.cluster import Cluster
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.layout import Layout
 from matnb.config import Config, config_from_environment, parse_bytes
@@ -77,7 +78,11 @@ def start(
     config = replace(
         config_from_environment(), **{option: value for option, value in given.items() if value is not None}
     )
-    return _use(config, lambda: clusters.start(config))
+    global _session
+    with _lock:
+        stop()
+        _session = _session_on(config, clusters.start(config))
+        return _session
 
 
 def connect(
@@ -87,7 +92,7 @@ def connect(
     security: Any = None,
     timeout_seconds: float = 10.0,
 ) -> Session:
-    """Use a Dask cluster that is there already; a session that runs is stopped first.
+    """Use a Dask cluster that is there already; a session that runs is stopped once it answers.
 
     Parameters
     ----------
@@ -108,20 +113,23 @@ def connect(
         When client, scheduler and workers run versions that do not work together.
     """
     config = config_from_environment()
-    return _use(
-        config,
-        lambda: clusters.connect(
-            target, scheduler_file=scheduler_file, security=security, timeout_seconds=timeout_seconds
-        ),
-    )
-
-
-def _use(config: Config, make: Any) -> Session:
     global _session
     with _lock:
+        # Only a cluster that answers takes the place of the one in use.
+        cluster = clusters.connect(
+            target, scheduler_file=scheduler_file, security=security, timeout_seconds=timeout_seconds
+        )
         stop()
-        _session = Session(config, make())
+        _session = _session_on(config, cluster)
         return _session
+
+
+def _session_on(config: Config, cluster: Cluster) -> Session:
+    try:
+        return Session(config, cluster)
+    except BaseException:
+        cluster.close()
+        raise
 
 
 def stop() -> None:

@@ -28,7 +28,7 @@ def cell_error(failed: Failed, plan: Plan, record: Recording | None) -> MatnbErr
             error.add_note(failed.trace.rstrip())
     lines = tuple(record.lines.get(node, ())) if record is not None and node is not None else ()
     text = "" if node is None else f"{describe(node, tuple(map(kind_of, node.operands)))} -> {kind_of(node)}"
-    error.lines, error.expression = lines, text  # type: ignore[attr-defined]  # read by the notebook
+    error.lines, error.expression = lines, text
     if lines:
         error.add_note(f"recorded on line {', '.join(map(str, lines))} of the cell: {text}")
     elif text:

@@ -6,7 +6,6 @@ import os
 
 import numpy as np
 
-from matnb.blocks.formats import Block
 from matnb.blocks.grid import BlocksSpec, grid_from
 from matnb.io.source import Found, Source, open_source
 from matnb.io.write import check_target, write
@@ -88,9 +87,5 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
     node = expression_of(array)
     check_target(path)
     session = current_session()
-    stored = session.made(node)
-
-    def fetch(number: int) -> Block:
-        return session.block(node, number)
-
-    write(path, stored.layout.grid, node.dtype, node.sparse, fetch)
+    layout, bring = session.blocks(node)
+    write(path, layout.grid, node.dtype, node.sparse, bring)

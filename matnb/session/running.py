@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from matnb.backend.cluster import Cluster
-from matnb.backend.engine_dask import DaskEngine, Outcome, OwnersLost, TaskFailed
+from matnb.backend.engine_dask import DaskEngine, Outcome, OwnersLost, RunCancelled, TaskFailed
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block
 from matnb.blocks.kernels.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, SessionEnded, TooLargeError, WorkerLostError
-from matnb.events import Event, RunFinished, RunStarted, TasksFinished, WorkersLost
+from matnb.events import Event, RunFinished, RunStarted, TasksFinished, TaskTimed, WorkersLost
 from matnb.lazy.array import live_expressions
 from matnb.lazy.expr import Data, Expr
 from matnb.lazy.holdings import copied, held
@@ -28,9 +30,20 @@ from matnb.plan.lower import lower
 from matnb.plan.plan import Plan, Workers
 from matnb.session.failures import cell_error
 
-TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
+_TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _LINEAGE_DEPTH = 20  # after this many runs on each other's results their history is cut
+
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run gave: the entry of every root, and the value that was fetched with it, if any."""
+
+    entries: Mapping[str, Entry]
+    fetched: Block | None
 
 
 class Runner:
@@ -60,10 +73,10 @@ class Runner:
         self,
         roots: Mapping[str, Expr],
         live: set[Expr],
-        fetch: Expr | None = None,
+        fetch: str | None = None,
         record: Recording | None = None,
-    ) -> Block | None:
-        """Compute the roots that are not stored.
+    ) -> Ran:
+        """Compute the roots that are not stored, over the survivors if workers are lost meanwhile.
 
         Parameters
         ----------
@@ -72,7 +85,7 @@ class Runner:
         live
             Expressions whose arrays stay if they are computed on the way.
         fetch
-            A root whose value is wanted in this process; it is returned if it came back with the run.
+            Name of a root whose value is wanted in this process, if it comes back with the run.
         record
             The cell that asks, for the lines of errors.
 
@@ -80,47 +93,66 @@ class Runner:
         ------
         WorkerLostError
             When workers were lost again and again.
+        TooLargeError
+            When the plan does not fit the workers' memory.
+        CellCancelled
+            On an interrupt; whole arrays that were finished stay.
         """
-        record = record or active_recording()
+        return self.retried(lambda: self._attempt(roots, live, fetch, record or active_recording()))
+
+    def retried(self, work: Callable[[], _Result]) -> _Result:
+        """Do work that reads the workers, again over the survivors each time some are lost.
+
+        Raises
+        ------
+        WorkerLostError
+            When workers were lost again and again.
+        """
         lost: tuple[int, ...] = ()
-        for _ in range(TRIES):
+        for _ in range(_TRIES):
             try:
-                return self._attempt(roots, live, fetch, record)
+                return work()
             except OwnersLost as error:
                 lost = error.owners
                 self._emit(WorkersLost(str(self._num_runs), lost))
-                self.forget(lost)
+                for owner in lost:
+                    self._store.drop_owner(owner)
+                self._cluster.refresh()
         raise WorkerLostError(f"workers {lost} were lost, and others before them; the run was given up")
 
     def _attempt(
-        self, roots: Mapping[str, Expr], live: set[Expr], fetch: Expr | None, record: Recording | None
-    ) -> Block | None:
+        self, roots: Mapping[str, Expr], live: set[Expr], fetch: str | None, record: Recording | None
+    ) -> Ran:
         plan, optimized = self.plan(roots, live)
         self.check_memory(plan)
+        after = {name: optimized[node] for name, node in roots.items()}
         keys: tuple[str, ...] = ()
-        if fetch is not None and optimized[fetch] in plan.outputs and not fetch.sparse:
-            keys = plan.outputs[optimized[fetch]].keys
+        if fetch is not None and after[fetch] in plan.outputs and not after[fetch].sparse:
+            keys = plan.outputs[after[fetch]].keys
+        text = explain_plan(plan, {node: name for name, node in after.items()})
         self._num_runs += 1
-        text = explain_plan(plan, {optimized[node]: name for name, node in roots.items()})
         self._emit(RunStarted(str(self._num_runs), len(plan.tasks), plan.projected_bytes))
-        if not plan.tasks and not plan.shipments:
-            self._alias(optimized)
-            self._finish(plan, text, None, record)
-            return None
-        try:
-            outcome = self._engine.run(plan, keys)
-        except TaskFailed as error:
-            raise cell_error(error.failed, plan, record) from error.failed.error
-        except CellCancelled as error:
-            self.keep(error.outcome, plan, optimized)  # type: ignore[attr-defined]  # the engine sets it
-            raise
-        self.keep(outcome, plan, optimized)
+        outcome = None
+        if plan.tasks or plan.shipments:
+            try:
+                outcome = self._engine.run(plan, keys)
+            except TaskFailed as error:
+                raise cell_error(error.failed, plan, record) from None
+            except RunCancelled as error:
+                self.keep(error.outcome, plan)
+                self._alias(optimized)
+                raise CellCancelled(str(error)) from None
+            self.keep(outcome, plan)
+        self._alias(optimized)
+        # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
+        entries = {name: self._store.entry(node) for name, node in roots.items()}
         self._finish(plan, text, outcome, record)
         self._store.trim()
-        if fetch is not None and keys:
-            layout = plan.outputs[optimized[fetch]].layout
-            return whole(fetch, layout, [outcome.fetched[key] for key in keys])
-        return None
+        fetched = None
+        if outcome is not None and fetch is not None and keys:
+            blocks = [outcome.fetched[key] for key in keys]
+            fetched = whole(after[fetch], plan.outputs[after[fetch]].layout, blocks)
+        return Ran({name: entry for name, entry in entries.items() if entry is not None}, fetched)
 
     def plan(self, roots: Mapping[str, Expr], live: set[Expr]) -> tuple[Plan, dict[Expr, Expr]]:
         """Return the plan for the roots, and what each recorded expression became in it."""
@@ -149,22 +181,25 @@ class Runner:
         ]
         return lower(wanted, held_on_way, known, self.workers()), optimized
 
-    def keep(self, outcome: Outcome, plan: Plan, optimized: Mapping[Expr, Expr]) -> None:
-        """Store the arrays that a run left on the workers."""
-        seconds: dict[str, float] = {}
+    def keep(self, outcome: Outcome, plan: Plan, seconds: float | None = None) -> None:
+        """Store the arrays that a run left on the workers.
+
+        Parameters
+        ----------
+        seconds
+            What each would cost to make again, where the times of its own tasks do not tell.
+        """
+        times: dict[str, float] = {}
         for one in outcome.timed:
             made = one.key.split("-", 1)[0]
-            seconds[made] = seconds.get(made, 0.0) + one.seconds
+            times[made] = times.get(made, 0.0) + one.seconds
         depth = 1 + max((self._depth(node) for node in plan.reused), default=0)
         for node, stored in outcome.stored.items():
             futures, at = outcome.futures[node], depth
             if depth > _LINEAGE_DEPTH:
-                futures = self._engine.cut_lineage(stored)
-                at = 0
-            num_bytes = sum(stored.block_bytes)
-            entry = Entry(stored, futures, num_bytes, seconds.get(node.digest.hex(), 0.0), False, at)
-            self._store.add(node, entry, lifetime(node))
-        self._alias(optimized)
+                futures, at = self._engine.cut_lineage(stored), 0
+            cost = times.get(node.digest.hex(), 0.0) if seconds is None else seconds
+            self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
 
     def _alias(self, optimized: Mapping[Expr, Expr]) -> None:
         # A handle finds its array under the expression that was recorded, too.
@@ -179,13 +214,10 @@ class Runner:
 
     def _finish(self, plan: Plan, text: str, outcome: Outcome | None, record: Recording | None) -> None:
         timed = () if outcome is None else outcome.timed
-        loads: dict[int, float] = {}
+        loads = dict.fromkeys(self._cluster.alive(), 0.0)
         for one in timed:
             loads[one.worker] = loads.get(one.worker, 0.0) + one.seconds
-        for owner in loads:
-            self._emit(
-                TasksFinished(str(self._num_runs), owner, tuple(one for one in timed if one.worker == owner))
-            )
+        self.tell_times(timed)
         mean = sum(loads.values()) / max(1, len(loads))
         finished = RunFinished(
             run=str(self._num_runs),
@@ -204,6 +236,12 @@ class Runner:
                 record.plan_text = text
             record.runs.append(finished)
         self._emit(finished)
+
+    def tell_times(self, timed: Sequence[TaskTimed]) -> None:
+        """Tell the listeners how long each worker's kernel calls took."""
+        for owner in sorted({one.worker for one in timed}):
+            here = tuple(one for one in timed if one.worker == owner)
+            self._emit(TasksFinished(str(self._num_runs), owner, here))
 
     def workers(self) -> Workers:
         """Return the workers that a plan is laid out over now, waiting a while when there are none."""
@@ -225,28 +263,41 @@ class Runner:
             time.sleep(0.1)
         raise WorkerLostError("every worker is gone and none came back; mn.stop() and start again")
 
-    def forget(self, owners: Sequence[int]) -> None:
-        """Drop the arrays of lost workers, and look who is there."""
-        for owner in owners:
-            self._store.drop_owner(owner)
-        self._cluster.refresh()
-
     def drop_dead(self) -> None:
-        """Drop the arrays of workers that were lost since the last run."""
+        """Drop the arrays of workers that were lost since the last run, and look for new workers."""
+        self._cluster.refresh_if_changed()
         alive = set(self._cluster.alive())
         for owner in range(len(self._cluster.workers)):
             if owner not in alive:
                 self._store.drop_owner(owner)
 
     def check_memory(self, plan: Plan) -> None:
-        """Refuse a plan that does not fit the workers' memory, before its first task."""
-        limit = self.workers().memory_bytes
-        if limit and plan.projected_bytes + self._store.num_bytes > limit:
+        """Make room for a plan, or refuse it before its first task if it does not fit the workers' memory.
+
+        Raises
+        ------
+        TooLargeError
+            When what a worker would hold exceeds its limit, with the numbers.
+        """
+        over = self._over_limit(plan)
+        if over is not None:
+            self._store.trim(plan.reused, plan.projected_bytes)
+            over = self._over_limit(plan)
+        if over is not None:
+            needed, held, limit = over
             raise TooLargeError(
-                f"this needs about {bytes_text(plan.projected_bytes)} on top of "
-                f"{bytes_text(self._store.num_bytes)} in use, but the workers have {bytes_text(limit)}; make "
-                "arrays smaller or sparse, release what is not needed, or start with a larger memory_limit"
+                f"this needs about {bytes_text(needed)} on a worker on top of {bytes_text(held)} in use, but "
+                f"the worker has {bytes_text(limit)}; make arrays smaller or sparse, release what is not "
+                "needed, or start with more workers or a larger memory_limit"
             )
+
+    def _over_limit(self, plan: Plan) -> tuple[int, int, int] | None:
+        held = self._store.bytes_by_owner()
+        for owner, needed in plan.peaks.items():
+            limit = self._cluster.workers[owner].memory_limit_bytes
+            if limit and needed + held.get(owner, 0) > limit:
+                return needed, held.get(owner, 0), limit
+        return None
 
 
 def whole(node: Expr, layout: Layout, blocks: Sequence[Block]) -> Block:

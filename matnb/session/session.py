@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from matnb.backend.cluster import Cluster
-from matnb.backend.engine_dask import DaskEngine, OwnersLost, TaskFailed
+from matnb.backend.engine_dask import DaskEngine, OwnersLost, RunCancelled, TaskFailed
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block
+from matnb.blocks.layout import Layout
 from matnb.config import Config
-from matnb.errors import TooLargeError, UnsupportedError, WorkerLostError
+from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerLostError
 from matnb.events import CellRecorded, Event
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
 from matnb.lazy.expr import Data, Expr, Load
+from matnb.lazy.holdings import keep_copy
 from matnb.lazy.interpret import Value, block_of, interpret
 from matnb.lazy.passes import stages
 from matnb.lazy.recording import Recording
@@ -29,9 +31,9 @@ from matnb.plan.lower import layout_tag, lower
 from matnb.plan.place import default_layout
 from matnb.plan.plan import Stored
 from matnb.plan.report import RunReport, total
-from matnb.plan.sources import piece_of, reading_plan
+from matnb.plan.sources import reading_plan
 from matnb.session.failures import cell_error
-from matnb.session.running import TRIES, Runner, whole
+from matnb.session.running import Runner, whole
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ class Session:
 
     def __init__(self, config: Config, cluster: Cluster) -> None:
         self.config, self.cluster = config, cluster
-        # On a cluster of others two sessions must not take each other's keys for their own.
-        prefix = "matnb-" if cluster.owned else f"matnb-{secrets.token_hex(4)}-"
+        # Sessions one after another in a process, or at once on a cluster, must not take each other's names.
+        prefix = f"matnb-{secrets.token_hex(4)}-"
         self._engine = DaskEngine(cluster, prefix, in_process=cluster.owned and not config.processes)
         self._store = Store(config.memo_bytes)
         self._listeners: list[Callable[[Event], None]] = []
@@ -104,33 +106,29 @@ class Session:
         TooLargeError
             When the result exceeds the limit of ``compute()``.
         """
+        self._check_limit(node, 0 if node.sparse else estimate_bytes(node, node.size))
         if self.config.engine == "interpret":
             return block_of(interpret(node, self._interpreted))
         with self._lock:
-            self._check_limit(node, estimate_bytes(node, 0) if node.sparse else None)
-            for _ in range(TRIES):
-                entry = self._store.entry(node)
-                if entry is None:
-                    fetched = self._runner.run({"value": node}, live_expressions(), fetch=node)
-                    entry = self._store.entry(node)
-                    if fetched is not None:
-                        return fetched
-                    continue
-                self._check_limit(node, entry.num_bytes)
-                try:
-                    blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
-                except OwnersLost as lost:
-                    self._runner.forget(lost.owners)
-                    continue
-                return whole(node, entry.stored.layout, blocks)
-            raise WorkerLostError("workers were lost again and again while a result was fetched")
+            return self._runner.retried(lambda: self._value(node))
+
+    def _value(self, node: Expr) -> Block:
+        entry = self._store.entry(node)
+        if entry is None:
+            ran = self._runner.run({"value": node}, live_expressions(), fetch="value")
+            if ran.fetched is not None:
+                return ran.fetched
+            entry = ran.entries["value"]
+        self._check_limit(node, entry.num_bytes)
+        blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
+        return whole(node, entry.stored.layout, blocks)
 
     def persist(self, nodes: Sequence[Expr]) -> None:
         """Compute expressions in one run and keep them on the workers."""
         with self._lock:
-            self.make(nodes)
             for node in nodes:
                 self._store.pin(node)
+            self.make(nodes)
 
     def make(self, nodes: Sequence[Expr]) -> None:
         """Compute expressions in one run; their arrays stay while handles on them do, and room is left."""
@@ -176,25 +174,19 @@ class Session:
 
     def ship(self, node: Data, block: Block) -> None:
         """Send a person's large array to the workers now, so that no copy stays in this process."""
+        if self.config.engine == "interpret":
+            keep_copy(node, block)
+            return
         with self._lock:
-            self._runner.drop_dead()
-            if self._store.entry(node) is not None:
-                return
-            layout = default_layout(node, block.nbytes, self._runner.workers())
-            base = f"{node.digest.hex()}-{layout_tag(layout)}"
-            keys, futures, sizes = [], [], []
-            for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-                key = f"{base}-{number}"
-                piece = piece_of(block, region)
-                (future,) = self._engine.ship({key: piece}, owner).values()
-                keys.append(key)
-                futures.append(future)
-                sizes.append((piece.nnz, piece.nbytes))
-            stored = Stored(
-                layout, tuple(keys), tuple(nnz for nnz, _ in sizes), tuple(size for _, size in sizes)
-            )
-            num_bytes = sum(stored.block_bytes)
-            self._store.add(node, Entry(stored, tuple(futures), num_bytes, float("inf"), True, 0))
+            self._runner.retried(lambda: self._ship(node, block))
+
+    def _ship(self, node: Data, block: Block) -> None:
+        self._runner.drop_dead()
+        if node in self._store:
+            return
+        layout = default_layout(node, block.nbytes, self._runner.workers())
+        base = f"{node.digest.hex()}-{layout_tag(layout)}"
+        self._store.add_given(node, Entry(*self._engine.ship_array(block, layout, base)))
 
     # files
 
@@ -209,12 +201,7 @@ class Session:
             Gives the expressions of the arrays, once shape and dtype are known.
         """
         with self._lock:
-            for _ in range(TRIES):
-                try:
-                    return self._read(source, name)
-                except OwnersLost as error:
-                    self._runner.forget(error.owners)
-            raise WorkerLostError(f"workers were lost again and again while {source!r} was read")
+            return self._runner.retried(lambda: self._read(source, name))
 
     def _read(self, source: Source, name: Callable[[Found], Sequence[Load]]) -> tuple[Found, Sequence[Load]]:
         plan, keys, told = reading_plan(source, self._runner.workers())
@@ -230,32 +217,36 @@ class Session:
             made = self._engine.run(blocks)
         except TaskFailed as error:
             raise cell_error(error.failed, plan, None) from None
-        self._runner.keep(made, blocks, {})
-        for node in wanted:
-            self._store.pin(node)
+        except RunCancelled as error:
+            raise CellCancelled(str(error)) from None
+        timed = (*outcome.timed, *made.timed)
+        self._runner.keep(made, blocks, sum(one.seconds for one in timed))
+        self._runner.tell_times(timed)
         return found, wanted
 
-    def made(self, node: Expr) -> Stored:
-        """Compute an expression and return where its blocks are."""
-        with self._lock:
-            if self.config.engine == "interpret":
-                raise UnsupportedError('mn.save writes from the workers; use engine="auto"')
-            self._runner.run({"value": node}, live_expressions())
-            entry = self._store.entry(node)
-            assert entry is not None, "a run keeps its roots"
-            return entry.stored
+    def blocks(self, node: Expr) -> tuple[Layout, Callable[[int], Block]]:
+        """Compute an expression, and return its layout and a function that brings one block by number.
 
-    def block(self, node: Expr, number: int) -> Block:
-        """Return one block of an expression that was made, in this process."""
-        entry = self._store.entry(node)
-        if entry is None:
-            raise WorkerLostError("a worker was lost while an array was written; save it again")
-        try:
-            (block,) = self._engine.gather(entry.futures[number : number + 1], entry.stored.layout.owners)
-        except OwnersLost as error:
-            self._runner.forget(error.owners)
-            raise WorkerLostError("a worker was lost while an array was written; save it again") from None
-        return block
+        Raises
+        ------
+        UnsupportedError
+            With the interpreter, which has no blocks.
+        """
+        if self.config.engine == "interpret":
+            raise UnsupportedError('mn.save writes from the workers; use engine="auto"')
+        with self._lock:
+            ran = self._runner.run({"value": node}, live_expressions())
+        entry = ran.entries["value"]
+
+        def bring(number: int) -> Block:
+            owner = entry.stored.layout.owners[number]
+            try:
+                (block,) = self._engine.gather([entry.futures[number]], [owner])
+            except OwnersLost:
+                raise WorkerLostError("a worker was lost while an array was written; save it again") from None
+            return block
+
+        return entry.stored.layout, bring
 
     # looking
 
@@ -283,8 +274,7 @@ class Session:
             )
             return "\n".join(parts)
 
-    def _check_limit(self, node: Expr, num_bytes: int | None) -> None:
-        size = estimate_bytes(node, node.size) if num_bytes is None else num_bytes
+    def _check_limit(self, node: Expr, size: int) -> None:
         if size > self.config.compute_limit_bytes:
             raise TooLargeError(
                 f"a result of shape {node.shape} {node.dtype} is {bytes_text(size)}, over the limit of "

@@ -24,12 +24,11 @@ def node(name: str) -> Expr:
     return Data(name.encode(), (4, 4), FLOAT, False)
 
 
-def entry(
-    num_bytes: int = 100, seconds: float = 1.0, owners: tuple[int, ...] = (0, 1), pinned: bool = False
-) -> Entry:
+def entry(num_bytes: int = 100, seconds: float = 1.0, owners: tuple[int, ...] = (0, 1)) -> Entry:
     layout = Layout(regular((4, 4), (len(owners), 1)), owners)
-    stored = Stored(layout, tuple(f"k{number}" for number in range(len(owners))))
-    return Entry(stored, tuple(Held() for _ in owners), num_bytes, seconds, pinned)  # type: ignore[arg-type]
+    sizes = (num_bytes, *[0] * (len(owners) - 1))
+    stored = Stored(layout, tuple(f"k{number}" for number in range(len(owners))), (1,) * len(owners), sizes)
+    return Entry(stored, tuple(Held() for _ in owners), seconds)  # type: ignore[arg-type]
 
 
 def names(store: Store, *nodes: Expr) -> list[bool]:
@@ -41,7 +40,9 @@ def test_what_is_added_is_found_under_equal_expressions():
     store.add(node("a"), one)
     assert store.entry(node("a")) is one
     assert store.find([node("a"), node("b")]) == {node("a"): one.stored}
-    assert dict(store.entries()) == {node("a").digest: one}
+    assert store.entries() == (one,)
+    assert node("a") in store
+    assert node("b") not in store
     assert store.entry(node("b")) is None
 
 
@@ -51,7 +52,8 @@ def test_bytes_of_an_array_with_two_names_count_once():
     store.add(node("optimized"), one)
     store.add(node("other"), entry(num_bytes=50))
     assert store.num_bytes == 350
-    assert len(store.entries()) == 3
+    assert len(store.entries()) == 2
+    assert store.bytes_by_owner() == {0: 350, 1: 0}
 
 
 def test_within_the_budget_nothing_goes():
@@ -85,6 +87,35 @@ def test_what_a_person_keeps_does_not_go():
     store.pin(node("nowhere"))
     store.trim()
     assert names(store, kept, other) == [True, False]
+    store.drop_owner(0)
+    store.add(kept, entry(100, seconds=0.0))  # made again after a loss
+    store.trim()
+    assert names(store, kept) == [True]
+
+
+def test_room_is_made_but_not_of_what_is_needed():
+    store = Store(1000)
+    needed, other = node("needed"), node("other")
+    store.add(needed, entry(400, seconds=0.1))
+    store.add(other, entry(400, seconds=5.0))
+    store.trim(needed=[needed], room_bytes=500)
+    assert names(store, needed, other) == [True, False]
+
+
+def test_what_was_given_stays_while_an_expression_needs_it():
+    store = Store(0)
+    given = node("given")
+    user = Transpose(given, (1, 0))
+    store.add_given(given, entry())
+    store.retain(())
+    store.trim()
+    assert names(store, given) == [True]
+    del given
+    gc.collect()
+    assert len(store.entries()) == 1
+    del user
+    gc.collect()
+    assert not store.entries()
 
 
 def test_an_array_goes_under_all_its_names():

@@ -203,15 +203,6 @@ def test_where_takes_each_element_from_one_of_two(data):
     np.testing.assert_array_equal(mask_of(found), mask_of(sparse[0]) | mask_of(sparse[1]))
 
 
-@given(st.data())
-def test_clip_follows_numpy(data):
-    shape = data.draw(strategies.matrix_shapes())
-    block = data.draw(strategies.matrix_blocks(shape, FLOAT))
-    low, high = (data.draw(strategies.dense_blocks(one, FLOAT)) for one in ((), (1, shape[1])))
-    found = apply("clip", [block, low, high], (FLOAT,) * 3, FLOAT, 0, False)
-    assert_same(found, shape, FLOAT, np.clip(array_of(block), low.values, high.values))
-
-
 @given(st.data(), strategies.dense_dtypes(), strategies.sparse_dtypes())
 def test_astype_follows_numpy_and_keeps_the_pattern(data, source, target):
     block = data.draw(strategies.dense_blocks(data.draw(strategies.shapes()), source))
@@ -301,8 +292,6 @@ def test_operands_are_cast_to_the_loop_before_they_are_computed_with():
         ("add", "dd", [None, np.float64(1)], False),
         ("where", "?dd", [None, np.float64(1), np.float64(0)], True),
         ("where", "?dd", [None, None, np.float64(1)], False),
-        ("clip", "ddd", [None, np.float64(-1), np.float64(1)], True),
-        ("clip", "ddd", [None, np.float64(1), np.float64(2)], False),
         ("astype", "d", [None], True),
         ("bitwise_and", "dd", [None, None], False),
         ("matmul", "dd", [None, None], False),

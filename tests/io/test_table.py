@@ -62,3 +62,10 @@ def test_one_column_and_no_row(write_file):
     for text in ("n,m", "n,m\n"):
         found, block = read_here(open_source(write_file("a.csv", text)), 3)
         assert found.shape == block.shape == (0, 2)
+
+
+def test_columns_of_one_name_are_refused_unless_others_are_picked(write_file):
+    path = write_file("a.csv", "n,,n,m,\n1,2,3,4,5\n")
+    with pytest.raises(FileFormatError, match=r"a\.csv, line 1: 2 columns named 'n': .* columns="):
+        open_source(path)
+    assert read_whole(open_source(path, columns=["m"]))[1].tolist() == [[4]]

@@ -1,4 +1,4 @@
-"""What a cell records: its operations, the lines that wrote them, what is merged and what is consumed."""
+"""What a cell records: its operations, the lines that wrote them and what is merged."""
 
 from __future__ import annotations
 
@@ -55,23 +55,10 @@ def test_what_is_written_again_is_merged():
     assert record.lines[found["e"].expression] == [5]
 
 
-def test_consumed_are_operands_of_what_this_cell_wrote():
-    before = mn.zeros(3) + 1
-    untouched = mn.zeros(3) + 2
-    record, found = run("a = before * 2\nb = a + 1\nc = a - 1\n", before=before)
-    consumed = record.consumed
-    assert before.expression in consumed
-    assert found["a"].expression in consumed
-    assert untouched.expression not in consumed
-    assert found["b"].expression not in consumed
-    assert found["c"].expression not in consumed
-
-
 def test_in_place_operations_are_recorded():
     record, found = run("x = mn.zeros(3)\nold = x.expression\nx += 1\n")
     assert found["x"].expression is not found["old"]
     assert record.lines[found["x"].expression] == [3]
-    assert found["old"] in record.consumed
 
 
 def test_what_another_thread_writes_is_not_of_the_cell():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cells import fail, run
+from distributed import LocalCluster
 
 import matnb as mn
+from matnb.errors import OptionError
 
 
 def stored(shell, name):
@@ -185,6 +187,42 @@ def test_start_status_and_stop(shell, capsys):
     assert mn.active_session() is None
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--workers 0", "workers=0: give a whole number of at least 1"),
+        ("--threads 0", "threads=0: give a whole number of at least 1, or None for all cores"),
+        ("--memory-limit ''", "memory_limit='': give a number of bytes"),
+    ],
+)
+def test_start_is_given_what_is_written_even_if_it_is_nothing(shell, capsys, line, said):
+    error, _ = fail(shell, capsys, f"%distmat start {line}")
+    assert isinstance(error, OptionError)
+    assert str(error).startswith(said)
+    assert mn.active_session() is None
+
+
+def test_start_leaves_to_the_environment_what_is_not_written(shell, capsys, monkeypatch):
+    monkeypatch.setenv("MATNB_WORKERS", "2")
+    run(shell, "%distmat start --threads 1")
+    assert "2 workers" in capsys.readouterr().out
+
+
+def test_connect_uses_a_cluster_that_is_there_and_stop_leaves_it(shell, capsys):
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0"
+    ) as theirs:
+        address = theirs.scheduler_address
+        run(shell, f"%distmat connect {address}")
+        assert capsys.readouterr().out == f"the Dask cluster at {address}\n"
+        run(shell, "%%distmat\nx = mn.arange(5.0) + 1\nx")
+        assert float(shell.user_ns["x"].sum()) == 15
+        run(shell, "%distmat stop")
+        assert mn.active_session() is None
+        assert theirs.scheduler.tasks == {}
+        assert len(theirs.workers) == 1
+
+
 def test_explain_shows_the_last_cell_or_what_is_named(shell, capsys):
     run(shell, "%%distmat\nx = mn.ones(10) + 1\ny = x * 2")
     capsys.readouterr()
@@ -200,4 +238,6 @@ def test_help_shows_every_option(shell, capsys):
     text += "".join(str(payload) for payload in shell.payload_manager.read_payload())
     assert "--keep NAME" in text
     assert "--scheduler-file FILE" in text
+    assert "mn.connect(ADDRESS, security=" in text
+    assert "tls://" not in text
     assert "--memory-limit SIZE" in text

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -14,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
-from matnb.errors import CellCancelled, KernelError, OptionError, SessionEnded, TooLargeError
+from matnb.errors import CellCancelled, KernelError, MatnbError, OptionError, SessionEnded, TooLargeError
 from matnb.events import RunFinished, WorkersLost
 from matnb.lazy import holdings
 
@@ -277,4 +279,132 @@ def test_a_scheduler_that_goes_away_is_told_of() -> None:
     assert time.monotonic() - begin < 30
     timer.join()
     session.close()
+    mn.stop()
+
+
+def test_shipped_data_stays_while_an_expression_needs_it(
+    session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holdings, "SHIP_BYTES", 1000)
+    y = mn.asarray(np.ones(10_000)) * 2  # no name is left on the array itself
+    assert float(mn.ones(3).sum()) == 3
+    assert session.status().num_arrays == 1
+    assert float(y.sum()) == 20_000
+    del y
+    assert session.status().num_arrays == 0
+
+
+def test_a_small_memo_keeps_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    with mn.start(memo="1KB") as session:
+        seen = runs(session)
+        matrix = sp.random_array((300, 300), density=0.2, format="csr", rng=0)
+        A = mn.asarray(matrix) * 2
+        assert abs(A.to_scipy() - matrix * 2).max() == 0
+        assert len(seen) == 1
+        mn.save(A, tmp_path / "a.npz")
+        assert abs(mn.load(tmp_path / "a.npz").to_scipy() - matrix * 2).max() == 0
+        kept = (A * 3).persist()
+        float(mn.ones(10).sum())
+        before = len(seen)
+        assert kept.layout is not None
+        kept.to_scipy()
+        assert len(seen) == before
+    mn.stop()
+
+
+def test_several_values_come_from_one_run(session: mn.session.Session) -> None:
+    seen = runs(session)
+    x = mn.asarray(np.arange(50_000.0))
+    shared = np.sqrt(x) + 1
+    total, most = mn.compute(shared.sum(), shared.max())
+    assert (total, most) == (pytest.approx((np.sqrt(np.arange(50_000.0)) + 1).sum()), np.sqrt(49_999) + 1)
+    assert len([run for run in seen if run.num_tasks]) == 1
+
+
+def test_what_moves_is_counted() -> None:
+    with mn.start(workers=2, threads=1) as session:
+        seen = runs(session)
+        A = mn.asarray(sp.random_array((4000, 4000), density=0.01, format="csr", rng=0), blocks=2).persist()
+        x = mn.asarray(np.ones(4000), blocks=2).persist()
+        (A @ x).persist()
+        assert seen[-1].moved_bytes == 2 * 2000 * 8  # each worker gets the half that the other has
+        assert 1 <= seen[-1].imbalance <= 2
+        one = mn.asarray(np.ones(40_000), blocks=1)
+        float((one * 2).sum())
+        assert seen[-1].imbalance == 2  # the other worker did nothing
+    mn.stop()
+
+
+@pytest.mark.parametrize("blocks", [2, 5])
+def test_projected_memory_covers_what_is_made(session: mn.session.Session, blocks: int) -> None:
+    seen = runs(session)
+    made: list[int] = []
+    session.subscribe(lambda event: made.extend(task.output_bytes for task in getattr(event, "tasks", ())))
+    rng = mn.random.default_rng(0)
+    float(np.sqrt(rng.random((1000, 1000), blocks=blocks) + 1).sum())
+    assert seen[-1].projected_bytes >= 2 * 8_000_000 // blocks  # two tasks at a time, each with its block
+    x = (rng.random((1000, 1000), blocks=blocks) * 2).persist()
+    assert seen[-1].projected_bytes >= x.facts().num_bytes
+
+
+def test_interpreting_keeps_to_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holdings, "SHIP_BYTES", 1000)
+    with mn.start(engine="interpret", compute_limit="1MB"):
+        assert float((mn.asarray(np.ones(10_000)) * 2).sum()) == 20_000
+        with pytest.raises(TooLargeError):
+            mn.zeros((1000, 1000)).compute()
+    mn.stop()
+
+
+def test_times_of_a_cancelled_run_are_not_taken_for_the_next_ones() -> None:
+    with mn.start():
+        work = long_work()
+        timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(CellCancelled):
+            float(work)
+        timer.join()
+    with mn.start() as session:
+        seen = runs(session)
+        (mn.asarray(np.ones(10)) + 1).persist()
+        assert seen[-1].actual_bytes <= 3 * 80
+    mn.stop()
+
+
+def test_an_interrupt_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    with mn.start():
+        float(mn.ones(10).sum())
+        work = long_work()
+        timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(CellCancelled):
+            float(work)
+        timer.join()
+        gc.collect()
+        time.sleep(0.5)
+        gc.collect()
+    mn.stop()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_cluster_that_does_not_answer_leaves_the_session(session: mn.session.Session) -> None:
+    x = mn.asarray(np.ones(10_000)).persist()
+    with pytest.raises(MatnbError):
+        mn.connect("tcp://127.0.0.1:9", timeout_seconds=1)
+    assert mn.active_session() is session
+    assert x.layout is not None
+
+
+@pytest.mark.cluster
+def test_a_restarted_worker_is_used_again() -> None:
+    with mn.start(workers=2, threads=1, processes=True) as session:
+        pids = session.cluster.client.run(os.getpid)
+        os.kill(next(iter(pids.values())), signal.SIGKILL)
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            x = mn.asarray(np.full(100_000, time.monotonic()), blocks=2).persist()
+            if session.status().num_workers == 2 and len(set(x.layout.owners)) == 2:
+                break
+            time.sleep(0.2)
+        assert session.status().num_workers == 2
     mn.stop()

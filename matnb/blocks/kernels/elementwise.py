@@ -1,4 +1,4 @@
-"""NumPy's ufuncs, ``where``, ``clip`` and ``astype`` on blocks, element by element."""
+"""NumPy's ufuncs, ``where`` and ``astype`` on blocks, element by element."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def apply(
     Parameters
     ----------
     name
-        A ufunc without core dimensions by its name in ``numpy``, or "where", "clip", "astype".
+        A ufunc without core dimensions by its name in ``numpy``, or "where", "astype".
     operands
         In the function's order. An absent element of a sparse block is a 0.
     input_dtypes
@@ -132,12 +132,6 @@ def _astype(values: NumericArray) -> NumericArray:
 @named("where")
 def _where(condition: NumericArray, chosen: NumericArray, other: NumericArray) -> NumericArray:
     return np.where(condition, chosen, other)
-
-
-@named("clip")
-def _clip(values: NumericArray, low: NumericArray, high: NumericArray) -> NumericArray:
-    clipped: NumericArray = np.clip(values, low, high)
-    return clipped
 
 
 def _function(name: str) -> Function:

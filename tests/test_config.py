@@ -1,0 +1,133 @@
+"""Settings: sizes, truth values, every variable of the environment, and what is said about wrong ones."""
+
+from __future__ import annotations
+
+import pytest
+
+import matnb as mn
+from matnb.config import Config, config_from_environment, display_from_environment, parse_bytes
+from matnb.errors import OptionError
+
+
+@pytest.mark.parametrize(
+    ("text", "num_bytes"),
+    [
+        ("0", 0), ("17", 17), ("17B", 17), ("4GB", 4 * 10**9), ("4gb", 4 * 10**9), ("1.5 kB", 1500),
+        (" 2 TiB ", 2 * 2**40), (".5MiB", 2**19), ("512 MiB", 512 * 2**20), ("3KiB", 3072), (".1 MB", 10**5),
+        (8, 8), (2.5e3, 2500), (0, 0),
+    ],
+)  # fmt: skip
+def test_sizes(text, num_bytes):
+    assert parse_bytes(text) == num_bytes
+    assert isinstance(parse_bytes(text), int)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "GB", "4 XB", "-1", "4GB 2MB", "1e9", "four", -1, float("inf"), float("nan"), True, False],
+)
+def test_what_is_no_size_is_refused_under_the_name_of_its_option(text):
+    with pytest.raises(OptionError, match=r"^memo="):
+        parse_bytes(text, "memo")
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "field", "value"),
+    [
+        ("MATNB_WORKERS", "3", "workers", 3),
+        ("MATNB_THREADS", "2", "threads", 2),
+        ("MATNB_PROCESSES", "true", "processes", True),
+        ("MATNB_MEMORY_LIMIT", "2GB", "memory_limit_bytes", 2 * 10**9),
+        ("MATNB_MEMO", "1 MiB", "memo_bytes", 2**20),
+        ("MATNB_COMPUTE_LIMIT", "5kB", "compute_limit_bytes", 5000),
+        ("MATNB_ENGINE", "interpret", "engine", "interpret"),
+    ],
+)
+def test_every_variable_changes_its_setting_alone(variable, text, field, value):
+    changed = config_from_environment({variable: text})
+    assert changed == Config(**{field: value})
+    assert changed != Config()
+    assert config_from_environment({variable: "auto"}) == Config()
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"),
+    [
+        ("1", True), ("true", True), ("Yes", True), (" ON ", True),
+        ("0", False), ("False", False), ("no", False), ("off", False), ("", False),
+    ],
+)  # fmt: skip
+def test_truth_values(text, truth):
+    assert config_from_environment({"MATNB_PROCESSES": text}).processes is truth
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("MATNB_WORKERS", "two"), ("MATNB_WORKERS", "0"), ("MATNB_WORKERS", "-1"), ("MATNB_WORKERS", "1.5"),
+        ("MATNB_WORKERS", ""), ("MATNB_THREADS", "0"), ("MATNB_THREADS", "x"), ("MATNB_PROCESSES", "maybe"),
+        ("MATNB_MEMORY_LIMIT", "much"), ("MATNB_MEMO", "-1"), ("MATNB_COMPUTE_LIMIT", "2 XB"),
+        ("MATNB_ENGINE", "spark"),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_refused_under_the_name_of_its_variable(variable, text):
+    with pytest.raises(OptionError, match=f"^{variable}[=:]") as caught:
+        config_from_environment({variable: text})
+    assert repr(text) in str(caught.value) or f"={text}:" in str(caught.value)
+
+
+@pytest.mark.parametrize("variable", ["MATNB_WORKRES", "MATNB_", "MATNB_workers", "MATNB_MEMO_BYTES"])
+def test_an_unknown_variable_is_refused_with_those_there_are(variable):
+    with pytest.raises(OptionError, match=f"^{variable}='4': no setting of that name") as caught:
+        config_from_environment({"MATNB_WORKERS": "2", variable: "4"})
+    for known in (
+        "WORKERS",
+        "THREADS",
+        "PROCESSES",
+        "MEMORY_LIMIT",
+        "MEMO",
+        "COMPUTE_LIMIT",
+        "ENGINE",
+        "DISPLAY",
+    ):
+        assert f"MATNB_{known}" in str(caught.value)
+
+
+def test_variables_of_others_are_let_be():
+    environ = {
+        "MATNB_DISPLAY": "live",
+        "MATNB_CHROMIUM": "/bin/x",
+        "MATNB_TEST_DATA": "/data",
+        "WORKERS": "4",
+    }
+    assert config_from_environment(environ) == Config()
+
+
+def test_a_session_starts_with_what_the_environment_says_and_with_what_it_is_given(monkeypatch):
+    monkeypatch.setenv("MATNB_THREADS", "1")
+    monkeypatch.setenv("MATNB_MEMO", "3MB")
+    with mn.start(memo="auto") as session:
+        assert (session.config.threads, session.config.memo_bytes) == (1, 3 * 10**6)
+    with mn.start(memo="2MB") as session:
+        assert session.config.memo_bytes == 2 * 10**6
+    monkeypatch.setenv("MATNB_WORKRES", "4")
+    with pytest.raises(OptionError, match="MATNB_WORKRES"):
+        mn.start()
+    assert mn.active_session() is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"workers": 0}, {"workers": True}, {"workers": 1.0}, {"threads": 0}, {"threads": True}, {"engine": "x"}],
+)
+def test_a_config_that_cannot_be_is_refused(wrong):
+    (name,) = wrong
+    with pytest.raises(OptionError, match=f"^{name}="):
+        Config(**wrong)
+
+
+def test_what_cells_show():
+    assert display_from_environment({}) == "auto"
+    assert display_from_environment({"MATNB_DISPLAY": "static"}) == "static"
+    with pytest.raises(OptionError, match=r"^MATNB_DISPLAY='loud': choose one of 'auto', 'live', 'static'"):
+        display_from_environment({"MATNB_DISPLAY": "loud"})

@@ -15,8 +15,9 @@ from matnb.lazy.columns import Columns
 from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zeros
 from matnb.lazy.functions.linear import matmul
 from matnb.session import active_session, compute, connect, current_session, load, save, start, stop
+from matnb.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "CellCancelled",

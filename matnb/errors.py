@@ -70,8 +70,19 @@ class MissingFileError(MatnbError, FileNotFoundError):
     """A file that is not there, or not visible from the workers."""
 
 
+class WriteError(MatnbError, OSError):
+    """A file that could not be written, with the system's ``errno``; what was there before still is."""
+
+
 class TooLargeError(MatnbError, MemoryError):
     """A result or a plan that does not fit the limit; the message has the numbers and what to do."""
+
+
+class CellSyntaxError(MatnbError):
+    """A cell that is no Python; its cause is the SyntaxError.
+
+    Not a SyntaxError itself, of which IPython would show the way from IPython to the compiler too.
+    """
 
 
 class ClusterError(MatnbError, RuntimeError):

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
+import matnb as mn
+
 DTYPES = [np.dtype(name) for name in ("float64", "float32", "int64", "int32", "bool")]
 UNARY = ["negative", "absolute", "square", "sign", "sqrt", "exp", "floor", "isfinite", "logical_not", "rint"]
 BINARY = [
@@ -64,9 +66,23 @@ def inputs(draw: st.DrawFn, make: Callable[..., object], shape: tuple[int, ...] 
     if shape is None:
         shape = draw(lengths(draw(st.integers(0, 3))))
     dtype = draw(st.sampled_from(DTYPES))
-    values = draw(arrays(shape, dtype))
     spec = draw(cuts(shape))
-    if len(shape) == 2 and draw(st.booleans()):
+    kinds = {1: ["given", "created"], 2: ["given", "given", "sparse", "sparse", "created", "pattern"]}
+    kind = draw(st.sampled_from(kinds.get(len(shape), ["given"])))
+    if kind == "created" and len(shape) == 2:
+        k = draw(st.integers(-2, 2))
+        mine = mn.eye(*shape, k=k, dtype=dtype, blocks=spec)
+        return Pair(mine, np.eye(*shape, k=k, dtype=dtype), f"eye {dtype} {shape} {k} cut {spec}")
+    if kind == "created":
+        (number,) = shape
+        element = np.dtype(np.int64) if dtype.kind == "b" else dtype
+        mine = mn.arange(number, dtype=element, blocks=spec)
+        return Pair(mine, np.arange(number, dtype=element), f"arange {number} {element} cut {spec}")
+    values = draw(arrays(shape, dtype))
+    if kind == "pattern":
+        mine = (make(sp.csr_array(values), blocks=spec) != 0).astype(dtype)
+        return Pair(mine, (values != 0).astype(dtype), f"pattern {dtype} {shape} cut {spec}")
+    if kind == "sparse":
         mask = np.random.default_rng(draw(st.integers(0, 2**31))).random(shape) < 0.4
         values = np.where(mask, values, 0).astype(dtype)
         given = sp.csr_array(values)
@@ -94,7 +110,7 @@ def steps(draw: st.DrawFn, make: Callable[..., object], one: Pair) -> Pair:
     shape = one.theirs.shape
     kind = draw(
         st.sampled_from(
-            ["unary", "binary", "scalar", "reduce", "index", "transpose", "matmul", "astype", "where"]
+            ["unary", "binary", "scalar", "reduce", "index", "transpose", "matmul", "astype", "where", "cut"]
         )
     )
     is_bool = one.theirs.dtype.kind == "b"
@@ -154,6 +170,9 @@ def steps(draw: st.DrawFn, make: Callable[..., object], one: Pair) -> Pair:
         if one.theirs.dtype.kind == "f" and dtype.kind != "f":
             return one  # what NaN and inf become as whole numbers is the platform's choice
         return _apply(lambda x: x.astype(dtype), one, text=f"astype {dtype}")
+    if kind == "cut":
+        spec = draw(cuts(shape))
+        return Pair(make(one.mine, blocks=spec), one.theirs, f"cut {spec}({one.text})")
     other = draw(inputs(make, shape))
     return _apply(lambda x, y: np.where(x, y, 1), one, other, text="where")
 

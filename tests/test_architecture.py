@@ -13,8 +13,8 @@ PROJECT = Path(__file__).parents[1]
 
 # Imports go only to the left.
 ROOMS = (
-    "errors", "config", "events", "blocks", "pictures", "io", "lazy", "balance", "plan", "backend", "session",
-    "graph", "linalg", "learn", "widgets", "magics", "cli",
+    "version", "errors", "config", "events", "blocks", "pictures", "io", "lazy", "balance", "plan", "backend",
+    "session", "graph", "linalg", "learn", "widgets", "magics", "cli",
 )  # fmt: skip
 # Libraries that only the named rooms know.
 KEPT_IN = {

@@ -9,7 +9,8 @@ import nbformat
 import pytest
 
 from matnb import cli
-from matnb.cli import main, outside_loads, parameter_value
+from matnb.cli import main, parameter_value
+from matnb.cli.page import outside_loads
 
 
 def write(path, *cells, parameters=None):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import itertools
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -15,36 +13,22 @@ from weakref import WeakValueDictionary
 from dask._task_spec import Task as GraphTask
 from dask._task_spec import TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-from distributed import CancelledError, Future
+from distributed import Future
 from threadpoolctl import ThreadpoolController
 
 from matnb.backend import worker
+from matnb.backend.answers import BROKEN, Answers, OwnersLost
 from matnb.backend.cluster import Cluster
 from matnb.blocks.formats import Block, freeze
 from matnb.blocks.layout import Layout
-from matnb.errors import CellCancelled, ClusterError
+from matnb.errors import CellCancelled
 from matnb.events import TaskTimed
 from matnb.lazy.expr import Expr
 from matnb.lazy.holdings import held
 from matnb.plan.plan import Plan, Shipment, Stored
 from matnb.plan.sources import piece_of
 
-_POLL_SECONDS = 0.05  # how soon a loss is noticed; a result is noticed at once
-_NEWS_SECONDS = 2.0  # news of a loss may come after the tasks that it cost
 _ANSWER_SECONDS = 10.0
-_CANCEL_SECONDS = 1.0  # an interrupt waits this long for the scheduler's word, then leaves
-
-
-# What waiting for a result raises when a worker, the scheduler or the connection to it is gone.
-_BROKEN = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError, OSError)
-
-
-class OwnersLost(Exception):  # noqa: N818  not an error yet: the run is laid out anew
-    """Workers that a run needs are gone."""
-
-    def __init__(self, owners: Sequence[int]) -> None:
-        super().__init__(f"workers {tuple(owners)} are gone")
-        self.owners = tuple(owners)
 
 
 class RunCancelled(CellCancelled):
@@ -95,6 +79,7 @@ class DaskEngine:
         self._cluster, self._prefix = cluster, prefix
         self._blas = ThreadpoolController() if in_process else None
         self._client = cluster.client
+        self._answers = Answers(cluster)
         self._runs = itertools.count()
         self._held: WeakValueDictionary[str, Future] = WeakValueDictionary()  # by the plan's key
 
@@ -121,7 +106,7 @@ class DaskEngine:
         """
         begin = time.perf_counter()
         run_id = f"{self._prefix}r{next(self._runs)}"
-        self._check_alive(self._owners(plan))
+        self._answers.check_alive(self._owners(plan))
         futures: dict[str, Future] = {}
         counts: dict[str, tuple[int, int]] = {}
         wanted = [key for array in plan.outputs.values() for key in array.keys]
@@ -132,7 +117,9 @@ class DaskEngine:
             graph = self._graph(plan, run_id, reports, futures)
             with self._shared_blas(plan):
                 self._submit(graph, run_id, sought, futures)
-                values = self._gather([futures[key] for key in (*reports, *fetch)], self._owners(plan))
+                values = self._answers.gather(
+                    [futures[key] for key in (*reports, *fetch)], self._owners(plan)
+                )
         except KeyboardInterrupt:
             raise self._cancelled(plan, futures, run_id) from None
         except OwnersLost:
@@ -165,7 +152,7 @@ class DaskEngine:
         OwnersLost
             When a worker that held one died.
         """
-        blocks: list[Block] = self._gather(list(futures), set(owners))
+        blocks: list[Block] = self._answers.gather(futures, owners)
         return blocks
 
     def ship(self, blocks: Mapping[str, Block], owner: int) -> dict[str, Future]:
@@ -175,8 +162,8 @@ class DaskEngine:
         address = self._cluster.workers[owner].address
         try:
             sent = self._client.scatter(named, workers=[address], hash=False)
-        except (KeyError, TimeoutError, *_BROKEN) as error:  # a KeyError names a worker that is gone
-            raise self._broken(error, [owner]) from error
+        except (KeyError, TimeoutError, *BROKEN) as error:  # a KeyError names a worker that is gone
+            raise self._answers.broken(error, [owner]) from error
         futures = {key: sent[name] for key, name in names.items()}
         self._held.update(futures)
         return futures
@@ -207,8 +194,8 @@ class DaskEngine:
             names = {self._held[key].key: new_names[key] for key in keys}
             try:
                 (answer,) = self._client.run(worker.rename, names, workers=[address]).values()
-            except (KeyError, ValueError, *_BROKEN) as error:  # a KeyError names a worker that is gone
-                raise self._broken(error, [owner]) from error
+            except (KeyError, ValueError, *BROKEN) as error:  # a KeyError names a worker that is gone
+                raise self._answers.broken(error, [owner]) from error
             if len(answer) != len(names):
                 raise OwnersLost([owner])
             num_bytes.update(answer)
@@ -221,8 +208,8 @@ class DaskEngine:
                 client=self._client.id,
                 callback_timeout=_ANSWER_SECONDS,
             )
-        except _BROKEN as error:
-            raise self._broken(error, by_owner) from error
+        except BROKEN as error:
+            raise self._answers.broken(error, by_owner) from error
         futures = {key: Future(name, self._client) for key, name in new_names.items()}
         for future in futures.values():
             self._client.futures[future.key].finish()  # as the client does for what it scatters
@@ -313,43 +300,6 @@ class DaskEngine:
             sent = self._client.get(graph, names, sync=False, retries=0)
             futures.update(zip(keys, sent, strict=True))
 
-    def _gather(self, futures: list[Future], owners: set[int]) -> list[Any]:
-        if not futures:
-            return []
-        waiting = asyncio.run_coroutine_threadsafe(
-            _gathered(self._client, futures), self._client.loop.asyncio_loop
-        )
-        try:
-            while True:
-                try:
-                    return waiting.result(timeout=_POLL_SECONDS)
-                except concurrent.futures.TimeoutError as error:
-                    if waiting.done():  # a connection's own time was out, not ours
-                        raise self._broken(error, owners) from error
-                    self._check_alive(owners)
-                except _BROKEN as error:
-                    raise self._broken(error, owners) from error
-        except BaseException:
-            # Dask's waiting tasks end by themselves when their names are cancelled; nobody asks how.
-            waiting.add_done_callback(_forget_outcome)
-            raise
-
-    def _broken(self, error: BaseException, owners: Collection[int]) -> ClusterError:
-        # If a worker's loss was the cause, this raises OwnersLost as soon as it is known.
-        end = time.monotonic() + _NEWS_SECONDS
-        while time.monotonic() < end:
-            self._check_alive(owners)
-            time.sleep(_POLL_SECONDS)
-        return ClusterError(
-            f"{self._cluster.description}: the connection was lost while a run was under way "
-            f"({type(error).__name__}: {error}); mn.stop() and connect again"
-        )
-
-    def _check_alive(self, owners: Collection[int]) -> None:
-        gone = set(owners) - set(self._cluster.alive())
-        if gone:
-            raise OwnersLost(sorted(gone))
-
     def _cancelled(self, plan: Plan, futures: Mapping[str, Future], run_id: str) -> RunCancelled:
         done = {key for key, future in futures.items() if future.status == "finished"}
         kept = {
@@ -359,13 +309,7 @@ class DaskEngine:
         }
         staying = {future.key for ones in kept.values() for future in ones}
         leaving = [future for future in futures.values() if future.key not in staying]
-        cancelling = asyncio.run_coroutine_threadsafe(
-            _cancel(self._client, leaving), self._client.loop.asyncio_loop
-        )
-        try:
-            cancelling.result(timeout=_CANCEL_SECONDS)
-        except (concurrent.futures.TimeoutError, KeyboardInterrupt):
-            cancelling.cancel()
+        self._answers.cancel(leaving)
         worker.forget(run_id)
         total = sum(len(array.keys) for array in plan.outputs.values())
         whole = sum(len(ones) for ones in kept.values())
@@ -383,19 +327,6 @@ class _Given(tuple[Any, ...]):
     """Parameters that Dask hands on as they are, without looking inside for tasks."""
 
     __slots__ = ()
-
-
-def _forget_outcome(waiting: concurrent.futures.Future[Any]) -> None:
-    if not waiting.cancelled():
-        waiting.exception()
-
-
-async def _gathered(client: Any, futures: list[Future]) -> list[Any]:
-    return list(await client.gather(futures, asynchronous=True))
-
-
-async def _cancel(client: Any, futures: list[Future]) -> None:
-    await client.cancel(futures, asynchronous=True, force=True)
 
 
 def _with_counts(outputs: Mapping[Expr, Stored], counts: Mapping[str, tuple[int, int]]) -> dict[Expr, Stored]:

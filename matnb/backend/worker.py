@@ -31,6 +31,7 @@ class Failed:
     key: str
     error: BaseException
     trace: str
+    operator: op.Operator | None = None
 
 
 def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
@@ -39,29 +40,26 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
         if isinstance(value, Failed):
             return value
     begin = time.perf_counter()
+    running: op.Operator | None = None
+    registers: list[Any] = list(inputs)
+    last = {place: number for number, step in enumerate(steps) for place in step.arguments}
     try:
-        value = _run_steps(steps, inputs)
+        for number, step in enumerate(steps):
+            running = step.operator
+            registers.append(execute(running, [registers[place] for place in step.arguments]))
+            for place in step.arguments:
+                if last[place] == number:
+                    registers[place] = None  # let go with its last reader
+        value = registers[-1]
         if isinstance(value, Dense | Csr | Empty):
             value = freeze(value)
     except Exception as error:  # reported home, where the cell's line is known
-        return Failed(key, _portable(error), traceback.format_exc())
+        return Failed(key, _portable(error), traceback.format_exc(), running)
     seconds = time.perf_counter() - begin
     timed = TaskTimed(key, kind, owner, seconds, *_counts(value))
     with _lock:
         _timed.setdefault((run_id, owner), []).append(timed)
     return value
-
-
-def _run_steps(steps: Sequence[Step], inputs: Sequence[Any]) -> Any:
-    # A register is let go with its last reader.
-    last = {place: number for number, step in enumerate(steps) for place in step.arguments}
-    registers: list[Any] = list(inputs)
-    for number, step in enumerate(steps):
-        registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
-        for place in step.arguments:
-            if last[place] == number:
-                registers[place] = None
-    return registers[-1]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import sparse
 
+from matnb.blocks.wellformed import check_scipy, check_sparse
 from matnb.errors import DTypeError, ShapeError, TooLargeError
 
 MAX_ENTRIES = 2**31 - 1  # indices and row pointers are 32-bit; a larger block is cut finer
@@ -195,17 +196,22 @@ def block_from(data: object) -> Block:
     Raises
     ------
     DTypeError
-        For an object, string or record dtype.
+        For an object, string or record dtype, and for masked elements.
     ShapeError
-        For a sparse array that is not two-dimensional, or has a fill value other than 0.
+        For a sparse array that is malformed, not two-dimensional, or has a fill value other than 0.
     """
+    if np.ma.is_masked(data):
+        raise DTypeError("an array with masked elements: fill or drop masked elements first: x.filled(0)")
     if isinstance(data, sparse.SparseArray):
         data = _scipy_from(data)
     if isinstance(data, sp.sparray | sp.spmatrix):
         # The stubs give these attributes to each format, and none to what they have in common.
         _check_axes(data.ndim)  # type: ignore[union-attr]
+        check_scipy(data)
         native = _native(data.dtype)  # type: ignore[union-attr]
         matrix = data.tocsr()  # type: ignore[union-attr]
+        if matrix is not data:  # what holds nothing to check may have given what is malformed
+            check_scipy(matrix)
         return csr_block(matrix if matrix.dtype == native else matrix.astype(native))
     try:
         values = np.asarray(data)
@@ -219,6 +225,7 @@ def _scipy_from(array: sparse.SparseArray) -> sp.sparray:
     _check_axes(array.ndim)
     if array.fill_value != 0:
         raise ShapeError(f"a sparse array with fill value {array.fill_value!r}: only 0 can be left out")
+    check_sparse(array)
     if isinstance(array, sparse.GCXS) and tuple(array.compressed_axes) == (0,):
         return sp.csr_array((array.data, array.indices, array.indptr), shape=array.shape, copy=False)
     other: sp.sparray = array.to_scipy_sparse()

@@ -24,8 +24,9 @@ class File:
     ----------
     path
         Absolute path.
-    size, mtime_ns
-        Bytes, and time of the last change: another version is another value.
+    size, mtime_ns, inode, ctime_ns
+        Bytes, time of the last change, and what also tells a file that was written anew in the same size and
+        given its old time: another version is another value.
     shown
         The path as the person wrote it, for messages.
     """
@@ -33,15 +34,17 @@ class File:
     path: str
     size: int
     mtime_ns: int
+    inode: int
+    ctime_ns: int
     shown: str = field(compare=False)
 
     def __repr__(self) -> str:
         return repr(self.shown)
 
     @property
-    def identity(self) -> tuple[str, int, int]:
+    def identity(self) -> tuple[str, int, int, int, int]:
         """What tells this version of the file from any other."""
-        return self.path, self.size, self.mtime_ns
+        return self.path, self.size, self.mtime_ns, self.inode, self.ctime_ns
 
     @property
     def compressed(self) -> bool:
@@ -80,8 +83,7 @@ class File:
             stream = open(self.path, "rb", buffering=0)  # noqa: SIM115  the caller closes it
         except OSError as error:
             raise MissingFileError(f"{self.shown}: cannot be read here: {error.strerror}") from None
-        now = os.fstat(stream.fileno())
-        if (now.st_size, now.st_mtime_ns) != (self.size, self.mtime_ns):
+        if _version(self.path, os.fstat(stream.fileno()), self.shown) != self:
             stream.close()
             raise self.error("has changed since it was opened: load it again")
         return stream
@@ -128,4 +130,8 @@ def find_file(path: str | os.PathLike[str]) -> File:
         raise MissingFileError(f"{shown}: {error.strerror or 'no such file'}") from None
     except ValueError as error:  # a NUL in the name
         raise MissingFileError(f"{shown!r}: {error}") from None
-    return File(absolute, found.st_size, found.st_mtime_ns, shown)
+    return _version(absolute, found, shown)
+
+
+def _version(path: str, found: os.stat_result, shown: str) -> File:
+    return File(path, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns, shown)

@@ -168,8 +168,10 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
 
     Examples
     --------
-    >>> from matnb.io.source import open_source
-    >>> source = open_source("web.mtx")  # doctest: +SKIP
+    >>> import numpy as np
+    >>> np.save("three.npy", np.arange(3.0))
+    >>> open_source("three.npy").pieces(1)
+    (Piece(number=0, start=0, stop=3),)
     """
     file = find_file(path)
     found = READERS.get(kind) if kind is not None else _by_suffix(file.path)

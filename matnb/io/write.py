@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from math import prod
 from typing import IO
 
 import numpy as np
@@ -15,8 +15,16 @@ import numpy.typing as npt
 from numpy.lib import format as npy_format
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, to_numpy
-from matnb.blocks.grid import Grid, region_shape
-from matnb.errors import DTypeError, MissingFileError, OptionError, ShapeError, UnsupportedError
+from matnb.blocks.grid import Grid, Region, region_shape
+from matnb.errors import (
+    DTypeError,
+    MatnbError,
+    MissingFileError,
+    OptionError,
+    ShapeError,
+    UnsupportedError,
+    WriteError,
+)
 from matnb.io.saved import MARK, VERSION
 
 Fetch = Callable[[int], Block]
@@ -24,6 +32,7 @@ _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same array gives the same file
 _BATCH = 1 << 15  # lines of text made at once
 _VALUE_WIDTH = 24  # of "-1.7976931348623157e+308"
 _COUNT_WIDTH = 19
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
@@ -47,10 +56,17 @@ def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: boo
         For a suffix that is not known, or not for this kind of array.
     MissingFileError
         When the folder is not there.
+    WriteError
+        When the system does not let the file be written, as on a full disk.
     """
     target, suffix = check_target(path)
-    with _atomically(target) as stream:
-        _WRITERS[suffix](stream, grid, dtype, sparse, fetch)
+    try:
+        with _atomically(target) as stream:
+            _WRITERS[suffix](stream, grid, dtype, sparse, fetch)
+    except MatnbError:  # of a block that could not be computed; some of these are OSErrors too
+        raise
+    except OSError as error:
+        raise _write_error(path, target, error) from error
 
 
 def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
@@ -72,6 +88,14 @@ def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
     if not os.path.isdir(os.path.dirname(target)):
         raise MissingFileError(f"{path}: there is no folder {os.path.dirname(target)}")
     return target, suffix
+
+
+def _write_error(path: str | os.PathLike[str], target: str, error: OSError) -> WriteError:
+    advice = "make room there, or save elsewhere" if error.errno in _NO_ROOM else "save elsewhere"
+    kept = "; the file of that name is as it was" if os.path.exists(target) else ""
+    found = WriteError(f"{os.fspath(path)}: cannot be written: {error.strerror or error}: {advice}{kept}")
+    found.errno = error.errno
+    return found
 
 
 @contextmanager
@@ -104,18 +128,28 @@ def _write_npy(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fet
     header = {"shape": grid.shape, "fortran_order": False, "descr": npy_format.dtype_to_descr(dtype)}
     npy_format.write_array_header_1_0(stream, header)
     begin = stream.tell()
-    num_bytes = prod(grid.shape) * dtype.itemsize
-    stream.truncate(begin + num_bytes)
-    stream.flush()
-    mapped = np.memmap(stream, dtype, "r+", begin, grid.shape) if num_bytes and grid.ndim else None
+    # Not by a memory map, which ends the process where the disk is full.
     for number, region in enumerate(grid.regions()):
-        values = to_numpy(fetch(number))
-        if mapped is not None:
-            mapped[tuple(slice(*span) for span in region)] = values
-        elif num_bytes:
-            stream.write(values.astype(dtype).tobytes())
-    if mapped is not None:
-        mapped.flush()
+        values = np.ascontiguousarray(to_numpy(fetch(number)), dtype)
+        if not values.size:
+            continue
+        starts = _run_starts(grid.shape, region)
+        for start, run in zip(starts, values.reshape(len(starts), -1), strict=True):
+            stream.seek(begin + start * dtype.itemsize)
+            stream.write(run.data)
+
+
+def _run_starts(shape: tuple[int, ...], region: Region) -> npt.NDArray[np.int64]:
+    # Where, counted in elements, the runs of a region begin that lie in one piece in the file: the last axes
+    # that the region spans whole, and its part of the axis before them.
+    outer = len(shape) - 1
+    while outer > 0 and region[outer] == (0, shape[outer]):
+        outer -= 1
+    starts = np.zeros(1, np.int64)
+    for axis, ((start, stop), length) in enumerate(zip(region, shape, strict=True)):
+        places = np.arange(start, stop if axis < outer else start + 1)
+        starts = (starts[:, None] * length + places).ravel()
+    return starts
 
 
 def _write_npz(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -16,10 +16,11 @@ from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, NotScalarError, ShapeError, UnsupportedError
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.expr import Data, Expr, Index, MatMul, Transpose, normalize_key
+from matnb.lazy.expr import Data, Expr, Index, MatMul, Transpose
 from matnb.lazy.holdings import given
+from matnb.lazy.indexing import normalize_key
 from matnb.lazy.recording import active_recording
-from matnb.lazy.registry import FUNCTIONS
+from matnb.lazy.registry import recorded
 from matnb.pictures.arrays import array_html, array_text
 from matnb.pictures.facts import ArrayFacts
 
@@ -41,12 +42,12 @@ def live_expressions() -> set[Expr]:
     return {handle.expression for handle in handles} | labels
 
 
-def wrap(node: Expr) -> DistArray:
+def wrap(node: Expr, labels: Expr | None = None) -> DistArray:
     """Return a handle on an expression that was just built, and note it in the cell's recording."""
     record = active_recording()
     if record is not None:
         record.note(node)
-    return DistArray(node)
+    return DistArray(node, labels)
 
 
 def expression_of(value: object) -> Expr:
@@ -291,6 +292,23 @@ class DistArray(NDArrayOperatorsMixin):
             )
         return bool(self.item())
 
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else repr(self)
+
+    def __round__(self, num_digits: int | None = None) -> float:
+        return round(float(self), num_digits)
+
+    def __deepcopy__(self, memo: object) -> DistArray:
+        return self.copy()
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError("a DistArray is not pickled; write it with mn.save, or pickle x.compute()")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            raise AttributeError(f"DistArray has no {name!r} yet; compute first: x.compute().{name}")
+        raise AttributeError(f"DistArray has no attribute {name!r}")
+
     def __len__(self) -> int:
         if not self.shape:
             raise NotScalarError("a 0-d array has no length")
@@ -323,7 +341,8 @@ class DistArray(NDArrayOperatorsMixin):
         elif method == "__call__":
             if options:
                 raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not recorded")
-            result = _call(ufunc, inputs, dtype)
+            operands = [one if ufuncs.is_weak(one) else expression_of(one) for one in inputs]
+            result = ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # checked there
         else:
             raise UnsupportedError(f"np.{ufunc.__name__}.{method} is not recorded; compute() the array first")
         if out is not None:
@@ -350,12 +369,7 @@ class DistArray(NDArrayOperatorsMixin):
         args: Sequence[object],
         kwargs: Mapping[str, object],
     ) -> object:
-        if function not in FUNCTIONS:
-            name = f"np.{function.__name__}"
-            raise UnsupportedError(
-                f"{name} is not recorded for DistArray; compute first: {name}(x.compute(), ...)"
-            )
-        return FUNCTIONS[function](*args, **kwargs)
+        return recorded(function)(*args, **kwargs)
 
     def __repr__(self) -> str:
         return array_text(self.facts())
@@ -363,13 +377,6 @@ class DistArray(NDArrayOperatorsMixin):
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         facts = self.facts()
         return {"text/plain": array_text(facts), "text/html": array_html(facts)}
-
-
-def _call(ufunc: np.ufunc, inputs: Sequence[object], dtype: object) -> tuple[Expr, ...]:
-    if ufunc is np.matmul:
-        return (MatMul(expression_of(inputs[0]), expression_of(inputs[1])),)
-    operands = [one if type(one) in (int, float, complex) else expression_of(one) for one in inputs]
-    return ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # numbers and expressions only
 
 
 def _assign(out: object, results: Sequence[Expr]) -> object:

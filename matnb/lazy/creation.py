@@ -15,8 +15,7 @@ from matnb.blocks.formats import Dense, block_from, csr_block, to_numpy
 from matnb.blocks.grid import BlocksSpec, grid_from
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray, expression_of_block, wrap
-from matnb.lazy.expr import Create, Expr
-from matnb.lazy.holdings import ask_grid
+from matnb.lazy.expr import Create, Expr, Regrid
 from matnb.lazy.ufuncs import number_dtype
 
 ShapeLike = int | Sequence[int]
@@ -32,7 +31,7 @@ def asarray(obj: object, blocks: BlocksSpec = None, format: str | None = None) -
         A NumPy array, nested list, number, SciPy sparse matrix, ``sparse`` array or DistArray.
     blocks
         A count (along the first axis), or per axis a count, cuts ``[0, 10, 25, 100]``, or None; chosen by
-        matnb when left out.
+        matnb when left out. The result is cut so; a DistArray that is given keeps its own cuts.
     format
         "dense" or "sparse" to convert; None keeps what is given.
 
@@ -54,9 +53,10 @@ def asarray(obj: object, blocks: BlocksSpec = None, format: str | None = None) -
     if isinstance(obj, DistArray):
         if format is not None and obj.sparse != (format == "sparse"):
             raise DTypeError(f"format={format!r} of a DistArray: compute() it first")
-        if blocks is not None:
-            ask_grid(obj.expression, grid_from(obj.shape, blocks))
-        return obj
+        if blocks is None:
+            return obj
+        labels = obj.labels
+        return wrap(regridded(obj.expression, blocks), None if labels is None else labels.expression)
     block = block_from(obj)
     if format == "dense" and not isinstance(block, Dense):
         block = Dense(to_numpy(block))
@@ -64,20 +64,28 @@ def asarray(obj: object, blocks: BlocksSpec = None, format: str | None = None) -
         if len(block.shape) != 2:
             raise ShapeError(f"format='sparse' of shape {block.shape}: sparse arrays have two axes")
         block = csr_block(sp.csr_array(block.values))
-    grid = None if blocks is None else grid_from(block.shape, blocks)
-    node = expression_of_block(block)
-    if grid is not None:
-        ask_grid(node, grid)
-    return DistArray(node)
+    grid_from(block.shape, blocks)  # bad cuts are refused before the data is copied or sent
+    return DistArray(regridded(expression_of_block(block), blocks))
 
 
 def created(creation: Creation, blocks: BlocksSpec = None) -> DistArray:
     """Return a handle on an array made from parameters alone."""
-    grid = None if blocks is None else grid_from(creation.shape, blocks)
-    node: Expr = Create(creation)
-    if grid is not None:
-        ask_grid(node, grid)
-    return wrap(node)
+    return wrap(regridded(Create(creation), blocks))
+
+
+def regridded(node: Expr, blocks: BlocksSpec) -> Expr:
+    """Return the expression of an array cut as a person's ``blocks=`` asks; itself where nothing is asked.
+
+    Raises
+    ------
+    ShapeError
+        For cuts that do not fit.
+    """
+    if blocks is None:
+        return node
+    grid = grid_from(node.shape, blocks)
+    # A single element is cut in one way only; and as a bare constant it keeps sparse arrays sparse.
+    return node if node.size == 1 else Regrid(node, grid.cuts)
 
 
 def shape_of(shape: ShapeLike) -> tuple[int, ...]:

@@ -10,9 +10,11 @@ from hashlib import blake2b
 
 import numpy as np
 
-# Part of every digest: results of another version of the kernels are other results.
+from matnb.version import VERSION
+
+# Part of every digest, as matnb's version is: what other code computes are other results.
 KERNEL_TABLE_VERSION = "1"
-_PREFIX = f"matnb kernels {KERNEL_TABLE_VERSION};".encode()
+_PREFIX = f"matnb {VERSION} kernels {KERNEL_TABLE_VERSION};".encode()
 
 
 def digest_of(*parts: Hashable) -> bytes:

@@ -12,9 +12,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from matnb.blocks.creation import Creation
+from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.elementwise import ANNIHILATORS, zero_preserving
 from matnb.blocks.semiring import semiring_named
-from matnb.errors import DTypeError, IndexingError, ShapeError
+from matnb.errors import ShapeError
 from matnb.io.source import Source
 from matnb.lazy.digest import digest_of
 
@@ -295,6 +296,19 @@ class Broadcast(Expr):
         self._settle(self.lengths, self.operand.dtype, False, self.operand)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Regrid(Expr):
+    """The same array, with its blocks cut where the person asked: ``cuts`` are those of a Grid."""
+
+    operand: Expr
+    cuts: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        if Grid(self.cuts).shape != self.operand.shape:
+            raise ShapeError(f"cuts {self.cuts} do not fit an array of shape {self.operand.shape}")
+        self._settle(self.operand.shape, self.operand.dtype, self.operand.sparse, self.operand)
+
+
 def broadcast_shapes(*shapes: Shape, name: str) -> Shape:
     """Return the common shape.
 
@@ -314,83 +328,3 @@ def broadcast_shapes(*shapes: Shape, name: str) -> Shape:
             f"{name}: shapes {listed} do not broadcast: counted from the last axis, "
             "lengths must be equal or one of them 1"
         ) from None
-
-
-def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
-    """Return axes as increasing non-negative numbers; None means all.
-
-    Raises
-    ------
-    ShapeError
-        For an axis that is not there, or named twice.
-    """
-    if axis is None:
-        return tuple(range(ndim))
-    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    axes = []
-    for one in given:
-        if not isinstance(one, int | np.integer):
-            raise DTypeError(f"axis {one!r}: give a whole number or a tuple of them")
-        if not -ndim <= one < ndim:
-            raise ShapeError(f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}")
-        axes.append(int(one) % ndim)
-    if len(set(axes)) != len(axes):
-        raise ShapeError(f"axis {axis} names an axis twice")
-    return tuple(sorted(axes))
-
-
-def normalize_key(key: object, shape: Shape) -> Key:
-    """Return a basic index as an entry for every axis, with slices and integers made non-negative.
-
-    Raises
-    ------
-    IndexingError
-        For an integer out of range, too many entries, or a kind of index that is not supported.
-    """
-    parts: list[object] = list(key) if isinstance(key, tuple) else [key]
-    for part in parts:
-        if not (part is None or part is Ellipsis or isinstance(part, slice | int | np.integer)) or isinstance(
-            part, bool
-        ):
-            raise IndexingError(
-                f"an index of type {type(part).__name__}: give integers, slices, ... or None; "
-                "for selection by an array, compute() the array first"
-            )
-    if sum(part is Ellipsis for part in parts) > 1:
-        raise IndexingError("an index can have a single '...'")
-    used = sum(part is not None and part is not Ellipsis for part in parts)
-    if used > len(shape):
-        raise IndexingError(f"{used} indices for an array of {len(shape)} axes")
-    rest = [slice(None)] * (len(shape) - used)
-    place = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
-    parts = parts[:place] + rest + parts[place + 1 :]
-    result: list[int | slice | None] = []
-    axis = 0
-    for part in parts:
-        if part is None:
-            result.append(None)
-            continue
-        length = shape[axis]
-        if isinstance(part, slice):
-            result.append(_bounded(part, length))
-        else:
-            assert isinstance(part, int | np.integer), "checked above"
-            if not -length <= part < length:
-                raise IndexingError(f"index {part} on axis {axis} of length {length}")
-            result.append(int(part) % length)
-        axis += 1
-    return tuple(result)
-
-
-def _bounded(part: slice, length: int) -> slice:
-    try:
-        covered = range(*part.indices(length))
-    except (TypeError, ValueError) as error:
-        raise IndexingError(f"slice {part}: {error}") from None
-    if len(covered) == 0:
-        return slice(0, 0, 1)
-    # Bounds from the elements themselves, so that slices that pick the same elements are equal.
-    if len(covered) == 1:
-        return slice(covered[0], covered[0] + 1, 1)
-    stop = covered[-1] + (1 if covered.step > 0 else -1)
-    return slice(covered[0], None if stop < 0 else stop, covered.step)

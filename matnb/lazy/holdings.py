@@ -8,8 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, freeze
-from matnb.blocks.grid import Grid
-from matnb.lazy.expr import Data, Expr, Literal
+from matnb.lazy.expr import Data, Expr, Literal, Regrid
 
 LITERAL_BYTES = 256  # up to here a constant lies inside its node
 SHIP_BYTES = 64 * 10**6  # above this an array goes to the workers at once, and no copy stays here
@@ -38,7 +37,9 @@ def keep_copy(node: Expr, block: Block) -> None:
 
 
 def held(node: Expr) -> Block | None:
-    """Return the copy of a person's array, or None where it lives on workers only."""
+    """Return the copy of a person's array, however it is to be cut; None where it lives on workers only."""
+    while isinstance(node, Regrid):
+        node = node.operand
     return _held.get(node)
 
 
@@ -65,16 +66,3 @@ def _content(block: Block) -> bytes:
             for array in (pointers, columns, values):
                 hashed.update(b"pattern" if array is None else np.ascontiguousarray(array).data.cast("B"))
     return hashed.digest()
-
-
-_asked: WeakKeyDictionary[Expr, Grid] = WeakKeyDictionary()
-
-
-def ask_grid(node: Expr, grid: Grid) -> None:
-    """Remember the cuts a person asked for; they change where an array is cut, never what it holds."""
-    _asked[node] = grid
-
-
-def asked_grid(node: Expr) -> Grid | None:
-    """Return the cuts a person asked for, if any."""
-    return _asked.get(node)

@@ -7,12 +7,14 @@ stored entries, zeros among them, are its pattern.
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, csr_block, to_numpy, to_scipy
+from matnb.blocks.kernels.elementwise import ANNIHILATORS
 from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
 from matnb.errors import SessionEnded
 from matnb.io.local import labels_here, read_here
@@ -27,6 +29,7 @@ from matnb.lazy.expr import (
     Load,
     MatMul,
     Reduce,
+    Regrid,
     Transpose,
 )
 from matnb.lazy.holdings import held
@@ -86,7 +89,9 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
         case Reduce():
             return _reduced(node, operands[0])
         case MatMul(_, _, semiring):
-            return _product(node, operands[0], operands[1], semiring_named(semiring))
+            return _product(operands[0], operands[1], semiring_named(semiring), node.dtype)
+        case Regrid():
+            return operands[0]
     raise TypeError(f"no meaning for {type(node).__name__}")
 
 
@@ -115,12 +120,11 @@ def _keys(value: sp.csr_array) -> np.ndarray:
 
 
 def _sparse_elementwise(node: Elementwise, operands: Sequence[Value]) -> sp.csr_array:
-    # The pattern is the union of the patterns; where an absent factor annihilates, the intersection.
-    patterns = [_keys(value) for value in operands if sp.issparse(value)]
-    both = node.name in ("multiply", "logical_and", "bitwise_and")
-    keys = patterns[0]
-    for other in patterns[1:]:
-        keys = np.intersect1d(keys, other) if both else np.union1d(keys, other)
+    # The pattern is the union of the patterns; of those alone whose absent elements annihilate, if there are
+    # any, the intersection.
+    patterns = {place: _keys(value) for place, value in enumerate(operands) if sp.issparse(value)}
+    meet = [keys for place, keys in patterns.items() if place in ANNIHILATORS.get(node.name, ())]
+    keys = reduce(np.intersect1d, meet) if meet else reduce(np.union1d, patterns.values())
     arguments = []
     for value in operands:
         if sp.issparse(value):
@@ -162,37 +166,33 @@ def _reduced(node: Reduce, value: Value) -> np.ndarray:
     return np.asarray(getattr(np, node.operation)(dense, axis=axes, keepdims=keep)).astype(node.dtype)
 
 
-def _product(node: MatMul, left: Value, right: Value, semiring: Semiring) -> Value:
+def _product(left: Value, right: Value, semiring: Semiring, dtype: np.dtype) -> Value:
     if not sp.issparse(left) and not sp.issparse(right) and semiring.name == "plus_times":
-        return np.asarray(np.matmul(left, right)).astype(node.dtype)
+        return np.asarray(np.matmul(left, right)).astype(dtype)
     if max(left.ndim, right.ndim) > 2:
-        return _stacked_product(node, left, right, semiring)  # type: ignore[arg-type]  # dense here
+        return _stacked_product(left, right, semiring, dtype)  # type: ignore[arg-type]  # dense here
     rows = _entries(left if left.ndim == 2 else left.reshape((1, -1)))
     columns = _entries(right if right.ndim == 2 else right.reshape((-1, 1)))
     shape = (left.shape[0] if left.ndim == 2 else 1, right.shape[1] if right.ndim == 2 else 1)
-    result = _joined(rows, columns, shape, semiring, node.dtype)
-    if node.sparse:
+    result = _joined(rows, columns, shape, semiring, dtype)
+    if sp.issparse(left) and sp.issparse(right):
         return result
-    dense = np.full(shape, semiring.add.identity(node.dtype))
+    dense = np.full(shape, semiring.add.identity(dtype))
     dense[_positions(result)] = result.data
-    return dense.reshape(node.shape)
+    return dense.reshape(left.shape[: left.ndim - 1] + right.shape[1:])
 
 
-def _stacked_product(node: MatMul, left: np.ndarray, right: np.ndarray, semiring: Semiring) -> np.ndarray:
-    batch = node.shape[: max(left.ndim, right.ndim) - 2]
+def _stacked_product(left: np.ndarray, right: np.ndarray, semiring: Semiring, dtype: np.dtype) -> np.ndarray:
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     first = np.broadcast_to(left, (*batch, *left.shape[-2:])) if left.ndim > 1 else left
     second = np.broadcast_to(right, (*batch, *right.shape[-2:])) if right.ndim > 1 else right
-    result = np.empty(node.shape, node.dtype)
+    ends = (*(left.shape[-2:-1] if left.ndim > 1 else ()), *(right.shape[-1:] if right.ndim > 1 else ()))
+    result = np.empty((*batch, *ends), dtype)
     for place in np.ndindex(batch):
         one = first[place] if left.ndim > 1 else first
         other = second[place] if right.ndim > 1 else second
-        inner = MatMul(_placeholder(one), _placeholder(other), semiring.name)
-        result[place] = _product(inner, one, other, semiring)
+        result[place] = _product(one, other, semiring, dtype)
     return result
-
-
-def _placeholder(value: np.ndarray) -> Expr:
-    return Data(b"", value.shape, value.dtype, False)
 
 
 def _entries(value: Value) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.creation import Integers, Normal, Uniform
-from matnb.blocks.grid import BlocksSpec, grid_from
+from matnb.blocks.grid import BlocksSpec
 from matnb.errors import OptionError
 from matnb.io.rmat import Rmat
 from matnb.lazy.array import DistArray, wrap
-from matnb.lazy.creation import ShapeLike, created, shape_of
+from matnb.lazy.creation import ShapeLike, created, regridded, shape_of
 from matnb.lazy.expr import Load
-from matnb.lazy.holdings import ask_grid
 from matnb.lazy.ufuncs import number_dtype
 
 
@@ -138,11 +137,7 @@ def rmat(
     """
     source = Rmat(scale, edge_factor, a, b, c, seed, permute)
     shape = (2**scale, 2**scale)
-    grid = None if blocks is None else grid_from(shape, blocks)
-    node = Load(source, "matrix", shape, np.dtype(np.float64), True)
-    if grid is not None:
-        ask_grid(node, grid)
-    return wrap(node)
+    return wrap(regridded(Load(source, "matrix", shape, np.dtype(np.float64), True), blocks))
 
 
 def _real(dtype: npt.DTypeLike) -> np.dtype:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, UnsupportedError
-from matnb.lazy.expr import Elementwise, Expr, Reduce, normalize_axes
+from matnb.lazy.expr import Elementwise, Expr, Reduce
+from matnb.lazy.indexing import normalize_axes
 from matnb.lazy.ufuncs import astype, call, number_dtype
 
 Axis = int | tuple[int, ...] | None

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, UnsupportedError
-from matnb.lazy.expr import Elementwise, Expr, Literal
+from matnb.lazy.expr import Elementwise, Expr, Literal, MatMul
 
 Weak = int | float | complex  # a Python number takes on the dtype of the array it meets
 Operand = Expr | Weak
 _COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
+
+
+def is_weak(value: object) -> TypeGuard[Weak]:
+    """Tell whether a value is a Python number, which takes on the dtype of the array it meets."""
+    return type(value) in (int, float, complex)
 
 
 def literal(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Literal:
@@ -54,6 +60,9 @@ def call(
         For a generalized ufunc or one that is not NumPy's own.
     """
     name = ufunc.__name__
+    if ufunc is np.matmul:
+        left, right = (one if isinstance(one, Expr) else literal(one) for one in operands)
+        return (MatMul(left, right),)
     if ufunc.signature is not None or getattr(np, name, None) is not ufunc:
         raise UnsupportedError(
             f"the ufunc {name!r} is not recorded; call it on NumPy arrays: {name}(x.compute(), ...)"

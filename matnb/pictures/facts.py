@@ -25,6 +25,8 @@ class ArrayFacts:
         Of every block, last axis fastest.
     expression
         One line that says how the array is made.
+    value
+        The elements as text, where the array is small and was computed.
     """
 
     shape: tuple[int, ...]
@@ -38,3 +40,4 @@ class ArrayFacts:
     owners: tuple[int, ...] = ()
     block_nnz: tuple[int, ...] = ()
     expression: str = ""
+    value: str = ""

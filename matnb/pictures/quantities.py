@@ -14,10 +14,11 @@ def count_text(number: int) -> str:
 
 
 def plural_text(number: int, noun: str) -> str:
-    """Return a count with its noun: ``1 block``, ``1,024 blocks``, ``2 entries``."""
+    """Return a count with its noun: ``1 block``, ``1,024 blocks``, ``2 entries``, ``2 arrays``."""
     if number == 1:
         return f"1 {noun}"
-    return f"{count_text(number)} {noun[:-1] + 'ies' if noun.endswith('y') else noun + 's'}"
+    changes = noun.endswith("y") and noun[-2] not in "aeiou"
+    return f"{count_text(number)} {noun[:-1] + 'ies' if changes else noun + 's'}"
 
 
 def bytes_text(num_bytes: int) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Container, Iterable, Mapping
 from math import prod
 
 from matnb.blocks.formats import dense_bytes, sparse_bytes
-from matnb.lazy.expr import Create, Elementwise, Expr, Index, Load, MatMul, Transpose
+from matnb.blocks.kernels.elementwise import ANNIHILATORS
+from matnb.lazy.expr import Create, Elementwise, Expr, Index, Load, MatMul, Regrid, Transpose
 from matnb.lazy.holdings import held
 from matnb.lazy.traverse import topological
 from matnb.plan.plan import Stored
@@ -32,7 +33,7 @@ def _sparse_entries(node: Expr, entries: Mapping[Expr, int]) -> int:
             return source.estimated_entries()
         case Create():
             return min(node.shape)
-        case Transpose(operand):
+        case Transpose(operand) | Regrid(operand):
             return entries.get(operand, 0)
         case Index(operand):
             return max(1, entries.get(operand, 0) * prod(node.shape) // max(1, prod(operand.shape)))
@@ -40,8 +41,9 @@ def _sparse_entries(node: Expr, entries: Mapping[Expr, int]) -> int:
             # each entry of the left meets an average row of the right
             return entries.get(left, 0) * entries.get(right, 0) // max(1, right.shape[0])
         case Elementwise(name, inputs):
-            counts = [entries.get(operand, 0) for operand in inputs if operand.sparse]
-            return min(counts) if name in ("multiply", "logical_and", "bitwise_and") else sum(counts)
+            counts = {place: entries.get(one, 0) for place, one in enumerate(inputs) if one.sparse}
+            meet = [count for place, count in counts.items() if place in ANNIHILATORS.get(name, ())]
+            return min(meet) if meet else sum(counts.values())
     block = held(node)
     return 0 if block is None else block.nnz
 

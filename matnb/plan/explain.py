@@ -15,12 +15,14 @@ from matnb.lazy.expr import (
     Load,
     MatMul,
     Reduce,
+    Regrid,
     Transpose,
 )
 from matnb.lazy.traverse import consumers, topological
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.plan import Plan
 
+MAX_WORDS = 12
 MAX_LINES = 200  # beyond, a listing tells no person anything
 
 
@@ -54,7 +56,10 @@ def explain_plan(plan: Plan, names: Mapping[Expr, str] | None = None) -> str:
         counts = "x".join(map(str, stage.layout.grid.counts)) or "1"
         workers = len(set(stage.layout.owners))
         kept = "kept" if stage.expression in plan.outputs else "passing"
-        detail = f" [{stage.detail}]" if stage.detail else ""
+        words = stage.detail.split()
+        if len(words) > MAX_WORDS:
+            words = [*words[:MAX_WORDS], f"... {len(words) - MAX_WORDS:,} more"]
+        detail = f" [{' '.join(words)}]" if words else ""
         name = f" = {names[stage.expression]}" if stage.expression in names else ""  # type: ignore[index]  # not None here
         lines.append(
             f"  {stage.name:>4}  {stage.kind}{detail}{name}: {stage.layout.grid.shape} in {counts} blocks "
@@ -102,6 +107,8 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
             return f"{listed}[{', '.join(map(_key_text, key))}]"
         case Broadcast():
             return f"broadcast({listed})"
+        case Regrid(_, cuts):
+            return f"regrid({listed}) to {' x '.join(str(len(axis) - 1) for axis in cuts)} blocks"
     return f"{type(node).__name__.lower()}({listed})"
 
 

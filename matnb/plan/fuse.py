@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from matnb.blocks.creation import Arange, Eye, Full, Linspace
-from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce
+from matnb.lazy.expr import Broadcast, Create, Data, Elementwise, Expr, Literal, Load, Reduce, Regrid
 from matnb.lazy.traverse import consumers
 
 
@@ -17,6 +17,11 @@ def is_inline(node: Expr) -> bool:
         case Create(creation):
             return isinstance(creation, Full | Eye | Arange | Linspace)
     return False
+
+
+def is_source(node: Expr) -> bool:
+    """Tell whether an array comes from outside or from parameters, so that it can be made in any cuts."""
+    return isinstance(node, Data | Load | Create | Literal)
 
 
 def fuses_operands(node: Expr) -> bool:
@@ -43,7 +48,12 @@ def materialized(order: Sequence[Expr], roots: Iterable[Expr], stored: Container
     for node in reversed(order):
         if node in stored:
             continue
-        read_whole = any(not fuses_operands(user) for user in users[node])
+        readers = users[node]
+        if is_inline(node):
+            readers = [user for user in readers if not isinstance(user, Regrid)]
+        if node not in wanted and is_source(node) and all(isinstance(user, Regrid) for user in readers):
+            continue  # made in the cuts that were asked for, and in no others
+        read_whole = any(not fuses_operands(user) for user in readers)
         can_fuse = isinstance(node, Elementwise | Broadcast | Create | Literal)
         # A chain that two arrays are made from is an array itself, or it would be computed twice.
         shared = len(homes.get(node, ())) > 1 and not is_inline(node)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from matnb.blocks.layout import Layout
-from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import (
     Broadcast,
     Create,
@@ -17,20 +16,22 @@ from matnb.lazy.expr import (
     Load,
     MatMul,
     Reduce,
+    Regrid,
     Transpose,
 )
-from matnb.lazy.holdings import asked_grid
 from matnb.lazy.traverse import topological
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import fused_below, materialized
 from matnb.plan.indexing import lower_index, lower_transpose
-from matnb.plan.maps import write_fused
+from matnb.plan.maps import lower_map
 from matnb.plan.place import default_layout
+from matnb.plan.place import layout_tag as layout_tag
 from matnb.plan.plan import Plan, Stored, Workers
 from matnb.plan.products import lower_product
 from matnb.plan.reducing import lower_reduction
+from matnb.plan.regridding import lower_regrid
 from matnb.plan.sources import lower_data, lower_load
-from matnb.plan.tasks import PlanWriter, TaskWriter
+from matnb.plan.tasks import PlanWriter
 
 
 def lower(
@@ -69,11 +70,12 @@ def lower(
 def _lower_node(node: Expr, apart: set[Expr], writer: PlanWriter, workers: Workers) -> None:
     match node:
         case Elementwise() | Broadcast() | Create() | Literal():
-            _lower_map(node, apart, writer, workers)
+            inside, read = fused_below(node, apart)
+            lower_map(node, inside, chosen_layout(node, read, writer, workers), writer)
         case Reduce():
-            domain, read = node.operand, fused_below(node, apart)
-            layout = chosen_layout(domain, read[1], writer, workers)
-            lower_reduction(node, read[0], layout, layout_tag(layout), writer)
+            inside, read = fused_below(node, apart)
+            layout = chosen_layout(node.operand, read, writer, workers)
+            lower_reduction(node, inside, layout, layout_tag(layout), writer)
         case MatMul():
             lower_product(node, writer)
         case Transpose():
@@ -81,35 +83,19 @@ def _lower_node(node: Expr, apart: set[Expr], writer: PlanWriter, workers: Worke
         case Index():
             lower_index(node, writer, workers)
         case Data():
-            lower_data(node, chosen_layout(node, (), writer, workers), writer)
+            lower_data(node, node, chosen_layout(node, (), writer, workers), writer)
         case Load():
-            lower_load(node, chosen_layout(node, (), writer, workers), writer, workers)
+            lower_load(node, node, chosen_layout(node, (), writer, workers), writer, workers)
+        case Regrid():
+            lower_regrid(node, writer, workers)
         case _:
             raise TypeError(f"no lowering for {type(node).__name__}")
 
 
-def _lower_map(node: Expr, apart: set[Expr], writer: PlanWriter, workers: Workers) -> None:
-    inside, read = fused_below(node, apart)
-    layout = chosen_layout(node, read, writer, workers)
-    base = f"{node.digest.hex()}-{layout_tag(layout)}"
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
-        write_fused(task, inside, region, owner, writer)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "map"), writer.bytes_of(node, region)))
-    names = [one.name for one in inside if isinstance(one, Elementwise)]
-    writer.finish(node, layout, keys, "map", " ".join(names) or "make")
-
-
 def chosen_layout(domain: Expr, read: Sequence[Expr], writer: PlanWriter, workers: Workers) -> Layout:
-    """Return the layout of a stage: what the person asked for, its heaviest operand's, or the default."""
+    """Return the layout of a stage: that of its heaviest operand of the same shape, or the default."""
     alike = [node for node in read if node.shape == domain.shape]
-    if asked_grid(domain) is None and alike:
+    if alike:
         heaviest = max(alike, key=writer.bytes_of)
         return writer.registers[heaviest].layout
     return default_layout(domain, writer.bytes_of(domain), workers)
-
-
-def layout_tag(layout: Layout) -> str:
-    """Return a few characters that tell layouts apart in keys."""
-    return digest_of(layout.grid.cuts, layout.owners).hex()[:8]

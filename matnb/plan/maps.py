@@ -1,4 +1,4 @@
-"""Elementwise chains written into one task, whatever their length."""
+"""Elementwise chains written into one task a block, whatever their length."""
 
 from __future__ import annotations
 
@@ -7,10 +7,24 @@ from collections.abc import Sequence
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region, region_shape
 from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce
 from matnb.plan.operators import Apply, Constant, Make, Operator, Stretch
+from matnb.plan.place import layout_tag
 from matnb.plan.regions import operand_region
 from matnb.plan.tasks import PlanWriter, TaskWriter
+
+
+def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWriter) -> None:
+    """Write the tasks that make an array block by block; ``inside`` is what each computes, operands first."""
+    base = f"{node.digest.hex()}-{layout_tag(layout)}"
+    keys = []
+    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+        task = TaskWriter()
+        write_fused(task, inside, region, owner, writer)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "map"), writer.bytes_of(node, region)))
+    names = [one.name for one in inside if isinstance(one, Elementwise)]
+    writer.finish(node, layout, keys, "map", " ".join(names) or "make")
 
 
 def write_fused(

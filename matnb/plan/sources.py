@@ -8,17 +8,25 @@ from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout, spread
 from matnb.io.source import Source
 from matnb.lazy.digest import digest_of
-from matnb.lazy.expr import Data, Load
+from matnb.lazy.expr import Data, Expr, Load
 from matnb.lazy.holdings import copied, held
 from matnb.plan.operators import Assemble, Constant, Labels, Merge, Parse, Part, Summarize, Tell
+from matnb.plan.place import layout_tag
 from matnb.plan.plan import Plan, Shipment, Workers
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
 INLINE_BYTES = 16 * 1024  # up to here a block travels inside the plan, which saves a round trip
 
 
-def lower_data(node: Data, layout: Layout, writer: PlanWriter) -> None:
+def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> None:
     """Write what brings a person's array to its owners.
+
+    Parameters
+    ----------
+    node
+        The array.
+    made
+        The expression that the blocks are of: the array, or one that asks for its cuts.
 
     Raises
     ------
@@ -28,7 +36,7 @@ def lower_data(node: Data, layout: Layout, writer: PlanWriter) -> None:
     block = held(node)
     if block is None:
         raise KeyError(node)
-    base = f"{node.digest.hex()}-{digest_of(layout.grid.cuts, layout.owners).hex()[:8]}"
+    base = f"{made.digest.hex()}-{layout_tag(layout)}"
     keys = []
     for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
         key, num_bytes = f"{base}-{number}", writer.bytes_of(node, region)
@@ -39,7 +47,7 @@ def lower_data(node: Data, layout: Layout, writer: PlanWriter) -> None:
         else:
             writer.ship(Shipment(key, node, region, owner), num_bytes)
         keys.append(key)
-    writer.finish(node, layout, keys, "data", "given in this process")
+    writer.finish(made, layout, keys, "data", "given in this process")
 
 
 def piece_of(block: Block, region: Region) -> Block:
@@ -48,11 +56,14 @@ def piece_of(block: Block, region: Region) -> Block:
     return copied(cut(block, relative(region, whole)))
 
 
-def lower_load(node: Load, layout: Layout, writer: PlanWriter, workers: Workers) -> None:
-    """Write the tasks that read a source: pieces in parallel, their facts merged, blocks put together."""
+def lower_load(node: Load, made: Expr, layout: Layout, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that read a source: pieces in parallel, their facts merged, blocks put together.
+
+    The blocks are of ``made``: the array itself, or an expression that asks for its cuts.
+    """
     source = node.source
     parsed, merged = parsing_tasks(source, workers, writer)
-    base = f"{node.digest.hex()}-{digest_of(layout.grid.cuts, layout.owners).hex()[:8]}"
+    base = f"{made.digest.hex()}-{layout_tag(layout)}"
     keys = []
     for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
         task = TaskWriter()
@@ -64,7 +75,7 @@ def lower_load(node: Load, layout: Layout, writer: PlanWriter, workers: Workers)
             registers = [task.read(part) for part in parts]
             task.do(Assemble(source, region), task.read(merged), *registers)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "load"), size))
-    writer.finish(node, layout, keys, "load", repr(source))
+    writer.finish(made, layout, keys, "load", repr(source))
 
 
 def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple[list[str], str]:

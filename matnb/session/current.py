@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from matnb.backend import cluster as clusters
 from matnb.backend.cluster import Cluster
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.layout import Layout
 from matnb.config import Config, config_from_environment, parse_bytes
+from matnb.errors import ClusterError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator
@@ -24,6 +28,20 @@ from matnb.session.session import Session
 
 _lock = threading.RLock()
 _session: Session | None = None
+
+
+_used = False  # whether this process has had a session
+_forked = False  # whether this process is the child of one that had
+
+
+def _after_fork() -> None:
+    # The workers, Dask's event loop and whoever held the lock are the parent's.
+    global _session, _lock, _forked
+    _session, _lock, _forked = None, threading.RLock(), _used or _forked
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def start(
@@ -80,6 +98,7 @@ def start(
     )
     global _session
     with _lock:
+        _check_process()
         stop()
         _session = _session_on(config, clusters.start(config))
         return _session
@@ -115,6 +134,7 @@ def connect(
     config = config_from_environment()
     global _session
     with _lock:
+        _check_process()
         # Only a cluster that answers takes the place of the one in use.
         cluster = clusters.connect(
             target, scheduler_file=scheduler_file, security=security, timeout_seconds=timeout_seconds
@@ -122,6 +142,16 @@ def connect(
         stop()
         _session = _session_on(config, cluster)
         return _session
+
+
+def _check_process() -> None:
+    global _used
+    if _forked:
+        raise ClusterError(
+            "this process was forked from one that uses matnb, whose threads it does not have; start "
+            'processes with multiprocessing.get_context("spawn"), or compute in the parent'
+        )
+    _used = True
 
 
 def _session_on(config: Config, cluster: Cluster) -> Session:
@@ -210,14 +240,29 @@ class _Evaluator:
                 layout.owners,
                 stored.block_nnz,
                 made,
+                _value_text(node),
             )
         block = Dense(node.value) if isinstance(node, Literal) else held(node)
         nnz = node.size if not node.sparse else None if block is None else block.nnz
         size = None if block is None else block.nbytes
         pattern = isinstance(block, Csr) and block.values is None
         return ArrayFacts(
-            node.shape, node.dtype.name, node.sparse, pattern, False, nnz, size, expression=made
+            node.shape,
+            node.dtype.name,
+            node.sparse,
+            pattern,
+            False,
+            nnz,
+            size,
+            expression=made,
+            value=_value_text(node),
         )
+
+
+def _value_text(node: Expr) -> str:
+    session = active_session()
+    small = None if session is None else session.small_value(node)
+    return "" if small is None else np.array2string(small.values, threshold=50, precision=6)
 
 
 def _is_pattern(node: Expr, stored: Stored) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from matnb.backend.worker import Failed
 from matnb.errors import KernelError, MatnbError, TooLargeError
-from matnb.lazy.expr import Expr
+from matnb.lazy.expr import Elementwise, Expr
 from matnb.lazy.recording import Recording
 from matnb.plan.explain import describe, kind_of
+from matnb.plan.fuse import fused_below
+from matnb.plan.operators import Apply
 from matnb.plan.plan import Plan
 
 
@@ -15,7 +17,8 @@ def cell_error(failed: Failed, plan: Plan, record: Recording | None) -> MatnbErr
 
     Its attributes are ``lines``, the cell's lines that wrote the expression, and ``expression``, its text.
     """
-    node = _expression(failed.key, plan)
+    nodes = _culprits(failed, plan)
+    node = nodes[0] if nodes else None
     match failed.error:
         case MatnbError() as error:
             pass
@@ -26,7 +29,9 @@ def cell_error(failed: Failed, plan: Plan, record: Recording | None) -> MatnbErr
         case other:
             error = KernelError(f"a kernel failed on a worker with {type(other).__name__}: {other}")
             error.add_note(failed.trace.rstrip())
-    lines = tuple(record.lines.get(node, ())) if record is not None and node is not None else ()
+    lines: tuple[int, ...] = ()
+    if record is not None:
+        lines = tuple(sorted({line for one in nodes for line in record.lines.get(one, ())}))
     text = "" if node is None else f"{describe(node, tuple(map(kind_of, node.operands)))} -> {kind_of(node)}"
     error.lines, error.expression = lines, text
     if lines:
@@ -36,9 +41,21 @@ def cell_error(failed: Failed, plan: Plan, record: Recording | None) -> MatnbErr
     return error
 
 
-def _expression(key: str, plan: Plan) -> Expr | None:
-    made = key.split("-", 1)[0]
-    for stage in plan.stages:
-        if stage.expression is not None and stage.expression.digest.hex() == made:
-            return stage.expression
-    return None
+def _culprits(failed: Failed, plan: Plan) -> list[Expr]:
+    # A task computes a whole chain; the step that raised tells which of its expressions it was.
+    made = failed.key.split("-", 1)[0]
+    stage = next((one for one in plan.stages if one.expression and one.expression.digest.hex() == made), None)
+    if stage is None or stage.expression is None:
+        return []
+    if isinstance(failed.operator, Apply):
+        arrays = {one.expression for one in plan.stages if one.expression} | set(plan.reused)
+        name, output = failed.operator.name, failed.operator.output
+        inside, _ = fused_below(stage.expression, arrays)
+        found: list[Expr] = [
+            node
+            for node in inside
+            if isinstance(node, Elementwise) and (node.name, node.output) == (name, output)
+        ]
+        if found:
+            return found
+    return [stage.expression]

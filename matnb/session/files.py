@@ -6,13 +6,13 @@ import os
 
 import numpy as np
 
-from matnb.blocks.grid import BlocksSpec, grid_from
+from matnb.blocks.grid import BlocksSpec
 from matnb.io.source import Found, Source, open_source
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.columns import Columns
-from matnb.lazy.expr import Load
-from matnb.lazy.holdings import ask_grid
+from matnb.lazy.creation import regridded
+from matnb.lazy.expr import Expr, Load
 from matnb.session.current import current_session
 
 
@@ -53,15 +53,16 @@ def load(
         For an unknown kind or option.
     """
     source = open_source(path, kind=kind, **options)
-    found, nodes = current_session().read(source, lambda told: _nodes(source, told, blocks))
+    found, nodes = current_session().read(
+        source,
+        lambda told: _nodes(source, told, blocks),  # type: ignore[arg-type,return-value]  # any expressions do
+    )
     array = DistArray(*nodes)
     return Columns(found.names, array) if found.names else array
 
 
-def _nodes(source: Source, found: Found, blocks: BlocksSpec) -> tuple[Load, ...]:
-    matrix = Load(source, "matrix", found.shape, found.dtype, found.sparse)
-    if blocks is not None:
-        ask_grid(matrix, grid_from(found.shape, blocks))
+def _nodes(source: Source, found: Found, blocks: BlocksSpec) -> tuple[Expr, ...]:
+    matrix = regridded(Load(source, "matrix", found.shape, found.dtype, found.sparse), blocks)
     if not found.has_labels:
         return (matrix,)
     return matrix, Load(source, "labels", found.shape[:1], np.dtype(np.int64), False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
-from matnb.backend.engine_dask import DaskEngine, Outcome, OwnersLost, RunCancelled, TaskFailed
+from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block
 from matnb.blocks.kernels.shaping import join
@@ -40,10 +41,10 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run gave: the entry of every root, and the value that was fetched with it, if any."""
+    """What a run gave: the entry of every root, and the values that were fetched with it."""
 
     entries: Mapping[str, Entry]
-    fetched: Block | None
+    fetched: Mapping[str, Block]
 
 
 class Runner:
@@ -73,7 +74,7 @@ class Runner:
         self,
         roots: Mapping[str, Expr],
         live: set[Expr],
-        fetch: str | None = None,
+        fetch: Collection[str] = (),
         record: Recording | None = None,
     ) -> Ran:
         """Compute the roots that are not stored, over the survivors if workers are lost meanwhile.
@@ -85,7 +86,7 @@ class Runner:
         live
             Expressions whose arrays stay if they are computed on the way.
         fetch
-            Name of a root whose value is wanted in this process, if it comes back with the run.
+            Names of roots whose values are wanted in this process, if they come back with the run.
         record
             The cell that asks, for the lines of errors.
 
@@ -121,14 +122,13 @@ class Runner:
         raise WorkerLostError(f"workers {lost} were lost, and others before them; the run was given up")
 
     def _attempt(
-        self, roots: Mapping[str, Expr], live: set[Expr], fetch: str | None, record: Recording | None
+        self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
     ) -> Ran:
         plan, optimized = self.plan(roots, live)
         self.check_memory(plan)
         after = {name: optimized[node] for name, node in roots.items()}
-        keys: tuple[str, ...] = ()
-        if fetch is not None and after[fetch] in plan.outputs and not after[fetch].sparse:
-            keys = plan.outputs[after[fetch]].keys
+        made = [name for name in fetch if after[name] in plan.outputs and not after[name].sparse]
+        keys = [key for name in made for key in plan.outputs[after[name]].keys]
         text = explain_plan(plan, {node: name for name, node in after.items()})
         self._num_runs += 1
         self._emit(RunStarted(str(self._num_runs), len(plan.tasks), plan.projected_bytes))
@@ -148,10 +148,12 @@ class Runner:
         entries = {name: self._store.entry(node) for name, node in roots.items()}
         self._finish(plan, text, outcome, record)
         self._store.trim()
-        fetched = None
-        if outcome is not None and fetch is not None and keys:
-            blocks = [outcome.fetched[key] for key in keys]
-            fetched = whole(after[fetch], plan.outputs[after[fetch]].layout, blocks)
+        fetched = {}
+        if outcome is not None:
+            for name in made:
+                array = plan.outputs[after[name]]
+                blocks = [outcome.fetched[key] for key in array.keys]
+                fetched[name] = whole(after[name], array.layout, blocks)
         return Ran({name: entry for name, entry in entries.items() if entry is not None}, fetched)
 
     def plan(self, roots: Mapping[str, Expr], live: set[Expr]) -> tuple[Plan, dict[Expr, Expr]]:

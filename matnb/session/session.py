@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
-from matnb.backend.engine_dask import DaskEngine, OwnersLost, RunCancelled, TaskFailed
+from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.store import Entry, Store
-from matnb.blocks.formats import Block
+from matnb.blocks.formats import Block, Dense
 from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerLostError
@@ -19,7 +20,7 @@ from matnb.events import CellRecorded, Event
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
 from matnb.lazy.expr import Data, Expr, Load
-from matnb.lazy.holdings import keep_copy
+from matnb.lazy.holdings import copied, keep_copy
 from matnb.lazy.interpret import Value, block_of, interpret
 from matnb.lazy.passes import stages
 from matnb.lazy.recording import Recording
@@ -34,6 +35,8 @@ from matnb.plan.report import RunReport, total
 from matnb.plan.sources import reading_plan
 from matnb.session.failures import cell_error
 from matnb.session.running import Runner, whole
+
+_SMALL_BYTES = 800  # up to here a value comes back with the run that makes it, and is remembered here
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,12 @@ class Session:
         self._listeners: list[Callable[[Event], None]] = []
         self._lock = threading.RLock()
         self._runner = Runner(config, cluster, self._engine, self._store, self._emit)
+        self._small: WeakKeyDictionary[Expr, Dense] = WeakKeyDictionary()
         self._interpreted: WeakKeyDictionary[Expr, Value] = WeakKeyDictionary()
         self.ended = False
+
+    def __repr__(self) -> str:
+        return "Session (ended)" if self.ended else f"Session on {self.cluster.description}"
 
     def __enter__(self) -> Session:
         return self
@@ -109,15 +116,27 @@ class Session:
         self._check_limit(node, 0 if node.sparse else estimate_bytes(node, node.size))
         if self.config.engine == "interpret":
             return block_of(interpret(node, self._interpreted))
+        if node in self._small:
+            return copied(self._small[node])
         with self._lock:
-            return self._runner.retried(lambda: self._value(node))
+            block = self._runner.retried(lambda: self._value(node))
+            self._remember(node, block)
+        return block
+
+    def _remember(self, node: Expr, block: Block) -> None:
+        if isinstance(block, Dense) and block.nbytes <= _SMALL_BYTES:
+            self._small[node] = Dense(block.values.copy())
+
+    def small_value(self, node: Expr) -> Dense | None:
+        """Return the value of a small array that has come back from the workers before."""
+        return self._small.get(node)
 
     def _value(self, node: Expr) -> Block:
         entry = self._store.entry(node)
         if entry is None:
-            ran = self._runner.run({"value": node}, live_expressions(), fetch="value")
-            if ran.fetched is not None:
-                return ran.fetched
+            ran = self._runner.run({"value": node}, live_expressions(), fetch=["value"])
+            if "value" in ran.fetched:
+                return ran.fetched["value"]
             entry = ran.entries["value"]
         self._check_limit(node, entry.num_bytes)
         blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
@@ -165,7 +184,14 @@ class Session:
             if self.config.engine == "interpret":
                 self.make(list(chosen.values()))
             elif chosen:
-                self._runner.run(chosen, set(), record=record)
+                small = [
+                    name
+                    for name, node in chosen.items()
+                    if not node.sparse and estimate_bytes(node, node.size) <= _SMALL_BYTES
+                ]
+                ran = self._runner.run(chosen, set(), fetch=small, record=record)
+                for name, block in ran.fetched.items():
+                    self._remember(chosen[name], block)
             runs = tuple(record.runs) if record else ()
             counts = (record.num_operations, record.num_merged) if record else (0, 0)
             return RunReport(total(runs, *counts), lazy, record.plan_text if record else "")
@@ -205,6 +231,7 @@ class Session:
 
     def _read(self, source: Source, name: Callable[[Found], Sequence[Load]]) -> tuple[Found, Sequence[Load]]:
         plan, keys, told = reading_plan(source, self._runner.workers())
+        outcome: Outcome | None = None
         try:
             outcome = self._engine.run(plan, (told,), keys)
             found: Found = outcome.fetched[told]
@@ -215,11 +242,13 @@ class Session:
             blocks = lower(missing, (), stored, self._runner.workers(), present)
             self._runner.check_memory(blocks)
             made = self._engine.run(blocks)
+            timed = (*outcome.timed, *made.timed)
         except TaskFailed as error:
             raise cell_error(error.failed, plan, None) from None
         except RunCancelled as error:
             raise CellCancelled(str(error)) from None
-        timed = (*outcome.timed, *made.timed)
+        finally:
+            outcome = None  # the pieces go from the workers, though an error's traceback keeps this frame
         self._runner.keep(made, blocks, sum(one.seconds for one in timed))
         self._runner.tell_times(timed)
         return found, wanted

@@ -167,6 +167,70 @@ def test_a_sparse_array_that_is_no_matrix_of_zeros_is_refused(given_array, reaso
         block_from(given_array)
 
 
+def csr_parts(change, form=sp.csr_array):
+    """Return the matrix with one of its parts changed behind its constructor's back."""
+    matrix = form(MATRIX.copy())
+    change(matrix)
+    return matrix
+
+
+def put(name, place, value):
+    return lambda matrix: getattr(matrix, name).__setitem__(place, value)
+
+
+def replaced(name, value):
+    return lambda matrix: setattr(matrix, name, np.array(value))
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sparse.GCXS.from_scipy_sparse])
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (put("indices", 1, 3), "an index of 3 along an axis of length 3"),
+        (put("indices", 0, -1), "an index of -1 along an axis of length 3"),
+        (put("indptr", 1, 5), "pointer 2 is 3, less than 5 before it"),
+        (put("indptr", 2, 4), "pointers end at 4 but there are 3 entries"),
+        (put("indptr", 0, 1), "pointers start at 1 instead of 0"),
+        (replaced("indptr", [0, 3]), "2 pointers where 3 are needed"),
+        (replaced("data", [1.0]), "3 indices and 1 entries"),
+    ],
+)
+def test_malformed_rows_are_refused(form, change, reason):
+    with pytest.raises(ShapeError, match=f"malformed sparse array: {reason}"):
+        block_from(csr_parts(change, form))
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        csr_parts(put("indices", 0, 2), sp.csc_array),
+        csr_parts(put("indices", 0, 2), lambda one: sparse.GCXS(one, compressed_axes=(1,))),
+        csr_parts(put("indices", 0, 3), sp.bsr_array),
+        csr_parts(lambda one: one.coords[0].__setitem__(0, 7), sp.coo_array),
+        csr_parts(lambda one: one.coords.__setitem__((1, 0), -2), sparse.COO.from_scipy_sparse),
+        csr_parts(lambda one: one.rows.__setitem__(0, [9]), sp.lil_array),
+    ],
+    ids=lambda one: f"{type(one).__module__.split('.')[0]}-{type(one).__name__}",
+)
+def test_an_index_out_of_range_is_refused_in_every_format(malformed):
+    with pytest.raises(ShapeError, match=r"an index of (2|3|7|-2|9) along an axis of length"):
+        block_from(malformed)
+
+
+def test_room_behind_the_last_entry_is_allowed():
+    matrix = MATRIX.copy()
+    matrix.data, matrix.indices = np.append(matrix.data, 7.0), np.append(matrix.indices, -1)
+    assert_same(block_from(matrix), (2, 3), np.dtype(float), MATRIX.toarray())
+
+
+def test_masked_elements_are_refused_and_a_mask_of_none_is_not():
+    with pytest.raises(DTypeError, match=r"fill or drop masked elements first: x.filled\(0\)"):
+        block_from(np.ma.masked_greater(np.arange(12.0), 5))
+    block = block_from(np.ma.masked_greater(np.arange(3.0), 5))
+    assert_same(block, (3,), np.dtype(float), np.arange(3.0))
+    assert type(block.values) is np.ndarray
+
+
 def test_facts_of_blocks():
     dense = Dense(np.zeros((2, 3)))
     assert (dense.shape, dense.nnz, dense.nbytes) == ((2, 3), 6, dense_bytes((2, 3), np.dtype(float)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import pickle
 from pathlib import Path
 from unittest.mock import patch
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 from reading import read_grid, read_whole
 
 from matnb.blocks.grid import Grid
+from matnb.errors import FileFormatError
 from matnb.io import lines
+from matnb.io.files import find_file
 from matnb.io.local import read_blocks
 from matnb.io.rmat import Rmat
 from matnb.io.source import Source, open_source
@@ -47,8 +50,7 @@ def test_pieces_own_each_line_once(
     data = b"h" * max(0, begin - 1) + (b"\n" if begin else b"") + text.encode()
     path = tmp_path_factory.mktemp("pieces") / ("a.txt.gz" if zipped else "a.txt")
     path.write_bytes(gzip.compress(data) if zipped else data)
-    status = path.stat()
-    file = lines.File(str(path), status.st_size, status.st_mtime_ns, "a.txt")
+    file = find_file(path)
     with patch.multiple(lines, SMALLEST_PIECE=1, CHUNK_BYTES=chunk):
         read = []
         for piece in lines.text_pieces(file, begin, num_pieces):
@@ -153,6 +155,23 @@ def test_sources_are_values(path: Path):
     path.write_bytes(before + (b" " if path.suffix not in (".npy", ".npz") else b""))
     if path.suffix not in (".npy", ".npz"):
         assert open_source(path).identity() != one.identity()
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["in place", "replaced"])
+def test_a_file_rewritten_in_its_size_and_time_is_another(write_file, anew: bool):
+    path = write_file("a.txt", "1 2\n")
+    old, before = open_source(path), path.stat()
+    if anew:
+        os.replace(write_file("b.txt", "3 4\n"), path)
+    while path.stat().st_ctime_ns == before.st_ctime_ns or path.read_text() != "3 4\n":
+        path.write_text("3 4\n")  # again until the clock of the file system has gone on
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    new = open_source(path)
+    assert new != old
+    assert new.identity() != old.identity()
+    with pytest.raises(FileFormatError, match="has changed since it was opened: load it again"):
+        old.file.open()
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
+import errno
+import io
 import os
+import shutil
 import stat
+import subprocess
+import sys
 import weakref
 from pathlib import Path
 
@@ -15,7 +21,7 @@ from reading import read_grid, read_whole
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, block_from, csr_block
 from matnb.blocks.grid import Grid, region_shape, regular
-from matnb.errors import MissingFileError, OptionError, ShapeError, UnsupportedError
+from matnb.errors import MatnbError, MissingFileError, OptionError, ShapeError, UnsupportedError, WriteError
 from matnb.io.local import read_blocks
 from matnb.io.source import open_source
 from matnb.io.write import Fetch, write
@@ -37,9 +43,10 @@ def blocks_of(array: np.ndarray, grid: Grid, pattern: bool = False, sparse: bool
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".mtx"])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?", "c16"])
 @pytest.mark.parametrize("shape", [(), (5,), (0,), (30, 20), (0, 3), (4, 5, 6)], ids=str)
-def test_dense(tmp_path, suffix: str, dtype: str, shape: tuple[int, ...]):
+@pytest.mark.parametrize("cuts", [(3, 3, 3), (1, 2, 1), (3, 1, 1)], ids=str)
+def test_dense(tmp_path, suffix: str, dtype: str, shape: tuple[int, ...], cuts: tuple[int, ...]):
     array = np.array((RANDOM.random(shape) - 0.5) * 10.0 ** RANDOM.integers(-9, 9, shape)).astype(dtype)
-    grid, path = regular(shape, (3,) * len(shape)), tmp_path / f"a{suffix}"
+    grid, path = regular(shape, cuts[: len(shape)]), tmp_path / f"a{suffix}"
     fetch = blocks_of(array, grid)
     if suffix == ".mtx" and (len(shape) != 2 or dtype == "c16"):
         with pytest.raises((ShapeError, UnsupportedError)):
@@ -121,6 +128,83 @@ def test_an_interrupt_leaves_what_was_there(tmp_path, suffix: str, error: type[B
         write(path, GRID, np.dtype(float), False, fetch)
     assert os.listdir(tmp_path) == [path.name]
     assert path.read_text() == "before"
+
+
+class FullDisk(io.FileIO):
+    """A file that takes no more than a few bytes."""
+
+    def write(self, data):
+        if self.tell() > 100:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(bytes(data)[:200])
+
+
+@pytest.mark.parametrize(
+    ("suffix", "sparse"),
+    [(".npy", False), (".npz", False), (".npz", True), (".mtx", False), (".mtx", True)],
+)
+@pytest.mark.parametrize("before", [None, "before"])
+def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, suffix: str, sparse: bool, before):
+    path = tmp_path / f"a{suffix}"
+    if before:
+        path.write_text(before)
+    array = np.ones(GRID.shape)
+    monkeypatch.setattr(builtins, "open", lambda name, mode: io.BufferedRandom(FullDisk(name, "x+")))
+    with pytest.raises(WriteError) as caught:
+        write(path, GRID, array.dtype, sparse, blocks_of(array, GRID, sparse=sparse))
+    monkeypatch.undo()
+    assert isinstance(caught.value, MatnbError)
+    assert isinstance(caught.value, OSError)
+    assert caught.value.errno == errno.ENOSPC
+    kept = "; the file of that name is as it was" if before else ""
+    reason = f"cannot be written: {os.strerror(errno.ENOSPC)}: make room there, or save elsewhere{kept}"
+    assert str(caught.value) == f"{path}: {reason}"
+    assert os.listdir(tmp_path) == ([path.name] if before else [])
+    if before:
+        assert path.read_text() == before
+
+
+def test_an_error_of_a_block_is_no_error_of_writing(tmp_path):
+    def fetch(number: int) -> Block:
+        raise MissingFileError("b.mtx: not there")
+
+    with pytest.raises(MissingFileError, match=r"b.mtx"):
+        write(tmp_path / "a.npy", GRID, np.dtype(float), False, fetch)
+
+
+FILL = """
+import os, sys
+import numpy as np
+from matnb.blocks.formats import Dense
+from matnb.blocks.grid import regular
+from matnb.errors import WriteError
+from matnb.io.write import write
+grid = regular((400, 1000), (4, 2))
+for suffix in (".npy", ".npz", ".mtx"):
+    path = os.path.join(sys.argv[1], "a" + suffix)
+    open(path, "x").close()
+    try:
+        write(path, grid, np.dtype(float), False, lambda _: Dense(np.ones((100, 500))))
+    except WriteError:
+        print(suffix, sorted(os.listdir(sys.argv[1])))
+    os.unlink(path)
+"""
+
+
+def test_a_file_system_that_is_full(tmp_path):
+    # In a process and a mount namespace of its own: a memory map of a full disk would end the process.
+    if shutil.which("unshare") is None:
+        pytest.skip("no unshare, to mount a small file system")
+    small = tmp_path / "small"
+    small.mkdir()
+    enter = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
+    mount = 'mount -t tmpfs -o size=1m none "$0"'
+    if subprocess.run([*enter, mount, small], capture_output=True).returncode:
+        pytest.skip("mounting is not permitted")
+    command = [*enter, f'{mount} && exec "$@"', small, sys.executable, "-c", FILL, small]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"{one} ['a{one}']" for one in (".npy", ".npz", ".mtx")]
 
 
 def test_one_block_is_held_at_a_time(tmp_path):

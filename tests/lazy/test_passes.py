@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from programs import programs
 
 import matnb as mn
-from matnb.lazy.expr import Broadcast, Data, Expr, Index, Transpose
+from matnb.lazy.expr import Broadcast, Data, Expr, Index, Regrid, Transpose
 from matnb.lazy.interpret import interpret
 from matnb.lazy.passes import PASSES, Listed, optimize, stages
 from matnb.lazy.passes.identities import drop_identities, identity
@@ -29,7 +29,7 @@ def roots_of(data: st.DataObject) -> dict[str, Expr]:
     roots = {}
     for number, value in enumerate(values):
         wrapped = value
-        for kind in data.draw(st.lists(st.sampled_from("tasbi"), max_size=3)):
+        for kind in data.draw(st.lists(st.sampled_from("tasbir"), max_size=3)):
             axes = tuple(data.draw(st.permutations(range(wrapped.ndim))))
             match kind:
                 case "t":
@@ -42,6 +42,8 @@ def roots_of(data: st.DataObject) -> dict[str, Expr]:
                     wrapped = np.broadcast_to(wrapped, wrapped.shape)
                 case "i":
                     wrapped = wrapped[::-1][::-1] if wrapped.ndim else wrapped
+                case "r":
+                    wrapped = mn.asarray(mn.asarray(wrapped, blocks=2), blocks=3)
         roots[f"r{number}"] = value.expression
         roots[f"w{number}"] = wrapped.expression
     return roots
@@ -158,3 +160,14 @@ def test_full_slices():
     one = Data(b"one", (1,), FLOAT, False)
     assert identity(Index(one, (0,))) is None
     assert identity(Index(literal(2.0), ())) is literal(2.0)
+
+
+def test_cuts_that_are_cut_again():
+    halves, thirds = ((0, 2, 3), (0, 4)), ((0, 1, 2, 3), (0, 4))
+    assert identity(Regrid(Regrid(S, halves), thirds)) is Regrid(S, thirds)
+    assert identity(Regrid(S, halves)) is None
+    between = Regrid(Transpose(Regrid(Transpose(S, (1, 0)), ((0, 4), (0, 3))), (1, 0)), halves)
+    assert drop_identities({"x": between}) == {"x": between}  # the inner cuts say where the transpose is made
+    stored = Regrid(S, thirds)
+    again = {"x": Regrid(stored, halves)}
+    assert drop_identities(again, {stored}) == again  # its blocks are there, those of S may not be

@@ -10,7 +10,8 @@ import pytest
 from kernels import PAGERANK, texts
 from playwright.sync_api import sync_playwright
 
-from matnb.cli import main, outside_loads
+from matnb.cli import main
+from matnb.cli.page import outside_loads
 
 pytestmark = pytest.mark.notebook
 

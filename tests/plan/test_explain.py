@@ -41,6 +41,7 @@ def text_of(array: mn.DistArray) -> str:
         (A[::-1, None], "x[2::-1, None, 0:4]"),
         (np.broadcast_to(A, (2, 3, 4)), "broadcast(x)"),
         (np.where(A, A, 1), "where(x, y, z)"),
+        (mn.asarray(A, blocks=[3, 1]), "regrid(x) to 3 x 1 blocks"),
     ],
 )
 def test_an_expression_is_one_line(array: mn.DistArray, text: str):

@@ -50,7 +50,7 @@ def test_bad_file(
     assert str(caught.value).startswith(f"{path}, line {line}: " if line else f"{path}: ")
     assert reason in caught.value.reason
     assert caught.value.line == line
-    wait_until(lambda: held_keys(session) == before)
+    wait_until(lambda: held_keys(session) <= before)
     assert session.status().num_arrays == num_arrays
 
 
@@ -63,7 +63,7 @@ def test_a_bad_last_line_that_another_worker_reads(session: Session, tmp_path: P
     with pytest.raises(FileFormatError, match=r"edges\.txt, line 30001: "):
         mn.load(path)
     assert time.perf_counter() - begin < 2
-    wait_until(lambda: held_keys(session) == before)
+    wait_until(lambda: held_keys(session) <= before)
     assert session.status().num_arrays == num_arrays
 
 

@@ -1,23 +1,22 @@
-"""What a session keeps, refuses, survives and leaves behind."""
+"""What a session keeps, refuses and counts."""
 
 from __future__ import annotations
 
-import gc
-import os
-import signal
+import copy
+import multiprocessing
+import pickle
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import scipy.sparse as sp
+from watching import runs, tasks_on_scheduler
 
 import matnb as mn
-from matnb.errors import CellCancelled, KernelError, MatnbError, OptionError, SessionEnded, TooLargeError
-from matnb.events import RunFinished, WorkersLost
+from matnb.errors import KernelError, MatnbError, OptionError, SessionEnded, TooLargeError
 from matnb.lazy import holdings
 
 
@@ -26,16 +25,6 @@ def session() -> Iterator[mn.session.Session]:
     with mn.start(workers=1, threads=2) as session:
         yield session
     mn.stop()
-
-
-def runs(session: mn.session.Session) -> list[RunFinished]:
-    seen: list[RunFinished] = []
-    session.subscribe(lambda event: seen.append(event) if isinstance(event, RunFinished) else None)
-    return seen
-
-
-def tasks_on_scheduler(session: mn.session.Session) -> int:
-    return session.cluster.client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
 
 
 def test_starts_by_itself_and_stops() -> None:
@@ -179,109 +168,6 @@ def test_two_threads_share_a_session(session: mn.session.Session) -> None:
     assert results == {number: 100.0 * (number + 9) for number in range(4)}
 
 
-def long_work() -> mn.DistArray:
-    rng = np.random.default_rng(int(time.time()))
-    a = mn.asarray(rng.random((1500, 1500)), blocks=2)
-    b = a
-    for _ in range(60):
-        b = (a @ b) / 1500
-    return b.sum()
-
-
-@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.cluster)])
-def test_an_interrupt_cancels_the_tasks(processes: bool) -> None:
-    with mn.start(workers=2 if processes else 1, processes=processes) as session:
-        float(mn.ones(10).sum())
-        work = long_work()
-        timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        begin = time.monotonic()
-        with pytest.raises(CellCancelled, match=r"cancelled \d+ of \d+ tasks, kept \d+ of \d+ blocks"):
-            float(work)
-        assert time.monotonic() - begin < 0.7 + 2
-        timer.join()
-        end = time.monotonic() + 5
-        while tasks_on_scheduler(session) > 8 and time.monotonic() < end:
-            time.sleep(0.1)
-        assert tasks_on_scheduler(session) <= 8
-        assert float(mn.ones(10).sum()) == 10  # goes on
-    mn.stop()
-
-
-@pytest.mark.cluster
-def test_a_killed_worker_ends_in_recomputation() -> None:
-    with mn.start(workers=2, threads=1, processes=True) as session:
-        lost: list[WorkersLost] = []
-        session.subscribe(lambda event: lost.append(event) if isinstance(event, WorkersLost) else None)
-        kept = mn.asarray(np.arange(200_000.0), blocks=4).persist() + 1
-        expected = np.arange(200_000.0) + 1
-        float(kept.sum())
-        work = long_work()
-        pids = session.cluster.client.run(os.getpid)
-        timer = threading.Timer(1.0, os.kill, (next(iter(pids.values())), signal.SIGKILL))
-        timer.start()
-        begin = time.monotonic()
-        value = float(work)
-        assert time.monotonic() - begin < 120
-        timer.join()
-        assert lost
-        assert np.isfinite(value)
-        np.testing.assert_array_equal(kept.compute(), expected)
-    mn.stop()
-
-
-@pytest.mark.cluster
-def test_a_worker_killed_between_cells_is_noticed() -> None:
-    with mn.start(workers=2, threads=1, processes=True) as session:
-        x = mn.asarray(np.arange(100_000.0), blocks=4).persist()
-        for pid in list(session.cluster.client.run(os.getpid).values()):
-            psutil.Process(pid).kill()
-        assert float(x.sum()) == 4_999_950_000
-    mn.stop()
-
-
-@pytest.mark.cluster
-def test_a_cluster_of_others_is_left_as_it_was() -> None:
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
-        Client(cluster) as client,
-    ):
-        before = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.plugins))
-        with mn.connect(client) as session:
-            assert not session.cluster.owned
-            x = mn.asarray(np.arange(1000.0), blocks=3)
-            assert float((x * x).sum()) == pytest.approx(332_833_500)
-        end = time.monotonic() + 5
-        while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        assert client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.plugins)) == before
-        assert client.submit(lambda: 1).result() == 1
-    mn.stop()
-
-
-@pytest.mark.cluster
-def test_a_scheduler_that_goes_away_is_told_of() -> None:
-    from distributed import LocalCluster
-
-    from matnb.errors import ClusterError
-
-    cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
-    session = mn.connect(cluster)
-    work = long_work()
-    timer = threading.Timer(0.7, cluster.close)
-    timer.start()
-    begin = time.monotonic()
-    with pytest.raises(ClusterError):
-        float(work)
-    assert time.monotonic() - begin < 30
-    timer.join()
-    session.close()
-    mn.stop()
-
-
 def test_shipped_data_stays_while_an_expression_needs_it(
     session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,55 +242,58 @@ def test_interpreting_keeps_to_the_limits(monkeypatch: pytest.MonkeyPatch) -> No
     mn.stop()
 
 
-def test_times_of_a_cancelled_run_are_not_taken_for_the_next_ones() -> None:
-    with mn.start():
-        work = long_work()
-        timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(CellCancelled):
-            float(work)
-        timer.join()
-    with mn.start() as session:
-        seen = runs(session)
-        (mn.asarray(np.ones(10)) + 1).persist()
-        assert seen[-1].actual_bytes <= 3 * 80
-    mn.stop()
+def test_an_error_in_a_chain_names_the_line_that_raised(session: mn.session.Session) -> None:
+    from matnb.lazy.recording import recording
+
+    code = compile("z = x ** n\nw = z + 1\nv = w * 2\n", "cell", "exec")
+    names = {"x": mn.asarray([2, 3]), "n": mn.asarray([-1, 2])}
+    with recording("cell") as record:
+        exec(code, names)
+    with pytest.raises(MatnbError) as caught:
+        session.run({"v": names["v"].expression}, record)
+    assert caught.value.lines == (1,)
+    assert "power" in caught.value.expression
 
 
-def test_an_interrupt_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    with mn.start():
-        float(mn.ones(10).sum())
-        work = long_work()
-        timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(CellCancelled):
-            float(work)
-        timer.join()
-        gc.collect()
-        time.sleep(0.5)
-        gc.collect()
-    mn.stop()
-    assert capfd.readouterr().err == ""
+def test_small_values_are_shown_once_computed(session: mn.session.Session) -> None:
+    x = mn.asarray(np.arange(2000.0))
+    total = x.sum()
+    assert total.facts().value == ""
+    assert float(total) == 1_999_000
+    assert total.facts().value == "1999000."
+    assert f"{total:.1f}" == "1999000.0"
+    assert round(total, 1) == 1_999_000.0
+    seen = runs(session)
+    total.compute()[...]
+    assert not seen  # it is known here
 
 
-def test_a_cluster_that_does_not_answer_leaves_the_session(session: mn.session.Session) -> None:
-    x = mn.asarray(np.ones(10_000)).persist()
-    with pytest.raises(MatnbError):
-        mn.connect("tcp://127.0.0.1:9", timeout_seconds=1)
-    assert mn.active_session() is session
-    assert x.layout is not None
+def test_a_shape_beyond_all_plans_is_refused_quickly(session: mn.session.Session) -> None:
+    begin = time.monotonic()
+    with pytest.raises(TooLargeError, match="make the array smaller"):
+        mn.zeros((10**10, 10**10)).sum().compute()
+    assert time.monotonic() - begin < 2
 
 
-@pytest.mark.cluster
-def test_a_restarted_worker_is_used_again() -> None:
-    with mn.start(workers=2, threads=1, processes=True) as session:
-        pids = session.cluster.client.run(os.getpid)
-        os.kill(next(iter(pids.values())), signal.SIGKILL)
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            x = mn.asarray(np.full(100_000, time.monotonic()), blocks=2).persist()
-            if session.status().num_workers == 2 and len(set(x.layout.owners)) == 2:
-                break
-            time.sleep(0.2)
-        assert session.status().num_workers == 2
-    mn.stop()
+def test_what_cannot_leave_the_workers_says_where_to_go(session: mn.session.Session) -> None:
+    x = mn.ones(3)
+    with pytest.raises(MatnbError, match=r"mn\.save"):
+        pickle.dumps(x)
+    assert copy.deepcopy(x).expression is x.expression
+    with pytest.raises(AttributeError, match=r"x\.compute\(\)\.cumsum"):
+        x.cumsum()
+    with pytest.raises(MatnbError, match=r"np\.linalg\.inv\(x\.compute"):
+        np.linalg.inv(x)
+    with pytest.raises(MatnbError, match=r"mn\.save"):
+        np.save("x.npy", x)
+
+
+def _sum_in_child(number: int) -> float:
+    return float((mn.asarray(np.ones(4)) * number).sum())
+
+
+def test_a_forked_child_is_told_and_does_not_hang(session: mn.session.Session) -> None:
+    float(mn.ones(3).sum())
+    with multiprocessing.get_context("fork").Pool(1) as pool, pytest.raises(MatnbError, match="spawn"):
+        pool.map_async(_sum_in_child, [1]).get(timeout=20)
+    assert float(mn.ones(3).sum()) == 3

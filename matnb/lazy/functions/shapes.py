@@ -10,7 +10,8 @@ import numpy.typing as npt
 from matnb.errors import ShapeError
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import Number, ShapeLike, full, shape_of
-from matnb.lazy.expr import Broadcast, Index, normalize_axes
+from matnb.lazy.expr import Broadcast, Index
+from matnb.lazy.indexing import normalize_axes
 from matnb.lazy.registry import implements
 
 

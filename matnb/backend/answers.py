@@ -1,0 +1,112 @@
+"""Waiting for values: losses are noticed, broken connections told of, names cancelled in time."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import time
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from distributed import CancelledError, Client, Future
+
+from matnb.backend.cluster import Cluster
+from matnb.errors import ClusterError
+
+_POLL_SECONDS = 0.05  # how soon a loss is noticed; a result is noticed at once
+_NEWS_SECONDS = 2.0  # news of a loss may come after the tasks that it cost
+_CANCEL_SECONDS = 1.0  # an interrupt waits this long for the scheduler's word, then leaves
+
+# What waiting for a result raises when a worker, the scheduler or the connection to it is gone.
+BROKEN = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError, OSError)
+
+
+class OwnersLost(Exception):  # noqa: N818  not an error yet: the run is laid out anew
+    """Workers that a run needs are gone."""
+
+    def __init__(self, owners: Sequence[int]) -> None:
+        super().__init__(f"workers {tuple(owners)} are gone")
+        self.owners = tuple(owners)
+
+
+class Answers:
+    """Waits for the values of futures on a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster, self._client = cluster, cluster.client
+
+    def gather(self, futures: Sequence[Future], owners: Collection[int]) -> list[Any]:
+        """Return the values of futures.
+
+        Parameters
+        ----------
+        owners
+            The workers without which the values will not come.
+
+        Raises
+        ------
+        OwnersLost
+            When one of them is gone.
+        ClusterError
+            When the connection broke.
+        """
+        if not futures:
+            return []
+        waiting = asyncio.run_coroutine_threadsafe(
+            _gathered(self._client, list(futures)), self._client.loop.asyncio_loop
+        )
+        try:
+            while True:
+                try:
+                    return waiting.result(timeout=_POLL_SECONDS)
+                except concurrent.futures.TimeoutError as error:
+                    if waiting.done():  # a connection's own time was out, not ours
+                        raise self.broken(error, owners) from error
+                    self.check_alive(owners)
+                except BROKEN as error:
+                    raise self.broken(error, owners) from error
+        except BaseException:
+            # Dask's waiting tasks end by themselves when their names are cancelled; nobody asks how.
+            waiting.add_done_callback(_forget_outcome)
+            raise
+
+    def broken(self, error: BaseException, owners: Collection[int]) -> ClusterError:
+        """Return the error for a broken connection, or raise OwnersLost if a worker's loss was the cause."""
+        # If a worker's loss was the cause, this raises OwnersLost as soon as it is known.
+        end = time.monotonic() + _NEWS_SECONDS
+        while time.monotonic() < end:
+            self.check_alive(owners)
+            time.sleep(_POLL_SECONDS)
+        return ClusterError(
+            f"{self._cluster.description}: the connection was lost while a run was under way "
+            f"({type(error).__name__}: {error}); mn.stop() and connect again"
+        )
+
+    def check_alive(self, owners: Collection[int]) -> None:
+        """Raise OwnersLost if a worker is gone."""
+        gone = set(owners) - set(self._cluster.alive())
+        if gone:
+            raise OwnersLost(sorted(gone))
+
+    def cancel(self, futures: Sequence[Future]) -> None:
+        """Cancel names, waiting a little for the scheduler's word."""
+        cancelling = asyncio.run_coroutine_threadsafe(
+            _cancelled(self._client, list(futures)), self._client.loop.asyncio_loop
+        )
+        try:
+            cancelling.result(timeout=_CANCEL_SECONDS)
+        except (KeyboardInterrupt, *BROKEN):
+            cancelling.cancel()
+
+
+def _forget_outcome(waiting: concurrent.futures.Future[Any]) -> None:
+    if not waiting.cancelled():
+        waiting.exception()
+
+
+async def _gathered(client: Client, futures: list[Future]) -> list[Any]:
+    return list(await client.gather(futures, asynchronous=True))
+
+
+async def _cancelled(client: Client, futures: list[Future]) -> None:
+    await client.cancel(futures, asynchronous=True, force=True)

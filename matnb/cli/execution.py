@@ -1,0 +1,89 @@
+"""A notebook's cells, run one after another in a fresh kernel of this Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matnb.errors import MatnbError
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+
+class CellFailed(MatnbError, RuntimeError):  # noqa: N818  it states an event
+    """A cell of the notebook raised an error; the message has its traceback."""
+
+
+def execute(book: NotebookNode) -> dict[str, float]:
+    """Run all cells in a kernel of this Python and return the seconds of each by its id."""
+    from jupyter_client.kernelspec import KernelSpec
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+    started: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    num_cells = sum(cell.cell_type == "code" and bool(cell.source.strip()) for cell in book.cells)
+
+    def on_start(cell: NotebookNode, cell_index: int) -> None:
+        started[cell.id] = time.perf_counter()
+
+    def on_executed(cell: NotebookNode, cell_index: int, execute_reply: object) -> None:
+        if cell.id in started:
+            seconds[cell.id] = time.perf_counter() - started[cell.id]
+            place = f"cell {len(seconds)} of {num_cells}"
+            print(f"matnb report: {place}, {seconds[cell.id]:.1f} s", file=sys.stderr)
+
+    with tempfile.TemporaryDirectory(prefix="matnb-report-") as folder:
+        settings = Path(folder, "matplotlibrc")
+        settings.write_text("svg.hashsalt: matnb\n")  # else the ids in an SVG figure are random
+        environment = {
+            "MATPLOTLIBRC": str(settings),
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+            "SOURCE_DATE_EPOCH": "0",
+            "PYTHONHASHSEED": "0",
+        }
+        # Whatever kernel the notebook names: the Python that has matnb is the one that runs this.
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
+        spec = KernelSpec(argv=argv, display_name="Python 3", language="python", env=environment)
+
+        class KernelOfThisPython(AsyncKernelManager):
+            kernel_spec = spec
+
+        client = NotebookClient(
+            book,
+            kernel_manager_class=KernelOfThisPython,
+            kernel_name="python3",
+            timeout=None,
+            resources={"metadata": {"path": os.getcwd()}},
+            coalesce_streams=True,
+            store_widget_state=False,
+            record_timing=False,
+            on_cell_start=on_start,
+            on_cell_executed=on_executed,
+        )
+        try:
+            client.execute()
+        except CellExecutionError as error:
+            advice = f"matnb report: cell {len(seconds)} of {num_cells} failed; nothing was written"
+            raise CellFailed(f"{_failure(book, error)}\n{advice}") from None
+        except DeadKernelError:
+            raise CellFailed("matnb report: the kernel died; nothing was written") from None
+    return seconds
+
+
+def _failure(book: NotebookNode, error: Exception) -> str:
+    # What the notebook itself shows; without any output, what nbclient makes of the kernel's reply.
+    shown: list[str] = []
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                shown = list(output.traceback)
+            elif output.output_type == "stream" and output.name == "stderr" and "UsageError" in output.text:
+                shown = [output.text.rstrip()]
+    return "\n".join(shown) or str(error)

@@ -1,0 +1,130 @@
+"""An executed notebook as one page that needs nothing else and is the same every time."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matnb.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+# What differs from run to run in what kernels print: process ids, addresses, the first use of a cache.
+_KERNEL_FILE = re.compile(r"\S*[/\\]ipykernel_\d+[/\\]\d+\.py")
+_FONT_CACHE = re.compile(r"Matplotlib is building the font cache; this may take a moment\.\n")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
+_STYLE = re.compile(r"(<style[^>]*>)(.*?)(</style>)", re.DOTALL)
+_STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_STYLE_LOAD = re.compile(r"""(?:@import\s+|url\(\s*)["']?([^"')\s]+)""")
+_LOADING = {"src", "poster", "data", "srcset", "background"}  # attributes that make a browser fetch
+_SCRIPTED = {"application/vnd.jupyter.widget-view+json", "application/javascript"}
+
+# JupyterLab's own look without what it would fetch: a report is read from a disk, maybe years later.
+_TEMPLATE = """\
+{%- extends 'lab/index.html.j2' -%}
+{%- block html_head_js -%}{%- endblock -%}
+{%- block jupyter_widgets -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block extra_css -%}
+<style>
+body.jp-Notebook { max-width: 980px; margin: 0 auto; padding: 24px 16px 64px; box-sizing: border-box; }
+.jp-RenderedImage img { max-width: 100%; height: auto; }
+.jp-RenderedHTMLCommon table { margin-left: 0; }
+</style>
+{%- endblock -%}
+"""
+
+
+def settle(book: NotebookNode) -> None:
+    """Take out what differs from run to run, and what would need a program to be seen."""
+    book.metadata.pop("widgets", None)
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            if "text" in output:
+                output.text = _settled(output.text)
+            data = output.get("data", {})
+            if _SCRIPTED & set(data):
+                # A widget's plain text is only its class; a picture or a table beside it may stay.
+                for kind in [*_SCRIPTED, "text/plain"]:
+                    data.pop(kind, None)
+            for kind in ("text/plain", "text/html", "text/markdown"):
+                if kind in data:
+                    data[kind] = _settled(data[kind])
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.get("data", output.get("text", True))]
+
+
+def _settled(text: str) -> str:
+    return _ADDRESS.sub("0x...", _KERNEL_FILE.sub("cell.py", _FONT_CACHE.sub("", text)))
+
+
+def page_of(book: NotebookNode, notebook: Path) -> str:
+    """Return the page of an executed notebook.
+
+    Raises
+    ------
+    UnsupportedError
+        When it would load something from elsewhere.
+    """
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(
+        raw_template=_TEMPLATE,
+        embed_images=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        exclude_anchor_links=True,
+        extra_template_basedirs=[],
+    )
+    resources = {"metadata": {"name": notebook.stem, "path": str(notebook.parent)}}
+    page, _ = exporter.from_notebook_node(book, resources=resources)
+    page = _STYLE.sub(lambda found: found[1] + _STYLE_COMMENT.sub("", found[2]) + found[3], page)
+    loads = outside_loads(page)
+    if loads:
+        raise UnsupportedError(
+            f"the page would load {', '.join(loads[:3])}; a report holds all it shows, so use a local picture"
+        )
+    return page
+
+
+def outside_loads(page: str) -> list[str]:
+    """Return the addresses that a browser would fetch to show a page; links to click on are not loads."""
+    finder = _LoadFinder()
+    finder.feed(page)
+    finder.close()
+    return sorted(finder.found)
+
+
+class _LoadFinder(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self.in_style = False
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.in_style = tag == "style"
+        for name, value in attributes:
+            fetched = name in _LOADING or (name in ("href", "xlink:href") and tag not in ("a", "base"))
+            if value and fetched:
+                self._note(value)
+            elif value and name == "style":
+                self.handle_style(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_style = False
+
+    def handle_data(self, data: str) -> None:
+        if self.in_style:
+            self.handle_style(data)
+
+    def handle_style(self, text: str) -> None:
+        for address in _STYLE_LOAD.findall(text):
+            self._note(address)
+
+    def _note(self, address: str) -> None:
+        if not address.startswith(("data:", "#")):
+            self.found.add(address)

@@ -1,0 +1,3 @@
+"""The version of matnb; the build reads it here."""
+
+VERSION = "0.1.0"

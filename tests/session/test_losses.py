@@ -1,0 +1,174 @@
+"""What a session survives: interrupts, killed workers, clusters that go away."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import psutil
+import pytest
+from watching import long_work, runs, tasks_on_scheduler
+
+import matnb as mn
+from matnb.errors import CellCancelled, MatnbError
+from matnb.events import WorkersLost
+
+
+@pytest.fixture
+def session() -> Iterator[mn.session.Session]:
+    with mn.start(workers=1, threads=2) as session:
+        yield session
+    mn.stop()
+
+
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.cluster)])
+def test_an_interrupt_cancels_the_tasks(processes: bool) -> None:
+    with mn.start(workers=2 if processes else 1, processes=processes) as session:
+        float(mn.ones(10).sum())
+        work = long_work()
+        timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        begin = time.monotonic()
+        with pytest.raises(CellCancelled, match=r"cancelled \d+ of \d+ tasks, kept \d+ of \d+ blocks"):
+            float(work)
+        assert time.monotonic() - begin < 0.7 + 2
+        timer.join()
+        end = time.monotonic() + 5
+        while tasks_on_scheduler(session) > 8 and time.monotonic() < end:
+            time.sleep(0.1)
+        assert tasks_on_scheduler(session) <= 8
+        assert float(mn.ones(10).sum()) == 10  # goes on
+    mn.stop()
+
+
+@pytest.mark.cluster
+def test_a_killed_worker_ends_in_recomputation() -> None:
+    with mn.start(workers=2, threads=1, processes=True) as session:
+        lost: list[WorkersLost] = []
+        session.subscribe(lambda event: lost.append(event) if isinstance(event, WorkersLost) else None)
+        kept = mn.asarray(np.arange(200_000.0), blocks=4).persist() + 1
+        expected = np.arange(200_000.0) + 1
+        float(kept.sum())
+        work = long_work()
+        pids = session.cluster.client.run(os.getpid)
+        timer = threading.Timer(1.0, os.kill, (next(iter(pids.values())), signal.SIGKILL))
+        timer.start()
+        begin = time.monotonic()
+        value = float(work)
+        assert time.monotonic() - begin < 120
+        timer.join()
+        assert lost
+        assert np.isfinite(value)
+        np.testing.assert_array_equal(kept.compute(), expected)
+    mn.stop()
+
+
+@pytest.mark.cluster
+def test_a_worker_killed_between_cells_is_noticed() -> None:
+    with mn.start(workers=2, threads=1, processes=True) as session:
+        x = mn.asarray(np.arange(100_000.0), blocks=4).persist()
+        for pid in list(session.cluster.client.run(os.getpid).values()):
+            psutil.Process(pid).kill()
+        assert float(x.sum()) == 4_999_950_000
+    mn.stop()
+
+
+@pytest.mark.cluster
+def test_a_cluster_of_others_is_left_as_it_was() -> None:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        before = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.plugins))
+        with mn.connect(client) as session:
+            assert not session.cluster.owned
+            x = mn.asarray(np.arange(1000.0), blocks=3)
+            assert float((x * x).sum()) == pytest.approx(332_833_500)
+        end = time.monotonic() + 5
+        while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.plugins)) == before
+        assert client.submit(lambda: 1).result() == 1
+    mn.stop()
+
+
+@pytest.mark.cluster
+def test_a_scheduler_that_goes_away_is_told_of() -> None:
+    from distributed import LocalCluster
+
+    from matnb.errors import ClusterError
+
+    cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
+    session = mn.connect(cluster)
+    work = long_work()
+    timer = threading.Timer(0.7, cluster.close)
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(ClusterError):
+        float(work)
+    assert time.monotonic() - begin < 30
+    timer.join()
+    session.close()
+    mn.stop()
+
+
+def test_times_of_a_cancelled_run_are_not_taken_for_the_next_ones() -> None:
+    with mn.start():
+        work = long_work()
+        timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(CellCancelled):
+            float(work)
+        timer.join()
+    with mn.start() as session:
+        seen = runs(session)
+        (mn.asarray(np.ones(10)) + 1).persist()
+        assert seen[-1].actual_bytes <= 3 * 80
+    mn.stop()
+
+
+def test_an_interrupt_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    with mn.start():
+        float(mn.ones(10).sum())
+        work = long_work()
+        timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(CellCancelled):
+            float(work)
+        timer.join()
+        gc.collect()
+        time.sleep(0.5)
+        gc.collect()
+    mn.stop()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_cluster_that_does_not_answer_leaves_the_session(session: mn.session.Session) -> None:
+    x = mn.asarray(np.ones(10_000)).persist()
+    with pytest.raises(MatnbError):
+        mn.connect("tcp://127.0.0.1:9", timeout_seconds=1)
+    assert mn.active_session() is session
+    assert x.layout is not None
+
+
+@pytest.mark.cluster
+def test_a_restarted_worker_is_used_again() -> None:
+    with mn.start(workers=2, threads=1, processes=True) as session:
+        pids = session.cluster.client.run(os.getpid)
+        os.kill(next(iter(pids.values())), signal.SIGKILL)
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            x = mn.asarray(np.full(100_000, time.monotonic()), blocks=2).persist()
+            if session.status().num_workers == 2 and len(set(x.layout.owners)) == 2:
+                break
+            time.sleep(0.2)
+        assert session.status().num_workers == 2
+    mn.stop()

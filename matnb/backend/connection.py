@@ -42,6 +42,7 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
         except BaseException:
             await self._close()
             raise
+        self.scheduler_comm.interval = 0.0  # a run is one message; Dask would collect others for 10 ms
 
 
 def connect_client(address: str, security: Security | None, timeout_seconds: float) -> MatnbClient:

@@ -24,7 +24,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.expr import Expr
 from matnb.magics import options
 from matnb.magics.completion import match_options
-from matnb.magics.failures import ShownShortly
+from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
 from matnb.magics.recorder import compile_cell, run_cell
 from matnb.magics.summary import is_headless, show_recorded, show_run, status_text
 from matnb.session import active_session, connect, current_session, start, stop
@@ -132,6 +132,7 @@ def load(shell: InteractiveShell) -> None:
     shell.register_magics(magics)
     shell.configurables.append(magics.settings)
     shell.Completer.custom_matchers.append(match_options)
+    shorten_plain_cells(shell)
 
 
 def unload(shell: InteractiveShell) -> None:
@@ -144,3 +145,4 @@ def unload(shell: InteractiveShell) -> None:
     shell.configurables.remove(magics)
     shell.configurables.remove(magics.settings)
     shell.Completer.custom_matchers.remove(match_options)
+    leave_plain_cells()

@@ -6,10 +6,15 @@ import linecache
 import traceback
 from functools import partial
 from types import TracebackType
+from weakref import WeakSet
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.errors import CellCancelled, MatnbError
+from matnb.errors import CellCancelled, CellSyntaxError, MatnbError
+
+HOOK = "_render_traceback_"  # what IPython asks an error for how it is to be shown
+_BETWEEN = ("IPython", "numpy")  # lie between a cell and a magic, or an operator
+_shown: WeakSet[MatnbError] = WeakSet()  # in their short form, so that the next time it is the whole
 
 
 class ShownShortly:
@@ -34,22 +39,66 @@ class ShownShortly:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # IPython shows a syntax error with its position and without a traceback by itself.
-        if error is not None and not isinstance(error, SyntaxError):
-            error._render_traceback_ = partial(self._render, error)  # type: ignore[attr-defined]  # IPython's hook
+        if error is not None:
+            setattr(error, HOOK, partial(self._render, error))
 
     def _render(self, error: BaseException) -> list[str]:
-        del error._render_traceback_  # type: ignore[attr-defined]  # set above
+        delattr(error, HOOK)
         if isinstance(error, CellCancelled):
             return [f"CellCancelled: {error}"]
         if isinstance(error, MatnbError):
-            words = self.shell.compile.format_code_name(self.filename)
-            return short_form(error, self.filename, " ".join(words) if words else "the cell")
+            _shown.add(error)
+            return _rows(error, self.filename, self.shell)
         # Somebody else's error in IPython's own form, without the frames between IPython and the cell.
         rows: list[str] = self.shell.InteractiveTB.structured_traceback(
             type(error), error, _from_cell(error, self.filename), tb_offset=0
         )
         return rows
+
+
+def shorten_plain_cells(shell: InteractiveShell) -> None:
+    """Have IPython show errors of matnb shortly in cells without the magic too; ``%tb`` still gives all."""
+    # IPython asks the error, so the hook is an attribute of its class and nothing of IPython changes.
+    setattr(MatnbError, HOOK, lambda error: _render_plain(error, shell))
+
+
+def leave_plain_cells() -> None:
+    """Undo :func:`shorten_plain_cells`."""
+    if HOOK in vars(MatnbError):
+        delattr(MatnbError, HOOK)
+
+
+def _render_plain(error: MatnbError, shell: InteractiveShell) -> list[str]:
+    filename = _calling_cell(error, shell)
+    if filename is None or error in _shown:
+        whole: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__)
+        return whole
+    _shown.add(error)
+    return _rows(error, filename, shell)
+
+
+def _calling_cell(error: MatnbError, shell: InteractiveShell) -> str | None:
+    # None where a cell called matnb through another file, which may be what the person has to look at.
+    found = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if shell.compile.format_code_name(frame.f_code.co_filename):
+            found = frame.f_code.co_filename
+        elif found is not None:
+            package = str(frame.f_globals.get("__name__")).split(".")[0]
+            if package == "matnb":
+                return found
+            if package not in _BETWEEN:
+                return None
+    return found
+
+
+def _rows(error: MatnbError, filename: str, shell: InteractiveShell) -> list[str]:
+    if isinstance(error, CellSyntaxError):
+        cause = error.__cause__
+        rows: list[str] = shell.SyntaxTB.structured_traceback(type(cause), cause, [])
+        return rows
+    words = shell.compile.format_code_name(filename)
+    return short_form(error, filename, " ".join(words) if words else "the cell")
 
 
 def short_form(error: MatnbError, filename: str, cell_name: str) -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 
-from matnb.errors import OptionError
+from matnb.errors import CellSyntaxError, OptionError, UnsupportedError
 from matnb.lazy.array import DistArray
 from matnb.lazy.expr import Expr
 from matnb.lazy.recording import Recording, recording
@@ -55,9 +56,23 @@ def compile_cell(source: str, filename: str, flags: int = 0) -> CellCode:
 
     Raises
     ------
-    SyntaxError
-        With the position in ``filename``.
+    CellSyntaxError
+        Caused by the SyntaxError, which has the position in ``filename``.
+    UnsupportedError
+        For an ``await`` that is not inside of a function.
     """
+    try:
+        return _compiled(source, filename, flags)
+    except SyntaxError as error:
+        if _awaits(source, flags):
+            words = "await is not recorded: await in a plain cell, and use here what it gave"
+            refused = UnsupportedError(words)
+            refused.lines = () if error.lineno is None else (error.lineno,)
+            raise refused from None
+        raise CellSyntaxError(f"{error.msg} (line {error.lineno})") from error
+
+
+def _compiled(source: str, filename: str, flags: int) -> CellCode:
     tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     assert isinstance(tree, ast.Module)
     value = None
@@ -65,6 +80,15 @@ def compile_cell(source: str, filename: str, flags: int = 0) -> CellCode:
         del tree.body[-1]
         value = compile(ast.Expression(last.value), filename, "eval", flags, dont_inherit=True)
     return CellCode(filename, compile(tree, filename, "exec", flags, dont_inherit=True), value)
+
+
+def _awaits(source: str, flags: int) -> bool:
+    # Whether the code is in order but for awaiting outside of any function, as plain cells may.
+    try:
+        code = compile(source, "", "exec", flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except SyntaxError:
+        return False
+    return bool(code.co_flags & inspect.CO_COROUTINE)
 
 
 def run_cell(code: CellCode, namespace: dict[str, object], keep: Sequence[str] = ()) -> RecordedCell:

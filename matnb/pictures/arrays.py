@@ -1,4 +1,4 @@
-"""An array as a person sees it: a line of text, or a block map beside a table; nothing is computed for it."""
+"""An array as a person sees it: its few values, a line of text, a block map; nothing is computed for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,19 @@ from matnb.pictures.quantities import bytes_text, count_text, plural_text, shape
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LONGEST_EXPRESSION = 200  # characters
 _CELL = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent;vertical-align:top"
+_VALUE = "margin:0 0 8px;padding:0;border:none;background:transparent;overflow-x:auto;font-family:monospace"
 _NAME = f"{_CELL};opacity:.7;font-weight:normal;white-space:nowrap"
 
 
 def array_text(facts: ArrayFacts) -> str:
-    """Return one line: shape, dtype, kind, and either where it is stored or how it is made."""
+    """Return values that are known, then a line: shape, dtype, kind, and where it is or how it is made."""
+    if facts.value and not facts.shape:
+        return f"{facts.value}  (DistArray scalar {facts.dtype})"
+    line = _facts_line(facts)
+    return f"{facts.value}\n{line}" if facts.value else line
+
+
+def _facts_line(facts: ArrayFacts) -> str:
     words = [f"DistArray {shape_text(facts.shape)} {facts.dtype}, {_kind(facts)}"]
     if facts.stored:
         if facts.nnz is not None and facts.sparse:
@@ -31,7 +39,7 @@ def array_text(facts: ArrayFacts) -> str:
 
 
 def array_html(facts: ArrayFacts) -> str:
-    """Return a block map, where there is one, beside a table of what is known, as HTML of at most 20 kB."""
+    """Return what is known as HTML of at most 20 kB: few values above, a block map beside a table."""
     rows = "".join(
         f'<tr style="background:transparent"><th style="{_NAME}">{name}</th>'
         f'<td style="{_CELL}">{value}</td></tr>'
@@ -42,9 +50,14 @@ def array_html(facts: ArrayFacts) -> str:
         '<div style="flex:1 1 260px;min-width:0">'
         f'<table style="border-collapse:collapse;border:none;margin:0;font-size:13px">{rows}</table></div>'
     )
+    value = ""
+    if facts.value:
+        size = "15px" if facts.shape else "22px"  # a scalar's value is all there is to see
+        value = f'<pre style="{_VALUE};font-size:{size}">{escape(facts.value)}</pre>'
     return (
+        f"<div>{value}"
         '<div style="display:flex;flex-wrap:wrap;gap:12px 24px;align-items:center;margin:6px 0">'
-        f"{block_map(facts)}{table}</div>"
+        f"{block_map(facts)}{table}</div></div>"
     )
 
 

@@ -24,8 +24,7 @@ from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import fused_below, materialized
 from matnb.plan.indexing import lower_index, lower_transpose
 from matnb.plan.maps import lower_map
-from matnb.plan.place import default_layout
-from matnb.plan.place import layout_tag as layout_tag
+from matnb.plan.place import default_layout, layout_tag
 from matnb.plan.plan import Plan, Stored, Workers
 from matnb.plan.products import lower_product
 from matnb.plan.reducing import lower_reduction

@@ -28,8 +28,8 @@ def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:
     count = max(workers.slots, -(-num_bytes // LARGE_BYTES))
     if count > MOST_BLOCKS:
         raise TooLargeError(
-            f"an array of shape {node.shape} {node.dtype} takes {bytes_text(num_bytes)}, in {count:,} blocks; "
-            f"a plan may have {MOST_BLOCKS:,}: make the array smaller, or sparse"
+            f"an array of shape {node.shape} {node.dtype} takes {bytes_text(num_bytes)}, in {count:,} "
+            f"blocks; a plan may have {MOST_BLOCKS:,}: make the array smaller, or sparse"
         )
     axis = 0
     if node.shape[0] < count:

@@ -55,7 +55,7 @@ def load(
     source = open_source(path, kind=kind, **options)
     found, nodes = current_session().read(
         source,
-        lambda told: _nodes(source, told, blocks),  # type: ignore[arg-type,return-value]  # any expressions do
+        lambda told: _nodes(source, told, blocks),
     )
     array = DistArray(*nodes)
     return Columns(found.names, array) if found.names else array

@@ -19,7 +19,7 @@ from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerL
 from matnb.events import CellRecorded, Event
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
-from matnb.lazy.expr import Data, Expr, Load
+from matnb.lazy.expr import Data, Expr
 from matnb.lazy.holdings import copied, keep_copy
 from matnb.lazy.interpret import Value, block_of, interpret
 from matnb.lazy.passes import stages
@@ -28,8 +28,8 @@ from matnb.lazy.traverse import topological
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_bytes, estimate_entries
 from matnb.plan.explain import explain_expressions, explain_plan
-from matnb.plan.lower import layout_tag, lower
-from matnb.plan.place import default_layout
+from matnb.plan.lower import lower
+from matnb.plan.place import default_layout, layout_tag
 from matnb.plan.plan import Stored
 from matnb.plan.report import RunReport, total
 from matnb.plan.sources import reading_plan
@@ -216,7 +216,7 @@ class Session:
 
     # files
 
-    def read(self, source: Source, name: Callable[[Found], Sequence[Load]]) -> tuple[Found, Sequence[Load]]:
+    def read(self, source: Source, name: Callable[[Found], Sequence[Expr]]) -> tuple[Found, Sequence[Expr]]:
         """Read a source through on the workers, and return what is known of it and the arrays it gives.
 
         Parameters
@@ -229,7 +229,7 @@ class Session:
         with self._lock:
             return self._runner.retried(lambda: self._read(source, name))
 
-    def _read(self, source: Source, name: Callable[[Found], Sequence[Load]]) -> tuple[Found, Sequence[Load]]:
+    def _read(self, source: Source, name: Callable[[Found], Sequence[Expr]]) -> tuple[Found, Sequence[Expr]]:
         plan, keys, told = reading_plan(source, self._runner.workers())
         outcome: Outcome | None = None
         try:

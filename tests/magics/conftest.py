@@ -30,6 +30,7 @@ def bare_shell(tmp_path: Path) -> Iterator[InteractiveShell]:
     main, hook = sys.modules["__main__"], sys.excepthook
     shell = new_shell(tmp_path)
     yield shell
+    mn.unload_ipython_extension(shell)  # what it sets on the class of errors would outlive the shell
     shell.atexit_operations()
     atexit.unregister(shell.atexit_operations)
     sys.modules["__main__"], sys.excepthook = main, hook

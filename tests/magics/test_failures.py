@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from cells import fail, run
 
 from matnb.backend import worker
-from matnb.errors import CellCancelled, KernelError, ShapeError
+from matnb.errors import (
+    CellCancelled,
+    CellSyntaxError,
+    KernelError,
+    MissingFileError,
+    ShapeError,
+    UnsupportedError,
+)
 
 
 def test_a_wrong_shape_is_reported_at_the_line_that_wrote_it(shell, capsys):
@@ -44,11 +53,18 @@ def test_an_error_of_the_person_has_ipythons_form_from_the_cell_on(shell, capsys
     assert "run_cell_magic" not in text
 
 
-def test_a_syntax_error_is_at_its_line(shell, capsys):
+def test_a_syntax_error_is_its_line_and_caret(shell, capsys):
     error, text = fail(shell, capsys, "%%distmat\nx = 1\ny = (2 +* 3)\n")
-    assert isinstance(error, SyntaxError)
-    assert error.lineno == 3
-    assert "y = (2 +* 3)" in text
+    assert isinstance(error, CellSyntaxError)
+    assert isinstance(error.__cause__, SyntaxError)
+    place, line, caret, message = text.strip("\n").splitlines()
+    assert place.endswith(":3")
+    assert line.strip() == "y = (2 +* 3)"
+    assert caret.index("^") == line.index("*")
+    assert message == "SyntaxError: invalid syntax"
+    shell.run_cell("%tb")
+    assert "recorder.py" in capsys.readouterr().out
+    assert "x" not in shell.user_ns
 
 
 def test_an_interrupt_of_the_cells_own_code_is_one_line(shell, capsys):
@@ -68,10 +84,28 @@ def test_a_cell_after_an_error_works(shell, capsys):
     assert shell.user_ns["x"].compute().tolist() == [2, 2, 2]
 
 
-@pytest.mark.parametrize("text", ["%%distmat\nawait x", "%%distmat\nreturn 1"])
-def test_what_cannot_stand_in_a_cell_is_a_syntax_error(shell, capsys, text):
-    error, _ = fail(shell, capsys, text)
-    assert isinstance(error, SyntaxError)
+def test_what_cannot_stand_in_a_cell_is_a_syntax_error(shell, capsys):
+    _, text = fail(shell, capsys, "%%distmat\nreturn 1")
+    assert text.strip("\n").splitlines()[1:] == [
+        "    return 1",
+        "    ^",
+        "SyntaxError: 'return' outside function",
+    ]
+
+
+@pytest.mark.parametrize("line", ["await x", "async with x: pass", "y = [i async for i in x]"])
+def test_awaiting_in_a_cell_says_where_to_do_it(shell, capsys, line):
+    error, text = fail(shell, capsys, f"%%distmat\nx = 1\n{line}")
+    assert isinstance(error, UnsupportedError)
+    assert text.splitlines()[1:4] == [
+        f"----> 3 {line}",
+        "",
+        "UnsupportedError: await is not recorded: await in a plain cell, and use here what it gave",
+    ]
+
+
+def test_awaiting_inside_a_function_is_the_functions_own(shell):
+    run(shell, "%%distmat\nasync def f(x):\n    return await x\nmn.ones(2)")
 
 
 def test_an_error_on_a_worker_is_reported_at_the_line_that_wrote_the_expression(shell, capsys, monkeypatch):
@@ -90,3 +124,47 @@ def test_an_error_on_a_worker_is_reported_at_the_line_that_wrote_the_expression(
     assert len(lines) == 6
     shell.run_cell("%tb")
     assert "in broken" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("cell", "place"),
+    [
+        ("x = mn.ones(3)\nx + mn.ones(4)", "----> 2 x + mn.ones(4)"),
+        ("np.add(mn.ones(3), mn.ones(4))", "----> 1 np.add(mn.ones(3), mn.ones(4))"),
+        ("def f(x):\n    return x + mn.ones(4)\nf(mn.ones(3))", "----> 2     return x + mn.ones(4)"),
+    ],
+)
+def test_in_a_plain_cell_an_error_of_matnb_is_short_and_tb_gives_all(shell, capsys, cell, place):
+    error, text = fail(shell, capsys, cell)
+    assert isinstance(error, ShapeError)
+    lines = text.splitlines()
+    assert lines[0].startswith(f"ShapeError in Cell In[{shell.execution_count - 1}], line ")
+    assert lines[1:3] == [place, ""]
+    assert lines[3] == f"ShapeError: {error}"
+    assert len(lines) == 5
+    shell.run_cell("%tb")
+    whole = capsys.readouterr().out
+    assert "Traceback (most recent call last)" in whole
+    assert "ufuncs.py" in whole
+
+
+def test_a_command_that_fails_is_short_too(shell, capsys):
+    _, text = fail(shell, capsys, "%distmat start --workers 0")
+    assert "distmat.py" not in text
+    assert "OptionError: workers=0: give a whole number of at least 1" in text
+
+
+def test_a_persons_own_file_between_the_cell_and_matnb_is_shown(shell, capsys, tmp_path, monkeypatch):
+    (tmp_path / "between.py").write_text("import matnb as mn\ndef load():\n    return mn.load('gone.mtx')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "between", raising=False)
+    error, text = fail(shell, capsys, "import between\nbetween.load()")
+    assert isinstance(error, MissingFileError)
+    assert "between.py" in text
+    assert "----> 2 between.load()" in text
+
+
+def test_without_the_extension_ipython_shows_all(shell, capsys):
+    run(shell, "%unload_ext matnb")
+    _, text = fail(shell, capsys, "mn.ones(3) + mn.ones(4)")
+    assert "ufuncs.py" in text

@@ -22,6 +22,7 @@ def state(shell):
         list(shell.input_transformers_cleanup),
         dict(shell.display_formatter.formatters["text/html"].type_printers),
         shell.custom_exceptions,
+        dict(vars(mn.MatnbError)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import nbformat
@@ -18,6 +19,7 @@ GRAPHS = {
     "ca-GrQc": "snap_ca-GrQc",
     "p2p-Gnutella08": "snap_p2p-Gnutella08",
     "west0067": "lagraph/west0067.mtx",
+    "karate": "networkit/karate.graph",
 }
 
 
@@ -38,6 +40,9 @@ def ranks_of(path, folder, **parameters):
 def expected(path):
     if path.suffix == ".mtx":
         graph = nx.from_scipy_sparse_array(scipy.io.mmread(path), create_using=nx.DiGraph)
+    elif path.suffix == ".graph":
+        lines = [line for line in path.read_text().splitlines() if not line.startswith("%")]
+        graph = nx.DiGraph([(i, int(j) - 1) for i, line in enumerate(lines[1:]) for j in line.split()])
     else:
         graph = nx.read_edgelist(path, create_using=nx.DiGraph, nodetype=int, comments="#", data=False)
     return nx.pagerank(graph, weight=None, tol=1e-12, max_iter=1000)
@@ -79,6 +84,34 @@ def test_a_weighted_list_with_doubled_links_ranks_as_its_plain_graph(tmp_path):
     found, _ = ranks_of(listed, tmp_path, top=2)
     wanted = nx.pagerank(nx.DiGraph(links), weight=None, tol=1e-12)
     assert found == pytest.approx(wanted, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["links.tsv.gz", "links.CSV", "sparse.npz", "dense.npy"])
+def test_files_are_read_by_their_suffix(tmp_path, name):
+    links = [(0, 1), (1, 2), (2, 0), (0, 2), (3, 0)]
+    matrix = np.zeros((4, 4))
+    for weight, link in enumerate(links, start=2):
+        matrix[link] = weight
+    path = tmp_path / name
+    match name:
+        case "links.tsv.gz":
+            path.write_bytes(gzip.compress("".join(f"{a}\t{b}\n" for a, b in links).encode()))
+        case "links.CSV":
+            path.write_text("".join(f"{a},{b},7.5\n" for a, b in links))
+        case "sparse.npz":
+            scipy.sparse.save_npz(path, scipy.sparse.csr_array(matrix))
+        case "dense.npy":
+            np.save(path, matrix)
+    found, book = ranks_of(path, tmp_path)
+    wanted = nx.pagerank(nx.DiGraph(links), weight=None, tol=1e-12)
+    assert found == pytest.approx(wanted, abs=1e-7)
+    shown = [
+        output.data["text/markdown"]
+        for cell in book.cells
+        for output in cell.get("outputs", [])
+        if "text/markdown" in output.get("data", {})
+    ]
+    assert shown[0].startswith("4 pages, 5 links, 0 dangling pages.")
 
 
 def test_a_matrix_that_is_no_graph_is_refused(tmp_path):

@@ -60,6 +60,26 @@ def test_an_array_of_any_dimension_has_a_table():
         assert "<svg" not in array_html(facts)
 
 
+SCALAR = ArrayFacts((), "float64", False, stored=True, nnz=1, num_bytes=8, cuts=(), owners=(0,), value="15.0")
+SMALL = ArrayFacts((2, 2), "int64", False, expression="x + 1", value="[[1 2]\n [3 4]]")
+
+
+def test_text_of_few_values_starts_with_them():
+    assert array_text(SCALAR) == "15.0  (DistArray scalar float64)"
+    assert array_text(SMALL) == "[[1 2]\n [3 4]]\nDistArray 2 x 2 int64, dense, not computed: x + 1"
+
+
+def test_few_values_stand_above_the_table():
+    for facts in (SCALAR, SMALL):
+        html = array_html(facts)
+        assert ElementTree.fromstring(html).find("./pre").text == facts.value
+        assert html.index("<pre") < html.index("<table")
+        assert cells(html)["dtype"] == f"{facts.dtype}, dense"
+    assert "<pre" not in array_html(STORED)
+    odd = ArrayFacts((1,), "float64", False, value="<script>")
+    assert ElementTree.fromstring(array_html(odd)).find("./pre").text == "<script>"
+
+
 def test_what_a_person_named_is_escaped():
     facts = ArrayFacts((2, 2), "float64", False, expression="load('<script>alert(1)</script>&.csv')")
     html = array_html(facts)

@@ -22,8 +22,9 @@ from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Data, Expr
 from matnb.lazy.holdings import held
 from matnb.lazy.interpret import block_of, interpret
-from matnb.plan.lower import layout_tag, lower
+from matnb.plan.lower import lower
 from matnb.plan.operators import Apply, Constant, Cut, Join, Multiply
+from matnb.plan.place import layout_tag
 from matnb.plan.plan import Plan, Stored, Workers
 from matnb.plan.regions import operand_region, piece_cuts, region_size, slice_pieces
 from matnb.plan.sources import piece_of

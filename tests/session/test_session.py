@@ -173,7 +173,8 @@ def test_shipped_data_stays_while_an_expression_needs_it(
 ) -> None:
     monkeypatch.setattr(holdings, "SHIP_BYTES", 1000)
     y = mn.asarray(np.ones(10_000)) * 2  # no name is left on the array itself
-    assert float(mn.ones(3).sum()) == 3
+    # a number of this test alone: an equal expression may be kept by another test's error
+    assert float(mn.full(3, 17.25).sum()) == 51.75
     assert session.status().num_arrays == 1
     assert float(y.sum()) == 20_000
     del y

@@ -97,9 +97,9 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
         case MatMul(_, _, semiring):
             return f"matmul({listed}, {semiring})"
         case Transpose(_, axes):
-            return (
-                f"{listed}.T" if axes == tuple(reversed(range(len(axes)))) else f"transpose({listed}, {axes})"
-            )
+            if axes != tuple(reversed(range(len(axes)))):
+                return f"transpose({listed}, {axes})"
+            return f"transpose({listed})" if listed == "..." else f"{listed}.T"
         case Reduce(operand, operation, axes):
             over = "" if len(axes) == operand.ndim else f", axis={axes[0] if len(axes) == 1 else axes}"
             return f"{operation}({listed}{over})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from hashlib import sha256
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -57,7 +57,7 @@ def copied(block: Block) -> Block:
 
 
 def _content(block: Block) -> bytes:
-    hashed = blake2b(digest_size=16)
+    hashed = sha256()  # with the processor's own instructions, two to three times as fast as blake2b
     hashed.update(repr((type(block).__name__, block.shape, block.dtype.str)).encode())
     match block:
         case Dense(values):
@@ -65,4 +65,4 @@ def _content(block: Block) -> bytes:
         case Csr(_, pointers, columns, values, _):
             for array in (pointers, columns, values):
                 hashed.update(b"pattern" if array is None else np.ascontiguousarray(array).data.cast("B"))
-    return hashed.digest()
+    return hashed.digest()[:16]

@@ -14,6 +14,7 @@ from matnb.errors import OptionError
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
+_LEAST_MEMORY_BYTES = 64 * 10**6
 _ENGINES = ("auto", "dask", "interpret")
 DISPLAYS = ("auto", "live", "static")
 
@@ -57,6 +58,10 @@ class Config:
             raise OptionError(
                 f"threads={self.threads!r}: give a whole number of at least 1, or None for all cores"
             )
+        if self.memory_limit_bytes is not None and self.memory_limit_bytes < _LEAST_MEMORY_BYTES:
+            raise OptionError(f"memory_limit={self.memory_limit_bytes} bytes: a worker needs at least 64MB")
+        if self.compute_limit_bytes < 1:
+            raise OptionError("compute_limit=0: no value could be computed; give a size such as '2GB'")
         if self.engine not in _ENGINES:
             raise OptionError(f"engine={self.engine!r}: choose one of {', '.join(map(repr, _ENGINES))}")
 

@@ -131,3 +131,10 @@ def test_what_cells_show():
     assert display_from_environment({"MATNB_DISPLAY": "static"}) == "static"
     with pytest.raises(OptionError, match=r"^MATNB_DISPLAY='loud': choose one of 'auto', 'live', 'static'"):
         display_from_environment({"MATNB_DISPLAY": "loud"})
+
+
+def test_limits_under_which_nothing_could_run_are_refused():
+    with pytest.raises(OptionError, match="at least 64MB"):
+        Config(memory_limit_bytes=1)
+    with pytest.raises(OptionError, match="compute_limit"):
+        Config(compute_limit_bytes=0)

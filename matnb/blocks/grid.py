@@ -6,13 +6,14 @@ import itertools
 import math
 import operator
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from matnb.errors import ShapeError
 
+MOST_PARTS = 100_000  # of one axis; more would take longer to write down than to compute
 Index = tuple[int, ...]
 Region = tuple[tuple[int, int], ...]  # per axis the half-open range [start, stop)
 BlocksSpec = int | Sequence[int | Sequence[int] | None] | None
@@ -143,13 +144,10 @@ def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
     per_axis: Sequence[int | Sequence[int] | None]
     if isinstance(blocks, int | np.integer):
         per_axis = (blocks, *[None] * (len(shape) - 1)) if shape else ()
+    elif isinstance(blocks, str | dict) or not isinstance(blocks, Iterable):
+        raise ShapeError(f"blocks={blocks!r}: give a count, or counts, cuts or None for each axis")
     else:
-        try:
-            per_axis = tuple(blocks)
-        except TypeError:
-            raise ShapeError(
-                f"blocks={blocks!r}: give a count, or counts, cuts or None for each axis"
-            ) from None
+        per_axis = tuple(blocks)
         if len(per_axis) != len(shape):
             raise ShapeError(
                 f"blocks={blocks!r} names {len(per_axis)} axes, the array has {len(shape)}: give one an axis"
@@ -159,8 +157,8 @@ def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
         if wanted is None:
             cuts.append((0, length))
         elif isinstance(wanted, int | np.integer):
-            if wanted < 1:
-                raise ShapeError(f"{wanted} blocks on axis {axis}: give at least 1")
+            if not 1 <= wanted <= MOST_PARTS:
+                raise ShapeError(f"{wanted} blocks on axis {axis}: give 1 to {MOST_PARTS:,}")
             cuts.append(regular_cuts(length, int(wanted)))
         else:
             try:

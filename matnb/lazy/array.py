@@ -293,10 +293,10 @@ class DistArray(NDArrayOperatorsMixin):
         return bool(self.item())
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec else repr(self)
+        return format(self.item(), spec) if spec or not self.shape else repr(self)
 
     def __round__(self, num_digits: int | None = None) -> float:
-        return round(float(self), num_digits)
+        return round(self.item(), num_digits)  # type: ignore[arg-type]  # as Python rounds it
 
     def __deepcopy__(self, memo: object) -> DistArray:
         return self.copy()
@@ -345,7 +345,8 @@ class DistArray(NDArrayOperatorsMixin):
             result = ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # checked there
         else:
             raise UnsupportedError(f"np.{ufunc.__name__}.{method} is not recorded; compute() the array first")
-        if out is not None:
+        # A scalar has no elements to change: `s += 1` makes another one, as with NumPy's scalars.
+        if out is not None and not (isinstance(out, tuple) and out[0] is inputs[0] and not self.shape):
             return _assign(out, result)
         handles = tuple(wrap(node) for node in result)
         return handles[0] if len(handles) == 1 else handles

@@ -18,9 +18,9 @@ def peaks(
 ) -> dict[int, int]:
     """Return for each worker the most memory that a plan needs at a time, on top of what is used.
 
-    Tasks are taken in order. A value goes with its last reader, and so does the copy that another worker
-    reads; ``staying`` values and what is shipped stay. Tasks that run beside another are counted with the
-    largest values and temporaries of the worker's tasks.
+    Tasks are taken depth first, as Dask runs them. A value goes with its last reader, and so does the copy
+    that another worker reads; ``staying`` values and what is shipped stay. Tasks that run beside another are
+    counted with the largest values and temporaries of the worker's tasks.
 
     Parameters
     ----------
@@ -33,6 +33,7 @@ def peaks(
     threads
         Tasks that a worker runs at a time.
     """
+    tasks = _depth_first(tasks)
     last: dict[str, int] = {}
     for number, task in enumerate(tasks):
         for key in task.inputs:
@@ -63,3 +64,21 @@ def peaks(
             if key in made and key not in staying:
                 held[owners[key]] -= sizes[key]
     return {owner: peak + sum(nlargest(threads - 1, beside.get(owner, ()))) for owner, peak in most.items()}
+
+
+def _depth_first(tasks: Sequence[Task]) -> list[Task]:
+    # What one result needs comes before what the next one needs; an order by stages would hold whole arrays.
+    by_key = {task.key: task for task in tasks}
+    read = {key for task in tasks for key in task.inputs}
+    order: list[Task] = []
+    seen: set[str] = set()
+    stack = [(task, False) for task in reversed(tasks) if task.key not in read]
+    while stack:
+        task, ready = stack.pop()
+        if ready:
+            order.append(task)
+        elif task.key not in seen:
+            seen.add(task.key)
+            stack.append((task, True))
+            stack.extend((by_key[key], False) for key in reversed(task.inputs) if key in by_key)
+    return order

@@ -122,3 +122,14 @@ def test_regular_and_whole_grids():
     assert whole((6, 0)) == Grid(((0, 6), (0, 0)))
     with pytest.raises(ShapeError, match="1 block counts for an array of 2 axes"):
         regular((6, 5), (2,))
+
+
+@pytest.mark.parametrize("blocks", ["auto", {0: 3}])
+def test_words_are_no_cuts(blocks):
+    with pytest.raises(ShapeError, match="give a count, or counts, cuts or None"):
+        grid_from((3, 3), blocks)
+
+
+def test_a_count_beyond_all_use_is_refused_quickly():
+    with pytest.raises(ShapeError, match="give 1 to 100,000"):
+        grid_from((10**9, 10**9), 10**8)

@@ -298,3 +298,31 @@ def test_a_forked_child_is_told_and_does_not_hang(session: mn.session.Session) -
     with multiprocessing.get_context("fork").Pool(1) as pool, pytest.raises(MatnbError, match="spawn"):
         pool.map_async(_sum_in_child, [1]).get(timeout=20)
     assert float(mn.ones(3).sum()) == 3
+
+
+def test_a_scalar_is_not_changed_in_place(session: mn.session.Session) -> None:
+    total = mn.asarray([1.0, 2.0]).sum()
+    before = total
+    total += 1
+    assert (float(before), float(total)) == (3.0, 4.0)
+    assert f"{total}" == "4.0"
+    assert round(mn.asarray([2**53 + 1, 0]).sum()) == 2**53 + 1
+
+
+def test_a_small_last_value_is_shown_though_it_was_stored_before(session: mn.session.Session) -> None:
+    small = (mn.asarray(np.arange(3.0)) * 5).persist()
+    assert small.facts().value == ""
+    from matnb.lazy.recording import recording
+
+    with recording("cell") as record:
+        pass
+    session.run({"_": small.expression}, record)
+    assert small.facts().value == "[ 0.  5. 10.]"
+
+
+def test_work_in_small_blocks_fits_where_the_array_would_not() -> None:
+    with mn.start(memory_limit="500MB", memo="10MB"):
+        assert float(mn.ones((100_000, 1000), blocks=200).sum()) == 1e8
+        with pytest.raises(TooLargeError):
+            mn.ones((100_000, 1000), blocks=200).persist()
+    mn.stop()

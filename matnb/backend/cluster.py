@@ -9,7 +9,6 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +19,6 @@ from matnb.backend.handshake import check_versions
 from matnb.backend.servers import Servers, num_threads
 from matnb.config import Config
 from matnb.errors import ClusterError
-
-LostCallback = Callable[[str], None]
 
 _TOPIC = "all"  # where the scheduler logs workers that come and go
 # A new process runs the script from its top, so it would start a cluster of its own, and so on.
@@ -87,7 +84,6 @@ class Cluster:
         self._lost_meanwhile: frozenset[str] = frozenset()
         self._has_newcomers = False
         self._refreshing = threading.Lock()
-        self._callbacks: tuple[LostCallback, ...] = ()
         self._process = os.getpid()
         self._closed = False
         _open_clusters.add(self)
@@ -128,19 +124,6 @@ class Cluster:
             self._has_newcomers = False
             self.refresh()
 
-    def subscribe_lost(self, callback: LostCallback) -> None:
-        """Call ``callback`` with a worker's address as soon as the scheduler has lost it.
-
-        It runs on the client's event loop, so it must not wait for anything, nor ask the cluster.
-        """
-        with self._lock:
-            self._callbacks += (callback,)
-
-    def unsubscribe_lost(self, callback: LostCallback) -> None:
-        """Call ``callback`` no more."""
-        with self._lock:
-            self._callbacks = tuple(each for each in self._callbacks if each != callback)
-
     def close(self) -> None:
         """Leave the cluster, and end it if it is ours; a second call does nothing.
 
@@ -152,7 +135,7 @@ class Cluster:
             if self._closed or os.getpid() != self._process:
                 return
             self._closed = True
-            self._alive, self._callbacks = frozenset(), ()
+            self._alive = frozenset()
         _open_clusters.discard(self)
         with contextlib.ExitStack() as stack:
             if self._servers is not None:
@@ -191,10 +174,7 @@ class Cluster:
             numbered = {each.address for each in self._workers}
             newcomers = [info for address, info in known.items() if address not in numbered]
             self._workers += tuple(newcomers)
-            gone = self._alive - known.keys()
             self._alive = frozenset(known)
-        for address in sorted(gone):
-            self._tell_lost(address)
 
     def _handle_event(self, event: tuple[float, dict[str, object]]) -> None:
         _, message = event
@@ -204,16 +184,8 @@ class Cluster:
             return
         address = str(message["worker"])
         with self._lock:
-            was_alive = address in self._alive
             self._alive -= {address}
             self._lost_meanwhile |= {address}
-        if was_alive:
-            self._tell_lost(address)
-
-    def _tell_lost(self, address: str) -> None:
-        with contextlib.ExitStack() as stack:  # each is called even if another raises
-            for callback in self._callbacks:
-                stack.callback(callback, address)
 
     def _ask_scheduler(self, timeout_seconds: float) -> dict[str, WorkerInfo]:
         async def ask() -> dict[str, dict[str, Any]]:

@@ -123,7 +123,7 @@ class DaskEngine:
         except KeyboardInterrupt:
             raise self._cancelled(plan, futures, run_id) from None
         except OwnersLost:
-            self._client.cancel(list(futures.values()), force=True)
+            self._answers.cancel(list(futures.values()))
             worker.forget(run_id)
             raise
         told: list[worker.Report] = values[: len(reports)]

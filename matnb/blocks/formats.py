@@ -206,10 +206,10 @@ def block_from(data: object) -> Block:
         data = _scipy_from(data)
     if isinstance(data, sp.sparray | sp.spmatrix):
         # The stubs give these attributes to each format, and none to what they have in common.
-        _check_axes(data.ndim)  # type: ignore[union-attr]
+        _check_axes(data.ndim)  # type: ignore[union-attr]  # see above
         check_scipy(data)
-        native = _native(data.dtype)  # type: ignore[union-attr]
-        matrix = data.tocsr()  # type: ignore[union-attr]
+        native = _native(data.dtype)  # type: ignore[union-attr]  # see above
+        matrix = data.tocsr()  # type: ignore[union-attr]  # see above
         if matrix is not data:  # what holds nothing to check may have given what is malformed
             check_scipy(matrix)
         return csr_block(matrix if matrix.dtype == native else matrix.astype(native))

@@ -127,8 +127,8 @@ def report(notebook: Path, parameters: Mapping[str, object], output: Path) -> No
 def _require_extra() -> None:
     try:
         import nbclient  # noqa: F401  asked for here, used below
-        import nbconvert  # noqa: F401
-        import papermill  # noqa: F401
+        import nbconvert  # noqa: F401  likewise
+        import papermill  # noqa: F401  likewise
     except ModuleNotFoundError as missing:
         advice = f"it needs the extra `notebook`: pip install 'matnb[notebook]' ({missing.name} is missing)"
         raise UnsupportedError(advice) from None

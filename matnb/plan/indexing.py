@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 
-from matnb.blocks.grid import Grid, intersect, region_shape, relative
+from matnb.blocks.grid import Grid, intersect, region_shape
 from matnb.blocks.layout import Layout
 from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Index, Transpose
-from matnb.plan.operators import Cut, Flip, Join, Take
+from matnb.plan.operators import Flip, Join, Take
 from matnb.plan.place import default_layout
 from matnb.plan.plan import Workers
 from matnb.plan.regions import Piece, piece_cuts, slice_pieces
-from matnb.plan.tasks import PlanWriter, TaskWriter, region_text
+from matnb.plan.tasks import PlanWriter, TaskWriter, cut_of, region_text
 
 
 def lower_index(node: Index, writer: PlanWriter, workers: Workers) -> None:
@@ -37,18 +37,13 @@ def lower_index(node: Index, writer: PlanWriter, workers: Workers) -> None:
     out = Grid(tuple(cuts))
     base = f"{node.digest.hex()}-{digest_of(grid.cuts, source.layout.owners).hex()[:8]}"
     if 0 in node.shape:
-        owners = tuple(workers.numbers[0] for _ in out.indices())
-        keys = [
-            _nothing(node, out, number, f"{base}-{number}", writer, owners)
-            for number in range(out.num_blocks)
-        ]
-        writer.finish(node, Layout(out, owners), keys, "slice", "nothing")
+        _write_nothing(node, out, base, writer, workers.numbers[0])
         return
+    writer.note_reuse(node.operand)
     keys, owned = [], []
     for number, chosen in enumerate(itertools.product(*choices)):
         block, key = _local(chosen, grid)
         place = grid.number(block)
-        writer.note_reuse(node.operand)
         task = TaskWriter()
         task.do(Take(key), task.read(source.keys[place]))
         owner = source.layout.owners[place]
@@ -59,13 +54,13 @@ def lower_index(node: Index, writer: PlanWriter, workers: Workers) -> None:
     writer.finish(node, Layout(out, tuple(owned)), keys, "slice", "")
 
 
-def _nothing(
-    node: Index, grid: Grid, number: int, key: str, writer: PlanWriter, owners: tuple[int, ...]
-) -> str:
-    shape = region_shape(list(grid.regions())[number])
-    task = TaskWriter()
-    task.do(Join((), shape, node.dtype, node.sparse))
-    return writer.add(task.task(key, owners[number], "slice"), 0)
+def _write_nothing(node: Index, grid: Grid, base: str, writer: PlanWriter, owner: int) -> None:
+    keys = []
+    for number, region in enumerate(grid.regions()):
+        task = TaskWriter()
+        task.do(Join((), region_shape(region), node.dtype, node.sparse))
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "slice"), 0))
+    writer.finish(node, Layout(grid, (owner,) * len(keys)), keys, "slice", "nothing")
 
 
 LocalKey = tuple[tuple[int, int | None, int] | int | None, ...]
@@ -117,13 +112,12 @@ def lower_transpose(node: Transpose, writer: PlanWriter, workers: Workers) -> No
             task = TaskWriter()
             value = task.read(source.keys[place])
             if common != bounds:
-                cut = Cut(tuple((part.start, part.stop) for part in relative(common, bounds)))
-                value = task.do(cut, value)
+                value = task.do(cut_of(common, bounds), value)
             task.do(Flip(node.axes), value)
             key = f"{base}-{number}" if len(found) == 1 else f"{base}-{number}-part-{region_text(common)}"
             where = owner if len(found) == 1 else source.layout.owners[place]
-            size = writer.bytes_of(node) * max(1, len(found)) // max(1, layout.grid.num_blocks)
-            parts.append(writer.add(task.task(key, where, "transpose"), size // max(1, len(found))))
+            size = writer.bytes_of(node.operand, common)
+            parts.append(writer.add(task.task(key, where, "transpose"), size))
             offsets.append(
                 tuple(common[axis][0] - begin for axis, (begin, _) in zip(node.axes, region, strict=True))
             )

@@ -57,7 +57,6 @@ class Stage:
     layout: Layout
     tasks: tuple[str, ...]
     estimated_bytes: int
-    inputs: tuple[str, ...]
     expression: Expr | None = None
 
 

@@ -129,10 +129,7 @@ class PlanWriter:
         """Note that the tasks added for an expression make its array."""
         self.registers[node] = Stored(layout, tuple(keys))
         name = f"s{len(self._stages)}"
-        made = [self._tasks[key] for key in keys if key in self._tasks]
-        read = dict.fromkeys(key for task in made for key in task.inputs)
-        size = self.bytes_of(node)
-        self._stages.append(Stage(name, kind, detail, layout, tuple(keys), size, tuple(read), node))
+        self._stages.append(Stage(name, kind, detail, layout, tuple(keys), self.bytes_of(node), node))
 
     def owner_of(self, key: str) -> int:
         """Return the worker that has a task's value."""
@@ -165,8 +162,7 @@ class PlanWriter:
                 source = self._cut_there(node, source, common, bounds)
                 parts.append(writer.read(source))
             elif common != bounds:
-                cut = Cut(tuple((part.start, part.stop) for part in relative(common, bounds)))
-                parts.append(writer.do(cut, writer.read(source)))
+                parts.append(writer.do(cut_of(common, bounds), writer.read(source)))
             else:
                 parts.append(writer.read(source))
             offsets.append(tuple(a - b for (a, _), (b, _) in zip(common, region, strict=True)))
@@ -178,8 +174,7 @@ class PlanWriter:
         key = f"{source}-cut-{region_text(common)}"
         if not self.has(key):
             writer = TaskWriter()
-            cut = Cut(tuple((part.start, part.stop) for part in relative(common, bounds)))
-            writer.do(cut, writer.read(source))
+            writer.do(cut_of(common, bounds), writer.read(source))
             self.add(writer.task(key, self._owners[source], "cut"), self.bytes_of(node, common))
         return key
 
@@ -206,6 +201,11 @@ class PlanWriter:
             peaks(tasks, self._sizes, self._owners, shipped, staying, threads),
             sum(self._sizes.get(key, 0) for key, _ in moved),
         )
+
+
+def cut_of(region: Region, bounds: Region) -> Cut:
+    """Return the operator that cuts a region out of the block that covers ``bounds``."""
+    return Cut(tuple((part.start, part.stop) for part in relative(region, bounds)))
 
 
 def region_text(region: Region) -> str:

@@ -129,7 +129,6 @@ class Runner:
         after = {name: optimized[node] for name, node in roots.items()}
         made = [name for name in fetch if after[name] in plan.outputs and not after[name].sparse]
         keys = [key for name in made for key in plan.outputs[after[name]].keys]
-        text = explain_plan(plan, {node: name for name, node in after.items()})
         self._num_runs += 1
         self._emit(RunStarted(str(self._num_runs), len(plan.tasks), plan.projected_bytes))
         outcome = None
@@ -146,7 +145,7 @@ class Runner:
         self._alias(optimized)
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
-        self._finish(plan, text, outcome, record)
+        self._finish(plan, after, outcome, record)
         self._store.trim()
         fetched = {}
         if outcome is not None:
@@ -214,7 +213,9 @@ class Runner:
         entry = self._store.entry(node)
         return 0 if entry is None else entry.depth
 
-    def _finish(self, plan: Plan, text: str, outcome: Outcome | None, record: Recording | None) -> None:
+    def _finish(
+        self, plan: Plan, after: Mapping[str, Expr], outcome: Outcome | None, record: Recording | None
+    ) -> None:
         timed = () if outcome is None else outcome.timed
         loads = dict.fromkeys(self._cluster.alive(), 0.0)
         for one in timed:
@@ -235,7 +236,7 @@ class Runner:
         )
         if record is not None:
             if len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
-                record.plan_text = text
+                record.plan_text = explain_plan(plan, {node: name for name, node in after.items()})
             record.runs.append(finished)
         self._emit(finished)
 

@@ -193,8 +193,8 @@ class Session:
                 for name, block in ran.fetched.items():
                     self._remember(chosen[name], block)
                 for name in small:
-                    if chosen[name] not in self._small:  # it was there already
-                        self._remember(chosen[name], self._value(chosen[name]))
+                    if chosen[name] not in self._small:  # its blocks were there already
+                        self.value(chosen[name])
             runs = tuple(record.runs) if record else ()
             counts = (record.num_operations, record.num_merged) if record else (0, 0)
             return RunReport(total(runs, *counts), lazy, record.plan_text if record else "")

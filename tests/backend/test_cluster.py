@@ -253,21 +253,13 @@ def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path):
 @pytest.mark.cluster
 def test_a_killed_worker_is_told_at_once_and_its_number_is_not_used_again():
     environment = dict(os.environ)
-    lost: list[str] = []
-
-    def complain(address: str) -> None:
-        raise ValueError(address)
 
     with start(IN_PROCESSES) as cluster:
-        cluster.subscribe_lost(complain)  # one that fails does not keep the others from hearing it
-        cluster.subscribe_lost(lost.append)
-        cluster.subscribe_lost(complain)
         victim, survivor = cluster.workers
         os.kill(cluster.client.run(os.getpid)[victim.address], signal.SIGKILL)
         began = time.perf_counter()
-        wait_until(lambda: lost == [victim.address])
+        wait_until(lambda: cluster.alive() == (1,))
         print(f"told {1e3 * (time.perf_counter() - began):.0f} ms after the kill")
-        assert cluster.alive() == (1,)
 
         def restarted() -> bool:
             cluster.refresh()
@@ -280,11 +272,8 @@ def test_a_killed_worker_is_told_at_once_and_its_number_is_not_used_again():
         spills = cluster.client.run(lambda dask_worker: dask_worker.memory_manager.memory_spill_fraction)
         assert spills == {survivor.address: False, cluster.workers[2].address: False}
         wait_until(lambda: dict(os.environ) == environment)
-        cluster.unsubscribe_lost(lost.append)
-        cluster.unsubscribe_lost(complain)
         os.kill(cluster.client.run(os.getpid)[survivor.address], signal.SIGKILL)
         wait_until(lambda: cluster.alive() == (2,))
-        assert lost == [victim.address]
 
 
 def test_a_loss_during_a_refresh_is_not_forgotten(monkeypatch: pytest.MonkeyPatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.blocks.formats import NumericArray
+from matnb.blocks.formats import Csr, NumericArray
 
 
 def cast(values: NumericArray, dtype: np.dtype, copy: bool = False) -> NumericArray:
@@ -16,3 +16,13 @@ def cast(values: NumericArray, dtype: np.dtype, copy: bool = False) -> NumericAr
         values = values.real  # what astype does too, but there with a warning that errstate does not govern
     with np.errstate(all="ignore"):
         return values.astype(dtype, copy=copy)
+
+
+def entries_as(block: Csr, dtype: np.dtype) -> NumericArray:
+    """Return the entries of a block as ``dtype``: its own where they are that already, ones of a pattern."""
+    return np.ones(block.nnz, dtype) if block.values is None else cast(block.values, dtype)
+
+
+def with_entries(block: Csr, dtype: np.dtype) -> Csr:
+    """Return the block with values of ``dtype``, ones for a pattern."""
+    return Csr(block.shape, block.pointers, block.columns, entries_as(block, dtype), dtype)

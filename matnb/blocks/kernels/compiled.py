@@ -7,9 +7,15 @@ from typing import TypeVar
 
 import numba
 import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import IndexArray
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 Scalar = TypeVar("Scalar", bound=np.generic)
+UnsignedArray = npt.NDArray[np.uint32]
+
+_loops: list[numba.core.registry.CPUDispatcher] = []
 
 
 def compiled(function: Loop) -> Loop:
@@ -18,11 +24,30 @@ def compiled(function: Loop) -> Loop:
     No threads of its own (blocks already run side by side) and no fast math (bits must not depend on it).
     """
     loop: Loop = numba.njit(nogil=True, cache=True)(function)
+    _loops.append(loop)
     return loop
+
+
+def num_specializations() -> int:
+    """Return how many machine codes this process has made or read from disk.
+
+    A task during which it grew says more about the compiler than about the task.
+    """
+    return sum(len(loop.overloads) for loop in _loops)
 
 
 def given(array: np.ndarray[tuple[int, ...], np.dtype[Scalar]]) -> np.ndarray:
     """Return an input of a loop as a read-only array in C order, so that each dtype is compiled only once."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
+    return view
+
+
+def unsigned(indices: IndexArray) -> UnsignedArray:
+    """Return pointers or columns as a read-only input of a loop that need not ask whether they are negative.
+
+    Python's negative indices cost a comparison an access. In the loop, keep what is computed from them
+    unsigned too: Numba makes a float of a signed with an unsigned 64-bit integer.
+    """
+    view: UnsignedArray = given(indices).view(np.uint32)
     return view

@@ -54,5 +54,8 @@ class Family:
         raise UnsupportedError(f"no {self.name} {operation!r}; known: {', '.join(names)}")
 
 
+PRODUCTS = Family("product")  # by semiring; filled by the files of products, found by products.multiply
+
+
 def _text(formats: tuple[Format, ...]) -> str:
     return f"({', '.join(one.__name__ for one in formats)})"

@@ -24,7 +24,11 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class TaskTimed:
-    """One kernel call: where it ran, for how long, and how much it worked on."""
+    """One kernel call: where it ran, for how long, and how much it worked on.
+
+    Where it was ``compiled``, machine code was made or read from disk meanwhile, and the seconds say little of
+    the kernel.
+    """
 
     key: str
     kind: str
@@ -33,6 +37,7 @@ class TaskTimed:
     rows: int
     entries: int
     output_bytes: int
+    compiled: bool = False
 
 
 @dataclass(frozen=True)

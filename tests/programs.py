@@ -104,13 +104,29 @@ def _is_sparse(pair: Pair) -> bool:
     return bool(getattr(pair.mine, "sparse", False))
 
 
+def _masked(draw: st.DrawFn, left: Pair, right: Pair, mask: Pair) -> Pair:
+    chosen = mask.theirs != 0
+    kept = mask.mine
+    if draw(st.booleans()):
+        chosen, kept = ~chosen, np.logical_not(kept)
+    with np.errstate(all="ignore"):
+        theirs = np.where(
+            chosen, left.theirs @ right.theirs, np.zeros((), (left.theirs @ right.theirs).dtype)
+        )
+    mine = mn.matmul(left.mine, right.mine, mask=kept)
+    return Pair(mine, theirs, f"masked({left.text}; {right.text}; {mask.text})")
+
+
 @st.composite
 def steps(draw: st.DrawFn, make: Callable[..., object], one: Pair) -> Pair:
     """One more operation on a value."""
     shape = one.theirs.shape
     kind = draw(
         st.sampled_from(
-            ["unary", "binary", "scalar", "reduce", "index", "transpose", "matmul", "astype", "where", "cut"]
+            [
+                *("unary", "binary", "scalar", "reduce", "index", "transpose"),
+                *("matmul", "sampled", "masked", "astype", "where", "cut"),
+            ]
         )
     )
     is_bool = one.theirs.dtype.kind == "b"
@@ -165,6 +181,17 @@ def steps(draw: st.DrawFn, make: Callable[..., object], one: Pair) -> Pair:
             return one
         other = draw(inputs(make, draw(st.sampled_from([(shape[-1],), (shape[-1], 3), (shape[-1], 1)]))))
         return _apply(np.matmul, one, other, text="matmul")
+    if kind in ("sampled", "masked"):
+        if len(shape) != 2:
+            return one
+        other = draw(inputs(make, (shape[1], draw(st.sampled_from([1, 3])))))
+        left = draw(
+            st.sampled_from([one, _apply(np.transpose, _apply(np.transpose, one, text="t"), text="t")])
+        )
+        mask = draw(inputs(make, (shape[0], other.theirs.shape[1])))
+        if kind == "sampled":
+            return _apply(lambda x, y, z: (x @ y) * z, left, other, mask, text="sampled")
+        return _masked(draw, left, other, mask)
     if kind == "astype":
         dtype = draw(st.sampled_from(DTYPES))
         if one.theirs.dtype.kind == "f" and dtype.kind != "f":

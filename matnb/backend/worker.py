@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
+from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise import apply
 from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import combine, finish, reduce_block
@@ -39,7 +40,7 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
     for value in inputs:
         if isinstance(value, Failed):
             return value
-    begin = time.perf_counter()
+    codes, begin = num_specializations(), time.perf_counter()
     running: op.Operator | None = None
     registers: list[Any] = list(inputs)
     last = {place: number for number, step in enumerate(steps) for place in step.arguments}
@@ -56,7 +57,7 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
     except Exception as error:  # reported home, where the cell's line is known
         return Failed(key, _portable(error), traceback.format_exc(), running)
     seconds = time.perf_counter() - begin
-    timed = TaskTimed(key, kind, owner, seconds, *_counts(value))
+    timed = TaskTimed(key, kind, owner, seconds, *_counts(value), num_specializations() > codes)
     with _lock:
         _timed.setdefault((run_id, owner), []).append(timed)
     return value
@@ -114,8 +115,19 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
     match operator:
         case op.Apply(name, input_dtypes, dtype, output, sparse):
             return apply(name, values, input_dtypes, dtype, output, sparse)
-        case op.Multiply(semiring, dtype):
+        case op.Multiply(semiring, dtype, False):
             return multiply(values[0], values[1], semiring_named(semiring), dtype)
+        case op.Multiply(semiring, dtype, True):
+            flipped = transpose(values[0], (1, 0))
+            return multiply(flipped, values[1], semiring_named(semiring), dtype)
+        case op.MultiplyMasked(semiring, dtype, complement, scaled):
+            from matnb.blocks.kernels.sampled_products import masked_multiply
+
+            left, right, mask = values
+            return masked_multiply(
+                left, right, mask, semiring_named(semiring), dtype,
+                complement=complement, structural=scaled is not None, scaled=scaled,
+            )  # fmt: skip
         case op.Accumulate(monoid, dtype):
             return accumulate(values, MONOIDS[monoid], dtype)
         case op.Partial(operation, axes, dtype):

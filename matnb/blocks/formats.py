@@ -14,6 +14,7 @@ import sparse
 from matnb.blocks.wellformed import check_scipy, check_sparse
 from matnb.errors import DTypeError, ShapeError, TooLargeError
 
+SPARSE_DTYPES = tuple(map(np.dtype, ("float64", "float32", "int64", "int32", "bool")))  # of compiled loops
 MAX_ENTRIES = 2**31 - 1  # indices and row pointers are 32-bit; a larger block is cut finer
 NumericArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 IndexArray: TypeAlias = npt.NDArray[np.int32]

@@ -111,6 +111,16 @@ def regular_cuts(length: int, count: int) -> tuple[int, ...]:
     return tuple(length * i // count for i in range(count + 1))
 
 
+def finer_cuts(cuts: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return the cuts with each part of an axis cut in up to ``count`` nearly equal ones."""
+    inner = [
+        start + place
+        for start, stop in itertools.pairwise(cuts)
+        for place in regular_cuts(stop - start, min(count, max(1, stop - start)))[:-1]
+    ]
+    return (*inner, cuts[-1])
+
+
 def whole(shape: Sequence[int]) -> Grid:
     """Return the grid with a single block."""
     return Grid(tuple((0, length) for length in shape))

@@ -149,13 +149,17 @@ class Create(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Load(Expr):
-    """An array read from a source; ``field`` is "matrix", or "labels" for its vertices' original ids."""
+    """An array read from a source; ``field`` is "matrix", or "labels" for its vertices' original ids.
+
+    ``transpose`` is a person's wish: "keep" its transpose, make "none", or "auto".
+    """
 
     source: Source
     field: str
     lengths: Shape
     element: np.dtype
     is_sparse: bool
+    transpose: str = "auto"
 
     def __post_init__(self) -> None:
         self._settle(self.lengths, self.element, self.is_sparse)
@@ -208,23 +212,33 @@ class MatMul(Expr):
     semiring: str = "plus_times"
 
     def __post_init__(self) -> None:
-        a, b = self.left.shape, self.right.shape
-        if not a or not b:
-            raise ShapeError(
-                "a matrix product needs arrays of at least one axis, not a scalar; use * instead"
-            )
-        inner = b[-2] if len(b) > 1 else b[0]
-        if a[-1] != inner:
-            raise ShapeError(
-                f"cannot multiply shapes {a} and {b}: the last axis of the left ({a[-1]}) must equal "
-                f"the {'next-to-last' if len(b) > 1 else 'only'} axis of the right ({inner})"
-            )
-        batch = broadcast_shapes(a[:-2], b[:-2], name="matmul")
-        shape = (*batch, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ()))
-        dtype = semiring_named(self.semiring).result_dtype(self.left.dtype, self.right.dtype)
-        if (self.left.sparse and len(b) > 2) or (self.right.sparse and len(a) > 2):
-            raise ShapeError(f"a sparse matrix meets vectors and matrices only, not shapes {a} and {b}")
+        shape, dtype = _product_of(self.left, self.right, self.semiring)
         self._settle(shape, dtype, self.left.sparse and self.right.sparse, self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskedMatMul(Expr):
+    """A matrix product of which only the elements are made where a mask is true.
+
+    A sparse mask makes the result sparse, unless it is taken as its ``complement``. Elsewhere a sparse result
+    stores nothing, and a dense one has the identity of the addition.
+    """
+
+    left: Expr
+    right: Expr
+    mask: Expr
+    semiring: str
+    complement: bool
+
+    def __post_init__(self) -> None:
+        shape, dtype = _product_of(self.left, self.right, self.semiring)
+        if self.mask.shape != shape:
+            raise ShapeError(
+                f"a mask of shape {self.mask.shape} for a product of shape {shape}: they must be equal"
+            )
+        inside = self.mask.sparse and not self.complement
+        sparse = inside or (self.left.sparse and self.right.sparse)
+        self._settle(shape, dtype, sparse, self.left, self.right, self.mask)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -307,6 +321,25 @@ class Regrid(Expr):
         if Grid(self.cuts).shape != self.operand.shape:
             raise ShapeError(f"cuts {self.cuts} do not fit an array of shape {self.operand.shape}")
         self._settle(self.operand.shape, self.operand.dtype, self.operand.sparse, self.operand)
+
+
+def _product_of(left: Expr, right: Expr, semiring: str) -> tuple[Shape, np.dtype]:
+    # Shape and dtype of a matrix product.
+    a, b = left.shape, right.shape
+    if not a or not b:
+        raise ShapeError("a matrix product needs arrays of at least one axis, not a scalar; use * instead")
+    inner = b[-2] if len(b) > 1 else b[0]
+    if a[-1] != inner:
+        raise ShapeError(
+            f"cannot multiply shapes {a} and {b}: the last axis of the left ({a[-1]}) must equal "
+            f"the {'next-to-last' if len(b) > 1 else 'only'} axis of the right ({inner})"
+        )
+    batch = broadcast_shapes(a[:-2], b[:-2], name="matmul")
+    shape = (*batch, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ()))
+    dtype = semiring_named(semiring).result_dtype(left.dtype, right.dtype)
+    if (left.sparse and len(b) > 2) or (right.sparse and len(a) > 2):
+        raise ShapeError(f"a sparse matrix meets vectors and matrices only, not shapes {a} and {b}")
+    return shape, dtype
 
 
 def broadcast_shapes(*shapes: Shape, name: str) -> Shape:

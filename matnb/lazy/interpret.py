@@ -27,6 +27,7 @@ from matnb.lazy.expr import (
     Index,
     Literal,
     Load,
+    MaskedMatMul,
     MatMul,
     Reduce,
     Regrid,
@@ -90,6 +91,9 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
             return _reduced(node, operands[0])
         case MatMul(_, _, semiring):
             return _product(operands[0], operands[1], semiring_named(semiring), node.dtype)
+        case MaskedMatMul(_, _, _, semiring, complement):
+            product = _product(operands[0], operands[1], semiring_named(semiring), node.dtype)
+            return _masked(node, product, operands[2], complement)
         case Regrid():
             return operands[0]
     raise TypeError(f"no meaning for {type(node).__name__}")
@@ -180,6 +184,17 @@ def _product(left: Value, right: Value, semiring: Semiring, dtype: np.dtype) -> 
     dense = np.full(shape, semiring.add.identity(dtype))
     dense[_positions(result)] = result.data
     return dense.reshape(left.shape[: left.ndim - 1] + right.shape[1:])
+
+
+def _masked(node: MaskedMatMul, product: Value, mask: Value, complement: bool) -> Value:
+    chosen = (_dense(mask) != 0) ^ complement
+    if not node.sparse:
+        return np.where(chosen, _dense(product), semiring_named(node.semiring).add.identity(node.dtype))
+    if sp.issparse(product):
+        kept = chosen[_positions(product)]
+        return _from_keys(_keys(product)[kept], product.data[kept], node.shape)
+    rows, columns = np.nonzero(chosen)
+    return _from_keys(rows.astype(np.int64) * node.shape[1] + columns, product[rows, columns], node.shape)
 
 
 def _stacked_product(left: np.ndarray, right: np.ndarray, semiring: Semiring, dtype: np.dtype) -> np.ndarray:

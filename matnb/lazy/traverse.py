@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from operator import attrgetter
 
 from matnb.lazy.expr import Data, Expr
 
 Rule = Callable[[Expr], Expr | None]
+Operands = Callable[[Expr], tuple[Expr, ...]]
+AS_RECORDED: Operands = attrgetter("operands")
 
 
-def topological(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr]:
+def topological(
+    roots: Iterable[Expr], known: Container[Expr] = (), operands: Operands = AS_RECORDED
+) -> list[Expr]:
     """Return every expression under the roots once, operands before their users.
 
-    Expressions in ``known`` are included, but not what is below them.
+    Expressions in ``known`` are included, but not what is below them. ``operands`` tells what an expression
+    is made from, where that is not what was recorded.
     """
     order: list[Expr] = []
     seen: set[Expr] = set()
@@ -25,17 +31,19 @@ def topological(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr
             seen.add(node)
             stack.append((node, True))
             if node not in known:
-                stack.extend((operand, False) for operand in reversed(node.operands) if operand not in seen)
+                stack.extend((operand, False) for operand in reversed(operands(node)) if operand not in seen)
     return order
 
 
-def consumers(order: Iterable[Expr], known: Container[Expr] = ()) -> dict[Expr, list[Expr]]:
+def consumers(
+    order: Iterable[Expr], known: Container[Expr] = (), operands: Operands = AS_RECORDED
+) -> dict[Expr, list[Expr]]:
     """Return the users of every expression, in the given order, as often as they use it."""
     users: dict[Expr, list[Expr]] = {}
     for node in order:
         users.setdefault(node, [])
         if node not in known:
-            for operand in node.operands:
+            for operand in operands(node):
                 users.setdefault(operand, []).append(node)
     return users
 

@@ -7,7 +7,7 @@ from math import prod
 
 from matnb.blocks.formats import dense_bytes, sparse_bytes
 from matnb.blocks.kernels.elementwise import ANNIHILATORS
-from matnb.lazy.expr import Create, Elementwise, Expr, Index, Load, MatMul, Regrid, Transpose
+from matnb.lazy.expr import Create, Elementwise, Expr, Index, Load, MaskedMatMul, MatMul, Regrid, Transpose
 from matnb.lazy.holdings import held
 from matnb.lazy.traverse import topological
 from matnb.plan.plan import Stored
@@ -39,6 +39,10 @@ def _sparse_entries(node: Expr, entries: Mapping[Expr, int]) -> int:
             return max(1, entries.get(operand, 0) * prod(node.shape) // max(1, prod(operand.shape)))
         case MatMul(left, right):
             # each entry of the left meets an average row of the right
+            return entries.get(left, 0) * entries.get(right, 0) // max(1, right.shape[0])
+        case MaskedMatMul(left, right, mask, _, complement):
+            if mask.sparse and not complement:
+                return entries.get(mask, 0)
             return entries.get(left, 0) * entries.get(right, 0) // max(1, right.shape[0])
         case Elementwise(name, inputs):
             counts = {place: entries.get(one, 0) for place, one in enumerate(inputs) if one.sparse}

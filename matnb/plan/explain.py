@@ -13,6 +13,7 @@ from matnb.lazy.expr import (
     Index,
     Literal,
     Load,
+    MaskedMatMul,
     MatMul,
     Reduce,
     Regrid,
@@ -60,7 +61,7 @@ def explain_plan(plan: Plan, names: Mapping[Expr, str] | None = None) -> str:
         if len(words) > MAX_WORDS:
             words = [*words[:MAX_WORDS], f"... {len(words) - MAX_WORDS:,} more"]
         detail = f" [{' '.join(words)}]" if words else ""
-        name = f" = {names[stage.expression]}" if stage.expression in names else ""  # type: ignore[index]  # not None here
+        name = f" = {names[stage.expression]}" if stage.expression in names else ""
         lines.append(
             f"  {stage.name:>4}  {stage.kind}{detail}{name}: {stage.layout.grid.shape} in {counts} blocks "
             f"on {workers} worker{'s' if workers != 1 else ''}, "
@@ -96,6 +97,9 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
             return " @ ".join(operands) if operands else "matmul"
         case MatMul(_, _, semiring):
             return f"matmul({listed}, {semiring})"
+        case MaskedMatMul(_, _, _, semiring, complement) if operands != ("...",):
+            left, right, mask = operands
+            return f"matmul({left}, {right}, {semiring}, mask={'~' if complement else ''}{mask})"
         case Transpose(_, axes):
             if axes != tuple(reversed(range(len(axes)))):
                 return f"transpose({listed}, {axes})"

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from matnb.blocks.creation import Arange, Eye, Full, Linspace
 from matnb.lazy.expr import Broadcast, Create, Data, Elementwise, Expr, Literal, Load, Reduce, Regrid
 from matnb.lazy.traverse import consumers
+from matnb.plan.matching import Wiring
 
 
 def is_inline(node: Expr) -> bool:
@@ -24,12 +25,9 @@ def is_source(node: Expr) -> bool:
     return isinstance(node, Data | Load | Create | Literal)
 
 
-def fuses_operands(node: Expr) -> bool:
-    """Tell whether an operation works block by block, so that its operands can be made in the same task."""
-    return isinstance(node, Elementwise | Broadcast | Reduce)
-
-
-def materialized(order: Sequence[Expr], roots: Iterable[Expr], stored: Container[Expr]) -> set[Expr]:
+def materialized(
+    order: Sequence[Expr], roots: Iterable[Expr], wiring: Wiring, stored: Container[Expr]
+) -> set[Expr]:
     """Return the expressions that become arrays on the workers.
 
     Parameters
@@ -38,12 +36,15 @@ def materialized(order: Sequence[Expr], roots: Iterable[Expr], stored: Container
         Every expression, operands before users.
     roots
         Those whose blocks are wanted afterwards.
+    wiring
+        What they are made from.
     stored
         Those whose blocks are there already; they are not among the result.
     """
     wanted = set(roots)
-    users = consumers(order, stored)
+    users = consumers(order, stored, wiring.operands)
     homes: dict[Expr, set[Expr]] = {}
+    with_product: set[Expr] = set()
     result: set[Expr] = set()
     for node in reversed(order):
         if node in stored:
@@ -53,8 +54,13 @@ def materialized(order: Sequence[Expr], roots: Iterable[Expr], stored: Container
             readers = [user for user in readers if not isinstance(user, Regrid)]
         if node not in wanted and is_source(node) and all(isinstance(user, Regrid) for user in readers):
             continue  # made in the cuts that were asked for, and in no others
-        read_whole = any(not fuses_operands(user) for user in readers)
+        read_whole = any(not wiring.fuses_operands(user) for user in readers)
         can_fuse = isinstance(node, Elementwise | Broadcast | Create | Literal)
+        if node in wiring.products and node not in wanted:
+            # A product is cut in its own way, so a stage holds one, and everything there has its shape.
+            can_fuse = all(
+                head not in with_product and _domain(head).shape == node.shape for head in homes.get(node, ())
+            )
         # A chain that two arrays are made from is an array itself, or it would be computed twice.
         shared = len(homes.get(node, ())) > 1 and not is_inline(node)
         if node in wanted or read_whole or not can_fuse or shared:
@@ -62,14 +68,21 @@ def materialized(order: Sequence[Expr], roots: Iterable[Expr], stored: Container
             home = {node}
         else:
             home = homes[node]
-        if fuses_operands(node):
+            if node in wiring.products:
+                with_product |= home
+        if wiring.fuses_operands(node):
             for operand in node.operands:
                 homes.setdefault(operand, set()).update(home)
     return result
 
 
-def fused_below(root: Expr, apart: Container[Expr]) -> tuple[list[Expr], list[Expr]]:
-    """Return what is computed inside a stage, operands first, and the arrays that the stage reads.
+def _domain(head: Expr) -> Expr:
+    # What a stage goes through block by block.
+    return head.operand if isinstance(head, Reduce) else head
+
+
+def fused_below(root: Expr, apart: Container[Expr], wiring: Wiring) -> tuple[list[Expr], list[Expr]]:
+    """Return what is computed inside a stage, operands first, and the arrays that it reads block by block.
 
     Parameters
     ----------
@@ -77,6 +90,8 @@ def fused_below(root: Expr, apart: Container[Expr]) -> tuple[list[Expr], list[Ex
         The expression that the stage makes.
     apart
         Expressions that are arrays of their own.
+    wiring
+        What they are made from. What a product inside the stage reads is not listed.
     """
     inside: list[Expr] = []
     read: list[Expr] = []
@@ -92,6 +107,6 @@ def fused_below(root: Expr, apart: Container[Expr]) -> tuple[list[Expr], list[Ex
                 read.append(node)
             else:
                 stack.append((node, True))
-                if fuses_operands(node):
+                if wiring.fuses_operands(node):
                     stack.extend((operand, False) for operand in reversed(node.operands))
     return inside, read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import (
@@ -14,7 +15,6 @@ from matnb.lazy.expr import (
     Index,
     Literal,
     Load,
-    MatMul,
     Reduce,
     Regrid,
     Transpose,
@@ -24,9 +24,10 @@ from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import fused_below, materialized
 from matnb.plan.indexing import lower_index, lower_transpose
 from matnb.plan.maps import lower_map
+from matnb.plan.matching import Choice, Wiring, match_products
 from matnb.plan.place import default_layout, layout_tag
 from matnb.plan.plan import Plan, Stored, Workers
-from matnb.plan.products import lower_product
+from matnb.plan.products import lower_product, product_cuts, product_layout
 from matnb.plan.reducing import lower_reduction
 from matnb.plan.regridding import lower_regrid
 from matnb.plan.sources import lower_data, lower_load
@@ -39,6 +40,7 @@ def lower(
     stored: Mapping[Expr, Stored],
     workers: Workers,
     present: Mapping[str, int] | None = None,
+    scatters: Choice = lambda transpose, right: False,
 ) -> Plan:
     """Return the plan that makes the arrays of ``roots``.
 
@@ -54,41 +56,69 @@ def lower(
         What the plan is laid out over.
     present
         Keys of other values on the workers, such as a file's pieces, with their owners.
+    scatters
+        Decides for a sparse transpose and the dense array it meets whether to do without the transpose.
     """
     order = topological(roots, stored)
+    wiring = match_products(order, set(roots), stored, scatters)
+    order = topological(roots, stored, wiring.operands)
     reached = set(order)
     wanted = list(dict.fromkeys([*roots, *(node for node in keep if node in reached)]))
-    apart = materialized(order, wanted, stored)
-    writer = PlanWriter(stored, estimate_entries(roots, stored), present)
+    apart = materialized(order, wanted, wiring, stored)
+    writer = PlanWriter(stored, estimate_entries(roots, stored), wiring.products, present)
+    lowering = _Lowering(writer, workers, wiring, apart | set(stored))
     for node in order:
         if node in apart:
-            _lower_node(node, apart | set(stored), writer, workers)
-    return writer.plan(wanted, workers.threads)
+            lowering.lower(node)
+    scattered = (one.left for one in wiring.products.values() if one.transposed and one.left.sparse)
+    return replace(writer.plan(wanted, workers.threads), scattered=tuple(scattered))
 
 
-def _lower_node(node: Expr, apart: set[Expr], writer: PlanWriter, workers: Workers) -> None:
-    match node:
-        case Elementwise() | Broadcast() | Create() | Literal():
-            inside, read = fused_below(node, apart)
-            lower_map(node, inside, chosen_layout(node, read, writer, workers), writer)
-        case Reduce():
-            inside, read = fused_below(node, apart)
-            layout = chosen_layout(node.operand, read, writer, workers)
-            lower_reduction(node, inside, layout, layout_tag(layout), writer)
-        case MatMul():
-            lower_product(node, writer)
-        case Transpose():
-            lower_transpose(node, writer, workers)
-        case Index():
-            lower_index(node, writer, workers)
-        case Data():
-            lower_data(node, node, chosen_layout(node, (), writer, workers), writer)
-        case Load():
-            lower_load(node, node, chosen_layout(node, (), writer, workers), writer, workers)
-        case Regrid():
-            lower_regrid(node, writer, workers)
-        case _:
-            raise TypeError(f"no lowering for {type(node).__name__}")
+class _Lowering:
+    # Writes one array of a plan after the other, operands first.
+
+    def __init__(self, writer: PlanWriter, workers: Workers, wiring: Wiring, apart: set[Expr]) -> None:
+        self._writer, self._workers, self._wiring, self._apart = writer, workers, wiring, apart
+
+    def lower(self, node: Expr) -> None:
+        writer, workers = self._writer, self._workers
+        match node:
+            case _ if node in writer.products:
+                lower_product(node, writer.products[node], writer, workers)
+            case Elementwise() | Broadcast() | Create() | Literal():
+                inside, layout = self._stage(node, node)
+                lower_map(node, inside, layout, writer)
+            case Reduce():
+                inside, layout = self._stage(node, node.operand)
+                lower_reduction(node, inside, layout, layout_tag(layout), writer)
+            case Transpose():
+                lower_transpose(node, writer, workers)
+            case Index():
+                lower_index(node, writer, workers)
+            case Data():
+                lower_data(node, node, chosen_layout(node, (), writer, workers), writer)
+            case Load():
+                lower_load(node, node, chosen_layout(node, (), writer, workers), writer, workers)
+            case Regrid():
+                lower_regrid(node, writer, workers)
+            case _:
+                raise TypeError(f"no lowering for {type(node).__name__}")
+
+    def _stage(self, node: Expr, domain: Expr) -> tuple[list[Expr], Layout]:
+        # What a stage computes inside and how it is cut. A product whose inner axis is cut is summed over
+        # several tasks, so it becomes an array of its own.
+        inside, read = fused_below(node, self._apart, self._wiring)
+        products = [one for one in inside if one in self._writer.products]
+        if not products:
+            return inside, chosen_layout(domain, read, self._writer, self._workers)
+        (made,) = products
+        product = self._writer.products[made]
+        cuts = product_cuts(made, product, self._writer, self._workers)
+        if cuts.is_local:
+            return inside, product_layout(product, cuts, self._writer)
+        lower_product(made, product, self._writer, self._workers)
+        self._apart.add(made)
+        return self._stage(node, domain)
 
 
 def chosen_layout(domain: Expr, read: Sequence[Expr], writer: PlanWriter, workers: Workers) -> Layout:

@@ -11,6 +11,7 @@ from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce
 from matnb.plan.operators import Apply, Constant, Make, Operator, Stretch
 from matnb.plan.place import layout_tag
+from matnb.plan.products import detail_of, write_product
 from matnb.plan.regions import operand_region
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
@@ -23,8 +24,19 @@ def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWr
         task = TaskWriter()
         write_fused(task, inside, region, owner, writer)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "map"), writer.bytes_of(node, region)))
-    names = [one.name for one in inside if isinstance(one, Elementwise)]
-    writer.finish(node, layout, keys, "map", " ".join(names) or "make")
+    kind = "product" if any(one in writer.products for one in inside) else "map"
+    writer.finish(node, layout, keys, kind, inside_text(inside, writer) or "make", inside)
+
+
+def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:
+    """Return what the tasks of a stage compute, operands first, for a person."""
+    words = []
+    for node in inside:
+        if node in writer.products:
+            words.append(f"{detail_of(writer.products[node])};")
+        elif isinstance(node, Elementwise):
+            words.append(node.name)
+    return " ".join(words).rstrip(";")
 
 
 def write_fused(
@@ -43,14 +55,18 @@ def write_fused(
 
     def value(node: Expr) -> tuple[bool, int]:
         if node not in values:
-            key = writer.block(node, operand_region(node.shape, region), owner)
-            values[node] = task.read(key)
+            values[node] = writer.read(task, node, operand_region(node.shape, region), owner)
         return values[node]
 
     last = (False, -1)
     for node in inside:
         if isinstance(node, Reduce):
             return value(node.operand)
+        if node in writer.products:
+            product = writer.products[node]
+            inner = (0, product.left.shape[-2 if product.transposed else -1])
+            values[node] = last = write_product(task, node, product, region, inner, owner, writer)
+            continue
         arguments = [value(operand) for operand in node.operands]
         values[node] = last = task.do(
             _operator(node, operand_region(node.shape, region)),

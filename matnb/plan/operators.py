@@ -58,10 +58,31 @@ class Join:
 
 @dataclass(frozen=True)
 class Multiply:
-    """A product of two blocks over a semiring."""
+    """A product of two blocks over a semiring, or of the first one's transpose with the second."""
 
     semiring: str
     dtype: np.dtype
+    transposed: bool = False
+
+
+@dataclass(frozen=True)
+class MultiplyMasked:
+    """A product of two blocks where a third one is true; ``scaled`` multiplies with its entries, all true."""
+
+    semiring: str
+    dtype: np.dtype
+    complement: bool
+    scaled: np.dtype | None
+
+
+@dataclass(frozen=True)
+class SumMasked:
+    """The sum along each row of what MultiplyMasked would store, in columns of length 1."""
+
+    semiring: str
+    dtype: np.dtype
+    scaled: np.dtype
+    total: np.dtype
 
 
 @dataclass(frozen=True)
@@ -165,6 +186,6 @@ class Labels:
 
 
 Operator: TypeAlias = (
-    Apply | Make | Constant | Cut | Join | Multiply | Accumulate | Partial | Finish | Flip | Take | Stretch
-    | Parse | Summarize | Merge | Tell | Part | Assemble | Labels
+    Apply | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate | Partial
+    | Finish | Flip | Take | Stretch | Parse | Summarize | Merge | Tell | Part | Assemble | Labels
 )  # fmt: skip

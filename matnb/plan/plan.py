@@ -49,7 +49,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Stage:
-    """The tasks that together make one array, or one exchange of an array."""
+    """The tasks that together make one array; ``inside`` is what each of them computes, operands first."""
 
     name: str
     kind: str
@@ -57,7 +57,8 @@ class Stage:
     layout: Layout
     tasks: tuple[str, ...]
     estimated_bytes: int
-    expression: Expr | None = None
+    expression: Expr
+    inside: tuple[Expr, ...]
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class Plan:
         For each worker the memory that the plan needs on top of what is used now.
     moved_bytes
         Bytes that go from one worker to another.
+    scattered
+        Sparse arrays whose transposes meet dense ones without being made, as often as they do.
     """
 
     tasks: tuple[Task, ...]
@@ -109,6 +112,7 @@ class Plan:
     reused: Mapping[Expr, Stored]
     peaks: Mapping[int, int]
     moved_bytes: int
+    scattered: tuple[Expr, ...] = ()
 
     @property
     def projected_bytes(self) -> int:

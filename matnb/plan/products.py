@@ -1,99 +1,192 @@
-"""Matrix products: each part where the heavier operand is, then the parts of one block put together."""
+"""Matrix products: each part where the heaviest operand is, then the parts of one block put together."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass, replace
 
-from matnb.blocks.grid import Grid, Region, regular_cuts
+from matnb.blocks.grid import Grid, Region, finer_cuts, regular_cuts
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import semiring_named
 from matnb.lazy.digest import digest_of
-from matnb.lazy.expr import Expr, MatMul
-from matnb.plan.operators import Accumulate, Multiply
-from matnb.plan.plan import Stored
+from matnb.lazy.expr import Expr
+from matnb.plan.matching import Product
+from matnb.plan.operators import Accumulate, Multiply, MultiplyMasked, Operator
+from matnb.plan.plan import Workers
 from matnb.plan.regions import operand_region
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
+TASKS_PER_SLOT = 8  # of a product of sparse arrays, whose work is skewed: the longest of 16 took 0.2 of all
+LEAST_MEETINGS = (
+    200_000  # in a task of such a product, were all rows alike; skewed ones have ten times as many
+)
 
-def lower_product(node: MatMul, writer: PlanWriter) -> None:
-    """Write the tasks of a product.
 
-    Rows are cut as in the left operand, columns as in the right, the inner axis as in the heavier one. The
-    lighter operand travels: it is gathered once for each worker.
+@dataclass(frozen=True)
+class ProductCuts:
+    """How a product is cut: the blocks of the result, the inner axis, and which operand stays in place."""
+
+    grid: Grid
+    inner: tuple[int, ...]
+    heaviest: int
+
+    @property
+    def is_local(self) -> bool:
+        """True where each block of the result is made by one task."""
+        return len(self.inner) == 2
+
+
+def product_cuts(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> ProductCuts:
+    """Return how a product is cut.
+
+    Rows are cut as in the left operand, columns as in the right, the inner axis as in the heavier one; where
+    only the entries of a mask are made, rows and columns as in the mask. The other operands travel, gathered
+    once for each worker. Products of two sparse arrays are cut finer, since equal rows are not equal work.
     """
-    left, right = node.left, node.right
-    left_is_heavier = writer.bytes_of(left) >= writer.bytes_of(right)
-    heavy = writer.registers[left if left_is_heavier else right]
-    outer_cuts = []
+    left, right, mask = product.left, product.right, product.mask
+    whole_inner = regular_cuts(left.shape[-1], 1)
+    if mask is not None and product.masked_by_entries:
+        return _finer(
+            ProductCuts(writer.registers[mask].layout.grid, whole_inner, 2), product, writer, workers
+        )
+    heaviest = 0 if product.transposed or writer.bytes_of(left) >= writer.bytes_of(right) else 1
+    rows, inner = (-1, -2) if product.transposed else (-2, -1)
+    cuts = []
     if left.ndim > 1:
-        outer_cuts.append(_axis_cuts(left, -2, writer))
+        cuts.append(_axis_cuts(left, rows, writer))
     if right.ndim > 1:
-        outer_cuts.append(_axis_cuts(right, -1, writer))
-    if left_is_heavier:
-        inner_cuts = _axis_cuts(left, -1, writer)
+        cuts.append(_axis_cuts(right, -1, writer))
+    if mask is not None:
+        inner_cuts = whole_inner
+    elif heaviest == 0:
+        inner_cuts = _axis_cuts(left, inner, writer)
     else:
         inner_cuts = _axis_cuts(right, -2 if right.ndim > 1 else -1, writer)
-    batch_cuts = _batch_cuts(node, left_is_heavier, writer)
-    grid = Grid((*batch_cuts, *outer_cuts))
-    semiring = semiring_named(node.semiring)
-    base = f"{node.digest.hex()}-{digest_of(grid.cuts, inner_cuts, heavy.layout.owners).hex()[:8]}"
-    keys, owners = [], []
-    for number, region in enumerate(grid.regions()):
-        parts: list[tuple[str, int]] = []
-        for place, inner in enumerate(itertools.pairwise(inner_cuts)):
-            left_region, right_region = _operand_regions(node, region, inner)
-            owner = _owner(heavy, left_region if left_is_heavier else right_region)
+    grid = Grid((*_batch_cuts(node, product, heaviest, writer), *cuts))
+    return _finer(ProductCuts(grid, inner_cuts, heaviest), product, writer, workers)
+
+
+def product_layout(product: Product, cuts: ProductCuts, writer: PlanWriter) -> Layout:
+    """Return the layout of a product: each block is where the first of its parts is made."""
+    first = (cuts.inner[0], cuts.inner[1])
+    owners = (_owner(product, cuts, region, first, writer) for region in cuts.grid.regions())
+    return Layout(cuts.grid, tuple(owners))
+
+
+def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that make the array of a product, and nothing else."""
+    cuts = product_cuts(node, product, writer, workers)
+    layout = product_layout(product, cuts, writer)
+    base = f"{node.digest.hex()}-{digest_of(cuts.grid.cuts, cuts.inner, layout.owners).hex()[:8]}"
+    add = semiring_named(product.semiring).add.name
+    keys = []
+    for number, (region, owner) in enumerate(zip(cuts.grid.regions(), layout.owners, strict=True)):
+        num_bytes = writer.bytes_of(node, region)
+        parts: list[str] = []
+        for place, inner in enumerate(itertools.pairwise(cuts.inner)):
+            where = _owner(product, cuts, region, inner, writer)
             task = TaskWriter()
-            one = task.read(writer.block(left, left_region, owner))
-            other = task.read(writer.block(right, right_region, owner))
-            task.do(Multiply(node.semiring, node.dtype), one, other)
-            key = f"{base}-{number}" if len(inner_cuts) == 2 else f"{base}-{number}-part-{place}"
-            parts.append((writer.add(task.task(key, owner, "product"), writer.bytes_of(node, region)), owner))
-        key, owner = parts[0]
+            write_product(task, node, product, region, inner, where, writer)
+            key = f"{base}-{number}" if cuts.is_local else f"{base}-{number}-part-{place}"
+            parts.append(writer.add(task.task(key, where, "product"), num_bytes))
         if len(parts) > 1:
             task = TaskWriter()
-            task.do(Accumulate(semiring.add.name, node.dtype), *(task.read(part) for part, _ in parts))
-            key = writer.add(
-                task.task(f"{base}-{number}", owner, "accumulate"), writer.bytes_of(node, region)
-            )
-        keys.append(key)
-        owners.append(owner)
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "product", node.semiring)
+            task.do(Accumulate(add, node.dtype), *(task.read(part) for part in parts))
+            parts = [writer.add(task.task(f"{base}-{number}", owner, "accumulate"), num_bytes)]
+        keys.append(parts[0])
+    writer.finish(node, layout, keys, "product", detail_of(product))
+
+
+def write_product(
+    task: TaskWriter,
+    node: Expr,
+    product: Product,
+    region: Region,
+    inner: tuple[int, int],
+    owner: int,
+    writer: PlanWriter,
+) -> tuple[bool, int]:
+    """Write the step that makes a region of a product over a range of the inner axis; return its register."""
+    regions = _operand_regions(product, region, inner)
+    values = [
+        writer.read(task, operand, part, owner)
+        for operand, part in zip(product.operands, regions, strict=True)
+    ]
+    return task.do(_operator(product), *values, num_bytes=writer.bytes_of(node, region))
+
+
+def _operator(product: Product) -> Operator:
+    if product.mask is None:
+        return Multiply(product.semiring, product.dtype, product.transposed)
+    return MultiplyMasked(product.semiring, product.dtype, product.complement, product.scaled)
+
+
+def detail_of(product: Product) -> str:
+    """Return what is special about a product in a few words, for a person."""
+    words = [product.semiring]
+    if product.transposed:
+        words.append("of the transpose without making it")
+    if product.scaled is not None:
+        words.append("only where the other factor has entries")
+    elif product.mask is not None:
+        words.append("outside a mask" if product.complement else "inside a mask")
+    return " ".join(words)
 
 
 def _axis_cuts(node: Expr, axis: int, writer: PlanWriter) -> tuple[int, ...]:
     return writer.registers[node].layout.grid.cuts[axis]
 
 
-def _batch_cuts(node: MatMul, left_is_heavier: bool, writer: PlanWriter) -> tuple[tuple[int, ...], ...]:
+def _batch_cuts(
+    node: Expr, product: Product, heaviest: int, writer: PlanWriter
+) -> tuple[tuple[int, ...], ...]:
     # Batch axes are cut as in the heavier operand; where it is stretched, they are not cut.
-    operand = node.left if left_is_heavier else node.right
-    num_batch = max(node.left.ndim, node.right.ndim, 2) - 2
-    own = operand.ndim - 2
+    heavy = product.operands[heaviest]
+    num_batch = max(product.left.ndim, product.right.ndim, 2) - 2
+    own = heavy.ndim - 2
     cuts = []
     for place in range(num_batch):
         axis = place - (num_batch - own)
         length = node.shape[place]
-        if axis >= 0 and operand.shape[axis] == length:
-            cuts.append(writer.registers[operand].layout.grid.cuts[axis])
+        if axis >= 0 and heavy.shape[axis] == length:
+            cuts.append(writer.registers[heavy].layout.grid.cuts[axis])
         else:
             cuts.append(regular_cuts(length, 1))
     return tuple(cuts)
 
 
-def _operand_regions(node: MatMul, region: Region, inner: tuple[int, int]) -> tuple[Region, Region]:
-    num_batch = max(node.left.ndim, node.right.ndim, 2) - 2
+def _operand_regions(product: Product, region: Region, inner: tuple[int, int]) -> tuple[Region, ...]:
+    left, right = product.left, product.right
+    num_batch = max(left.ndim, right.ndim, 2) - 2
     batch, rest = region[:num_batch], list(region[num_batch:])
-    rows = (rest.pop(0),) if node.left.ndim > 1 else ()
-    columns = (rest.pop(0),) if node.right.ndim > 1 else ()
-    left_batch = operand_region(node.left.shape[:-2], batch) if node.left.ndim > 2 else ()
-    right_batch = operand_region(node.right.shape[:-2], batch) if node.right.ndim > 2 else ()
-    right_inner = (inner, *columns)
-    return (*left_batch, *rows, inner), (*right_batch, *right_inner)
+    rows = (rest.pop(0),) if left.ndim > 1 else ()
+    columns = (rest.pop(0),) if right.ndim > 1 else ()
+    left_batch = operand_region(left.shape[:-2], batch) if left.ndim > 2 else ()
+    right_batch = operand_region(right.shape[:-2], batch) if right.ndim > 2 else ()
+    left_region = (inner, *rows) if product.transposed else (*rows, inner)
+    both = ((*left_batch, *left_region), (*right_batch, inner, *columns))
+    return both if product.mask is None else (*both, region)
 
 
-def _owner(heavy: Stored, region: Region) -> int:
-    grid = heavy.layout.grid
-    for index in grid.overlapping(region):
-        return heavy.layout.owners[grid.number(index)]
-    return heavy.layout.owners[0]
+def _owner(
+    product: Product,
+    cuts: ProductCuts,
+    region: Region,
+    inner: tuple[int, int],
+    writer: PlanWriter,
+) -> int:
+    layout = writer.registers[product.operands[cuts.heaviest]].layout
+    wanted = _operand_regions(product, region, inner)[cuts.heaviest]
+    for index in layout.grid.overlapping(wanted):
+        return layout.owners[layout.grid.number(index)]
+    return layout.owners[0]
+
+
+def _finer(cuts: ProductCuts, product: Product, writer: PlanWriter, workers: Workers) -> ProductCuts:
+    if not (product.left.sparse and product.right.sparse and cuts.is_local):
+        return cuts
+    rows, columns = cuts.grid.cuts
+    meetings = writer.entries[product.left] * writer.entries[product.right] // max(1, product.right.shape[0])
+    num_tasks = min(TASKS_PER_SLOT * workers.slots, meetings // LEAST_MEETINGS)
+    count = -(-num_tasks // max(1, cuts.grid.num_blocks))
+    return replace(cuts, grid=Grid((finer_cuts(rows, max(1, count)), columns)))

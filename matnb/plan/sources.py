@@ -115,7 +115,7 @@ def _part(
 
 def reading_plan(source: Source, workers: Workers) -> tuple[Plan, tuple[str, ...], str]:
     """Return the plan that reads a source through, the keys worth holding, and that of what is known then."""
-    writer = PlanWriter({}, {})
+    writer = PlanWriter({}, {}, {})
     parsed, merged = parsing_tasks(source, workers, writer)
     task = TaskWriter()
     task.do(Tell(), task.read(merged))

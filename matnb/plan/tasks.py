@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 from matnb.blocks.grid import Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Expr
 from matnb.plan.estimate import estimate_bytes
+from matnb.plan.matching import Product
 from matnb.plan.memory import peaks
 from matnb.plan.operators import Cut, Join, Operator
 from matnb.plan.plan import Plan, Shipment, Stage, Step, Stored, Task
@@ -76,6 +78,8 @@ class PlanWriter:
         Arrays that are on the workers.
     entries
         Estimated entries of every expression.
+    products
+        How products are made.
     present
         Keys of other values that are on the workers, with their owners.
     """
@@ -84,9 +88,11 @@ class PlanWriter:
         self,
         stored: Mapping[Expr, Stored],
         entries: Mapping[Expr, int],
+        products: Mapping[Expr, Product],
         present: Mapping[str, int] | None = None,
     ) -> None:
         self.entries = entries
+        self.products = products
         self.registers: dict[Expr, Stored] = dict(stored)
         self.reused: dict[Expr, Stored] = {}
         self._stored = stored
@@ -125,11 +131,20 @@ class PlanWriter:
         """Tell whether a task of this key was added."""
         return key in self._owners
 
-    def finish(self, node: Expr, layout: Layout, keys: Sequence[str], kind: str, detail: str) -> None:
-        """Note that the tasks added for an expression make its array."""
+    def finish(
+        self,
+        node: Expr,
+        layout: Layout,
+        keys: Sequence[str],
+        kind: str,
+        detail: str,
+        inside: Sequence[Expr] = (),
+    ) -> None:
+        """Note that the tasks added for an expression make its array, and what they compute on the way."""
         self.registers[node] = Stored(layout, tuple(keys))
         name = f"s{len(self._stages)}"
-        self._stages.append(Stage(name, kind, detail, layout, tuple(keys), self.bytes_of(node), node))
+        size = self.bytes_of(node)
+        self._stages.append(Stage(name, kind, detail, layout, tuple(keys), size, node, (*inside, node)))
 
     def owner_of(self, key: str) -> int:
         """Return the worker that has a task's value."""
@@ -169,6 +184,21 @@ class PlanWriter:
         if len(parts) != 1 or writer.is_copy:
             writer.do(Join(tuple(offsets), region_shape(region), node.dtype, node.sparse), *parts)
         return self.add(writer.task(key, owner, "gather"), self.bytes_of(node, region))
+
+    def read(self, task: TaskWriter, node: Expr, region: Region, owner: int) -> tuple[bool, int]:
+        """Return the register of a task on ``owner`` that holds a region of an array.
+
+        What lies inside a block of the same worker is cut out by the task itself, which copies little.
+        """
+        array = self.registers[node]
+        grid = array.layout.grid
+        found = list(itertools.islice(grid.overlapping(region), 2))
+        if len(found) == 1 and grid.region(found[0]) != region:
+            number = grid.number(found[0])
+            if array.layout.owners[number] == owner:
+                self.note_reuse(node)
+                return task.do(cut_of(region, grid.region(found[0])), task.read(array.keys[number]))
+        return task.read(self.block(node, region, owner))
 
     def _cut_there(self, node: Expr, source: str, common: Region, bounds: Region) -> str:
         key = f"{source}-cut-{region_text(common)}"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from matnb.backend.worker import Failed
 from matnb.errors import KernelError, MatnbError, TooLargeError
-from matnb.lazy.expr import Elementwise, Expr
+from matnb.lazy.expr import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
 from matnb.plan.explain import describe, kind_of
-from matnb.plan.fuse import fused_below
-from matnb.plan.operators import Apply
+from matnb.plan.operators import Apply, Multiply, MultiplyMasked, Operator, SumMasked
 from matnb.plan.plan import Plan
 
 
@@ -44,18 +43,18 @@ def cell_error(failed: Failed, plan: Plan, record: Recording | None) -> MatnbErr
 def _culprits(failed: Failed, plan: Plan) -> list[Expr]:
     # A task computes a whole chain; the step that raised tells which of its expressions it was.
     made = failed.key.split("-", 1)[0]
-    stage = next((one for one in plan.stages if one.expression and one.expression.digest.hex() == made), None)
-    if stage is None or stage.expression is None:
+    stage = next((one for one in plan.stages if one.expression.digest.hex() == made), None)
+    if stage is None:
         return []
-    if isinstance(failed.operator, Apply):
-        arrays = {one.expression for one in plan.stages if one.expression} | set(plan.reused)
-        name, output = failed.operator.name, failed.operator.output
-        inside, _ = fused_below(stage.expression, arrays)
-        found: list[Expr] = [
-            node
-            for node in inside
-            if isinstance(node, Elementwise) and (node.name, node.output) == (name, output)
-        ]
-        if found:
-            return found
-    return [stage.expression]
+    return [node for node in stage.inside if _is_made_by(node, failed.operator)] or [stage.expression]
+
+
+def _is_made_by(node: Expr, operator: Operator | None) -> bool:
+    match operator, node:
+        case Apply(name=name, output=output), Elementwise():
+            return (node.name, node.output) == (name, output)
+        case Multiply() | MultiplyMasked() | SumMasked(), MatMul() | MaskedMatMul():
+            return True
+        case MultiplyMasked() | SumMasked(), Elementwise("multiply"):  # a product times a sparse array
+            return True
+    return False

@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from matnb.blocks.grid import BlocksSpec
+from matnb.errors import OptionError
 from matnb.io.source import Found, Source, open_source
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
@@ -17,7 +18,12 @@ from matnb.session.current import current_session
 
 
 def load(
-    path: str | os.PathLike[str], *, kind: str | None = None, blocks: BlocksSpec = None, **options: object
+    path: str | os.PathLike[str],
+    *,
+    kind: str | None = None,
+    blocks: BlocksSpec = None,
+    transpose: str = "auto",
+    **options: object,
 ) -> DistArray | Columns:
     """Read a file on the workers, in parallel by byte range where it is text, and return its array.
 
@@ -33,6 +39,11 @@ def load(
         "matrixmarket", "npz", "npy", "metis", "csv" or "edges", where the name's end does not tell.
     blocks
         As in :func:`matnb.asarray`.
+    transpose
+        How products with the transpose of a sparse array, such as ``A.T @ x``, are made: "keep" makes the
+        transpose at the first one and keeps it; "none" never makes it for a dense ``x``, but adds each
+        block's scattered share, whose last bits follow the cuts; "auto" begins so, and makes the transpose
+        when it was asked for often enough to pay.
     **options
         Of the reader; for edge lists ``directed=True, relabel=True, weights="auto", self_loops="keep",
         duplicates=..., num_vertices=None``; for tables ``columns=[...]``.
@@ -52,17 +63,20 @@ def load(
     OptionError
         For an unknown kind or option.
     """
+    if transpose not in ("auto", "keep", "none"):
+        raise OptionError(f"transpose={transpose!r}: choose 'auto', 'keep' or 'none'")
     source = open_source(path, kind=kind, **options)
     found, nodes = current_session().read(
         source,
-        lambda told: _nodes(source, told, blocks),
+        lambda told: _nodes(source, told, blocks, transpose),
     )
     array = DistArray(*nodes)
     return Columns(found.names, array) if found.names else array
 
 
-def _nodes(source: Source, found: Found, blocks: BlocksSpec) -> tuple[Expr, ...]:
-    matrix = regridded(Load(source, "matrix", found.shape, found.dtype, found.sparse), blocks)
+def _nodes(source: Source, found: Found, blocks: BlocksSpec, transpose: str) -> tuple[Expr, ...]:
+    read = Load(source, "matrix", found.shape, found.dtype, found.sparse, transpose)
+    matrix = regridded(read, blocks)
     if not found.has_labels:
         return (matrix,)
     return matrix, Load(source, "labels", found.shape[:1], np.dtype(np.int64), False)

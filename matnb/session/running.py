@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
@@ -18,7 +19,7 @@ from matnb.config import Config
 from matnb.errors import CellCancelled, SessionEnded, TooLargeError, WorkerLostError
 from matnb.events import Event, RunFinished, RunStarted, TasksFinished, TaskTimed, WorkersLost
 from matnb.lazy.array import live_expressions
-from matnb.lazy.expr import Data, Expr
+from matnb.lazy.expr import Data, Expr, Transpose
 from matnb.lazy.holdings import copied, held
 from matnb.lazy.memo import lifetime, worth_keeping
 from matnb.lazy.passes import optimize
@@ -29,6 +30,7 @@ from matnb.plan.estimate import estimate_bytes, estimate_entries
 from matnb.plan.explain import explain_plan
 from matnb.plan.lower import lower
 from matnb.plan.plan import Plan, Workers
+from matnb.plan.transposes import prefers_scatter, wished
 from matnb.session.failures import cell_error
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
@@ -69,6 +71,7 @@ class Runner:
         self._config, self._cluster, self._engine, self._store = config, cluster, engine, store
         self._emit = emit
         self._num_runs = 0
+        self._num_scattered: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
 
     def run(
         self,
@@ -142,6 +145,8 @@ class Runner:
                 self._alias(optimized)
                 raise CellCancelled(str(error)) from None
             self.keep(outcome, plan)
+            for operand in plan.scattered:
+                self._num_scattered[operand] = self._num_scattered.get(operand, 0) + 1
         self._alias(optimized)
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
@@ -180,7 +185,18 @@ class Runner:
             for node in keep
             if estimate_bytes(optimized[node], entries[optimized[node]]) <= self._config.memo_bytes
         ]
-        return lower(wanted, held_on_way, known, self.workers()), optimized
+        workers = self.workers()
+
+        def scatters(transpose: Transpose, right: Expr) -> bool:
+            operand = transpose.operand
+            wish = wished(operand)
+            if wish != "auto":
+                return wish == "none"
+            width = 1 if right.ndim == 1 else right.shape[1]
+            uses = self._num_scattered.get(operand, 0)
+            return prefers_scatter(entries[operand], operand.shape[1], workers.slots, width, uses)
+
+        return lower(wanted, held_on_way, known, workers, scatters=scatters), optimized
 
     def keep(self, outcome: Outcome, plan: Plan, seconds: float | None = None) -> None:
         """Store the arrays that a run left on the workers.
@@ -218,7 +234,7 @@ class Runner:
     ) -> None:
         timed = () if outcome is None else outcome.timed
         loads = dict.fromkeys(self._cluster.alive(), 0.0)
-        for one in timed:
+        for one in (one for one in timed if not one.compiled):
             loads[one.worker] = loads.get(one.worker, 0.0) + one.seconds
         self.tell_times(timed)
         mean = sum(loads.values()) / max(1, len(loads))

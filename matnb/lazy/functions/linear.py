@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.errors import OptionError, ShapeError, UnsupportedError
+from matnb.blocks.formats import SPARSE_DTYPES
+from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import MatMul
+from matnb.lazy.expr import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
 
 
-def matmul(left: object, right: object, semiring: str = "plus_times") -> DistArray:
+def matmul(
+    left: object, right: object, semiring: str = "plus_times", mask: object | None = None
+) -> DistArray:
     """Return the matrix product over a semiring, with the shape rules of ``numpy.matmul``.
 
     Parameters
@@ -22,11 +25,18 @@ def matmul(left: object, right: object, semiring: str = "plus_times") -> DistArr
     semiring
         "plus_times", "min_plus", "plus_pair" or "lor_land", as in GraphBLAS: absent entries take no part.
         A dense result without any contribution is the identity of the addition (inf for "min_plus").
+    mask
+        An array of the result's shape: only elements where it is not 0 are computed. With a sparse mask the
+        result is sparse: of two sparse operands the entries inside the mask where any pair met, else every
+        entry of the mask. ``~M`` of a sparse boolean M asks for the elements outside M, and is never built.
+        Elsewhere a sparse result stores nothing and a dense one has the identity of the addition.
 
     Raises
     ------
     ShapeError
-        When the inner lengths differ.
+        When the inner lengths differ, or the mask has another shape than the product.
+    DTypeError
+        When the result is sparse and of a dtype that sparse products do not have.
     OptionError
         For an unknown semiring.
 
@@ -37,7 +47,27 @@ def matmul(left: object, right: object, semiring: str = "plus_times") -> DistArr
     >>> mn.matmul(hops, np.array([5.0, 1.0]), semiring="min_plus").compute()
     array([4., 1.])
     """
-    return wrap(MatMul(expression_of(left), expression_of(right), semiring))
+    first, second = expression_of(left), expression_of(right)
+    if mask is None:
+        return wrap(MatMul(first, second, semiring))
+    chosen, complement = _mask_of(expression_of(mask))
+    product = MaskedMatMul(first, second, chosen, semiring, complement)
+    if product.sparse and product.dtype not in SPARSE_DTYPES:
+        raise DTypeError(
+            f"a masked product of dtype {product.dtype}: sparse ones are of "
+            f"{', '.join(dtype.name for dtype in SPARSE_DTYPES)}; convert the operands with astype"
+        )
+    return wrap(product)
+
+
+def _mask_of(mask: Expr) -> tuple[Expr, bool]:
+    # ~M of a sparse M would be dense; as a mask it is M turned round.
+    match mask:
+        case Elementwise("logical_not" | "invert", (inner,), (dtype,)) if inner.sparse and (
+            mask.name == "logical_not" or dtype.kind == "b"
+        ):
+            return inner, True
+    return mask, False
 
 
 @implements(np.dot)

@@ -1,20 +1,22 @@
-"""What recording and running cost beside the arithmetic: matnb against dask.array, in the same run.
+"""What recording and running cost beside the arithmetic: matnb against dask.array.
 
-Prints microseconds to record one operation, and milliseconds from the start of a cell of twenty operations
-on 1000 x 1000 arrays to its result. Both get two threads, the same blocks and fresh input; the peer runs
-on the threaded scheduler, which is its fastest here, and on a distributed client like matnb's own.
+Compares the time to record one operation, and the time from the start of a cell of twenty operations on
+1000 x 1000 arrays to its result. Both get two threads, the same blocks and fresh input; the peer runs on the
+threaded scheduler, which is its fastest here, and on a distributed client like matnb's own.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from harness.comparison import OURS, Bench, Claim, Comparison, Contender
+from harness.dask_peer import Scheduler, schedulers
+from harness.inputs import THREADS
+from harness.sessions import public
 
 import matnb as mn
 from matnb.lazy.recording import recording
@@ -23,7 +25,7 @@ SIZE = 1000
 BLOCKS = 2
 
 
-def twenty_operations(a: object, b: object) -> object:
+def twenty_operations(a: Any, b: Any) -> Any:
     """Twenty operations ending in one number."""
     c = a + b
     d = c * a
@@ -41,76 +43,65 @@ def twenty_operations(a: object, b: object) -> object:
     return (q * q).sum() + c.sum()
 
 
-def median_seconds(work: Callable[[int], float], rounds: int) -> float:
-    times = []
-    for number in range(rounds + 1):
-        begin = time.perf_counter()
-        work(number)
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times[1:])  # the first round compiles and imports
-
-
 def inputs(number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of a round."""
     rng = np.random.default_rng(number)
     return rng.random((SIZE, SIZE)), rng.random((SIZE, SIZE))
 
 
-def microseconds_per_operation(make: Callable[[np.ndarray], object], count: int = 2000) -> float:
+def run_cell(given: tuple[np.ndarray, np.ndarray]) -> float:
+    """Do what a %%distmat cell does: record, run what it ends with, then show the value."""
+    a, b = (mn.asarray(one, blocks=BLOCKS) for one in given)
+    with recording("benchmark") as record:
+        result = twenty_operations(a, b)
+    mn.current_session().run({"result": result.expression}, record)
+    return float(result)
+
+
+def dask_contender(scheduler: Scheduler) -> Contender:
+    """Return dask.array with the same blocks."""
+
+    def run(given: tuple[np.ndarray, np.ndarray]) -> float:
+        a, b = (da.from_array(one, chunks=(SIZE // BLOCKS, SIZE)) for one in given)
+        return float(scheduler.compute(twenty_operations(a, b)))
+
+    return Contender(scheduler.name, run, inputs)
+
+
+def seconds_per_operation(make: Callable[[np.ndarray], Any], count: int) -> float:
+    """Return how long it takes to record one operation, the mean of a chain of them."""
     x = make(np.ones(4))
     begin = time.perf_counter()
     for number in range(count):
         x = x + float(number)
-    return (time.perf_counter() - begin) / count * 1e6
+    return (time.perf_counter() - begin) / count
+
+
+def compare_recording(bench: Bench) -> None:
+    seconds: dict[str, list[float]] = {OURS: [], "dask.array": []}
+    with recording("benchmark"):
+        for _ in range(bench.rounds):
+            seconds[OURS].append(seconds_per_operation(mn.asarray, 2000))
+            seconds["dask.array"].append(seconds_per_operation(lambda x: da.from_array(x, chunks=-1), 200))
+    claim = Claim("recording one operation", "x + 1.0 on an array of four elements, recorded, not computed")
+    bench.publish(Comparison(claim, seconds, ["dask.array"]))
+
+
+def compare_cell(bench: Bench, dask_schedulers: Sequence[Scheduler]) -> None:
+    ours, call = public(run_cell, inputs)
+    numpy = Contender("NumPy", lambda given: float(twenty_operations(*given)), inputs, judged=False)
+    bench.compare(
+        Claim("a cell of twenty operations", f"twenty operations on {SIZE} x {SIZE} arrays to a number"),
+        [ours, *map(dask_contender, dask_schedulers), numpy],
+        call.notes,
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
-    given = [inputs(number) for number in range(rounds + 1)]
-
-    def run_numpy(number: int) -> float:
-        return float(twenty_operations(*given[number]))
-
-    def run_matnb(number: int) -> float:
-        # what a %%distmat cell does: record, run what it ends with, then show the value
-        a, b = (mn.asarray(one, blocks=BLOCKS) for one in given[number])
-        with recording("benchmark") as record:
-            result = twenty_operations(a, b)
-        mn.current_session().run({"result": result.expression}, record)
-        return float(result)
-
-    def run_dask(number: int) -> float:
-        chunks = (SIZE // BLOCKS, SIZE)
-        a, b = (da.from_array(one, chunks=chunks) for one in given[number])
-        return float(twenty_operations(a, b).compute())
-
-    for work in (run_matnb, run_dask):
-        assert np.isclose(work(0), run_numpy(0)), work.__name__
-
-    with recording("benchmark"):
-        record = microseconds_per_operation(mn.asarray)
-    record_dask = microseconds_per_operation(lambda x: da.from_array(x, chunks=-1), 500)
-    print(
-        f"record one operation:   matnb {record:7.1f} us   dask.array {record_dask:7.1f} us"
-        f"   ratio {record / record_dask:.2f}"
-    )
-
-    mine = median_seconds(run_matnb, rounds)
-    numpy_seconds = median_seconds(run_numpy, rounds)
-    threaded = median_seconds(run_dask, rounds)
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
-        Client(cluster),
-    ):
-        distributed = median_seconds(run_dask, rounds)
-    print(
-        f"cell of 20 operations on {SIZE} x {SIZE}: matnb {mine * 1e3:7.1f} ms"
-        f"   NumPy {numpy_seconds * 1e3:7.1f} ms"
-    )
-    for name, seconds in (("threaded", threaded), ("distributed", distributed)):
-        print(f"  dask.array, {name:<12} {seconds * 1e3:7.1f} ms   matnb / dask.array {mine / seconds:.2f}")
-    mn.stop()
+    bench = Bench(__doc__)
+    with mn.start(threads=THREADS), schedulers() as both:
+        compare_recording(bench)
+        compare_cell(bench, both)
 
 
 if __name__ == "__main__":

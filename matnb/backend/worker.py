@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
+from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise import apply
 from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import combine, finish, reduce_block
+from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
+from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.errors import MatnbError
 from matnb.events import TaskTimed
@@ -55,6 +58,8 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
         if isinstance(value, Dense | Csr | Empty):
             value = freeze(value)
     except Exception as error:  # reported home, where the cell's line is known
+        if isinstance(running, op.Chain):
+            running = _failing_link(running, [registers[place] for place in step.arguments])
         return Failed(key, _portable(error), traceback.format_exc(), running)
     seconds = time.perf_counter() - begin
     timed = TaskTimed(key, kind, owner, seconds, *_counts(value), num_specializations() > codes)
@@ -115,25 +120,28 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
     match operator:
         case op.Apply(name, input_dtypes, dtype, output, sparse):
             return apply(name, values, input_dtypes, dtype, output, sparse)
+        case op.Chain(links):
+            return apply_chain(links, values)
         case op.Multiply(semiring, dtype, False):
             return multiply(values[0], values[1], semiring_named(semiring), dtype)
         case op.Multiply(semiring, dtype, True):
-            flipped = transpose(values[0], (1, 0))
-            return multiply(flipped, values[1], semiring_named(semiring), dtype)
+            return multiply_transposed(values[0], values[1], semiring_named(semiring), dtype)
         case op.MultiplyMasked(semiring, dtype, complement, scaled):
-            from matnb.blocks.kernels.sampled_products import masked_multiply
-
             left, right, mask = values
             return masked_multiply(
                 left, right, mask, semiring_named(semiring), dtype,
                 complement=complement, structural=scaled is not None, scaled=scaled,
             )  # fmt: skip
+        case op.SumMasked(semiring, dtype, scaled, total):
+            left, right, mask = values
+            return masked_row_sums(left, right, mask, semiring_named(semiring), dtype, scaled, total)
         case op.Accumulate(monoid, dtype):
             return accumulate(values, MONOIDS[monoid], dtype)
-        case op.Partial(operation, axes, dtype):
-            return reduce_block(operation, values[0], axes, dtype)
-        case op.Finish(operation, axes, keepdims, dtype):
-            whole = values[0] if len(values) == 1 else combine(operation, values)
+        case op.Partial(operation, axes, dtype, along, start):
+            return reduce_block(operation, values[0], axes, dtype, along, start)
+        case op.Finish(operation, axes, keepdims, dtype, along, ranges):
+            shares = along is not None or len(values) > 1
+            whole = combine(operation, values, along, ranges) if shares else values[0]
             return finish(whole, axes, keepdims, dtype)
         case op.Cut(bounds):
             return cut(values[0], tuple(slice(*part) for part in bounds))
@@ -164,6 +172,18 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
         case op.Labels(source, start, stop):
             return source.labels(values[0], start, stop)
     raise TypeError(f"no kernel for {type(operator).__name__}")
+
+
+def _failing_link(chain: op.Chain, values: Sequence[Any]) -> op.Operator:
+    # The function of a chain that raises, found by applying one after the other.
+    found = list(values)
+    for link in chain.links:
+        one = op.Apply(link.name, link.input_dtypes, link.dtype, link.output, link.sparse)
+        try:
+            found.append(execute(one, [found[place] for place in link.arguments]))
+        except Exception:  # what it raised is reported already
+            return one
+    return chain
 
 
 def _counts(value: object) -> tuple[int, int, int]:

@@ -192,7 +192,8 @@ def to_gcxs(block: SparseBlock) -> sparse.GCXS:
 def block_from(data: object) -> Block:
     """Return a NumPy, SciPy sparse or ``sparse`` array as one block, sharing memory where layouts agree.
 
-    Elements of another byte order than this machine's are converted, in a copy.
+    Elements of another byte order than this machine's are converted, in a copy. A sparse array of ones, as of
+    an unweighted graph, becomes a pattern-only block.
 
     Raises
     ------
@@ -213,13 +214,19 @@ def block_from(data: object) -> Block:
         matrix = data.tocsr()  # type: ignore[union-attr]  # see above
         if matrix is not data:  # what holds nothing to check may have given what is malformed
             check_scipy(matrix)
-        return csr_block(matrix if matrix.dtype == native else matrix.astype(native))
+        matrix = matrix if matrix.dtype == native else matrix.astype(native)
+        return csr_block(matrix, pattern=matrix.has_canonical_format and all_ones(matrix.data))
     try:
         values = np.asarray(data)
     except ValueError as error:  # lists of unequal lengths
         raise ShapeError(f"no array is made of this {type(data).__name__}: {error}") from None
     # A view, so that freezing the block does not make the array of its owner read-only.
     return Dense(values.astype(_native(values.dtype), copy=False).view())
+
+
+def all_ones(values: NumericArray) -> bool:
+    """Tell whether every value is exactly 1; mostly the first few tell."""
+    return bool((values[:64] == 1).all() and (values == 1).all())
 
 
 def _scipy_from(array: sparse.SparseArray) -> sp.sparray:

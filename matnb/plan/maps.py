@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region, region_shape
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce
+from matnb.plan.matching import Product
 from matnb.plan.operators import Apply, Constant, Make, Operator, Stretch
 from matnb.plan.place import layout_tag
 from matnb.plan.products import detail_of, write_product
@@ -65,7 +68,8 @@ def write_fused(
         if node in writer.products:
             product = writer.products[node]
             inner = (0, product.left.shape[-2 if product.transposed else -1])
-            values[node] = last = write_product(task, node, product, region, inner, owner, writer)
+            total = _total_of(node, product, inside)
+            values[node] = last = write_product(task, node, product, region, inner, owner, writer, total)
             continue
         arguments = [value(operand) for operand in node.operands]
         values[node] = last = task.do(
@@ -74,6 +78,15 @@ def write_fused(
             num_bytes=writer.bytes_of(node, operand_region(node.shape, region)),
         )
     return last
+
+
+def _total_of(node: Expr, product: Product, inside: Sequence[Expr]) -> np.dtype | None:
+    # The dtype of the sum along rows that is all that is asked of a sampled product, or None.
+    match inside[-1]:
+        case Reduce(operand, "sum", axes, _, element) if operand is node and 1 in axes and product.scaled:
+            alone = all(node not in one.operands for one in inside[:-1])
+            return element if alone else None
+    return None
 
 
 def _operator(node: Expr, region: Region) -> Operator:

@@ -89,13 +89,13 @@ def match_products(
     products: dict[Expr, Product] = {
         node: _plain(node) for node in order if node not in stored and isinstance(node, MatMul | MaskedMatMul)
     }
-    for node in order:
-        if node not in stored:
-            match node:
-                case Elementwise("multiply"):
-                    _match_sampled(node, products, lambda one: len(users[one]) == 1 and one not in roots)
-                case Transpose() if node not in roots:
-                    _match_transposed(node, users[node], products, scatters)
+    computed = [node for node in order if node not in stored]
+    for node in computed:
+        if isinstance(node, Elementwise) and node.name == "multiply":
+            _match_sampled(node, products, lambda one: len(users[one]) == 1 and one not in roots)
+    for node in computed:  # afterwards, since a sampled product reads a transpose that is made
+        if isinstance(node, Transpose) and node not in roots:
+            _match_transposed(node, users[node], products, scatters)
     return Wiring(products)
 
 

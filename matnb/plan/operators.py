@@ -10,6 +10,7 @@ import numpy as np
 from matnb.blocks.creation import Creation
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
+from matnb.blocks.kernels.chains import Link
 from matnb.io.source import Piece, Source
 
 
@@ -22,6 +23,13 @@ class Apply:
     dtype: np.dtype
     output: int
     sparse: bool
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Elementwise functions one after the other; the last one's value is the step's."""
+
+    links: tuple[Link, ...]
 
 
 @dataclass(frozen=True)
@@ -95,21 +103,31 @@ class Accumulate:
 
 @dataclass(frozen=True)
 class Partial:
-    """A block's share of a reduction; reduced axes keep length 1."""
+    """A block's share of a reduction; reduced axes keep length 1.
+
+    The one called ``along`` gets the length of a share in a sum, which begins at the global place ``start``.
+    """
 
     operation: str
     axes: tuple[int, ...]
     dtype: np.dtype
+    along: int | None
+    start: int
 
 
 @dataclass(frozen=True)
 class Finish:
-    """The shares of several blocks combined, converted, and the reduced axes dropped unless kept."""
+    """The shares of several blocks combined, converted, and the reduced axes dropped unless kept.
+
+    ``along`` an axis of shares in a sum, ``ranges`` tell what part of it each is of.
+    """
 
     operation: str
     axes: tuple[int, ...]
     keepdims: bool
     dtype: np.dtype
+    along: int | None
+    ranges: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -186,6 +204,6 @@ class Labels:
 
 
 Operator: TypeAlias = (
-    Apply | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate | Partial
-    | Finish | Flip | Take | Stretch | Parse | Summarize | Merge | Tell | Part | Assemble | Labels
+    Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate
+    | Partial | Finish | Flip | Take | Stretch | Parse | Summarize | Merge | Tell | Part | Assemble | Labels
 )  # fmt: skip

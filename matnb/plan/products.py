@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from matnb.blocks.grid import Grid, Region, finer_cuts, regular_cuts
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import semiring_named
 from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Expr
 from matnb.plan.matching import Product
-from matnb.plan.operators import Accumulate, Multiply, MultiplyMasked, Operator
+from matnb.plan.operators import Accumulate, Multiply, MultiplyMasked, Operator, SumMasked
 from matnb.plan.plan import Workers
 from matnb.plan.regions import operand_region
 from matnb.plan.tasks import PlanWriter, TaskWriter
@@ -105,17 +107,23 @@ def write_product(
     inner: tuple[int, int],
     owner: int,
     writer: PlanWriter,
+    total: np.dtype | None = None,
 ) -> tuple[bool, int]:
-    """Write the step that makes a region of a product over a range of the inner axis; return its register."""
+    """Write the step that makes a region of a product over a range of the inner axis; return its register.
+
+    With ``total``, the dtype of a sum, it makes the sum along each row of the product instead.
+    """
     regions = _operand_regions(product, region, inner)
     values = [
         writer.read(task, operand, part, owner)
         for operand, part in zip(product.operands, regions, strict=True)
     ]
-    return task.do(_operator(product), *values, num_bytes=writer.bytes_of(node, region))
+    return task.do(_operator(product, total), *values, num_bytes=writer.bytes_of(node, region))
 
 
-def _operator(product: Product) -> Operator:
+def _operator(product: Product, total: np.dtype | None) -> Operator:
+    if total is not None and product.scaled is not None:
+        return SumMasked(product.semiring, product.dtype, product.scaled, total)
     if product.mask is None:
         return Multiply(product.semiring, product.dtype, product.transposed)
     return MultiplyMasked(product.semiring, product.dtype, product.complement, product.scaled)

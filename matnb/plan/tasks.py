@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from matnb.blocks.grid import Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Expr
+from matnb.plan.chaining import chained
 from matnb.plan.estimate import estimate_bytes
 from matnb.plan.matching import Product
 from matnb.plan.memory import peaks
@@ -48,7 +49,7 @@ class TaskWriter:
             Step(operator, tuple(place if is_input else count + place for is_input, place in arguments))
             for operator, arguments in self._steps
         )
-        return Task(key, steps, tuple(self._inputs), owner, kind, self._working_bytes())
+        return Task(key, chained(steps, count), tuple(self._inputs), owner, kind, self._working_bytes())
 
     def _working_bytes(self) -> int:
         # The most that values of steps take at a time, besides the last one; each goes with its last reader.
@@ -192,7 +193,7 @@ class PlanWriter:
         """
         array = self.registers[node]
         grid = array.layout.grid
-        found = list(itertools.islice(grid.overlapping(region), 2))
+        found = list(itertools.islice(grid.overlapping(region), 2)) if region_size(region) else []
         if len(found) == 1 and grid.region(found[0]) != region:
             number = grid.number(found[0])
             if array.layout.owners[number] == owner:

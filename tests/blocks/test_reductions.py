@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import strategies
@@ -128,6 +130,43 @@ def test_nan_of_a_stored_entry_goes_through(operation):
     block = Csr((1, 3), np.array([0, 2], np.int32), np.array([0, 2], np.int32), np.array([1, np.nan]), FLOAT)
     for axes in [(1,), (0, 1)]:
         assert np.isnan(reduce_block(operation, block, axes, FLOAT).values).all()
+
+
+@pytest.mark.parametrize("operation", ["sum", "prod", "min", "max"])
+@pytest.mark.parametrize("column", [[np.nan, 1.0], [1.0, np.nan], [np.nan, -1.0], [np.inf, -np.inf]])
+def test_nan_and_inf_of_a_column_go_through(operation, column):
+    pointers, places = np.array([0, 1, 2], np.int32), np.zeros(2, np.int32)
+    for dtype in (FLOAT, np.dtype(np.float32)):
+        block = Csr((2, 2), pointers, places, np.array(column, dtype), dtype)
+        expected = numpy_reduce(operation, array_of(block), (0,), dtype)
+        np.testing.assert_array_equal(reduce_block(operation, block, (0,), dtype).values, expected)
+
+
+def test_integers_overflow_in_silence_as_in_numpy():
+    most = np.iinfo(np.int32).max
+    values = np.array([most, most, most], np.int32)
+    block = Csr((2, 2), np.array([0, 2, 3], np.int32), np.array([0, 1, 0], np.int32), values, values.dtype)
+    for axes in [(0,), (1,), (0, 1)]:
+        for dtype in (np.dtype(np.int32), np.dtype(np.int64)):
+            for operation in ("sum", "prod"):
+                expected = numpy_reduce(operation, array_of(block), axes, dtype)
+                found = reduce_block(operation, block, axes, dtype)
+                assert_same(found, expected.shape, dtype, expected)
+
+
+def test_a_sparse_block_is_reduced_in_the_memory_of_the_result():
+    rows, columns, each = 20_000, 15_000, 20
+    pointers = np.arange(0, rows * each + 1, each, dtype=np.int32)
+    places = np.tile(np.arange(each, dtype=np.int32), rows)
+    block = Csr((rows, columns), pointers, places, np.ones(places.size), FLOAT)
+    for operation in ("sum", "min"):
+        for axes, length in [((0,), columns), ((1,), rows), ((0, 1), rows)]:
+            reduce_block(operation, block, axes, FLOAT)
+            tracemalloc.start()
+            reduce_block(operation, block, axes, FLOAT)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < 8 * length + 8 * length + 20_000  # the result, then counts or what is short
 
 
 @pytest.mark.parametrize("short", ["float16", "float32"])

@@ -82,6 +82,12 @@ pytestmark = pytest.mark.usefixtures("interpreter")
         (lambda x: x.to_scipy(), DTypeError, ["dense"]),
         (lambda x: np.asarray(x, copy=False), DTypeError, ["copy"]),
         (lambda x: mn.matmul(x, x.T, semiring="max_min"), OptionError, ["max_min"]),
+        (lambda x: mn.matmul(x, x.T, mask=np.ones((2, 3))), ShapeError, ["(2, 3)", "(2, 2)"]),
+        (
+            lambda x: mn.matmul(x.astype(complex), x.T, mask=mn.eye(2)),
+            DTypeError,
+            ["complex128", "float64", "astype"],
+        ),
         (lambda x: mn.asarray(x, format="sparse"), DTypeError, ["compute()"]),
         (lambda x: mn.asarray(x, blocks=[[0, 1], None]), ShapeError, ["[0, 1]"]),
         (lambda x: mn.asarray([1.0], format="csr"), OptionError, ["'csr'"]),

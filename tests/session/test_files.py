@@ -15,7 +15,7 @@ import scipy.io
 import scipy.sparse as sp
 
 import matnb as mn
-from matnb.errors import FileFormatError, MatnbError
+from matnb.errors import FileFormatError, MatnbError, OptionError
 
 
 @pytest.fixture(scope="module", params=[1, 4])
@@ -170,3 +170,23 @@ def test_the_interpreter_reads_too(test_data: Path) -> None:
     mn.stop()
     graph = nx.read_edgelist(path, create_using=nx.DiGraph, nodetype=int)
     assert dict(zip(labels.tolist(), degrees.tolist(), strict=True)) == dict(graph.out_degree)
+
+
+@pytest.mark.parametrize(("wish", "transposes"), [("keep", [1, 1]), ("none", [0, 0]), ("auto", [0, 0])])
+def test_a_wish_about_the_transpose(workers: int, wish: str, transposes: list[int], tmp_path: Path) -> None:
+    matrix = sp.random_array((500, 400), density=0.05, format="csr", rng=0)
+    sp.save_npz(tmp_path / "a.npz", matrix)
+    A = mn.load(tmp_path / "a.npz", transpose=wish, blocks=3)
+    runs: list[set[str]] = []
+    unsubscribe = mn.current_session().subscribe(
+        lambda event: runs.append({task.kind for task in getattr(event, "tasks", ())})
+    )
+    counts = []
+    for number in range(2):
+        x = np.arange(500.0) + number
+        np.testing.assert_allclose((A.T @ x).compute(), matrix.T @ x)
+        counts.append(int(any("transpose" in kinds for kinds in runs)))
+    unsubscribe()
+    assert counts == transposes
+    with pytest.raises(OptionError, match=r"'sometimes'.*'keep'"):
+        mn.load(tmp_path / "a.npz", transpose="sometimes")

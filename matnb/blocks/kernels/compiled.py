@@ -22,8 +22,13 @@ def compiled(function: Loop) -> Loop:
     """Compile a loop at its first call for each combination of dtypes, and keep the machine code on disk.
 
     No threads of its own (blocks already run side by side) and no fast math (bits must not depend on it).
+    The code is kept beside the loop's file, and where that folder is read-only in the user's cache folder.
+    It is made anew when that file changes, and only then: a loop that is called stands in the same file.
     """
-    loop: Loop = numba.njit(nogil=True, cache=True)(function)
+    try:
+        loop: Loop = numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # neither folder can be written: each process compiles for itself
+        loop = numba.njit(nogil=True)(function)
     _loops.append(loop)
     return loop
 

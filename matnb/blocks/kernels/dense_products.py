@@ -1,4 +1,4 @@
-"""Products with a Dense block on at least one side, over a semiring."""
+"""Products with a Dense block on at least one side, over a semiring; into given memory too."""
 
 from __future__ import annotations
 
@@ -6,13 +6,201 @@ import math
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, to_scipy
-from matnb.blocks.kernels import dense_product_loops as loops
-from matnb.blocks.kernels.casting import cast, entries_as, with_entries
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
+from matnb.blocks.kernels import dense_product_loops as matrix_loops
+from matnb.blocks.kernels import vector_loops
+from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.operands import (
+    entries_of_loop,
+    loop_dtype,
+    loop_semiring,
+    pattern_of_loop,
+    sums_dtype,
+)
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
+from matnb.blocks.kernels.transposed_products import gathered_by_tiles, scattered
 from matnb.blocks.semiring import MIN_PLUS, SEMIRINGS, Semiring
+from matnb.errors import DTypeError, ShapeError
+
+_LEVELS = 27  # of a binary tree over leaves of 64 entries, of which a block has at most 2**31
+
+
+def multiply_into(left: Csr, right: Dense, semiring: Semiring, out: NumericArray) -> None:
+    """Write the product of a sparse block with a Dense vector or matrix into given memory.
+
+    Each element depends on its row's entries alone, so the bits are the same however the rows are cut.
+    Nothing is allocated that grows with the block where all dtypes are that of ``out`` and are float64,
+    float32, int64, int32 or bool: 27 rows of ``right`` in the sums' dtype. Otherwise operands are converted,
+    and the product where Numba does not know its dtype.
+
+    Parameters
+    ----------
+    left
+        Of n rows and m columns.
+    right
+        Of shape (m,) or (m, k).
+    semiring
+        How entries are multiplied and added; an element without any is the identity of the addition.
+    out
+        Writable, of shape (n,) or (n, k), of the product's dtype. All of it is written.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not fit.
+    """
+    if right.values.ndim == 1:
+        multiply_rows_into(left, right, semiring, None, out)
+        return
+    _check_shapes(left, right, out)
+    semiring = loop_semiring(semiring, out.dtype)
+    if semiring.multiply == "pair":
+        ends = left.pointers[:, np.newaxis]
+        np.subtract(ends[1:], ends[:-1], out=out, casting="unsafe")
+        return
+    operand = loop_dtype(semiring, out.dtype)
+    target = _target(out, operand)
+    arrays = (*pattern_of_loop(left), *entries_of_loop(left, operand), given(cast(right.values, operand)))
+    match semiring.name:
+        case "plus_times":
+            levels = np.empty((_LEVELS, target.shape[1]), sums_dtype(semiring, operand))
+            matrix_loops.plus_times_rows(*arrays, levels, target)
+        case "min_plus":
+            matrix_loops.min_plus_rows(*arrays, _identity(semiring, operand), target)
+        case "lor_land":
+            matrix_loops.lor_land_rows(*arrays, target)
+    if target is not out:
+        out[...] = cast(target, out.dtype)
+
+
+def multiply_rows_into(
+    left: Csr, right: Dense, semiring: Semiring, wanted: NumericArray | None, out: NumericArray
+) -> None:
+    """Write the product of the wanted rows of a sparse block with a Dense vector into given memory.
+
+    Parameters
+    ----------
+    wanted
+        For each row whether it is written; the others are left as they are. None: all are written.
+    left, right, semiring, out
+        As for :func:`multiply_into`, with a vector.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not fit.
+    """
+    _check_shapes(left, right, out)
+    if wanted is not None and wanted.shape != out.shape:
+        raise ShapeError(f"rows wanted by a vector of shape {wanted.shape}: give one of shape {out.shape}")
+    rows = None if wanted is None else given(cast(wanted, np.dtype(np.bool_)))
+    semiring = loop_semiring(semiring, out.dtype)
+    if semiring.multiply == "pair":
+        ends = left.pointers
+        np.subtract(ends[1:], ends[:-1], out=out, casting="unsafe", where=True if rows is None else rows)
+        return
+    operand = loop_dtype(semiring, out.dtype)
+    target = _target(out, operand)
+    x = given(cast(right.values, operand))
+    pattern, entries = pattern_of_loop(left), entries_of_loop(left, operand)
+    match semiring.name:
+        case "plus_times":
+            levels = np.empty(_LEVELS, sums_dtype(semiring, operand))
+            if left.values is None:
+                vector_loops.plus_times_ones(*pattern, x, rows, levels, target)
+            else:
+                vector_loops.plus_times(*pattern, entries[0], x, rows, levels, target)
+        case "min_plus":
+            vector_loops.min_plus(*pattern, *entries, x, rows, _identity(semiring, operand), target)
+        case "lor_land":
+            vector_loops.lor_land(*pattern, *entries, x, rows, target)
+    if target is not out:
+        np.copyto(out, cast(target, out.dtype), where=True if rows is None else rows)
+
+
+def affine_into(
+    left: Csr,
+    x: Dense,
+    scale: float,
+    added: NumericArray | float,
+    out: NumericArray,
+    old: NumericArray | None = None,
+    differences: NumericArray | None = None,
+) -> None:
+    """Write ``scale * (left @ x) + added`` into given memory, and how far it is from an old vector.
+
+    The bits are those of NumPy's steps one after the other; nothing but the operands is read from memory.
+    Memory besides the operands as for :func:`multiply_into`.
+
+    Parameters
+    ----------
+    left, x
+        Of n rows and m columns; of shape (m,).
+    scale
+        A factor of all elements.
+    added
+        Of shape (n,), or one number.
+    out
+        Writable, of shape (n,), float64 or float32.
+    old, differences
+        Both or none, of the shape and dtype of ``out``: what it is compared with, and where ``|out - old|``
+        is written. Its sum is the caller's, since a sum over rows must not depend on how they are cut.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not fit, or ``out`` is not contiguous.
+    DTypeError
+        When ``out`` is neither float64 nor float32, or ``differences`` is of another dtype.
+    """
+    dtype = out.dtype
+    if dtype not in (np.float64, np.float32):
+        raise DTypeError(f"a fused product into dtype {dtype}: give float64 or float32")
+    _check_shapes(left, x, out)
+    if not out.flags.c_contiguous:
+        raise ShapeError("a fused product into memory with gaps: give contiguous memory")
+    more = np.atleast_1d(cast(np.asarray(added), dtype))
+    if more.shape not in ((1,), out.shape):
+        raise ShapeError(f"a vector of shape {more.shape} added to one of {out.shape}: give as many elements")
+    apart = _differences(out, old, differences)
+    values = None if left.values is None else given(cast(left.values, dtype))
+    operands = (*pattern_of_loop(left), values, given(cast(x.values, dtype)), dtype.type(scale), given(more))
+    before = None if old is None else given(cast(old, dtype))
+    levels = np.empty(_LEVELS, accumulator_dtype("sum", dtype))
+    vector_loops.affine(*operands, before, levels, out, apart)
+
+
+def _differences(
+    out: NumericArray, old: NumericArray | None, differences: NumericArray | None
+) -> NumericArray:
+    if (old is None) != (differences is None):
+        raise ShapeError("an old vector and room for the differences from it go together: give both or none")
+    if old is None or differences is None:
+        return np.empty(0, out.dtype)
+    if old.shape != out.shape or differences.shape != out.shape:
+        raise ShapeError(f"differences {differences.shape} of {out.shape} and {old.shape}: give all alike")
+    if differences.dtype != out.dtype:
+        raise DTypeError(f"differences of dtype {differences.dtype}: give room in {out.dtype}, as the result")
+    return differences
+
+
+def _check_shapes(left: Csr, right: Dense, out: NumericArray) -> None:
+    shape = (left.shape[0], *right.shape[1:])
+    if right.shape[:1] != left.shape[1:] or len(shape) > 2 or out.shape != shape:
+        raise ShapeError(
+            f"no product of shapes {left.shape} and {right.shape} into {out.shape}: the first's columns "
+            "are as many as the second's rows, and the result has the other lengths"
+        )
+
+
+def _target(out: NumericArray, operand: np.dtype) -> NumericArray:
+    return out if out.dtype == operand and out.flags.c_contiguous else np.empty(out.shape, operand)
+
+
+def _identity(semiring: Semiring, dtype: np.dtype) -> NumericArray:
+    return given(np.full(1, semiring.add.identity(dtype), dtype))
 
 
 def _result_shape(left: Block, right: Block) -> tuple[int, ...]:
@@ -20,138 +208,57 @@ def _result_shape(left: Block, right: Block) -> tuple[int, ...]:
     return (*np.broadcast_shapes(a[:-2], b[:-2]), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
 
 
-def _as_rows(values: NumericArray) -> NumericArray:
-    return values[np.newaxis, :] if values.ndim == 1 else values
-
-
-def _as_columns(values: NumericArray) -> NumericArray:
-    return values[:, np.newaxis] if values.ndim == 1 else values
-
-
-def _dense(out: NumericArray, left: Block, right: Block, dtype: np.dtype) -> Dense:
-    return Dense(np.asarray(cast(out.reshape(_result_shape(left, right)), dtype), order="C"))
-
-
-def _scipy_product(
-    block: Csr, values: NumericArray, dtype: np.dtype, transposed: bool = False
-) -> NumericArray:
-    matrix = to_scipy(with_entries(block, dtype))
-    product: NumericArray = (matrix.T if transposed else matrix) @ values  # type: ignore[operator]  # stubs: numbers
-    return product
-
-
-@PRODUCTS.register("plus_times", Dense, Dense)
-def _plus_times_dense(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
+def _dense_dense_plus_times(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
     # BLAS sums single precision in single precision, as NumPy does; half precision it does not know.
     wide = accumulator_dtype("sum", dtype) if dtype == np.float16 else dtype
     return Dense(cast(np.asarray(np.matmul(cast(left.values, wide), cast(right.values, wide))), dtype))
 
 
-@PRODUCTS.register("plus_times", Csr, Dense)
-def _plus_times_csr_dense(left: Csr, right: Dense, dtype: np.dtype) -> Dense:
-    if dtype.kind == "b":
-        return _lor_land_csr_dense(left, right, dtype)
-    wide = accumulator_dtype("sum", dtype)
-    values = cast(right.values, wide)
-    if left.values is not None:
-        return _dense(_scipy_product(left, values, wide), left, right, dtype)
-    out = np.zeros((left.shape[0], *values.shape[1:]), wide)
-    loop = loops.pattern_vector if values.ndim == 1 else loops.pattern_dense
-    loop(given(left.pointers), given(left.columns), given(values), out)
-    return _dense(out, left, right, dtype)
-
-
-@PRODUCTS.register("plus_times", Dense, Csr)
-def _plus_times_dense_csr(left: Dense, right: Csr, dtype: np.dtype) -> Dense:
-    if dtype.kind == "b":
-        return _lor_land_dense_csr(left, right, dtype)
-    wide = accumulator_dtype("sum", dtype)
-    values = cast(left.values, wide)
-    if right.values is not None:
-        return _dense(_scipy_product(right, values.T, wide, transposed=True).T, left, right, dtype)
-    rows = _as_rows(values)
-    out = np.zeros((rows.shape[0], right.shape[1]), wide)
-    loops.dense_pattern(given(rows), given(right.pointers), given(right.columns), out)
-    return _dense(out, left, right, dtype)
-
-
-@PRODUCTS.register("min_plus", Dense, Dense)
-def _min_plus_dense(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
-    A, B = cast(_as_rows(left.values), dtype), cast(_as_columns(right.values), dtype)
+def _dense_dense_min_plus(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
+    operand = loop_dtype(MIN_PLUS, dtype)
+    A, B = (cast(np.atleast_2d(one.values), operand) for one in (left, right))
+    if right.values.ndim == 1:
+        B = B.T
     batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     A = np.broadcast_to(A, (*batch, *A.shape[-2:])).reshape(math.prod(batch), *A.shape[-2:])
     B = np.broadcast_to(B, (*batch, *B.shape[-2:])).reshape(math.prod(batch), *B.shape[-2:])
-    out = np.full((A.shape[0], A.shape[1], B.shape[2]), MIN_PLUS.add.identity(dtype), dtype)
-    loops.min_plus_dense(given(A), given(B), out)
-    return _dense(out, left, right, dtype)
+    out = np.full((A.shape[0], A.shape[1], B.shape[2]), MIN_PLUS.add.identity(operand), operand)
+    matrix_loops.min_plus_dense(given(A), given(B), out)
+    return Dense(cast(out.reshape(_result_shape(left, right)), dtype))
 
 
-@PRODUCTS.register("min_plus", Csr, Dense)
-def _min_plus_csr_dense(left: Csr, right: Dense, dtype: np.dtype) -> Dense:
-    X = cast(_as_columns(right.values), dtype)
-    out = np.full((left.shape[0], X.shape[1]), MIN_PLUS.add.identity(dtype), dtype)
-    loops.min_plus_csr_dense(
-        given(left.pointers), given(left.columns), given(entries_as(left, dtype)), given(X), out
-    )
-    return _dense(out, left, right, dtype)
-
-
-@PRODUCTS.register("min_plus", Dense, Csr)
-def _min_plus_dense_csr(left: Dense, right: Csr, dtype: np.dtype) -> Dense:
-    X = cast(_as_rows(left.values), dtype)
-    out = np.full((X.shape[0], right.shape[1]), MIN_PLUS.add.identity(dtype), dtype)
-    loops.min_plus_dense_csr(
-        given(X), given(right.pointers), given(right.columns), given(entries_as(right, dtype)), out
-    )
-    return _dense(out, left, right, dtype)
-
-
-@PRODUCTS.register("plus_pair", Dense, Dense)
-def _plus_pair_dense(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
+def _dense_dense_plus_pair(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
     met = cast(np.array(left.shape[-1]), dtype)
     return Dense(np.full(_result_shape(left, right), met, dtype))
 
 
-@PRODUCTS.register("plus_pair", Csr, Dense)
-def _plus_pair_csr_dense(left: Csr, right: Dense, dtype: np.dtype) -> Dense:
-    counts = cast(np.diff(left.pointers), dtype)
-    columns = _as_columns(right.values).shape[1]
-    return _dense(np.repeat(counts, columns), left, right, dtype)
-
-
-@PRODUCTS.register("plus_pair", Dense, Csr)
-def _plus_pair_dense_csr(left: Dense, right: Csr, dtype: np.dtype) -> Dense:
-    counts = cast(np.bincount(right.columns, minlength=right.shape[1]), dtype)
-    rows = _as_rows(left.values).shape[0]
-    return _dense(np.tile(counts, rows), left, right, dtype)
-
-
-@PRODUCTS.register("lor_land", Dense, Dense)
-def _lor_land_dense(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
+def _dense_dense_lor_land(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
     # BLAS has no booleans. Sums of zeros and ones never come back to 0, rounded or not.
     ones = [cast(cast(one.values, np.dtype(np.bool_)), np.dtype(np.float32)) for one in (left, right)]
     return Dense(cast(np.asarray(np.matmul(*ones) > 0), dtype))
 
 
-@PRODUCTS.register("lor_land", Csr, Dense)
-def _lor_land_csr_dense(left: Csr, right: Dense, dtype: np.dtype) -> Dense:
-    truth = np.dtype(np.bool_)
-    return _dense(_scipy_product(left, cast(right.values, truth), truth), left, right, dtype)
+def _register_sparse(semiring: Semiring) -> None:
+    @PRODUCTS.register(semiring.name, Csr, Dense)
+    def sparse_dense(left: Csr, right: Dense, dtype: np.dtype) -> Dense:
+        out = np.empty(_result_shape(left, right), dtype)
+        multiply_into(left, right, semiring, out)
+        return Dense(out)
 
+    @PRODUCTS.register(semiring.name, Dense, Csr)
+    def dense_sparse(left: Dense, right: Csr, dtype: np.dtype) -> Dense:
+        turned = scattered if left.values.ndim == 1 else gathered_by_tiles
+        return Dense(turned(left.values, right, semiring, dtype))
 
-@PRODUCTS.register("lor_land", Dense, Csr)
-def _lor_land_dense_csr(left: Dense, right: Csr, dtype: np.dtype) -> Dense:
-    truth = np.dtype(np.bool_)
-    out = _scipy_product(right, cast(left.values, truth).T, truth, transposed=True).T
-    return _dense(out, left, right, dtype)
-
-
-def _register_empty(semiring: Semiring) -> None:
     @PRODUCTS.register(semiring.name, Empty, Dense)
     @PRODUCTS.register(semiring.name, Dense, Empty)
-    def identities(left: Block, right: Block, dtype: np.dtype) -> Block:
+    def identities(left: Block, right: Block, dtype: np.dtype) -> Dense:
         return Dense(np.full(_result_shape(left, right), semiring.add.identity(dtype), dtype))
 
 
+PRODUCTS.register("plus_times", Dense, Dense)(_dense_dense_plus_times)
+PRODUCTS.register("min_plus", Dense, Dense)(_dense_dense_min_plus)
+PRODUCTS.register("plus_pair", Dense, Dense)(_dense_dense_plus_pair)
+PRODUCTS.register("lor_land", Dense, Dense)(_dense_dense_lor_land)
 for _semiring in SEMIRINGS.values():
-    _register_empty(_semiring)
+    _register_sparse(_semiring)

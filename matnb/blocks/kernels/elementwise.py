@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, NumericArray, to_numpy
+from matnb.blocks.formats import Block, Csr, Dense, NumericArray, SparseBlock, to_numpy
 from matnb.blocks.kernels.casting import cast
-from matnb.blocks.kernels.patterns import as_csr, intersection, pattern_of, rows_of, settled, union, values_at
+from matnb.blocks.kernels.merging import met, united
+from matnb.blocks.kernels.patterns import (
+    as_csr,
+    intersection,
+    pattern_of,
+    rows_of,
+    same_pattern,
+    settled,
+    union,
+    values_at,
+)
 from matnb.errors import MatnbError, ShapeError, UnsupportedError
 
 _BOTH, _FIRST = frozenset({0, 1}), frozenset({0})
@@ -32,6 +43,7 @@ ANNIHILATORS: Mapping[str, frozenset[int]] = MappingProxyType(
 )
 
 Function = Callable[..., NumericArray | tuple[NumericArray, ...]]
+_Chosen: TypeAlias = tuple[str, tuple[np.dtype, ...], np.dtype, int]  # name, input dtypes, dtype, output
 _NAMED: dict[str, Function] = {}
 
 
@@ -76,6 +88,10 @@ def apply(
     -------
     Block
         With values of its own. A sparse result may share pointers and columns with an operand.
+        Peak memory: the result, and every operand whose dtype is not the function's cast to it; a sparse
+        operand of a Dense result dense; of two sparse operands what :mod:`merging` says; of other operands
+        of a sparse result their values at its entries, a pattern for each two operands, and for a Dense one
+        16 bytes an entry.
 
     Raises
     ------
@@ -96,7 +112,7 @@ def apply(
     if sparse_result:
         return _apply_sparse(name, operands, input_dtypes, dtype, output, shape)
     arrays = [to_numpy(operand) for operand in operands]
-    return Dense(_compute(name, arrays, input_dtypes, dtype, output))
+    return Dense(compute(name, arrays, input_dtypes, dtype, output))
 
 
 def zero_preserving(
@@ -117,7 +133,7 @@ def zero_preserving(
     ]
     try:
         with np.errstate(all="ignore"):
-            found = _function(name)(*arrays)
+            found = function_named(name)(*arrays)
     except (ArithmeticError, TypeError, ValueError, MatnbError):
         return False  # it will be refused, or fail, where it is computed
     outputs = found if isinstance(found, tuple) else (found,)
@@ -134,7 +150,8 @@ def _where(condition: NumericArray, chosen: NumericArray, other: NumericArray) -
     return np.where(condition, chosen, other)
 
 
-def _function(name: str) -> Function:
+def function_named(name: str) -> Function:
+    """Return an elementwise function; an UnsupportedError if there is none of the name."""
     if name in _NAMED:
         return _NAMED[name]
     ufunc = getattr(np, name, None)
@@ -145,15 +162,18 @@ def _function(name: str) -> Function:
     return ufunc
 
 
-def _compute(
+def compute(
     name: str,
     arrays: Sequence[NumericArray],
     input_dtypes: tuple[np.dtype, ...],
     dtype: np.dtype,
     output: int,
 ) -> NumericArray:
+    """Return what :func:`apply` computes, of arrays."""
     with np.errstate(all="ignore"):
-        found = _function(name)(*(cast(array, one) for array, one in zip(arrays, input_dtypes, strict=True)))
+        found = function_named(name)(
+            *(cast(array, one) for array, one in zip(arrays, input_dtypes, strict=True))
+        )
     chosen = np.asarray(found[output] if isinstance(found, tuple) else found)
     return cast(chosen, dtype, copy=name == "astype")  # every other function makes a new array
 
@@ -166,30 +186,71 @@ def _apply_sparse(
     output: int,
     shape: tuple[int, ...],
 ) -> Block:
-    sparse = [operand for operand in operands if not isinstance(operand, Dense)]
+    sparse = [as_csr(operand) for operand in operands if not isinstance(operand, Dense)]
     if not sparse or any(one.shape != shape for one in sparse):
         raise ShapeError(
             f"{name}: no sparse result of shape {shape} from shapes {[one.shape for one in operands]}: "
             "a sparse operand must have that shape"
         )
     meet = [
-        operand
+        as_csr(operand)
         for place, operand in enumerate(operands)
         if not isinstance(operand, Dense) and place in ANNIHILATORS.get(name, ())
     ]
-    common = reduce(intersection, map(as_csr, meet)) if meet else reduce(union, map(as_csr, sparse))
+    alike = all(same_pattern(sparse[0], one) for one in sparse[1:])
+    function = (name, input_dtypes, dtype, output)
+    value = None
+    if alike or len(meet) == len(sparse):  # so that every operand stores every entry of the result
+        value = _single_value(function, operands)
+    if len(sparse) == 2 and not alike and len(meet) != 1 and value is None:
+        merged = _merged(function, operands, (sparse[0], sparse[1]), both=bool(meet))
+        if merged is not None:
+            return settled(merged)
+    common = sparse[0] if alike else reduce(intersection, meet) if meet else reduce(union, sparse)
     pattern = pattern_of(common, dtype)
-    if len(sparse) in (1, len(meet)):  # so that every operand stores every entry of the pattern
-        value = _single_value(name, operands, input_dtypes, dtype, output)
-        if value is not None:
-            values = None if value == dtype.type(1) else np.full(pattern.nnz, value, dtype)
-            return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, values, dtype))
+    if value is not None:
+        values = None if value == dtype.type(1) else np.full(pattern.nnz, value, dtype)
+        return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, values, dtype))
     arrays = [
-        _dense_at(pattern, operand) if isinstance(operand, Dense) else values_at(pattern, operand)
+        _dense_at(pattern, operand) if isinstance(operand, Dense) else _sparse_at(pattern, operand)
         for operand in operands
     ]
-    computed = _compute(name, arrays, input_dtypes, dtype, output)
+    computed = compute(name, arrays, input_dtypes, dtype, output)
     return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, computed, dtype))
+
+
+def _merged(function: _Chosen, operands: Sequence[Block], sparse: tuple[Csr, Csr], both: bool) -> Csr | None:
+    # Values meet tile by tile, in cache. None where a Dense operand is no scalar.
+    name, input_dtypes, dtype, output = function
+    if any(isinstance(operand, Dense) and operand.values.size > 1 for operand in operands):
+        return None
+    scalars = [operand.values.reshape(-1) if isinstance(operand, Dense) else None for operand in operands]
+    places = [place for place, scalar in enumerate(scalars) if scalar is None]
+
+    def combine(one: NumericArray, other: NumericArray, out: NumericArray) -> None:
+        sides = iter((one, other))
+        arrays = [next(sides) if scalar is None else scalar for scalar in scalars]
+        out[:] = compute(name, arrays, input_dtypes, dtype, output)
+
+    values = (
+        _loop_values(sparse[0], input_dtypes[places[0]]),
+        _loop_values(sparse[1], input_dtypes[places[1]]),
+    )
+    if both:
+        return met(sparse, values, dtype, combine)
+    absent = (values[0].dtype.type(0), values[1].dtype.type(0))
+    return united(sparse, values, absent, dtype, combine)
+
+
+def _loop_values(block: Csr, dtype: np.dtype) -> NumericArray:
+    return np.ones(1, dtype) if block.values is None else cast(block.values, dtype)
+
+
+def _sparse_at(pattern: Csr, block: SparseBlock) -> NumericArray:
+    csr = as_csr(block)
+    if csr.values is None and same_pattern(pattern, csr):
+        return np.ones(1, block.dtype)
+    return values_at(pattern, csr)
 
 
 def _dense_at(pattern: Csr, block: Dense) -> NumericArray:
@@ -198,14 +259,9 @@ def _dense_at(pattern: Csr, block: Dense) -> NumericArray:
     return np.broadcast_to(block.values, pattern.shape)[rows_of(pattern), pattern.columns]
 
 
-def _single_value(
-    name: str,
-    operands: Sequence[Block],
-    input_dtypes: tuple[np.dtype, ...],
-    dtype: np.dtype,
-    output: int,
-) -> np.generic | None:
+def _single_value(function: _Chosen, operands: Sequence[Block]) -> np.generic | None:
     # What every entry of the result is when all that meets there are ones of patterns and scalars.
+    name, input_dtypes, dtype, output = function
     arrays = []
     for operand in operands:
         if isinstance(operand, Dense) and operand.values.size == 1:
@@ -214,5 +270,5 @@ def _single_value(
             arrays.append(np.ones(1, operand.dtype))
         else:
             return None
-    value: np.generic = _compute(name, arrays, input_dtypes, dtype, output)[0]
+    value: np.generic = compute(name, arrays, input_dtypes, dtype, output)[0]
     return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
@@ -11,15 +10,17 @@ from matnb.blocks.formats import (
     Block,
     Csr,
     Dense,
+    NumericArray,
     SparseBlock,
     is_sparse,
 )
 from matnb.blocks.kernels import dense_products, sparse_products  # noqa: F401  # they fill PRODUCTS
 from matnb.blocks.kernels.casting import cast
-from matnb.blocks.kernels.patterns import as_csr, meetings, settled, union
+from matnb.blocks.kernels.merging import united
+from matnb.blocks.kernels.patterns import as_csr, same_pattern, settled
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
-from matnb.blocks.semiring import Monoid, Semiring
+from matnb.blocks.semiring import PLUS, Monoid, Semiring
 from matnb.errors import ShapeError, UnsupportedError
 
 
@@ -60,7 +61,8 @@ def accumulate(parts: Sequence[Block], monoid: Monoid, dtype: np.dtype) -> Block
     """Combine partial products of one shape element by element, in the given order.
 
     Sparse parts give the union of their patterns, whose memory the result may share when they share it among
-    themselves. float16 and float32 are kept in float64 until the end.
+    themselves. float16 and float32 are kept in float64 until the end. Peak memory: twice the result in the
+    dtype that is summed in, and for sparse parts of different patterns the entries of one part more.
 
     Raises
     ------
@@ -72,32 +74,46 @@ def accumulate(parts: Sequence[Block], monoid: Monoid, dtype: np.dtype) -> Block
     if len({part.shape for part in parts}) != 1:
         raise ShapeError(f"partial products of shapes {[part.shape for part in parts]}: give some, all alike")
     wide = accumulator_dtype("sum", dtype)
-    combine = getattr(np, monoid.ufunc)
     dense = [part for part in parts if isinstance(part, Dense)]
     sparse = [part for part in parts if not isinstance(part, Dense)]
     if dense and sparse:
         raise UnsupportedError("no sum of (Dense, Csr) partial products; known: all Dense, all sparse")
     with np.errstate(all="ignore"):
         if sparse:
-            return _accumulate_sparse(sparse, combine, wide, dtype)
+            return _accumulate_sparse(sparse, monoid, wide, dtype)
         total = cast(dense[0].values, wide, copy=True)
         for part in dense[1:]:
-            total = cast(np.asarray(combine(total, cast(part.values, wide))), wide)
+            getattr(np, monoid.ufunc)(total, cast(part.values, wide), out=total)
     return Dense(cast(total, dtype))
 
 
 def _accumulate_sparse(
-    parts: Sequence[SparseBlock], combine: np.ufunc, wide: np.dtype, dtype: np.dtype
+    parts: Sequence[SparseBlock], monoid: Monoid, wide: np.dtype, dtype: np.dtype
 ) -> Block:
-    pattern = reduce(union, map(as_csr, parts))
-    total, met = np.zeros(pattern.nnz, wide), np.zeros(pattern.nnz, np.bool_)
-    for part in map(as_csr, parts):
-        places, sources = meetings(pattern, part)
-        values = cast(part.entries, wide)[sources]
-        # The first value at a place is taken as it is: added to 0, a -0.0 would lose its sign.
-        total[places] = np.where(met[places], combine(total[places], values), values)
-        met[places] = True
-    return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, cast(total, dtype), dtype))
+    combine = getattr(np, monoid.ufunc)
+    # What only one part stores is met by what changes nothing; 0 would cost a -0.0 its sign.
+    neutral = monoid.identity(wide)
+    if monoid is PLUS and wide.kind in "fc":
+        neutral = wide.type(-np.zeros(1, wide)[0])
+
+    def fill(one: NumericArray, other: NumericArray, out: NumericArray) -> None:
+        combine(one, other, out=out)
+
+    total = as_csr(parts[0])
+    held = _wide_entries(total, wide)
+    for part in map(as_csr, parts[1:]):
+        entries = _wide_entries(part, wide)
+        if same_pattern(total, part):
+            held = cast(np.asarray(combine(held, entries)), wide)
+        else:
+            total = united((total, part), (held, entries), (neutral, neutral), wide, fill)
+            held = _wide_entries(total, wide)
+    values = cast(np.broadcast_to(held, (total.nnz,)), dtype, copy=len(parts) == 1 or held.size == 1)
+    return settled(Csr(total.shape, total.pointers, total.columns, values, dtype))
+
+
+def _wide_entries(block: Csr, wide: np.dtype) -> NumericArray:
+    return np.ones(1, wide) if block.values is None else cast(block.values, wide)
 
 
 def _check_shapes(left: Block, right: Block) -> None:

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, IndexArray, NumericArray
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
+from matnb.blocks.kernels import reduction_loops as loops
+from matnb.blocks.kernels.casting import cast, entries_as
+from matnb.blocks.kernels.compiled import given, unsigned
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, transposed_order
 from matnb.blocks.kernels.registry import Family
 from matnb.blocks.kernels.shaping import densify
-from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES
+from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES, Monoid
+from matnb.blocks.sums import Range, row_sums, share_of, sum_of_shares, sums_as_tree
 from matnb.errors import OptionError, ShapeError
 
 REDUCTIONS = Family("reduction")
@@ -23,6 +27,23 @@ _WIDE: dict[str, np.dtype] = {
     "complex64": np.dtype(np.complex128),
 }
 _TRUTH = np.dtype(np.bool_)
+_LOOPS = {
+    "sum": (loops.add_rows, loops.add_columns),
+    "prod": (loops.multiply_rows, loops.multiply_columns),
+    "min": (loops.least_of_rows, loops.least_of_columns),
+    "max": (loops.greatest_of_rows, loops.greatest_of_columns),
+    "any": (loops.greatest_of_rows, loops.greatest_of_columns),
+    "all": (loops.least_of_rows, loops.least_of_columns),
+}
+_LOOP_DTYPES = (
+    "float64",
+    "float32",
+    "int64",
+    "int32",
+    "bool",
+)  # what sparse blocks are made of; more would each be compiled
+
+Ranges = Sequence[Range]
 
 
 def accumulator_dtype(operation: str, dtype: np.dtype) -> np.dtype:
@@ -30,8 +51,19 @@ def accumulator_dtype(operation: str, dtype: np.dtype) -> np.dtype:
     return _WIDE.get(dtype.name, dtype) if operation == "sum" else dtype
 
 
-def reduce_block(operation: str, block: Block, axes: tuple[int, ...], dtype: np.dtype) -> Dense:
+def reduce_block(
+    operation: str,
+    block: Block,
+    axes: tuple[int, ...],
+    dtype: np.dtype,
+    along: int | None = None,
+    start: int = 0,
+) -> Dense:
     """Reduce one block to its part of the result.
+
+    Peak memory: the result, and what ``sums.share_of`` says for sums of floats; of a sparse block 5 bytes for
+    each of its rows or columns, 8 a row for a sum of floats over both axes, and its values once more where
+    they are of another dtype than the part.
 
     Parameters
     ----------
@@ -41,9 +73,12 @@ def reduce_block(operation: str, block: Block, axes: tuple[int, ...], dtype: np.
     block
         Absent elements of a sparse block count as 0, except for "stored". NaN goes through as in NumPy.
     axes
-        Not negative, none twice.
+        Not negative, none twice, in ascending order.
     dtype
         Of the result of the whole reduction; the part has ``accumulator_dtype(operation, dtype)``.
+    along, start
+        For what is ``sums_as_tree``: the first of ``axes``, where the block is a part of that axis, and its
+        global place there. The axis then gets the length of its share in the sum.
 
     Returns
     -------
@@ -58,14 +93,29 @@ def reduce_block(operation: str, block: Block, axes: tuple[int, ...], dtype: np.
         For an unknown operation.
     """
     kernel = REDUCTIONS.find(operation, block)
+    wide = accumulator_dtype(operation, dtype)
     with np.errstate(all="ignore"):
-        part = kernel(operation, block, axes, accumulator_dtype(operation, dtype))
+        if along is None:
+            part = kernel(operation, block, axes, wide)
+        elif isinstance(block, Dense):
+            part = Dense(share_of(block.values, axes, along, start))
+        else:  # over its rows; each row is one number before
+            rows = kernel(operation, block, axes[1:], wide) if axes[1:] else densify(block)
+            assert isinstance(rows, Dense)
+            part = Dense(share_of(rows.values, axes[:1], along, start))
     assert isinstance(part, Dense)
     return part
 
 
-def combine(operation: str, parts: Sequence[Dense]) -> Dense:
-    """Combine partial results of one shape, in the given order.
+def combine(operation: str, parts: Sequence[Dense], along: int | None = None, ranges: Ranges = ()) -> Dense:
+    """Combine partial results, in the given order.
+
+    Parameters
+    ----------
+    operation, parts
+        What ``reduce_block`` made of blocks: of one shape, but for the axis ``along``.
+    along, ranges
+        As of ``reduce_block``, and what part of that axis each share is of, in order, from 0 to its end.
 
     Raises
     ------
@@ -76,6 +126,8 @@ def combine(operation: str, parts: Sequence[Dense]) -> Dense:
     """
     if operation not in _MONOIDS:
         raise OptionError(f"no reduction {operation!r}; known: {', '.join(_MONOIDS)}")
+    if along is not None and parts:
+        return Dense(sum_of_shares([part.values for part in parts], ranges, along))
     if len({part.shape for part in parts}) != 1:
         raise ShapeError(f"partial results of shapes {[part.shape for part in parts]}: give some, all alike")
     ufunc = getattr(np, _MONOIDS[operation].ufunc)
@@ -98,6 +150,8 @@ def finish(block: Dense, axes: tuple[int, ...], keepdims: bool, dtype: np.dtype)
 def _reduce_dense(operation: str, block: Dense, axes: tuple[int, ...], dtype: np.dtype) -> Dense:
     if not axes:  # nothing to combine, but "any" and "all" ask each element whether it is true
         return Dense(cast(cast(block.values, _operand_dtype(operation, dtype)), dtype, copy=True))
+    if sums_as_tree(operation, dtype):
+        return Dense(share_of(cast(block.values, dtype) if dtype.kind == "c" else block.values, axes))
     monoid = _MONOIDS[operation]
     values = block.values
     if operation not in ("sum", "prod") or not np.can_cast(values.dtype, dtype, "same_kind"):
@@ -116,36 +170,63 @@ def _reduce_sparse(operation: str, block: Csr | Empty, axes: tuple[int, ...], dt
         return _reduce_dense(operation, densify(block), axes, dtype)
     csr = as_csr(block)
     rows, columns = csr.shape
-    match sorted(axes):
-        case [0, 1]:
-            ends = np.array([0, csr.nnz], np.int32)
-            return Dense(_reduce_runs(operation, csr.values, ends, rows * columns, dtype).reshape(1, 1))
-        case [0]:
-            ends, _, order = transposed_order(csr)
-            values = None if csr.values is None else csr.values[order]
-            return Dense(_reduce_runs(operation, values, ends, rows, dtype).reshape(1, columns))
-    return Dense(_reduce_runs(operation, csr.values, csr.pointers, columns, dtype).reshape(rows, 1))
+    if axes == (0,):
+        counts = np.zeros(columns, np.int32)
+        adds = operation in ("sum", "any") and dtype.name in _LOOP_DTYPES  # absent elements change nothing
+        if not adds or csr.values is None:
+            loops.count_columns(unsigned(csr.columns), counts)
+        return Dense(_reduce_lines(operation, csr, counts, rows, dtype, False).reshape(1, columns))
+    counts = np.diff(csr.pointers)
+    if axes == (1,):
+        return Dense(_reduce_lines(operation, csr, counts, columns, dtype, True).reshape(rows, 1))
+    if sums_as_tree(operation, dtype):
+        totals = _reduce_lines(operation, csr, counts, columns, dtype, True)
+        return Dense(share_of(totals, (0,)).reshape(1, 1))
+    line = Csr((1, rows * columns), csr.pointers[[0, -1]], csr.columns, csr.values, csr.dtype)
+    number = np.array([csr.nnz])
+    return Dense(_reduce_lines(operation, line, number, rows * columns, dtype, True).reshape(1, 1))
 
 
-def _reduce_runs(
-    operation: str, values: NumericArray | None, pointers: IndexArray, length: int, dtype: np.dtype
+def _reduce_lines(
+    operation: str, block: Csr, counts: npt.NDArray[np.integer], length: int, dtype: np.dtype, by_rows: bool
 ) -> NumericArray:
-    # Each run of stored values (None: ones) stands for ``length`` elements, the others of which are 0.
+    # Each row or column stores ``counts`` of its ``length`` elements, the others of which are 0.
+    if operation == "sum" and block.values is None:
+        return cast(counts, dtype)
     monoid = _MONOIDS[operation]
-    ufunc = getattr(np, monoid.ufunc)
-    counts = np.diff(pointers)
     operand = _operand_dtype(operation, dtype)
-    zero = operand.type(0)
-    out = np.full(counts.size, monoid.identity(operand) if length == 0 else zero, operand)
-    some = counts > 0
-    if values is None:
-        out[some] = cast(counts[some], operand) if operation == "sum" else 1
-    elif some.any():  # reduceat cannot make an empty run, so those are left out
-        out[some] = ufunc.reduceat(cast(values, operand), pointers[:-1][some], dtype=operand)
+    if by_rows and sums_as_tree(operation, operand) and block.values is not None:
+        return cast(row_sums(block.pointers, block.values), dtype)
+    values = entries_as(block, operand)
+    if operand.name in _LOOP_DTYPES:
+        out = np.full(counts.size, monoid.identity(operand), operand)
+        rows_loop, columns_loop = _LOOPS[operation]
+        if by_rows:
+            rows_loop(unsigned(block.pointers), given(values), out)
+        else:
+            columns_loop(unsigned(block.columns), given(values), out)
+    else:
+        out = _reduce_others(monoid, block, values, counts, by_rows)
     if operation not in ("sum", "any"):
-        short = some & (counts < length)
-        out[short] = ufunc(out[short], zero)
+        short = counts < length
+        getattr(np, monoid.ufunc)(out, operand.type(0), out=out, where=short)
     return cast(out, dtype)
+
+
+def _reduce_others(
+    monoid: Monoid, block: Csr, values: NumericArray, counts: npt.NDArray[np.integer], by_rows: bool
+) -> NumericArray:
+    # By NumPy, for the dtypes that no loop is compiled for.
+    ufunc = getattr(np, monoid.ufunc)
+    starts = block.pointers[:-1]
+    if not by_rows:
+        pointers, _, order = transposed_order(block)
+        starts, values = pointers[:-1], values[order]
+    out = np.zeros(counts.size, values.dtype)
+    some = counts > 0
+    if some.any():  # reduceat cannot make an empty run, so those are left out
+        out[some] = ufunc.reduceat(values, starts[some], dtype=values.dtype)
+    return out
 
 
 def _operand_dtype(operation: str, dtype: np.dtype) -> np.dtype:

@@ -22,9 +22,9 @@ from matnb.blocks.formats import (
     to_numpy,
 )
 from matnb.blocks.kernels.casting import cast
-from matnb.blocks.kernels.compiled import compiled, given
-from matnb.blocks.kernels.patterns import Places, as_csr, settled, transposed_order
+from matnb.blocks.kernels.patterns import Places, as_csr, settled
 from matnb.blocks.kernels.registry import Family
+from matnb.blocks.kernels.runs import Filling, moved_to_columns, runs_between
 from matnb.errors import ShapeError, TooLargeError, UnsupportedError
 
 SHAPING = Family("kernel")
@@ -159,9 +159,8 @@ def _transpose_empty(block: Empty, axes: tuple[int, int]) -> Block:
 def _transpose_csr(block: Csr, axes: tuple[int, int]) -> Block:
     if axes == (0, 1):
         return block
-    pointers, columns, order = transposed_order(block)
-    values = None if block.values is None else block.values[order]
-    return Csr(block.shape[::-1], pointers, columns, values, block.dtype)
+    pointers, columns, values = moved_to_columns(block, block.values)
+    return Csr(block.shape[::-1], pointers, columns, None if block.values is None else values, block.dtype)
 
 
 @SHAPING.register("cut", Dense)
@@ -235,13 +234,17 @@ def _cut_rows(block: Csr, rows: range) -> Csr:
 
 def _gather_rows(block: Csr, rows: range) -> Csr:
     wanted = np.arange(rows.start, rows.stop, rows.step)
-    counts = np.diff(block.pointers)[wanted]
-    pointers = np.zeros(len(rows) + 1, np.int32)
+    return _runs(block, block.pointers[wanted], np.diff(block.pointers)[wanted], range(block.shape[1]))
+
+
+def _runs(block: Csr, starts: IndexArray, counts: IndexArray, columns: range) -> Csr:
+    # A row of each run of entries, all within the columns.
+    pointers = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=pointers[1:])
-    places = _run_places(block.pointers[wanted], counts, 1)
-    return Csr(
-        (len(rows), block.shape[1]), pointers, block.columns[places], _picked(block, places), block.dtype
-    )
+    shape = (len(counts), len(columns))
+    filling = Filling(shape, pointers, block.dtype, pattern_only=block.values is None)
+    filling.add(block, starts, counts, 0, -columns.start)
+    return filling.block
 
 
 def _run_places(starts: IndexArray, counts: IndexArray, step: int) -> Places:
@@ -255,9 +258,10 @@ def _run_places(starts: IndexArray, counts: IndexArray, step: int) -> Places:
 def _keep_columns(block: Csr, columns: range) -> Csr:
     if columns == range(block.shape[1]):
         return block
+    if columns.step == 1:
+        return _runs(block, *runs_between(block, columns.start, max(columns.start, columns.stop)), columns)
     kept = (block.columns >= columns.start) & (block.columns < columns.stop)
-    if columns.step != 1:
-        kept &= (block.columns - columns.start) % columns.step == 0
+    kept &= (block.columns - columns.start) % columns.step == 0
     before = np.zeros(block.nnz + 1, np.int32)
     np.cumsum(kept, out=before[1:])
     places = np.flatnonzero(kept)
@@ -284,26 +288,10 @@ def _join_sparse(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype)
     total = int(pointers[-1])
     if total > MAX_ENTRIES:
         raise TooLargeError(f"a block of {total:,} entries: cut the array into more blocks")
-    columns = np.empty(total, np.int32)
     pattern_only = all(part.values is None for _, _, part in filled)
-    values = None if pattern_only else np.empty(total, dtype)
-    following = pointers[:-1].copy()
+    filling = Filling(shape, narrow(pointers), dtype, pattern_only)
     for row, column, part in filled:
-        places = _place_part(given(part.pointers), given(part.columns), row, column, following, columns)
-        if values is not None:
-            values[places] = 1 if part.values is None else cast(part.values, dtype)
-    return settled(Csr(shape, narrow(pointers), columns, values, dtype))
-
-
-@compiled
-def _place_part(
-    pointers: IndexArray, columns: IndexArray, row: int, column: int, following: Places, out: IndexArray
-) -> Places:
-    places = np.empty(columns.size, np.int64)
-    for i in range(pointers.size - 1):
-        for place in range(pointers[i], pointers[i + 1]):
-            target = following[row + i]
-            out[target] = column + columns[place]
-            places[place] = target
-            following[row + i] = target + 1
-    return places
+        values = None if part.values is None else cast(part.values, dtype)
+        cast_part = Csr(part.shape, part.pointers, part.columns, values, dtype)
+        filling.add(cast_part, part.pointers[:-1], np.diff(part.pointers), row, column)
+    return settled(filling.block)

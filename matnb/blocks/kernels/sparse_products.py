@@ -2,69 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Empty, NumericArray, SparseBlock, narrow
+from matnb.blocks.formats import MAX_ENTRIES, Block, Csr, Empty, IndexArray, NumericArray, SparseBlock
 from matnb.blocks.kernels import sparse_product_loops as loops
-from matnb.blocks.kernels.casting import cast, entries_as, with_entries
-from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.casting import cast, entries_as
+from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
 from matnb.blocks.kernels.patterns import settled
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
 from matnb.blocks.semiring import MIN_PLUS, SEMIRINGS, Semiring
+from matnb.errors import TooLargeError
 
-
-def _sparse_product(
-    left: Csr, right: Csr, loop: Callable[..., None], start: np.generic, dtype: np.dtype
-) -> tuple[Csr, NumericArray]:
-    # Gustavson's algorithm row by row, first the pattern and then the values: "Two fast algorithms for sparse
-    # matrices", ACM TOMS 4 (1978). SciPy's drops sums that cancel, and knows no other semiring.
-    pattern = (given(left.pointers), given(left.columns), given(right.pointers), given(right.columns))
-    pointers, columns = loops.product_pattern(*pattern, right.shape[1])
-    out = np.empty(columns.size, dtype)
-    loop(
-        *pattern[:2], given(entries_as(left, dtype)), *pattern[2:], given(entries_as(right, dtype)),
-        given(pointers), given(columns), np.full(right.shape[1], start, dtype), out,
-    )  # fmt: skip
-    return Csr((left.shape[0], right.shape[1]), narrow(pointers), columns, None, dtype), out
+# Room for as many entries as there can be is set aside at first. Memory that is never written costs nothing,
+# but the system refuses to set aside much more than it has: above this, entries are counted before.
+MOST_SET_ASIDE = 2**27
 
 
 @PRODUCTS.register("plus_times", Csr, Csr)
-def _plus_times_csr(left: Csr, right: Csr, dtype: np.dtype) -> Block:
+def _plus_times(left: Csr, right: Csr, dtype: np.dtype) -> Block:
     if dtype.kind == "b":
-        return _lor_land_csr(left, right, dtype)
+        return _lor_land(left, right, dtype)
     wide = accumulator_dtype("sum", dtype)
-    pattern, values = _sparse_product(left, right, loops.plus_times_values, wide.type(0), wide)
-    return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, cast(values, dtype), dtype))
+    if left.values is None and right.values is None:
+        return _product(left, right, loops.PAIR, wide.type(0), dtype)
+    return _product(left, right, loops.PLUS_TIMES, wide.type(0), dtype)
 
 
 @PRODUCTS.register("min_plus", Csr, Csr)
-def _min_plus_csr(left: Csr, right: Csr, dtype: np.dtype) -> Block:
-    identity = MIN_PLUS.add.identity(dtype)
-    pattern, values = _sparse_product(left, right, loops.min_plus_values, identity, dtype)
-    return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, values, dtype))
+def _min_plus(left: Csr, right: Csr, dtype: np.dtype) -> Block:
+    return _product(left, right, loops.MIN_PLUS, MIN_PLUS.add.identity(dtype), dtype)
 
 
 @PRODUCTS.register("plus_pair", Csr, Csr)
-def _plus_pair_csr(left: Csr, right: Csr, dtype: np.dtype) -> Block:
-    ones = [Csr(one.shape, one.pointers, one.columns, None, one.dtype) for one in (left, right)]
-    pattern, counts = _sparse_product(
-        ones[0], ones[1], loops.plus_times_values, np.int64(0), np.dtype(np.int64)
-    )
-    return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, cast(counts, dtype), dtype))
+def _plus_pair(left: Csr, right: Csr, dtype: np.dtype) -> Block:
+    return _product(left, right, loops.PAIR, np.int64(0), dtype)
 
 
 @PRODUCTS.register("lor_land", Csr, Csr)
-def _lor_land_csr(left: Csr, right: Csr, dtype: np.dtype) -> Block:
-    truth = np.dtype(np.bool_)
-    true_left, true_right = with_entries(left, truth), with_entries(right, truth)
-    # Counted in 64 bits: how many pairs are true.
-    pattern, counts = _sparse_product(
-        true_left, true_right, loops.plus_times_values, np.int64(0), np.dtype(np.int64)
-    )
-    return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, cast(counts != 0, dtype), dtype))
+def _lor_land(left: Csr, right: Csr, dtype: np.dtype) -> Block:
+    if left.values is None and right.values is None:
+        return _pattern(left, right, dtype)
+    return _product(left, right, loops.TRUTH, np.uint8(0), dtype)
+
+
+def _product(left: Csr, right: Csr, code: int, identity: np.generic, dtype: np.dtype) -> SparseBlock:
+    """Multiply row by row, in one pass: Gustavson, "Two fast algorithms for sparse matrices", TOMS 4 (1978).
+
+    SciPy's loop leaves columns unsorted, drops sums that cancel, and knows no other semiring.
+
+    Memory at its peak, inputs apart: a row of the result in its accumulator's dtype, a bit for every column,
+    operands cast to that dtype where they have another, and the result. For it, room for the pairs that meet
+    or the whole width, whichever is less in each row, is set aside, and what is never written is not
+    resident; where that is more than ``MOST_SET_ASIDE`` entries, they are counted in a pass before.
+    """
+    width = right.shape[1]
+    room = room_for(left, right)
+    seen, row = bits(width), np.full(width + 1, identity)
+    pointers, columns = np.zeros(left.shape[0] + 1, np.int32), np.empty(room, np.int32)
+    out = np.empty(room, row.dtype)
+    count = loops.product(
+        code, *_operand(left, code, row.dtype), *_operand(right, code, row.dtype), seen, row,
+        pointers.view(np.uint32), columns.view(np.uint32), out,
+    )  # fmt: skip
+    shrink(columns, count)
+    shrink(out, count)
+    return settled(Csr((left.shape[0], width), pointers, columns, cast(out, dtype), dtype))
+
+
+def _pattern(left: Csr, right: Csr, dtype: np.dtype) -> SparseBlock:
+    room = room_for(left, right)
+    pointers, columns = np.zeros(left.shape[0] + 1, np.int32), np.empty(room, np.int32)
+    count = loops.product_pattern(
+        unsigned(left.pointers), unsigned(left.columns), unsigned(right.pointers), unsigned(right.columns),
+        bits(right.shape[1]), pointers.view(np.uint32), columns.view(np.uint32), True,
+    )  # fmt: skip
+    shrink(columns, count)
+    return settled(Csr((left.shape[0], right.shape[1]), pointers, columns, None, dtype))
+
+
+def room_for(left: Csr, right: Csr) -> int:
+    """Return for how many entries of a product room is set aside: at least as many as it stores.
+
+    Raises
+    ------
+    TooLargeError
+        When there are more than a block can hold.
+    """
+    pattern = (unsigned(left.pointers), unsigned(left.columns), unsigned(right.pointers))
+    width = right.shape[1]
+    room = int(loops.upper_bound(*pattern, width))
+    if room > MOST_SET_ASIDE:
+        nowhere, columns = np.empty(0, np.uint32), np.empty(width, np.uint32)
+        seen = bits(width)
+        counted = loops.product_pattern(*pattern, unsigned(right.columns), seen, nowhere, columns, False)
+        room = int(counted)
+    if room > MAX_ENTRIES:
+        raise TooLargeError(f"a product block of {room} entries: cut the array into more blocks")
+    return room
+
+
+def _operand(block: Csr, code: int, dtype: np.dtype) -> tuple[UnsignedArray, UnsignedArray, NumericArray]:
+    return unsigned(block.pointers), unsigned(block.columns), given(operand_values(block, code, dtype))
+
+
+def operand_values(block: Csr, code: int, dtype: np.dtype) -> NumericArray:
+    """Return the values that a loop reads: none for pairs, whether each is true in ``dtype`` for truths."""
+    if code == loops.PAIR:
+        return np.empty(0, dtype)
+    if code == loops.TRUTH:
+        return cast(entries_as(block, np.dtype(np.bool_)), dtype)
+    return entries_as(block, dtype)
+
+
+def bits(width: int) -> loops.Words:
+    """Return a bit for every column, all 0."""
+    return np.zeros(-(-width // 64), np.uint64)
+
+
+def shrink(array: NumericArray | IndexArray, count: np.int64) -> None:
+    """Give back the memory of an array of this kernel's own past its first ``count`` elements, in place."""
+    array.resize(count, refcheck=False)
 
 
 def _register_empty(semiring: Semiring) -> None:

@@ -1,0 +1,281 @@
+"""Chains of elementwise functions, evaluated tile by tile so that what lies between stays in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from matnb.blocks.formats import Block, Csr, Dense, NumericArray
+from matnb.blocks.kernels.casting import cast
+from matnb.blocks.kernels.elementwise import Function, apply, compute, function_named
+from matnb.blocks.kernels.patterns import same_pattern, settled
+
+# With shorter ones threads wait for the interpreter's lock, which each call takes again when it is done.
+TILE_ELEMENTS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Link:
+    """One function of a chain: what :func:`apply` takes, and where its operands are.
+
+    Parameters
+    ----------
+    arguments
+        Numbers of its operands: the operands of the chain come first, then the links in their order.
+    """
+
+    name: str
+    input_dtypes: tuple[np.dtype, ...]
+    dtype: np.dtype
+    output: int
+    sparse: bool
+    arguments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Step:
+    # One ufunc, ``where`` or cast that reads arrays of exactly its dtypes and fills one of ``dtype``.
+    name: str
+    dtype: np.dtype
+    output: int
+    arguments: tuple[int, ...]
+
+
+def apply_chain(links: Sequence[Link], operands: Sequence[Block]) -> Block:
+    """Apply elementwise functions one after the other and return what the last one gives.
+
+    Parameters
+    ----------
+    links
+        Each reads operands and links before it.
+    operands
+        Of any format and shape that :func:`apply` takes.
+
+    Returns
+    -------
+    Block
+        The bits that :func:`apply`, link by link, gives. Where all operands are Dense, or are scalars and
+        blocks that share the memory of one pattern, values between the first and the last link exist only a
+        tile at a time. Peak memory is then the result and a tile for each value that is alive at a time;
+        links of fewer elements than the result, as those of scalars, are held whole. Otherwise it is that of
+        the links one by one, each value going with its last reader.
+
+    Raises
+    ------
+    UnsupportedError, ShapeError
+        As of :func:`apply`.
+    """
+    if len(links) > 1:
+        if all(isinstance(operand, Dense) for operand in operands):
+            arrays = [operand.values for operand in operands if isinstance(operand, Dense)]
+            values = None if any(link.sparse for link in links) else _tiled(links, arrays)
+            if values is not None:
+                return Dense(values)
+        else:
+            found = _on_one_pattern(links, operands)
+            if found is not None:
+                return found
+    return _one_by_one(links, operands)
+
+
+def _one_by_one(links: Sequence[Link], operands: Sequence[Block]) -> Block:
+    values: list[Block | None] = list(operands)
+    last = {place: number for number, link in enumerate(links) for place in link.arguments}
+    for number, link in enumerate(links):
+        read = [one for place in link.arguments if (one := values[place]) is not None]
+        values.append(apply(link.name, read, link.input_dtypes, link.dtype, link.output, link.sparse))
+        for place in link.arguments:
+            if last[place] == number:
+                values[place] = None
+    result = values[-1]
+    assert result is not None
+    return result
+
+
+def _on_one_pattern(links: Sequence[Link], operands: Sequence[Block]) -> Block | None:
+    # Ones of a pattern are a scalar; what is computed from such alone is the same at every entry.
+    pattern = next((operand for operand in operands if isinstance(operand, Csr)), None)
+    if pattern is None:
+        return None
+    arrays: list[NumericArray] = []
+    is_sparse: list[bool] = []
+    for operand in operands:
+        if isinstance(operand, Csr) and operand.shape == pattern.shape and same_pattern(operand, pattern):
+            arrays.append(np.ones(1, operand.dtype) if operand.values is None else operand.values)
+        elif isinstance(operand, Dense) and operand.values.size == 1 and len(operand.shape) <= 2:
+            arrays.append(operand.values.reshape(1))
+        else:
+            return None
+        is_sparse.append(isinstance(operand, Csr))
+    for link in links:
+        is_sparse.append(any(is_sparse[place] for place in link.arguments))
+        if link.sparse != is_sparse[-1]:
+            return None
+    values = _tiled(links, arrays) if is_sparse[-1] else None
+    if values is None:
+        return None
+    dtype = links[-1].dtype
+    if values.size != pattern.nnz or pattern.nnz == 1:
+        one = values[0]
+        kept = None if one == dtype.type(1) else np.full(pattern.nnz, one, dtype)
+    else:
+        kept = values
+    return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, kept, dtype))
+
+
+def _tiled(links: Sequence[Link], arrays: Sequence[NumericArray]) -> NumericArray | None:
+    # None where shapes do not broadcast, which link by link says best, or memory is in another order.
+    shapes = [array.shape for array in arrays]
+    try:
+        for link in links:
+            shapes.append(np.broadcast_shapes(*(shapes[place] for place in link.arguments)))
+    except ValueError:
+        return None
+    shape = shapes[-1]
+    if prod(shape) <= TILE_ELEMENTS:
+        values = list(arrays)
+        for link in links:
+            operands = [values[place] for place in link.arguments]
+            values.append(compute(link.name, operands, link.input_dtypes, link.dtype, link.output))
+        return values[-1]
+    if any(np.broadcast_shapes(one, shape) != shape for one in shapes):  # a link that the last does not need
+        return None
+    # Of memory in another order NumPy's loops may round otherwise where they step through it otherwise.
+    if any(array.shape == shape and not array.flags.c_contiguous for array in arrays):
+        return None
+    writer = _StepWriter(arrays, shape)
+    for link, its_shape in zip(links, shapes[len(arrays) :], strict=True):
+        writer.add(link, is_whole=its_shape != shape)
+    with np.errstate(all="ignore"):
+        return _evaluate(writer.steps, writer.sources, shape)
+
+
+class _StepWriter:
+    """Writes links as steps; ``~n`` names the n-th source, and ``n`` the n-th step.
+
+    Parameters
+    ----------
+    arrays
+        The operands.
+    shape
+        Of the result. What has fewer elements is computed here and now, and becomes a source.
+    """
+
+    def __init__(self, arrays: Sequence[NumericArray], shape: tuple[int, ...]) -> None:
+        self.sources: list[NumericArray] = []
+        self.steps: list[_Step] = []
+        self._shape = shape
+        self._values: list[NumericArray | int] = list(arrays)
+        self._found: dict[tuple[int, np.dtype], int] = {}
+
+    def add(self, link: Link, is_whole: bool) -> None:
+        if is_whole:
+            arrays = [one for place in link.arguments if not isinstance(one := self._values[place], int)]
+            self._values.append(compute(link.name, arrays, link.input_dtypes, link.dtype, link.output))
+            return
+        read = zip(link.arguments, link.input_dtypes, strict=True)
+        arguments = tuple(self._read(place, dtype) for place, dtype in read)
+        found = function_named(link.name)(*(np.empty(0, dtype) for dtype in link.input_dtypes))
+        dtype = np.asarray(found[link.output] if isinstance(found, tuple) else found).dtype
+        number = self._do(_Step(link.name, dtype, link.output, arguments))
+        if dtype != link.dtype:
+            number = self._do(_Step("astype", link.dtype, 0, (number,)))
+        self._found[len(self._values), link.dtype] = number
+        self._values.append(number)
+
+    def _read(self, place: int, dtype: np.dtype) -> int:
+        if (place, dtype) not in self._found:
+            value = self._values[place]
+            if isinstance(value, int):
+                number = self._do(_Step("astype", dtype, 0, (value,)))
+            elif value.dtype == dtype or value.shape != self._shape:
+                self.sources.append(cast(value, dtype))
+                number = ~(len(self.sources) - 1)
+            else:
+                number = self._do(_Step("astype", dtype, 0, (self._read(place, value.dtype),)))
+            self._found[place, dtype] = number
+        return self._found[place, dtype]
+
+    def _do(self, step: _Step) -> int:
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+
+def _evaluate(
+    steps: Sequence[_Step], sources: Sequence[NumericArray], shape: tuple[int, ...]
+) -> NumericArray:
+    result = np.empty(shape, steps[-1].dtype)
+    whole = result
+    if all(one.shape == shape or one.size == 1 for one in sources):  # one axis has the longest inner loops
+        sources = [one.reshape(-1) for one in sources]
+        whole = result.reshape(-1)
+    numbers, dtypes = _buffer_numbers(steps)
+    memory = [np.empty(TILE_ELEMENTS, dtype) for dtype in dtypes]
+    functions = [function_named(step.name) for step in steps]
+    buffers: list[NumericArray] = []
+    for region in _regions(whole.shape):
+        target = whole[region]
+        if not buffers or buffers[0].shape != target.shape:
+            buffers = [one[: target.size].reshape(target.shape) for one in memory]
+        read = [_part(one, region) for one in sources]
+        outs = [target if number < 0 else buffers[number] for number in numbers]
+        for step, function, out in zip(steps, functions, outs, strict=True):
+            operands = [outs[place] if place >= 0 else read[~place] for place in step.arguments]
+            _fill(function, operands, step.output, out)
+    return result
+
+
+def _fill(function: Function, operands: Sequence[NumericArray], output: int, out: NumericArray) -> None:
+    if not isinstance(function, np.ufunc):
+        found = function(*operands)
+        assert not isinstance(found, tuple)
+        real = found.real if found.dtype.kind == "c" and out.dtype.kind not in "cb" else found
+        np.copyto(out, real, casting="unsafe")
+    elif function.nout == 1:
+        function(*operands, out=out)
+    else:
+        function(*operands, out=tuple(out if number == output else None for number in range(function.nout)))
+
+
+def _buffer_numbers(steps: Sequence[_Step]) -> tuple[list[int], list[np.dtype]]:
+    # Which buffer each step fills, -1 for the result, and the dtypes of the buffers. A buffer is taken again
+    # after the last reader of what it holds, so that fewer need a place in the cache.
+    last = {place: number for number, step in enumerate(steps) for place in step.arguments if place >= 0}
+    numbers: list[int] = []
+    dtypes: list[np.dtype] = []
+    free: list[int] = []
+    for number, step in enumerate(steps):
+        if number == len(steps) - 1:
+            numbers.append(-1)
+            break
+        fitting = [one for one in free if dtypes[one] == step.dtype]
+        if fitting:
+            free.remove(fitting[-1])
+            numbers.append(fitting[-1])
+        else:
+            numbers.append(len(dtypes))
+            dtypes.append(step.dtype)
+        free += [numbers[place] for place in set(step.arguments) if last.get(place) == number]
+    return numbers, dtypes
+
+
+def _regions(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    # Rectangles of at most a tile's elements: whole rows where several fit, else pieces of one.
+    axis = next(one for one in range(len(shape)) if prod(shape[one + 1 :]) <= TILE_ELEMENTS)
+    length = max(1, TILE_ELEMENTS // max(1, prod(shape[axis + 1 :])))
+    rest = tuple(slice(None) for _ in shape[axis + 1 :])
+    for index in np.ndindex(shape[:axis]):
+        leading = tuple(slice(one, one + 1) for one in index)
+        for start in range(0, shape[axis], length):
+            yield (*leading, slice(start, min(start + length, shape[axis])), *rest)
+
+
+def _part(array: NumericArray, region: tuple[slice, ...]) -> NumericArray:
+    if array.size == 1:
+        return array
+    own = region[len(region) - array.ndim :]
+    key = tuple(slice(None) if length == 1 else one for length, one in zip(array.shape, own, strict=True))
+    return array[key]

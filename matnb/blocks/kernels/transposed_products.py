@@ -1,0 +1,127 @@
+"""Products with the transpose of a block, which is not made, and a Dense block on at least one side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
+from matnb.blocks.kernels import scatter_loops as loops
+from matnb.blocks.kernels.casting import cast
+from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.operands import (
+    entries_of_loop,
+    loop_dtype,
+    loop_semiring,
+    pattern_of_loop,
+    sums_dtype,
+)
+from matnb.blocks.kernels.registry import PRODUCTS, Family
+from matnb.blocks.semiring import SEMIRINGS, Semiring
+from matnb.errors import ShapeError
+
+TRANSPOSED_PRODUCTS = Family("transposed product")
+_TILE = 8  # columns that are scattered together: doubles of one cache line
+
+_VECTOR_LOOPS = {
+    "plus_times": loops.plus_times_vector,
+    "min_plus": loops.min_plus_vector,
+    "lor_land": loops.lor_land_vector,
+}
+_MATRIX_LOOPS = {
+    "plus_times": loops.plus_times_matrix,
+    "min_plus": loops.min_plus_matrix,
+    "lor_land": loops.lor_land_matrix,
+}
+
+
+def multiply_transposed(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> Dense:
+    """Multiply the transpose of a block with another block, without making the transpose.
+
+    Parameters
+    ----------
+    left
+        Of two axes.
+    right
+        Of one or two axes, as many rows as ``left``. One of the two is Dense. The same Dense block twice is
+        multiplied over half of the result, as BLAS's symmetric product does.
+    semiring, dtype
+        As for ``multiply``.
+
+    Returns
+    -------
+    Dense
+        ``left.T @ right``: for a sparse block, entries are added in the order of its rows, so results repeat,
+        but sums of floats depend on how the rows were cut. Peak memory besides it: as much again where sums
+        are kept in a wider dtype; for a sparse ``right`` 8 columns of ``left`` and 8 rows of the result.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not fit.
+    UnsupportedError
+        When there is no kernel for the semiring and formats.
+    """
+    if len(left.shape) != 2 or len(right.shape) not in (1, 2) or left.shape[0] != right.shape[0]:
+        raise ShapeError(
+            f"no product of the transpose of shape {left.shape} with {right.shape}: give two matrices, or a "
+            "matrix and a vector, of as many rows"
+        )
+    kernel = TRANSPOSED_PRODUCTS.find(semiring.name, left, right)
+    with np.errstate(all="ignore"):
+        product = kernel(left, right, semiring, dtype)
+    assert isinstance(product, Dense)
+    return product
+
+
+def scattered(X: NumericArray, block: Csr, semiring: Semiring, dtype: np.dtype) -> NumericArray:
+    """Return the transpose of a sparse block times a vector or matrix."""
+    shape = (block.shape[1], *X.shape[1:])
+    semiring = loop_semiring(semiring, dtype)
+    if semiring.multiply == "pair":
+        counts = np.bincount(block.columns, minlength=block.shape[1])
+        return np.array(np.broadcast_to(cast(counts, dtype).reshape(-1, *[1] * (X.ndim - 1)), shape))
+    operand = loop_dtype(semiring, dtype)
+    wide = sums_dtype(semiring, operand)
+    out = np.full(shape, semiring.add.identity(wide), wide)
+    loop = (_VECTOR_LOOPS if X.ndim == 1 else _MATRIX_LOOPS)[semiring.name]
+    loop(*pattern_of_loop(block), *entries_of_loop(block, operand), given(cast(X, operand)), out)
+    return cast(out, dtype)
+
+
+def gathered_by_tiles(X: NumericArray, block: Csr, semiring: Semiring, dtype: np.dtype) -> NumericArray:
+    """Return a matrix, in any order of memory, times a sparse block: eight rows of it at a time."""
+    out = np.empty((X.shape[0], block.shape[1]), dtype)
+    for start in range(0, X.shape[0], _TILE):
+        rows = slice(start, start + _TILE)
+        out[rows] = scattered(X[rows].T, block, semiring, dtype).T
+    return out
+
+
+def _sparse_dense(left: Csr, right: Dense, semiring: Semiring, dtype: np.dtype) -> Dense:
+    return Dense(scattered(right.values, left, semiring, dtype))
+
+
+def _dense_sparse(left: Dense, right: Csr, semiring: Semiring, dtype: np.dtype) -> Dense:
+    return Dense(gathered_by_tiles(left.values.T, right, semiring, dtype))
+
+
+def _dense_dense(left: Dense, right: Dense, semiring: Semiring, dtype: np.dtype) -> Block:
+    if (
+        left is right
+    ):  # converted once, it is still the same memory, by which matmul knows a symmetric product
+        left = right = Dense(cast(left.values, dtype))
+    turned = Dense(left.values.T)
+    return PRODUCTS.find(semiring.name, turned, right)(turned, right, dtype)
+
+
+def _identities(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> Dense:
+    shape = (left.shape[1], *right.shape[1:])
+    return Dense(np.full(shape, semiring.add.identity(dtype), dtype))
+
+
+for _name in SEMIRINGS:
+    TRANSPOSED_PRODUCTS.register(_name, Csr, Dense)(_sparse_dense)
+    TRANSPOSED_PRODUCTS.register(_name, Dense, Csr)(_dense_sparse)
+    TRANSPOSED_PRODUCTS.register(_name, Dense, Dense)(_dense_dense)
+    TRANSPOSED_PRODUCTS.register(_name, Empty, Dense)(_identities)
+    TRANSPOSED_PRODUCTS.register(_name, Dense, Empty)(_identities)

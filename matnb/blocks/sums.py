@@ -1,0 +1,182 @@
+"""Sums of floats that do not depend on how an axis is cut: a binary tree over the global index.
+
+Elements are added in pairs, 2i and 2i + 1 of the *global* index, these sums in pairs again, and so on; what
+has no right neighbor goes up as it is. So a sum follows from the elements and their global places alone.
+
+A block that holds the part ``[start, stop)`` of an axis gives its *share*: the fewest nodes of the tree that
+cover the part, in order. Its length follows from ``start`` and ``stop`` (``num_nodes``). The shares of all
+parts give the value of the tree.
+
+A sum over several axes is taken axis by axis, from the last to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from matnb.blocks.formats import IndexArray, NumericArray
+from matnb.blocks.kernels.casting import cast
+from matnb.blocks.kernels.compiled import given, unsigned
+from matnb.blocks.kernels.sum_loops import sum_contiguous, sum_nodes, sum_rows, sum_strided
+
+_SLAB = 2**19  # elements: what is made of them on the way stays in cache
+Range = tuple[int, int]
+
+
+def sums_as_tree(operation: str, dtype: np.dtype) -> bool:
+    """Tell whether a reduction to this dtype is one of these sums; other sums are exact in any order.
+
+    The extended precision of some machines is summed by NumPy, and may depend on the cuts.
+    """
+    return operation == "sum" and dtype.kind in "fc" and dtype.itemsize <= (8 if dtype.kind == "f" else 16)
+
+
+def num_nodes(start: int, stop: int) -> int:
+    """Return the length of the share of ``[start, stop)``: at most twice the levels of the tree."""
+    return len(_nodes(start, stop))
+
+
+def share_of(
+    values: NumericArray, axes: Sequence[int], along: int | None = None, start: int = 0
+) -> NumericArray:
+    """Return the sum over some axes, which keep length 1, as float64 or complex128.
+
+    Peak memory: the result; over several axes also the sums over the last of them, of half a million elements
+    at a time where the first is the outermost in memory; a copy of values that are not contiguous, or not of
+    single or double precision.
+
+    Parameters
+    ----------
+    values
+        Of any dtype that converts to double precision.
+    axes
+        Not negative, none twice, in ascending order.
+    along
+        The first of ``axes``, where the values cover that axis in part: it gets the length of the share.
+    start
+        Global place of the values' first element on the axis ``along``.
+    """
+    values = _single_or_double(values)
+    if values.dtype.kind == "c":  # real and imaginary parts are a last axis that is kept
+        parts = np.ascontiguousarray(values)
+        real = parts.view(parts.real.dtype).reshape(*values.shape, 2)
+        found = np.ascontiguousarray(share_of(real, axes, along, start))
+        return found.view(np.complex128)[..., 0]
+    order = sorted(range(values.ndim), key=lambda axis: -abs(values.strides[axis]))  # as it lies in memory
+    lying = np.ascontiguousarray(values.transpose(order))
+    places = [order.index(axis) for axis in axes]
+    if len(axes) > 1 and places[0] == 0 and lying.size > _SLAB:
+        lying = _by_slabs(lying, places, start, along is None)
+    else:
+        for axis, place in zip(reversed(axes), reversed(places), strict=True):
+            lying = _along_axis(lying, place, start if axis == along else None)
+    return np.array(lying, np.float64, copy=None).transpose(np.argsort(order))
+
+
+def sum_of_shares(shares: Sequence[NumericArray], ranges: Sequence[Range], axis: int) -> NumericArray:
+    """Return the sum along an axis, which keeps length 1, from the shares of all its parts, in order.
+
+    Peak memory: the shares once more, and the result.
+
+    Parameters
+    ----------
+    shares
+        Of ``share_of(..., along=axis)``.
+    ranges
+        What each covers of the axis: the first from 0, each from where the one before it stops.
+    """
+    nodes = np.concatenate(shares, axis=axis)
+    if nodes.dtype.kind == "c":
+        real = np.ascontiguousarray(nodes).view(np.float64).reshape(*nodes.shape, 2)
+        return sum_of_shares([real], ranges, axis).view(np.complex128)[..., 0]
+    return _merged(nodes, ranges, axis, True)
+
+
+def row_sums(pointers: IndexArray, values: NumericArray) -> NumericArray:
+    """Return the sum of each row's stored entries, as float64 or complex128, by the tree over their places.
+
+    The entries of row i are ``values[pointers[i] : pointers[i + 1]]``; a row without any sums to 0. Peak
+    memory: the result; a copy of values that are not of single or double precision.
+    """
+    values = _single_or_double(values)
+    if values.dtype.kind == "c":
+        out = np.empty(pointers.size - 1, np.complex128)
+        out.real, out.imag = row_sums(pointers, values.real), row_sums(pointers, values.imag)
+        return out
+    sums = np.empty(pointers.size - 1)
+    sum_rows(unsigned(pointers), given(values), sums)
+    return sums
+
+
+def _single_or_double(values: NumericArray) -> NumericArray:
+    if values.dtype.name in ("float32", "float64", "complex64", "complex128"):
+        return values
+    wide = "complex128" if values.dtype.kind == "c" else "float64"
+    return cast(values, np.dtype("float32" if values.dtype == np.float16 else wide))
+
+
+def _around(shape: Sequence[int], axis: int) -> tuple[int, int]:
+    # how many elements before and after an axis
+    outer = inner = 1
+    for length in shape[:axis]:
+        outer *= length
+    for length in shape[axis + 1 :]:
+        inner *= length
+    return outer, inner
+
+
+def _by_slabs(values: NumericArray, axes: Sequence[int], start: int, whole: bool) -> NumericArray:
+    # Over the first axis and others: the sums over the others are made for some of the first axis at a time.
+    rows = values.shape[0]
+    step = max(1, _SLAB * rows // values.size)
+    ranges = [(start + row, start + min(row + step, rows)) for row in range(0, rows, step)]
+    shares = []
+    for first, last in ranges:
+        slab = values[first - start : last - start]
+        for axis in reversed(axes[1:]):
+            slab = _along_axis(slab, axis, None)
+        shares.append(_along_axis(slab, 0, first))
+    return _merged(np.concatenate(shares), ranges, 0, whole)
+
+
+def _along_axis(values: NumericArray, axis: int, start: int | None) -> NumericArray:
+    # values in C order; start None: the whole axis, from 0
+    length = values.shape[axis]
+    count = 1 if start is None else num_nodes(start, start + length)
+    outer, inner = _around(values.shape, axis)
+    out = np.empty(outer * count * inner)
+    flat = given(values).reshape(-1)
+    if out.size == 0:
+        pass
+    elif inner == 1:
+        sum_contiguous(flat, outer, length, start or 0, count, start is None, out)
+    elif length == 1 and start is None:
+        sum_contiguous(flat, outer * inner, 1, 0, 1, True, out)
+    else:
+        sum_strided(flat, outer, length, inner, start or 0, count, start is None, out)
+    return out.reshape(*values.shape[:axis], count, *values.shape[axis + 1 :])
+
+
+def _merged(nodes: NumericArray, ranges: Sequence[Range], axis: int, whole: bool) -> NumericArray:
+    # the nodes of adjacent shares to those of one share, or to the value of the tree
+    where = [node for start, stop in ranges for node in _nodes(start, stop)]
+    count = 1 if whole else num_nodes(ranges[0][0], ranges[-1][1])
+    outer, inner = _around(nodes.shape, axis)
+    out = np.empty(outer * count * inner)
+    ends = np.array(where, np.int64).reshape(-1, 2)
+    sum_nodes(given(nodes).reshape(-1), given(ends), outer, inner, count, whole, out)
+    return out.reshape(*nodes.shape[:axis], count, *nodes.shape[axis + 1 :])
+
+
+def _nodes(start: int, stop: int) -> list[Range]:
+    # level and end of each node of a share, in order: the largest that begin where the last one ends and fit
+    nodes = []
+    while start < stop:
+        level = (stop - start).bit_length() - 1
+        if start:
+            level = min(level, (start & -start).bit_length() - 1)
+        start += 1 << level
+        nodes.append((level, start))
+    return nodes

@@ -1,0 +1,67 @@
+"""The elementwise steps of a task put together to chains, which run tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matnb.blocks.kernels.chains import Link
+from matnb.plan.operators import Apply, Chain
+from matnb.plan.plan import Step
+
+
+def chained(steps: Sequence[Step], num_inputs: int) -> tuple[Step, ...]:
+    """Return steps with the same last value, in which elementwise functions are chains as long as can be.
+
+    A function joins the chain of its readers where all of them are in one, so that nothing is done twice.
+
+    Parameters
+    ----------
+    steps
+        Their arguments number the task's inputs first, then the steps.
+    num_inputs
+        Of the task.
+    """
+    readers: list[list[int]] = [[] for _ in steps]
+    for number, step in enumerate(steps):
+        for place in step.arguments:
+            if place >= num_inputs:
+                readers[place - num_inputs].append(number)
+    ends = list(range(len(steps)))  # the last step of each step's chain
+    for number in reversed(range(len(steps))):
+        found = {ends[reader] for reader in readers[number]}
+        if isinstance(steps[number].operator, Apply) and len(found) == 1:
+            (end,) = found
+            if isinstance(steps[end].operator, Apply):
+                ends[number] = end
+    places = {place: place for place in range(num_inputs)}
+    result: list[Step] = []
+    for end in sorted(set(ends)):
+        members = [number for number in range(end + 1) if ends[number] == end]
+        step = steps[end] if len(members) == 1 else _chain(steps, members, num_inputs)
+        result.append(Step(step.operator, tuple(places[place] for place in step.arguments)))
+        places[num_inputs + end] = num_inputs + len(result) - 1
+    return tuple(result)
+
+
+def _chain(steps: Sequence[Step], members: Sequence[int], num_inputs: int) -> Step:
+    inside = {num_inputs + number for number in members}
+    read = [place for number in members for place in steps[number].arguments if place not in inside]
+    outside = list(dict.fromkeys(read))
+    numbers = {place: number for number, place in enumerate(outside)}
+    links: list[Link] = []
+    for member in members:
+        operator = steps[member].operator
+        assert isinstance(operator, Apply)
+        arguments = tuple(numbers[place] for place in steps[member].arguments)
+        links.append(
+            Link(
+                operator.name,
+                operator.input_dtypes,
+                operator.dtype,
+                operator.output,
+                operator.sparse,
+                arguments,
+            )
+        )
+        numbers[num_inputs + member] = len(outside) + len(links) - 1
+    return Step(Chain(tuple(links)), tuple(outside))

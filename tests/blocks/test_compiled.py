@@ -1,0 +1,86 @@
+"""Where compiled code is kept, also for a package that is read-only, and what is read ahead of time."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from matnb.blocks.formats import Csr, Dense, freeze
+from matnb.blocks.kernels.compiled import num_specializations
+from matnb.blocks.kernels.products import multiply
+from matnb.blocks.kernels.warming import warm_up
+from matnb.blocks.semiring import PLUS_TIMES
+
+LOOP = """
+from matnb.blocks.kernels.compiled import compiled
+
+@compiled
+def doubled(number):
+    return 2 * number
+"""
+
+
+@pytest.fixture
+def cache_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "user"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    return folder
+
+
+def loop_of(folder: Path, name: str):
+    """Return a loop of a module in a folder."""
+    folder.mkdir()
+    path = folder / f"{name}.py"
+    path.write_text(LOOP)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.doubled
+
+
+def refuse_writing_below(folder: Path, monkeypatch) -> None:
+    """Pretend that a folder is read-only where Numba tries whether it is (root may write everywhere)."""
+    allowed = tempfile.TemporaryFile
+
+    def attempt(*args, dir=None, **options):
+        if dir is not None and Path(dir).is_relative_to(folder):
+            raise OSError("read-only file system")
+        return allowed(*args, dir=dir, **options)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", attempt)
+
+
+def test_machine_code_is_kept_beside_the_file(tmp_path, cache_folder):
+    loop = loop_of(tmp_path / "package", "kept_beside")
+    assert loop(3) == 6
+    assert list((tmp_path / "package" / "__pycache__").glob("*doubled*.nbc"))
+    assert not cache_folder.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the user's cache folder has another name")
+def test_a_read_only_package_is_cached_for_the_user(tmp_path, cache_folder, monkeypatch):
+    refuse_writing_below(tmp_path / "package", monkeypatch)
+    loop = loop_of(tmp_path / "package", "kept_for_the_user")
+    assert loop(3) == 6
+    assert list(cache_folder.rglob("*doubled*.nbc"))
+
+
+def test_where_nothing_can_be_written_loops_compile_all_the_same(tmp_path, cache_folder, monkeypatch):
+    refuse_writing_below(tmp_path, monkeypatch)
+    loop = loop_of(tmp_path / "package", "kept_nowhere")
+    assert loop(3) == 6
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_what_was_warmed_up_is_not_compiled_by_a_first_task():
+    warm_up()
+    before = num_specializations()
+    pointers, columns = np.array([0, 2, 3], np.int32), np.array([0, 2, 1], np.int32)
+    block = freeze(Csr((2, 3), pointers, columns, np.ones(3), np.dtype(float)))
+    multiply(block, freeze(Dense(np.ones(3))), PLUS_TIMES, np.dtype(float))
+    assert num_specializations() == before

@@ -1,0 +1,352 @@
+"""Products with a Dense side: into given memory, the same bits for any cuts, fused, transposed."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import strategies
+from block_checks import array_of, assert_same, assert_shares_nothing, mask_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matnb.blocks.formats import Csr, Dense, Empty, block_from, freeze
+from matnb.blocks.kernels.dense_products import affine_into, multiply_into, multiply_rows_into
+from matnb.blocks.kernels.products import multiply
+from matnb.blocks.kernels.transposed_products import multiply_transposed
+from matnb.blocks.semiring import LOR_LAND, MIN_PLUS, PLUS_PAIR, PLUS_TIMES, SEMIRINGS
+from matnb.errors import DTypeError, ShapeError, UnsupportedError
+
+FLOAT = np.dtype(float)
+ALL_SEMIRINGS = pytest.mark.parametrize("semiring", SEMIRINGS.values(), ids=SEMIRINGS)
+# Long rows, so that the tree of sums has branches: up to 700 entries, eleven leaves.
+LONG_ROWS = (0, 1, 3, 63, 64, 65, 128, 129, 0, 191, 200, 257, 640, 700)
+
+
+def long_rows(values=True, dtype=FLOAT, seed=1):
+    """Return a block of 700 columns whose rows are as long as LONG_ROWS says."""
+    rng = np.random.default_rng(seed)
+    columns = [np.sort(rng.choice(700, length, replace=False)) for length in LONG_ROWS]
+    pointers = np.cumsum([0, *LONG_ROWS]).astype(np.int32)
+    drawn = rng.normal(size=int(pointers[-1])) * 10
+    entries = (drawn != 0 if dtype.kind == "b" else drawn).astype(dtype) if values else None
+    block = Csr((len(LONG_ROWS), 700), pointers, np.concatenate(columns).astype(np.int32), entries, dtype)
+    return freeze(block)
+
+
+def rows_of(block, start, stop):
+    """Return some rows as a block of their own."""
+    first, last = block.pointers[start], block.pointers[stop]
+    values = None if block.values is None else block.values[first:last]
+    pointers = block.pointers[start : stop + 1] - first
+    return freeze(
+        Csr((stop - start, block.shape[1]), pointers, block.columns[first:last], values, block.dtype)
+    )
+
+
+def result_dtype(semiring, *blocks):
+    """Return the dtype of a product, or None where the semiring has no booleans."""
+    try:
+        return semiring.result_dtype(*(block.dtype for block in blocks))
+    except DTypeError:
+        return None
+
+
+@st.composite
+def sparse_and_dense(draw, exact=True, dtype=None):
+    n, m = draw(strategies.matrix_shapes(5))
+    left = draw(strategies.sparse_blocks((n, m), dtype, exact))
+    shape = draw(st.sampled_from([(m,), (m, draw(strategies.lengths(4)))]))
+    right = draw(strategies.dense_blocks(shape, dtype or draw(strategies.sparse_dtypes()), exact))
+    return left, right
+
+
+@ALL_SEMIRINGS
+@given(drawn=sparse_and_dense())
+def test_a_product_is_written_into_given_memory(semiring, drawn):
+    left, right = drawn
+    dtype = result_dtype(semiring, left, right)
+    if dtype is None or isinstance(left, Empty):
+        return
+    expected = multiply(left, right, semiring, dtype)
+    for order in ("C", "F"):
+        out = np.full(expected.shape, 7, dtype, order=order)
+        multiply_into(left, right, semiring, out)
+        assert_same(Dense(out), expected.shape, dtype, expected.values)
+    assert_shares_nothing(expected, left, right)
+
+
+@pytest.mark.parametrize("dtype", strategies.SPARSE_DTYPES, ids=str)
+@pytest.mark.parametrize("values", [True, False])
+@ALL_SEMIRINGS
+def test_long_rows_agree_with_numpy(semiring, values, dtype):
+    block = long_rows(values, dtype)
+    rng = np.random.default_rng(2)
+    X = (rng.normal(size=(700, 3)) * 10).astype(dtype)
+    wide = result_dtype(semiring, block, Dense(X))
+    if wide is None:
+        return
+    dense = array_of(block)
+    with np.errstate(all="ignore"):
+        match semiring.name:
+            case "plus_times":
+                expected = dense @ X if dtype.kind != "f" else dense.astype(float) @ X.astype(float)
+            case "min_plus":
+                sums = np.where(
+                    mask_of(block)[:, :, None], dense[:, :, None] + X, MIN_PLUS.add.identity(dtype)
+                )
+                expected = sums.min(axis=1)
+            case "plus_pair":
+                expected = np.repeat(np.diff(block.pointers)[:, None], 3, axis=1)
+            case _:
+                expected = (dense != 0).astype(int) @ (X != 0).astype(int) > 0
+    tolerance = {"float64": 1e-12, "float32": 1e-6}.get(wide.name, 0)
+    found = multiply(block, Dense(X), semiring, wide).values
+    np.testing.assert_allclose(found, expected.astype(wide), rtol=tolerance, atol=tolerance * 100)
+    found = multiply(block, Dense(X[:, 0].copy()), semiring, wide).values
+    np.testing.assert_allclose(found, expected[:, 0].astype(wide), rtol=tolerance, atol=tolerance * 100)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, np.dtype("float32")], ids=str)
+@pytest.mark.parametrize("values", [True, False])
+@given(data=st.data())
+def test_bits_do_not_follow_the_cuts_of_rows_or_columns(values, dtype, data):
+    block = long_rows(values, dtype)
+    X = np.random.default_rng(3).normal(size=(700, 5)).astype(dtype)
+    whole = multiply(block, Dense(X), PLUS_TIMES, dtype).values
+    cuts = data.draw(strategies.axis_cuts(len(LONG_ROWS)))
+    column_cuts = data.draw(strategies.axis_cuts(5))
+    for start, stop in itertools.pairwise(cuts):
+        part = rows_of(block, start, stop)
+        if not part.nnz:
+            continue
+        for first, last in itertools.pairwise(column_cuts):
+            columns = Dense(np.ascontiguousarray(X[:, first:last]))
+            found = multiply(part, columns, PLUS_TIMES, dtype).values
+            assert found.tobytes() == whole[start:stop, first:last].tobytes()
+        vector = multiply(part, Dense(X[:, 0].copy()), PLUS_TIMES, dtype).values
+        assert vector.tobytes() == whole[start:stop, 0].tobytes()
+
+
+def test_rows_are_summed_by_a_tree_over_leaves_of_64_entries():
+    block = long_rows()
+    x = np.random.default_rng(4).normal(size=700)
+    found = multiply(block, Dense(x), PLUS_TIMES, FLOAT).values
+    for row, length in enumerate(LONG_ROWS):
+        start = block.pointers[row]
+        products = block.values[start : start + length] * x[block.columns[start : start + length]]
+        leaves = [sum(products[place : place + 64].tolist(), 0.0) for place in range(0, length, 64)]
+        assert found[row] == tree_sum(leaves)
+
+
+def tree_sum(leaves):
+    """Add the most leaves that are a power of two, then the others to them."""
+    if len(leaves) <= 1:
+        return sum(leaves, 0.0)
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    return tree_sum(leaves[:half]) + tree_sum(leaves[half:])
+
+
+@given(sparse_and_dense(exact=False, dtype=FLOAT), st.sampled_from([PLUS_TIMES, MIN_PLUS]))
+def test_nan_and_infinities_of_stored_entries_are_kept(drawn, semiring):
+    left, right = drawn
+    a, met = array_of(left), mask_of(left)
+    X = right.values[:, np.newaxis] if right.values.ndim == 1 else right.values
+    with np.errstate(all="ignore"):
+        pairs = a[:, :, None] * X if semiring is PLUS_TIMES else a[:, :, None] + X
+        identity = semiring.add.identity(FLOAT)
+        combine = np.add if semiring is PLUS_TIMES else np.minimum
+        expected = combine.reduce(np.where(met[:, :, None], pairs, identity), axis=1, initial=identity)
+    found = multiply(left, right, semiring, FLOAT).values.reshape(expected.shape)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@ALL_SEMIRINGS
+@given(data=st.data())
+def test_only_wanted_rows_are_written(semiring, data):
+    shape = data.draw(strategies.matrix_shapes(5))
+    left = data.draw(strategies.sparse_blocks(shape, exact=True))
+    x = data.draw(strategies.dense_blocks(shape[1:], data.draw(strategies.sparse_dtypes()), exact=True))
+    dtype = result_dtype(semiring, left, x)
+    if dtype is None or isinstance(left, Empty):
+        return
+    wanted = np.array(data.draw(st.lists(st.booleans(), min_size=shape[0], max_size=shape[0])), bool)
+    out = np.full(shape[0], 1, dtype)
+    multiply_rows_into(left, x, semiring, wanted, out)
+    whole = multiply(left, x, semiring, dtype).values
+    np.testing.assert_array_equal(out, np.where(wanted, whole, dtype.type(1)))
+
+
+@pytest.mark.parametrize("dtype", strategies.SPARSE_DTYPES, ids=str)
+@pytest.mark.parametrize("columns", [(), (2,)])
+@ALL_SEMIRINGS
+def test_nothing_is_allocated_that_grows_with_the_block(semiring, columns, dtype):
+    if semiring is MIN_PLUS and dtype.kind == "b":
+        return
+    wide = semiring.result_dtype(dtype, dtype)
+    count, width = 200_000, 1000
+    pointers = np.arange(count + 1, dtype=np.int32)
+    places = np.resize(np.arange(width, dtype=np.int32), count)
+    operand = np.dtype(bool) if semiring is LOR_LAND else dtype
+    X = freeze(Dense(np.ones((width, *columns), operand)))
+    out = np.empty((count, *columns), wide)
+    for values in (np.ones(count, operand), None):
+        block = freeze(Csr((count, width), pointers, places, values, operand))
+        multiply_into(block, X, semiring, out)  # compiles
+        tracemalloc.start()
+        try:
+            multiply_into(block, X, semiring, out)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < count  # less than a byte for each row
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, np.dtype("float32")], ids=str)
+@given(data=st.data())
+def test_a_fused_product_has_the_bits_of_its_steps(dtype, data):
+    block = long_rows(data.draw(st.booleans()), dtype)
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x, old = Dense(rng.normal(size=700).astype(dtype)), rng.normal(size=len(LONG_ROWS)).astype(dtype)
+    scale = data.draw(st.floats(-2, 2))
+    added = data.draw(st.sampled_from([0.15, rng.normal(size=len(LONG_ROWS)).astype(dtype)]))
+    expected = scale * multiply(block, x, PLUS_TIMES, dtype).values + added
+    out, differences = np.empty_like(old), np.empty_like(old)
+    affine_into(block, x, scale, added, out)
+    assert out.tobytes() == expected.tobytes()
+    out[:] = 0
+    affine_into(block, x, scale, added, out, old, differences)
+    assert out.tobytes() == expected.tobytes()
+    assert differences.tobytes() == np.abs(expected - old).tobytes()
+
+
+def test_a_fused_product_of_more_rows_than_a_tile():
+    A = sp.random_array((2000, 40), density=0.1, format="csr", rng=1)
+    x = np.random.default_rng(2).random(40)
+    out = np.empty(2000)
+    affine_into(block_from(A), Dense(x), 0.85, 0.15, out)
+    np.testing.assert_allclose(out, 0.85 * (A @ x) + 0.15, rtol=1e-12)
+
+
+def test_fused_products_that_do_not_fit_are_refused():
+    block, x, out = long_rows(), Dense(np.ones(700)), np.empty(len(LONG_ROWS))
+    with pytest.raises(DTypeError, match="give float64 or float32"):
+        affine_into(block, x, 1.0, 0.0, out.astype(int))
+    with pytest.raises(ShapeError, match="give as many elements"):
+        affine_into(block, x, 1.0, np.ones(3), out)
+    with pytest.raises(ShapeError, match="give both or none"):
+        affine_into(block, x, 1.0, 0.0, out, out.copy())
+    with pytest.raises(ShapeError, match="give all alike"):
+        affine_into(block, x, 1.0, 0.0, out, out.copy(), np.empty(3))
+    with pytest.raises(DTypeError, match="give room in float64"):
+        affine_into(block, x, 1.0, 0.0, out, out.copy(), out.astype(np.float32))
+    with pytest.raises(ShapeError, match="contiguous"):
+        affine_into(block, x, 1.0, 0.0, np.empty(2 * len(LONG_ROWS))[::2])
+
+
+def test_products_into_memory_that_does_not_fit_are_refused():
+    block = long_rows()
+    for right, shape in (((700,), (3,)), ((3,), (len(LONG_ROWS),)), ((700, 2), (len(LONG_ROWS), 3))):
+        with pytest.raises(ShapeError, match="no product of shapes"):
+            multiply_into(block, Dense(np.ones(right)), PLUS_TIMES, np.empty(shape))
+    with pytest.raises(ShapeError, match="rows wanted"):
+        multiply_rows_into(block, Dense(np.ones(700)), PLUS_TIMES, np.ones(3, bool), np.empty(len(LONG_ROWS)))
+
+
+@ALL_SEMIRINGS
+@given(data=st.data())
+def test_transposed_products_agree_with_a_transpose_that_is_made(semiring, data):
+    n, m, k = (data.draw(strategies.lengths(5)) for _ in range(3))
+    left = data.draw(strategies.matrix_blocks((n, m), data.draw(strategies.sparse_dtypes()), exact=True))
+    shape = data.draw(st.sampled_from([(n,), (n, k)]))
+    right = data.draw(strategies.dense_blocks(shape, data.draw(strategies.sparse_dtypes()), exact=True))
+    if isinstance(left, Dense) and data.draw(st.booleans()):
+        right = data.draw(strategies.sparse_blocks((n, k), exact=True))
+    dtype = result_dtype(semiring, left, right)
+    if dtype is None:
+        return
+    turned = transposed(left)
+    expected = multiply(turned, right, semiring, dtype)
+    found = multiply_transposed(left, right, semiring, dtype)
+    assert_same(found, expected.shape, dtype, array_of(expected))
+    assert_shares_nothing(found, left, right)
+
+
+def transposed(block):
+    """Return the transpose, made by SciPy or NumPy, stored zeros included."""
+    if isinstance(block, Dense):
+        return Dense(np.ascontiguousarray(block.values.T))
+    if isinstance(block, Empty):
+        return Empty(block.shape[::-1], block.dtype)
+    rows = np.repeat(np.arange(block.shape[0]), np.diff(block.pointers))
+    order = np.lexsort((rows, block.columns))
+    pointers = np.searchsorted(block.columns[order], np.arange(block.shape[1] + 1)).astype(np.int32)
+    values = None if block.values is None else block.values[order]
+    return Csr(block.shape[::-1], pointers, rows[order].astype(np.int32), values, block.dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("int32"), np.dtype("int64")], ids=str)
+@pytest.mark.parametrize("columns", [(), (9,)])
+def test_integers_wrap_in_transposed_products(dtype, columns):
+    block = long_rows(dtype=dtype)
+    large = np.iinfo(dtype).max // 3
+    X = np.random.default_rng(5).integers(-large, large, (len(LONG_ROWS), *columns)).astype(dtype)
+    with np.errstate(all="ignore"):
+        expected = array_of(block).T @ X
+    np.testing.assert_array_equal(multiply_transposed(block, Dense(X), PLUS_TIMES, dtype).values, expected)
+    found = multiply_transposed(Dense(X.reshape(len(LONG_ROWS), -1)), block, PLUS_TIMES, dtype)
+    np.testing.assert_array_equal(found.values, expected.reshape(700, -1).T)
+
+
+def test_a_transposed_product_of_float32_is_summed_in_float64():
+    short = np.dtype(np.float32)
+    block = block_from(sp.csr_array(np.ones((9, 1), short)))
+    large = np.ones(9, short)
+    large[0] = 2**24  # to which single precision cannot add 1
+    for x in (large, large[:, np.newaxis]):
+        assert multiply_transposed(block, Dense(x), PLUS_TIMES, short).values.ravel() == [2**24 + 8]
+    found = multiply_transposed(Dense(large[:, np.newaxis]), block, PLUS_TIMES, short)
+    assert found.values.ravel() == [2**24 + 8]
+
+
+def test_the_same_block_twice_gives_a_symmetric_product():
+    X = Dense(np.random.default_rng(6).normal(size=(500, 60)))
+    gram = multiply_transposed(X, X, PLUS_TIMES, FLOAT).values
+    np.testing.assert_allclose(gram, X.values.T @ X.values, rtol=1e-13)
+    assert gram.tobytes() == gram.T.copy().tobytes()
+    whole = Dense(X.values.astype(np.int32))
+    gram = multiply_transposed(whole, whole, PLUS_TIMES, FLOAT).values
+    np.testing.assert_array_equal(gram, whole.values.T @ whole.values)
+
+
+def test_transposed_products_that_do_not_fit_are_refused():
+    block, x = long_rows(), Dense(np.ones(len(LONG_ROWS)))
+    for left, right in ((block, Dense(np.ones(3))), (x, x), (block, Dense(np.ones((len(LONG_ROWS), 1, 1))))):
+        with pytest.raises(ShapeError, match="of the transpose"):
+            multiply_transposed(left, right, PLUS_TIMES, FLOAT)
+    with pytest.raises(UnsupportedError, match=r"no transposed product 'plus_times' for \(Csr, Csr\)"):
+        multiply_transposed(block, block, PLUS_TIMES, FLOAT)
+
+
+def test_a_wide_dense_times_sparse_takes_eight_rows_at_a_time():
+    block = long_rows()
+    X = freeze(Dense(np.ones((1000, len(LONG_ROWS)))))
+    multiply(X, block, PLUS_TIMES, FLOAT)
+    tracemalloc.start()
+    try:
+        found = multiply(X, block, PLUS_TIMES, FLOAT)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(found.values, X.values @ array_of(block), rtol=1e-12)
+    assert peak < found.nbytes + 8 * 8 * (700 + len(LONG_ROWS)) + 16_000
+
+
+def test_counts_of_pairs_are_those_of_the_pattern():
+    block = long_rows()
+    found = multiply(block, Dense(np.zeros(700)), PLUS_PAIR, np.dtype(np.int64))
+    np.testing.assert_array_equal(found.values, LONG_ROWS)

@@ -1,0 +1,79 @@
+"""The bits of results do not hang on blocks, threads or workers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import matnb as mn
+
+RNG = np.random.default_rng(0)
+VECTOR = RNG.standard_normal(70_001) * 10.0 ** RNG.integers(-8, 8, 70_001)
+MATRIX = RNG.standard_normal((700, 90))
+SPARSE = sp.random_array((700, 300), density=0.2, format="csr", rng=1)
+CUTS = {
+    "vector": [None, 2, 7, [[0, 1, 63, 64, 40_000, 70_001]]],
+    "matrix": [None, 3, [2, 3], [[0, 5, 640, 700], [0, 1, 64, 90]], [None, 4]],
+    "rows": [None, 2, 9, [[0, 1, 100, 693, 700], None]],
+}
+MEASURES = {
+    "sum": lambda x: x.sum(),
+    "mean": lambda x: x.mean(),
+    "var": lambda x: x.var(),
+    "norm": lambda x: np.linalg.norm(x),
+    "rows": lambda x: x.sum(axis=x.ndim - 1),
+}
+
+
+def bits_of_everything() -> dict[str, set[bytes]]:
+    found: dict[str, set[bytes]] = {}
+
+    def note(name: str, value: mn.DistArray) -> None:
+        found.setdefault(name, set()).add(value.compute().tobytes())
+
+    for name, measure in MEASURES.items():
+        for blocks in CUTS["vector"]:
+            note(f"vector {name}", measure(mn.asarray(VECTOR, blocks=blocks)))
+            note(f"short {name}", measure(mn.asarray(VECTOR.astype(np.float32), blocks=blocks)))
+        for blocks in CUTS["matrix"]:
+            note(f"matrix {name}", measure(mn.asarray(MATRIX, blocks=blocks)))
+        for blocks in CUTS["rows"]:
+            note(f"sparse {name}", measure(mn.asarray(SPARSE, blocks=blocks)))
+    for blocks in CUTS["matrix"]:
+        array = mn.asarray(MATRIX, blocks=blocks)
+        note("columns", array.sum(axis=0))
+        note("chain", np.sqrt(abs(array) + 1).sum())
+        note("complex", (array + 1j * np.cos(array)).sum(axis=(0, 1)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str, set[bytes]]:
+    with mn.start(workers=1, threads=1):
+        found = bits_of_everything()
+    mn.stop()
+    return found
+
+
+@pytest.mark.parametrize(("workers", "threads"), [(1, 2), (3, 1)])
+def test_sums_have_one_result_whatever_the_blocks(
+    alone: dict[str, set[bytes]], workers: int, threads: int
+) -> None:
+    assert {name: len(bits) for name, bits in alone.items()} == dict.fromkeys(alone, 1)
+    with mn.start(workers=workers, threads=threads):
+        assert bits_of_everything() == alone
+    mn.stop()
+
+
+def test_they_are_the_right_results() -> None:
+    with mn.start(workers=1, threads=2):
+        for array in (MATRIX, SPARSE.toarray()):
+            given = mn.asarray(array, blocks=[3, 4])
+            for measure in MEASURES.values():
+                np.testing.assert_allclose(measure(given).compute(), measure(array), rtol=1e-12)
+        cut = mn.asarray(SPARSE, blocks=[3, 4])  # promised for whole rows only, but right
+        np.testing.assert_allclose(cut.sum(axis=0).compute(), SPARSE.sum(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(cut.sum(axis=1).compute(), SPARSE.sum(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(cut.sum().compute(), SPARSE.sum(), rtol=1e-12)
+    mn.stop()

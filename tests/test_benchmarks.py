@@ -1,0 +1,262 @@
+"""What benchmarks share: medians, spread, ties, agreement, turns, the record, the document, inputs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import matnb as mn
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+
+comparison = importlib.import_module("harness.comparison")
+document = importlib.import_module("harness.document")
+inputs = importlib.import_module("harness.inputs")
+machine = importlib.import_module("harness.machine")
+record = importlib.import_module("harness.record")
+sessions = importlib.import_module("harness.sessions")
+statistics = importlib.import_module("harness.statistics")
+
+
+class Clock:
+    """Goes on by what the contender that runs costs."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def costing(clock: Clock, name: str, *costs: float, value: Any = 1.0, **options: Any) -> Any:
+    """Return a contender whose rounds, the checking one first, take the given times."""
+    left = list(costs)
+
+    def run(number: int) -> Any:
+        clock.now += left.pop(0)
+        return value
+
+    return comparison.Contender(name, run, **options)
+
+
+def line(**changes: Any) -> Any:
+    made = record.Line(
+        "products", "A @ x", 0.5, {"matnb": (1.0, 2.0, 3.0), "SciPy": (8.0, 8.0, 8.0)}, ("SciPy",),
+        ("a note",), 0.25, "2026-01-02T03:04:05+00:00", {"processor": "A | B"}, {"numpy": "2.4"},
+    )  # fmt: skip
+    return replace(made, **changes)
+
+
+def test_a_ratio_is_of_the_medians_and_its_spread_of_the_rounds():
+    ratio = statistics.ratio_of([1.0, 2.0, 9.0], [4.0, 2.0, 3.0])
+    assert ratio.value == 2 / 3
+    assert (ratio.low, ratio.high) == (0.625, 2.0)  # halfway to the middle one of 0.25, 1 and 3
+    assert str(ratio) == "0.67 (0.62 to 2.00)"
+
+
+def test_a_ratio_of_one_round_has_no_spread():
+    assert statistics.ratio_of([1.0], [4.0]) == statistics.Ratio(0.25, 0.25, 0.25)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [([], []), ([1.0], [1.0, 2.0])])
+def test_rounds_that_do_not_fit_have_no_ratio(mine: list[float], theirs: list[float]):
+    with pytest.raises(ValueError, match="rounds"):
+        statistics.ratio_of(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("value", "target", "told"),
+    [
+        (0.5, 0.5, "holds"),
+        (0.51, 0.5, "missed"),
+        (1.05, 1.1, "holds, a tie"),
+        (0.9, 0.85, "missed, a tie"),
+        (1.2, None, "slower"),
+        (1.19, None, "tie"),
+        (0.84, None, "tie"),
+        (0.83, None, "faster"),
+    ],
+)
+def test_the_verdict(value: float, target: float | None, told: str):
+    assert statistics.verdict(statistics.Ratio(value, value, value), target) == told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (2.0, "2.00 s"),
+        (1.0, "1.00 s"),
+        (0.0123, "12.3 ms"),
+        (0.123, "123 ms"),
+        (4.5e-6, "4.50 us"),
+        (0.0, "0.00 us"),
+    ],
+)
+def test_durations(seconds: float, told: str):
+    assert statistics.duration(seconds) == told
+
+
+def test_contenders_take_turns_and_the_first_round_is_not_counted():
+    clock, order = Clock(), []
+    contenders = [
+        costing(clock, "matnb", 50.0, 1.0, 2.0, prepare=lambda number: order.append(("matnb", number))),
+        costing(clock, "peer", 50.0, 3.0, 4.0, prepare=lambda number: order.append(("peer", number))),
+    ]
+    seconds = comparison.timed(contenders, 2, clock)
+    assert seconds == {"matnb": [1.0, 2.0], "peer": [3.0, 4.0]}
+    assert order[2:] == [("matnb", 1), ("peer", 1), ("peer", 2), ("matnb", 2)]
+
+
+def test_what_prepares_is_not_timed():
+    clock = Clock()
+
+    def slow(number: int) -> None:
+        clock.now += 100.0
+
+    contenders = [
+        costing(clock, "matnb", 1.0, 1.0, prepare=slow),
+        costing(clock, "peer", 1.0, 2.0, prepare=slow),
+    ]
+    assert comparison.timed(contenders, 1, clock) == {"matnb": [1.0], "peer": [2.0]}
+
+
+def test_contenders_that_differ_are_not_timed():
+    clock = Clock()
+    contenders = [costing(clock, "matnb", 1.0), costing(clock, "peer", 1.0, value=1.1)]
+    with pytest.raises(SystemExit, match="matnb and peer give different results"):
+        comparison.timed(contenders, 1, clock)
+
+
+@pytest.mark.parametrize("tolerance", [0.2, None])
+def test_a_contender_may_be_let_differ(tolerance: float | None):
+    clock = Clock()
+    contenders = [costing(clock, "matnb", 1.0), costing(clock, "peer", 1.0, value=1.1, tolerance=tolerance)]
+    comparison.check_agreement(contenders)
+
+
+def test_sparse_results_agree_in_pattern_and_values():
+    one = sp.csr_array(np.array([[0.0, 1.0], [2.0, 0.0]]))
+    unsorted = sp.coo_array(([2.0, 1.0], ([1, 0], [0, 1])), shape=(2, 2))
+    assert comparison.agree(one, unsorted)
+    assert not comparison.agree(one, one * 2)
+    assert not comparison.agree(one, sp.csr_array([[2.0, 0.0], [0.0, 1.0]]))
+    assert not comparison.agree(sp.csr_array([[1.0, 0.0]]), sp.csr_array([[0.0, 1.0]]))
+    assert not comparison.agree(one, sp.csr_array((2, 3)))
+    assert not comparison.agree(np.ones(2), np.ones(3))
+
+
+def test_the_best_peer_is_judged_and_what_is_for_information_is_not():
+    claim = comparison.Claim("c", "work", 0.5)
+    seconds = {"matnb": [1.0], "slow": [4.0], "fast": [2.0], "information": [0.1]}
+    one = comparison.Comparison(claim, seconds, ["slow", "fast"], ["said"])
+    assert one.peer == "fast"
+    assert one.ratio.value == 0.5
+    assert "=> 0.50 of fast, target <= 0.5: holds" in one.text()
+    assert "said" in one.text()
+
+
+def test_lines_are_appended_and_read_back(tmp_path: Path):
+    path = tmp_path / "results.jsonl"
+    first, second = line(), line(claim="sums", target=None, notes=())
+    record.append(first, path)
+    record.append(second, path)
+    read = record.read(path)
+    assert [one.to_json() for one in read] == [first.to_json(), second.to_json()]
+
+
+@pytest.mark.parametrize("bad", ["{", '{"claim": "c"}'])
+def test_a_bad_line_is_named(tmp_path: Path, bad: str):
+    path = tmp_path / "results.jsonl"
+    path.write_text(line().to_json() + "\n" + bad + "\n")
+    with pytest.raises(ValueError, match=r"results.jsonl:2: no comparison"):
+        record.read(path)
+
+
+def test_the_newest_line_of_each_claim_counts():
+    lines = [line(load=1.0), line(claim="sums"), line(load=2.0)]
+    assert [(name, one.load) for name, one in record.newest(lines).items()] == [
+        ("products", 2.0),
+        ("sums", 0.25),
+    ]
+
+
+def test_a_line_made_now_tells_machine_versions_and_date():
+    made = record.Line.now("c", "w", None, {"matnb": (1.0,)}, (), (), 0.123)
+    assert {"processor", "cores", "memory", "system", "python"} <= set(made.machine)
+    assert made.versions["matnb"] == mn.__version__
+    assert made.date.endswith("+00:00")
+    assert made.load == 0.12
+
+
+def test_the_processor_is_as_the_system_tells(tmp_path: Path):
+    file = tmp_path / "cpuinfo"
+    file.write_text("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: other\n")
+    assert machine.processor_model(file) == "Some CPU @ 2 GHz"
+
+
+def test_the_document_shows_every_claim():
+    text = document.document([line(), line(claim="sums", target=None)])
+    claims = [row for row in text.splitlines() if row.startswith(("| products ", "| sums "))]
+    assert claims == [
+        "| products | 2.00 s | SciPy | 8.00 s | 0.25 (0.19 to 0.31) | <= 0.5 | holds | 2026-01-02 |",
+        "| sums | 2.00 s | SciPy | 8.00 s | 0.25 (0.19 to 0.31) |  | faster | 2026-01-02 |",
+    ]
+    assert "- a note\n" in text
+    assert "| processor | A \\| B |\n" in text
+    assert "## Machine and versions\n" in text
+
+
+def test_lines_of_several_machines_name_theirs():
+    text = document.document([line(), line(claim="sums", machine={"processor": "other"})])
+    assert "| 2026-01-02 | 1 |" in text
+    assert "| 2026-01-02 | 2 |" in text
+    assert "## Machine 2 and versions\n" in text
+
+
+def test_cuts_are_of_equal_entries():
+    pointers = np.array([0, 60, 60, 70, 80, 90, 100])
+    assert inputs.equal_entry_cuts(pointers, 2) == [0, 1, 6]
+    assert inputs.equal_entry_cuts(pointers, 1) == [0, 6]
+    assert inputs.equal_entry_cuts(np.array([0, 100, 100]), 4) == [0, 1, 2]
+
+
+def test_row_blocks_put_together_are_the_matrix():
+    matrix = sp.random_array((20, 10), density=0.4, rng=np.random.default_rng(0), format="csr")
+    blocks = inputs.row_blocks(matrix, 3)
+    assert sum(block.shape[0] for block in blocks) == 20
+    together = sp.vstack([sp.csr_array((b.values, b.columns, b.pointers), shape=b.shape) for b in blocks])
+    assert comparison.agree(together, matrix)
+    assert all(block.values is None for block in inputs.row_blocks(matrix, 3, pattern=True))
+
+
+def test_the_lower_triangle_of_a_graph():
+    graph = sp.csr_array(np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]))
+    assert inputs.lower_triangle(graph).toarray().tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+
+
+def test_a_call_that_is_answered_from_memory_is_refused():
+    with mn.start(workers=1, threads=1):
+        ours, call = sessions.public(
+            lambda x: float(x.sum()), lambda number: mn.ones(100) * float(number + 2)
+        )
+        assert ours.run(ours.prepare(0)) == 200.0
+        held = ours.prepare(1)
+        assert ours.run(held) == 300.0
+        assert len(call.notes()) == 1
+        with pytest.raises(sessions.StaleResult, match="no task ran"):
+            ours.run(held)
+
+
+def test_results_are_dropped_between_rounds():
+    with mn.start(workers=1, threads=1):
+        x = mn.ones(100).persist()
+        ours, _ = sessions.public(lambda number: float((x * 2.0).sum()))
+        for number in range(3):
+            assert ours.run(ours.prepare(number)) == 200.0

@@ -126,14 +126,14 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
             return multiply(values[0], values[1], semiring_named(semiring), dtype)
         case op.Multiply(semiring, dtype, True):
             return multiply_transposed(values[0], values[1], semiring_named(semiring), dtype)
-        case op.MultiplyMasked(semiring, dtype, complement, scaled):
-            left, right, mask = values
+        case op.MultiplyMasked(semiring, dtype, turned, complement, scaled):
+            left, right, mask = _turned(values) if turned else values
             return masked_multiply(
                 left, right, mask, semiring_named(semiring), dtype,
                 complement=complement, structural=scaled is not None, scaled=scaled,
             )  # fmt: skip
-        case op.SumMasked(semiring, dtype, scaled, total):
-            left, right, mask = values
+        case op.SumMasked(semiring, dtype, turned, scaled, total):
+            left, right, mask = _turned(values) if turned else values
             return masked_row_sums(left, right, mask, semiring_named(semiring), dtype, scaled, total)
         case op.Accumulate(monoid, dtype):
             return accumulate(values, MONOIDS[monoid], dtype)
@@ -172,6 +172,11 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
         case op.Labels(source, start, stop):
             return source.labels(values[0], start, stop)
     raise TypeError(f"no kernel for {type(operator).__name__}")
+
+
+def _turned(values: Sequence[Any]) -> tuple[Any, Any, Any]:
+    left, right, mask = values
+    return left, Dense(right.values.T), mask
 
 
 def _failing_link(chain: op.Chain, values: Sequence[Any]) -> op.Operator:

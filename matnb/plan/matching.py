@@ -24,6 +24,8 @@ class Product:
         Of the product itself.
     transposed
         The product is that of ``left.T``, whose blocks are those of ``left``.
+    turned
+        The product is with ``right.T``.
     mask
         Elements are made only where it is true, turned round if ``complement``.
     scaled
@@ -35,6 +37,7 @@ class Product:
     semiring: str
     dtype: np.dtype
     transposed: bool = False
+    turned: bool = False
     mask: Expr | None = None
     complement: bool = False
     scaled: np.dtype | None = None
@@ -93,7 +96,9 @@ def match_products(
     for node in computed:
         if isinstance(node, Elementwise) and node.name == "multiply":
             _match_sampled(node, products, lambda one: len(users[one]) == 1 and one not in roots)
-    for node in computed:  # afterwards, since a sampled product reads a transpose that is made
+    passed = {node for node in computed if isinstance(node, MatMul) and node not in products}
+    users = consumers((node for node in order if node not in passed), stored, Wiring(products).operands)
+    for node in computed:
         if isinstance(node, Transpose) and node not in roots:
             _match_transposed(node, users[node], products, scatters)
     return Wiring(products)
@@ -119,12 +124,15 @@ def _match_sampled(
 def _match_transposed(
     node: Transpose, users: Sequence[Expr], products: dict[Expr, Product], scatters: Choice
 ) -> None:
-    # A.T @ B is the sum of what the rows of A make of those of B; A.T is made only if anything else needs it.
-    if (
-        node.ndim != 2
-        or node.axes != (1, 0)
-        or not all(_meets_transpose(one, node, products) for one in users)
-    ):
+    # A.T @ B is the sum of what the rows of A make of those of B, and S * (A @ B.T) is made of rows of A and
+    # rows of B; a transpose is made only if anything else needs it.
+    if node.ndim != 2 or node.axes != (1, 0):
+        return
+    if not node.sparse and all(_samples_transpose(one, node, products) for one in users):
+        for user in users:
+            products[user] = replace(products[user], right=node.operand, turned=True)
+        return
+    if not all(_meets_transpose(one, node, products) for one in users):
         return
     rights = [products[user].right for user in users]
     if node.sparse and not all(not right.sparse and scatters(node, right) for right in rights):
@@ -145,6 +153,13 @@ def _samples(node: Elementwise, product: MatMul, mask: Expr) -> bool:
     kinds = {node.dtype, product.dtype, mask.dtype, product.left.dtype, product.right.dtype}
     alike = set(node.input_dtypes) == {node.dtype} and kinds <= set(SPARSE_DTYPES)
     return alike and mask.sparse and node.sparse and mask.shape == product.shape
+
+
+def _samples_transpose(user: Expr, node: Transpose, products: Mapping[Expr, Product]) -> bool:
+    product = products.get(user)
+    if product is None or not product.masked_by_entries:
+        return False
+    return product.right is node and node not in (product.left, product.mask)
 
 
 def _meets_transpose(user: Expr, node: Transpose, products: Mapping[Expr, Product]) -> bool:

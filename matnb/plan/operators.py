@@ -75,10 +75,14 @@ class Multiply:
 
 @dataclass(frozen=True)
 class MultiplyMasked:
-    """A product of two blocks where a third one is true; ``scaled`` multiplies with its entries, all true."""
+    """A product of two blocks where a third one is true; ``scaled`` multiplies with its entries, all true.
+
+    Where ``turned``, the second block is that of a transpose.
+    """
 
     semiring: str
     dtype: np.dtype
+    turned: bool
     complement: bool
     scaled: np.dtype | None
 
@@ -89,6 +93,7 @@ class SumMasked:
 
     semiring: str
     dtype: np.dtype
+    turned: bool
     scaled: np.dtype
     total: np.dtype
 

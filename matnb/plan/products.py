@@ -123,10 +123,10 @@ def write_product(
 
 def _operator(product: Product, total: np.dtype | None) -> Operator:
     if total is not None and product.scaled is not None:
-        return SumMasked(product.semiring, product.dtype, product.scaled, total)
+        return SumMasked(product.semiring, product.dtype, product.turned, product.scaled, total)
     if product.mask is None:
         return Multiply(product.semiring, product.dtype, product.transposed)
-    return MultiplyMasked(product.semiring, product.dtype, product.complement, product.scaled)
+    return MultiplyMasked(product.semiring, product.dtype, product.turned, product.complement, product.scaled)
 
 
 def detail_of(product: Product) -> str:
@@ -172,7 +172,8 @@ def _operand_regions(product: Product, region: Region, inner: tuple[int, int]) -
     left_batch = operand_region(left.shape[:-2], batch) if left.ndim > 2 else ()
     right_batch = operand_region(right.shape[:-2], batch) if right.ndim > 2 else ()
     left_region = (inner, *rows) if product.transposed else (*rows, inner)
-    both = ((*left_batch, *left_region), (*right_batch, inner, *columns))
+    right_region = (*columns, inner) if product.turned else (inner, *columns)
+    both = ((*left_batch, *left_region), (*right_batch, *right_region))
     return both if product.mask is None else (*both, region)
 
 

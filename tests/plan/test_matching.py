@@ -112,6 +112,15 @@ def test_a_sampled_product_reads_a_transpose_that_is_made() -> None:
         assert not product.transposed
 
 
+def test_a_sampled_product_with_a_dense_transpose_reads_its_rows() -> None:
+    (product,) = products_of(S * (U @ U.T))
+    assert product.turned
+    assert product.right is U.expression
+    assert "transpose" not in [stage.kind for stage in plan_of(S * (U @ U.T)).stages]
+    assert not any(one.turned for one in products_of(S * (U @ U.T), U.T))
+    assert not any(one.turned for one in products_of(S * (S @ S.T)))
+
+
 def test_a_dense_transpose_is_never_made_for_a_product() -> None:
     plan = plan_of(U.T @ U)
     assert "transpose" not in [stage.kind for stage in plan.stages]

@@ -14,7 +14,7 @@ from matnb.blocks.kernels.elementwise import Function, apply, compute, function_
 from matnb.blocks.kernels.patterns import same_pattern, settled
 
 # With shorter ones threads wait for the interpreter's lock, which each call takes again when it is done.
-TILE_ELEMENTS = 1 << 18
+TILE_ELEMENTS = 1 << 16
 
 
 @dataclass(frozen=True)

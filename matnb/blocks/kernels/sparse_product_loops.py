@@ -15,7 +15,7 @@ PLUS_TIMES, MIN_PLUS, PAIR, TRUTH = range(4)
 
 Words = npt.NDArray[np.uint64]
 
-# Looking at a word of 64 columns without an entry takes 0.15 ns, sorting 400 columns 7 ns a column: with fewer
+# Looking at a word of 64 columns without an entry takes 0.15 ns, sorting 400 columns 7 ns a piece: with fewer
 # pairs than one in 32 words of the span, a row's columns are listed and sorted. The fewest are sorted while
 # they are listed, which does without a look at a bit in memory far away (2 entries a row of 2^20: 285 ms
 # instead of 645 for the whole product).

@@ -50,6 +50,7 @@ def compare(bench: Bench, bandwidth: float, graph: sp.csr_array, pattern: bool, 
                 Contender("SciPy, 1 thread", lambda _: graph @ x, judged=False),
             ],
             bench.rounds,
+            in_turn=True,
         )
     num_bytes = sum(block.nbytes for block in blocks) + x.nbytes
     kind = "pattern-only" if pattern else "with values"

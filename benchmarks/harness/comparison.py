@@ -19,6 +19,7 @@ from harness.statistics import Ratio, best_of, duration, ratio_of, verdict
 
 ROUNDS = 9
 FEWEST_RECORDED = 5  # medians of fewer rounds are printed, not recorded
+SETTLING_SECONDS = 0.05  # OpenMP's threads wait actively for some ten milliseconds after a call
 OURS = "matnb"
 
 
@@ -152,9 +153,16 @@ class Bench:
 
 
 def timed(
-    contenders: Sequence[Contender], rounds: int, clock: Callable[[], float] = time.perf_counter
+    contenders: Sequence[Contender],
+    rounds: int,
+    clock: Callable[[], float] = time.perf_counter,
+    in_turn: bool = False,
 ) -> dict[str, list[float]]:
-    """Return the seconds of each contender in each round, after one round that checks that all agree."""
+    """Return the seconds of each contender in each round, after one round that checks that all agree.
+
+    ``in_turn`` runs each for a while before it is timed: kernels of some milliseconds pay for the contender
+    before, whose threads wait actively and whose data fill the caches.
+    """
     check_agreement(contenders)
     seconds: dict[str, list[float]] = {one.name: [] for one in contenders}
     for number in range(1, rounds + 1):
@@ -162,6 +170,9 @@ def timed(
         for contender in turn:
             given = contender.prepare(number)
             gc.collect()
+            settled = time.perf_counter() + SETTLING_SECONDS
+            while in_turn and time.perf_counter() < settled:
+                contender.run(given)
             begin = clock()
             result = contender.run(given)
             seconds[contender.name].append(clock() - begin)

@@ -26,8 +26,8 @@ class RunStarted:
 class TaskTimed:
     """One kernel call: where it ran, for how long, and how much it worked on.
 
-    Where it was ``compiled``, machine code was made or read from disk meanwhile, and the seconds say little of
-    the kernel.
+    Where it was ``compiled``, machine code was made or read from disk meanwhile, and the seconds say little
+    of the kernel.
     """
 
     key: str

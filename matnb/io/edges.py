@@ -17,7 +17,7 @@ from matnb.io.entries import DUPLICATES, Entries, block_of, entries_in
 from matnb.io.files import File, find_file
 from matnb.io.lines import Chunk, blank_comments, columns_of, head_lines, read_chunks, text_pieces
 from matnb.io.measured import Measured
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, Unlabelled, choose, reader
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, Source, choose, reader
 
 _FLOAT = np.dtype(np.float64)
 _COMMENTS = b"#%"
@@ -54,7 +54,7 @@ class Graph(Measured):
 
 
 @dataclass(frozen=True)
-class EdgeList(Unlabelled):
+class EdgeList(PlainSource):
     """An edge list; entry [i, j] is the edge from vertex i to vertex j, in an undirected graph [j, i] too."""
 
     file: File

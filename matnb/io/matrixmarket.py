@@ -18,7 +18,7 @@ from matnb.io.entries import Entries, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import Chunk, columns_of, head_lines, read_chunks, text_pieces
 from matnb.io.measured import Measured
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, Unlabelled, reader
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, Source, reader
 
 _DTYPES = {"real": np.dtype(np.float64), "double": np.dtype(np.float64), "integer": np.dtype(np.int64),
            "pattern": np.dtype(np.float64)}  # fmt: skip
@@ -68,7 +68,7 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class MatrixMarket(Unlabelled):
+class MatrixMarket(PlainSource):
     """A Matrix Market file; blocks are sparse for coordinates and dense for an array."""
 
     file: File

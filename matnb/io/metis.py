@@ -17,7 +17,7 @@ from matnb.io.entries import Entries, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, text_pieces
 from matnb.io.measured import Measured
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, Unlabelled, reader
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, Source, reader
 from matnb.io.symmetry import fingerprint, odd_edge
 
 _FLOAT = np.dtype(np.float64)
@@ -79,7 +79,7 @@ class Listed(Measured):
 
 
 @dataclass(frozen=True)
-class Metis(Unlabelled):
+class Metis(PlainSource):
     """An undirected graph; edge weights, if any, are the values."""
 
     file: File

@@ -14,7 +14,7 @@ from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.io.files import File
 from matnb.io.slabs import Slab, common, dense_of
-from matnb.io.source import Found, Piece, Source, Unlabelled, reader, split_range
+from matnb.io.source import Found, Piece, PlainSource, Source, reader, split_range
 
 SMALLEST_PIECE_BYTES = 1 << 16
 NUMBERS = "biufc"  # kinds of dtype that an array may have
@@ -60,7 +60,7 @@ def read_header(stream: IO[bytes]) -> Header:
 
 
 @dataclass(frozen=True)
-class Npy(Unlabelled):
+class Npy(PlainSource):
     """A .npy file, cut along its slowest axis."""
 
     file: File

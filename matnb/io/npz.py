@@ -16,7 +16,7 @@ from matnb.io.archive import Archive, open_archive
 from matnb.io.entries import Entries, block_of, entries_in
 from matnb.io.files import File
 from matnb.io.saved import MARK, open_saved
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, Source, Unlabelled, reader
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, Source, reader
 
 _FORMATS = ("csr", "csc", "coo", "bsr", "dia")
 
@@ -29,7 +29,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class ScipyNpz(Unlabelled):
+class ScipyNpz(PlainSource):
     """A matrix that ``scipy.sparse.save_npz`` wrote; its members are compressed, so one worker reads it."""
 
     file: File

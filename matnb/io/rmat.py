@@ -12,7 +12,7 @@ from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
 from matnb.io.entries import Entries, block_of, entries_in, joined
-from matnb.io.source import Found, Piece, Unlabelled, split_range
+from matnb.io.source import Found, Piece, PlainSource, split_range
 
 _FLOAT = np.dtype(np.float64)
 _BATCH = 1 << 16  # edges drawn at once; a multiple of 4, Philox's numbers a step
@@ -29,7 +29,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Rmat(Unlabelled):
+class Rmat(PlainSource):
     """A random graph of ``2**scale`` vertices with skewed degrees, as a pattern-only sparse matrix.
 
     Each of ``edge_factor * 2**scale`` edges falls ``scale`` times into a quarter of what is left of the
@@ -100,6 +100,22 @@ class Rmat(Unlabelled):
     def estimated_entries(self) -> int:
         """Return how many entries there are at most."""
         return self.num_drawn
+
+    def row_cuts(self, count: int) -> tuple[int, ...] | None:
+        """Return cuts of the rows in parts of about equal edges: an edge is in the upper half with a + b."""
+        if self.permute:
+            return None
+        cuts = [0]
+        for number in range(1, count):
+            share, row, upper = number / count, 0, self.a + self.b
+            for level in reversed(range(self.scale)):
+                if share < upper:
+                    share /= upper
+                else:
+                    share = (share - upper) / (1 - upper) if upper < 1 else 0.0
+                    row += 1 << level
+            cuts.append(max(row, cuts[-1] + 1))
+        return (*cuts, 1 << self.scale)
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return ranges of edge numbers."""

@@ -22,7 +22,7 @@ from matnb.io.entries import Entries, block_of, entries_in
 from matnb.io.files import File
 from matnb.io.npy import NUMBERS
 from matnb.io.slabs import Slab, common, dense_of
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, Unlabelled, split_range
+from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, split_range
 
 MARK = "matnb"
 VERSION = 1
@@ -46,7 +46,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Saved(Unlabelled):
+class Saved(PlainSource):
     """An array that matnb saved; ``grid`` is how it was cut then."""
 
     file: File

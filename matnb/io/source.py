@@ -85,6 +85,9 @@ class Source(Protocol):
     def estimated_entries(self) -> int:
         """Return about how many entries there are, without reading."""
 
+    def row_cuts(self, count: int) -> tuple[int, ...] | None:
+        """Return cuts of the rows in ``count`` parts of about equal entries, if known without reading."""
+
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return at most ``count`` pieces of about equal work; reads nothing."""
 
@@ -107,8 +110,12 @@ class Source(Protocol):
         """Return the original ids of vertices ``start`` to ``stop`` as a dense block."""
 
 
-class Unlabelled:
-    """The labels of a source without vertex ids of its own: the numbers of its rows."""
+class PlainSource:
+    """What most sources have in common: no vertex ids of their own, and no word on rows before reading."""
+
+    def row_cuts(self, count: int) -> tuple[int, ...] | None:
+        """Return None: where the entries are is not known without reading."""
+        return None
 
     def labels(self, context: Any, start: int, stop: int) -> Block:
         """Return the numbers of rows ``start`` to ``stop``."""

@@ -17,7 +17,7 @@ from matnb.io.files import File
 from matnb.io.lines import Chunk, head_lines, read_chunks, text_pieces
 from matnb.io.measured import Measured
 from matnb.io.slabs import Slab, common, dense_of
-from matnb.io.source import Found, Piece, Source, Unlabelled, reader
+from matnb.io.source import Found, Piece, PlainSource, Source, reader
 
 _FLOAT = np.dtype(np.float64)
 _QUOTE, _RETURN, _SPACE, _NEWLINE = 34, 13, 32, 10
@@ -41,7 +41,7 @@ class Stacked:
 
 
 @dataclass(frozen=True)
-class Table(Unlabelled):
+class Table(PlainSource):
     """A CSV file; ``picked`` are the places of the columns that are read."""
 
     file: File

@@ -65,13 +65,13 @@ def lower(
     reached = set(order)
     wanted = list(dict.fromkeys([*roots, *(node for node in keep if node in reached)]))
     apart = materialized(order, wanted, wiring, stored)
-    writer = PlanWriter(stored, estimate_entries(roots, stored), wiring.products, present)
+    writer = PlanWriter(stored, estimate_entries(roots, stored), wiring.products, workers.threads, present)
     lowering = _Lowering(writer, workers, wiring, apart | set(stored))
     for node in order:
         if node in apart:
             lowering.lower(node)
     scattered = (one.left for one in wiring.products.values() if one.transposed and one.left.sparse)
-    return replace(writer.plan(wanted, workers.threads), scattered=tuple(scattered))
+    return replace(writer.plan(wanted), scattered=tuple(scattered))
 
 
 class _Lowering:

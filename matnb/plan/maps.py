@@ -25,7 +25,7 @@ def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWr
     keys = []
     for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
         task = TaskWriter()
-        write_fused(task, inside, region, owner, writer)
+        write_fused(task, inside, region, owner, writer, layout.owners.count(owner))
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "map"), writer.bytes_of(node, region)))
     kind = "product" if any(one in writer.products for one in inside) else "map"
     writer.finish(node, layout, keys, kind, inside_text(inside, writer) or "make", inside)
@@ -43,7 +43,7 @@ def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:
 
 
 def write_fused(
-    task: TaskWriter, inside: Sequence[Expr], region: Region, owner: int, writer: PlanWriter
+    task: TaskWriter, inside: Sequence[Expr], region: Region, owner: int, writer: PlanWriter, num_tasks: int
 ) -> tuple[bool, int]:
     """Write the steps that make a region of the last of ``inside``, and return the register that holds it.
 
@@ -53,6 +53,8 @@ def write_fused(
         What is computed in the task, operands first; a Reduce at the end is left to the caller.
     region
         The part of the result, or of what is reduced.
+    num_tasks
+        How many of the stage's tasks the owner has.
     """
     values: dict[Expr, tuple[bool, int]] = {}
 
@@ -69,7 +71,9 @@ def write_fused(
             product = writer.products[node]
             inner = (0, product.left.shape[-2 if product.transposed else -1])
             total = _total_of(node, product, inside)
-            values[node] = last = write_product(task, node, product, region, inner, owner, writer, total)
+            values[node] = last = write_product(
+                task, node, product, region, inner, owner, writer, num_tasks, total
+            )
             continue
         arguments = [value(operand) for operand in node.operands]
         values[node] = last = task.do(

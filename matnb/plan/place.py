@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
+
+from matnb.blocks.formats import Block, Csr
 from matnb.blocks.grid import Grid, regular, whole
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import TooLargeError
 from matnb.lazy.digest import digest_of
-from matnb.lazy.expr import Expr
+from matnb.lazy.expr import Expr, Load
+from matnb.lazy.holdings import held
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.plan import Workers
 
@@ -15,10 +21,30 @@ LARGE_BYTES = 512 * 10**6  # above this a block is cut further, to keep transfer
 MOST_BLOCKS = 10_000  # above this a plan takes longer to write than a person waits
 
 
-def default_layout(node: Expr, num_bytes: int, workers: Workers) -> Layout:
-    """Return the layout of an array that no other array's layout suggests: rows, a block a thread."""
+def default_layout(node: Expr, num_bytes: int, workers: Workers, given: Block | None = None) -> Layout:
+    """Return the layout of an array that no other array's layout suggests: rows, a block a thread.
+
+    Rows of a sparse array are cut in parts of about equal entries, where it is known where these are: of a
+    person's data, ``given`` or held here, and of generated graphs.
+    """
     grid = regular_grid(node, num_bytes, workers)
+    if node.sparse and grid.counts[0] > 1:
+        cuts = _balanced_rows(node, grid.counts[0], given)
+        grid = Grid((cuts, *grid.cuts[1:])) if cuts else grid
     return Layout(grid, spread(grid.num_blocks, workers.numbers))
+
+
+def _balanced_rows(node: Expr, count: int, given: Block | None) -> tuple[int, ...] | None:
+    if isinstance(node, Load):
+        cuts = node.source.row_cuts(count)
+        # A count near that of the rows may leave no row for the last parts.
+        return cuts if cuts and all(low < high for low, high in pairwise(cuts)) else None
+    block = held(node) if given is None else given
+    if not isinstance(block, Csr):
+        return None
+    wanted = np.arange(1, count) * (block.nnz / count)
+    inner = np.searchsorted(block.pointers, wanted).clip(1, block.shape[0] - 1)
+    return (0, *map(int, np.unique(inner)), block.shape[0])
 
 
 def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:

@@ -88,7 +88,7 @@ def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Wor
         for place, inner in enumerate(itertools.pairwise(cuts.inner)):
             where = _owner(product, cuts, region, inner, writer)
             task = TaskWriter()
-            write_product(task, node, product, region, inner, where, writer)
+            write_product(task, node, product, region, inner, where, writer, layout.owners.count(where))
             key = f"{base}-{number}" if cuts.is_local else f"{base}-{number}-part-{place}"
             parts.append(writer.add(task.task(key, where, "product"), num_bytes))
         if len(parts) > 1:
@@ -107,17 +107,20 @@ def write_product(
     inner: tuple[int, int],
     owner: int,
     writer: PlanWriter,
+    num_tasks: int,
     total: np.dtype | None = None,
 ) -> tuple[bool, int]:
     """Write the step that makes a region of a product over a range of the inner axis; return its register.
 
-    With ``total``, the dtype of a sum, it makes the sum along each row of the product instead.
+    ``num_tasks`` is how many of the product's the worker has. With ``total``, the dtype of a sum, the step
+    makes the sum along each row of the product instead.
     """
     regions = _operand_regions(product, region, inner)
-    values = [
-        writer.read(task, operand, part, owner)
-        for operand, part in zip(product.operands, regions, strict=True)
-    ]
+    values = []
+    for operand, part in zip(product.operands, regions, strict=True):
+        # Tasks that all run at once are faster with a copy each of a vector than waiting for a shared one.
+        alone = num_tasks <= writer.num_threads and operand.ndim == 1
+        values.append(writer.read(task, operand, part, owner, alone))
     return task.do(_operator(product, total), *values, num_bytes=writer.bytes_of(node, region))
 
 

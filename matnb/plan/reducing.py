@@ -78,7 +78,7 @@ def lower_reduction(
     parts: dict[Index, _Part] = {}
     for number, index in enumerate(grid.indices()):
         task, owner = TaskWriter(), domain.owners[number]
-        value = write_fused(task, inside, grid.region(index), owner, writer)
+        value = write_fused(task, inside, grid.region(index), owner, writer, domain.owners.count(owner))
         shape = lowering.share(task, value, rounds[0], index, grid.block_shape(index))
         parts[index] = lowering.add(task, f"share-{number}", owner, f"reduce {node.operation}", shape)
     for one, following in pairwise((*rounds, None)):

@@ -115,9 +115,9 @@ def _part(
 
 def reading_plan(source: Source, workers: Workers) -> tuple[Plan, tuple[str, ...], str]:
     """Return the plan that reads a source through, the keys worth holding, and that of what is known then."""
-    writer = PlanWriter({}, {}, {})
+    writer = PlanWriter({}, {}, {}, workers.threads)
     parsed, merged = parsing_tasks(source, workers, writer)
     task = TaskWriter()
     task.do(Tell(), task.read(merged))
     told = writer.add(task.task(f"{merged}-told", writer.owner_of(merged), "facts"), 64)
-    return writer.plan((), workers.threads), (*parsed, merged), told
+    return writer.plan(()), (*parsed, merged), told

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 
-from matnb.blocks.grid import Region, intersect, region_shape, relative
+from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Expr
 from matnb.plan.chaining import chained
@@ -81,6 +80,8 @@ class PlanWriter:
         Estimated entries of every expression.
     products
         How products are made.
+    num_threads
+        Tasks that a worker runs at a time.
     present
         Keys of other values that are on the workers, with their owners.
     """
@@ -90,10 +91,12 @@ class PlanWriter:
         stored: Mapping[Expr, Stored],
         entries: Mapping[Expr, int],
         products: Mapping[Expr, Product],
+        num_threads: int,
         present: Mapping[str, int] | None = None,
     ) -> None:
         self.entries = entries
         self.products = products
+        self.num_threads = num_threads
         self.registers: dict[Expr, Stored] = dict(stored)
         self.reused: dict[Expr, Stored] = {}
         self._stored = stored
@@ -169,37 +172,46 @@ class PlanWriter:
         if self.has(key):
             return key
         writer = TaskWriter()
-        parts, offsets = [], []
-        for index in found:
-            number = grid.number(index)
-            source, bounds = array.keys[number], grid.region(index)
-            common = intersect(bounds, region)
-            if common != bounds and array.layout.owners[number] != owner:
-                source = self._cut_there(node, source, common, bounds)
-                parts.append(writer.read(source))
-            elif common != bounds:
-                parts.append(writer.do(cut_of(common, bounds), writer.read(source)))
-            else:
-                parts.append(writer.read(source))
-            offsets.append(tuple(a - b for (a, _), (b, _) in zip(common, region, strict=True)))
-        if len(parts) != 1 or writer.is_copy:
-            writer.do(Join(tuple(offsets), region_shape(region), node.dtype, node.sparse), *parts)
+        self._put_together(writer, node, region, owner, found)
         return self.add(writer.task(key, owner, "gather"), self.bytes_of(node, region))
 
-    def read(self, task: TaskWriter, node: Expr, region: Region, owner: int) -> tuple[bool, int]:
+    def _put_together(
+        self, task: TaskWriter, node: Expr, region: Region, owner: int, found: Sequence[Index]
+    ) -> tuple[bool, int]:
+        array = self.registers[node]
+        parts, offsets = [], []
+        for index in found:
+            number = array.layout.grid.number(index)
+            source, bounds = array.keys[number], array.layout.grid.region(index)
+            common = intersect(bounds, region)
+            if common != bounds and array.layout.owners[number] != owner:
+                parts.append(task.read(self._cut_there(node, source, common, bounds)))
+            elif common != bounds:
+                parts.append(task.do(cut_of(common, bounds), task.read(source)))
+            else:
+                parts.append(task.read(source))
+            offsets.append(tuple(a - b for (a, _), (b, _) in zip(common, region, strict=True)))
+        if len(parts) == 1 and not task.is_copy:
+            return parts[0]
+        joined = Join(tuple(offsets), region_shape(region), node.dtype, node.sparse)
+        return task.do(joined, *parts, num_bytes=self.bytes_of(node, region))
+
+    def read(
+        self, task: TaskWriter, node: Expr, region: Region, owner: int, alone: bool = False
+    ) -> tuple[bool, int]:
         """Return the register of a task on ``owner`` that holds a region of an array.
 
-        What lies inside a block of the same worker is cut out by the task itself, which copies little.
+        What lies inside a block of the same worker is cut out by the task itself, which copies little. A task
+        that reads it ``alone`` also puts together several blocks of the worker, which spares a task before.
         """
         array = self.registers[node]
         grid = array.layout.grid
-        found = list(itertools.islice(grid.overlapping(region), 2)) if region_size(region) else []
-        if len(found) == 1 and grid.region(found[0]) != region:
-            number = grid.number(found[0])
-            if array.layout.owners[number] == owner:
-                self.note_reuse(node)
-                return task.do(cut_of(region, grid.region(found[0])), task.read(array.keys[number]))
-        return task.read(self.block(node, region, owner))
+        found = list(grid.overlapping(region)) if region_size(region) else []
+        here = all(array.layout.owners[grid.number(index)] == owner for index in found)
+        if not found or not here or grid.region(found[0]) == region or (len(found) > 1 and not alone):
+            return task.read(self.block(node, region, owner))
+        self.note_reuse(node)
+        return self._put_together(task, node, region, owner, found)
 
     def _cut_there(self, node: Expr, source: str, common: Region, bounds: Region) -> str:
         key = f"{source}-cut-{region_text(common)}"
@@ -214,8 +226,8 @@ class PlanWriter:
         if node in self._stored:
             self.reused[node] = self._stored[node]
 
-    def plan(self, roots: Sequence[Expr], threads: int) -> Plan:
-        """Return the plan whose outputs are the arrays of ``roots``, on workers of so many threads."""
+    def plan(self, roots: Sequence[Expr]) -> Plan:
+        """Return the plan whose outputs are the arrays of ``roots``."""
         outputs = {root: self.registers[root] for root in roots if root not in self._stored}
         tasks = tuple(self._tasks.values())
         moved = {
@@ -229,7 +241,7 @@ class PlanWriter:
             tuple(self._shipments),
             outputs,
             self.reused,
-            peaks(tasks, self._sizes, self._owners, shipped, staying, threads),
+            peaks(tasks, self._sizes, self._owners, shipped, staying, self.num_threads),
             sum(self._sizes.get(key, 0) for key, _ in moved),
         )
 

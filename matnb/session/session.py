@@ -213,7 +213,7 @@ class Session:
         self._runner.drop_dead()
         if node in self._store:
             return
-        layout = default_layout(node, block.nbytes, self._runner.workers())
+        layout = default_layout(node, block.nbytes, self._runner.workers(), block)
         base = f"{node.digest.hex()}-{layout_tag(layout)}"
         self._store.add_given(node, Entry(*self._engine.ship_array(block, layout, base)))
 

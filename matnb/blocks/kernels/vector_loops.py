@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled, inlined
@@ -17,6 +18,7 @@ from matnb.blocks.kernels.compiled import UnsignedArray, compiled, inlined
 # sums. `wanted` (None: every row) tells which rows to write. Leaves stand in the file of the loops that use
 # them, since the cache of compiled code asks only whether the outer loop's file has changed.
 
+Sums = npt.NDArray[np.float64]  # or of the other dtypes that sums have: typed as the commonest
 _ONE = np.uint64(1)
 _LEAF = np.uint64(64)
 _TILE = np.uint64(512)
@@ -29,8 +31,8 @@ _TWO, _THREE = np.uint64(2), np.uint64(3)
 
 @inlined
 def _leaf_of_ones(
-    columns: UnsignedArray, x: NumericArray, levels: NumericArray, place: np.uint64, stop: np.uint64
-) -> np.generic:
+    columns: UnsignedArray, x: NumericArray, levels: Sums, place: np.uint64, stop: np.uint64
+) -> np.float64:
     total = levels.dtype.type(0)
     while place < stop:
         total += x[columns[place]]
@@ -40,11 +42,16 @@ def _leaf_of_ones(
 
 @inlined
 def _short_of_ones(
-    columns: UnsignedArray, x: NumericArray, levels: NumericArray, place: np.uint64, stop: np.uint64
-) -> np.generic:
+    columns: UnsignedArray,
+    x: NumericArray,
+    levels: Sums,
+    place: np.uint64,
+    stop: np.uint64,
+) -> np.float64:
     count, last = stop - place, np.uint64(columns.size) - _ONE
     wide = levels.dtype.type
-    total = none = wide(0)
+    none = wide(0)
+    total = none
     # In this order: where all four are read first, the compiler makes branches of the choices again.
     entry = wide(x[columns[min(place, last)]])
     total += entry if count > np.uint64(0) else none
@@ -62,13 +69,14 @@ def _short(
     columns: UnsignedArray,
     values: NumericArray,
     x: NumericArray,
-    levels: NumericArray,
+    levels: Sums,
     place: np.uint64,
     stop: np.uint64,
-) -> np.generic:
+) -> np.float64:
     count, last = stop - place, np.uint64(columns.size) - _ONE
     wide = levels.dtype.type
-    total = none = wide(0)
+    none = wide(0)
+    total = none
     here = min(place, last)
     entry = wide(wide(values[here]) * x[columns[here]])
     total += entry if count > np.uint64(0) else none
@@ -89,10 +97,10 @@ def _leaf(
     columns: UnsignedArray,
     values: NumericArray,
     x: NumericArray,
-    levels: NumericArray,
+    levels: Sums,
     place: np.uint64,
     stop: np.uint64,
-) -> np.generic:
+) -> np.float64:
     wide = levels.dtype.type
     total = wide(0)
     while place < stop:
@@ -103,9 +111,9 @@ def _leaf(
 
 @compiled
 def _tree_of_ones(
-    columns: UnsignedArray, x: NumericArray, levels: NumericArray, place: np.uint64, stop: np.uint64
-) -> np.generic:
-    total: np.generic = levels.dtype.type(0)
+    columns: UnsignedArray, x: NumericArray, levels: Sums, place: np.uint64, stop: np.uint64
+) -> np.float64:
+    total: np.float64 = levels.dtype.type(0)
     top = count = np.uint64(0)
     while place < stop:
         total = _leaf_of_ones(columns, x, levels, place, min(place + _LEAF, stop))
@@ -131,11 +139,11 @@ def _tree(
     columns: UnsignedArray,
     values: NumericArray,
     x: NumericArray,
-    levels: NumericArray,
+    levels: Sums,
     place: np.uint64,
     stop: np.uint64,
-) -> np.generic:
-    total: np.generic = levels.dtype.type(0)
+) -> np.float64:
+    total: np.float64 = levels.dtype.type(0)
     top = count = np.uint64(0)
     while place < stop:
         total = _leaf(columns, values, x, levels, place, min(place + _LEAF, stop))
@@ -162,7 +170,7 @@ def plus_times_ones(
     columns: UnsignedArray,
     x: NumericArray,
     wanted: NumericArray | None,
-    levels: NumericArray,
+    levels: Sums,
     out: NumericArray,
 ) -> None:
     """Write the product of a matrix of ones at a pattern with a vector."""
@@ -187,7 +195,7 @@ def plus_times(
     values: NumericArray,
     x: NumericArray,
     wanted: NumericArray | None,
-    levels: NumericArray,
+    levels: Sums,
     out: NumericArray,
 ) -> None:
     """Write the product of a matrix with a vector."""
@@ -214,7 +222,7 @@ def affine(
     scale: np.generic,
     added: NumericArray,
     old: NumericArray | None,
-    levels: NumericArray,
+    levels: Sums,
     out: NumericArray,
     differences: NumericArray,
 ) -> None:

@@ -1,0 +1,75 @@
+"""Which cuts new arrays get: a block a thread, of about equal entries where it is known where these are."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import matnb as mn
+from matnb.io.local import read_here
+from matnb.io.rmat import Rmat
+from matnb.plan.lower import lower
+from matnb.plan.place import default_layout
+from matnb.plan.plan import Workers
+
+FOUR = Workers((0, 1), 2, 0)
+
+
+def test_given_sparse_arrays_are_cut_in_parts_of_equal_entries() -> None:
+    rng = np.random.default_rng(0)
+    rows = (2000 * rng.random(60_000) ** 3).astype(int)
+    matrix = sp.csr_array((rng.random(60_000), (rows, rng.integers(0, 2000, 60_000))), shape=(2000, 2000))
+    layout = default_layout(mn.asarray(matrix).expression, 10**6, FOUR)
+    cuts = layout.grid.cuts[0]
+    shares = np.diff(matrix.indptr[list(cuts)]) / matrix.nnz
+    assert len(shares) == 4
+    assert shares.max() < 0.27
+    assert cuts != (0, 500, 1000, 1500, 2000)
+    assert layout.owners == (0, 0, 1, 1)
+
+
+@pytest.mark.parametrize("row", [0, 1999])
+def test_a_row_that_outweighs_all_others_gets_a_block_as_far_as_rows_go(row: int) -> None:
+    matrix = sp.lil_array((2000, 4000))
+    matrix[row, :] = 1.5
+    layout = default_layout(mn.asarray(matrix.tocsr()).expression, 10**6, FOUR)
+    cuts = layout.grid.cuts[0]
+    assert cuts[0] == 0
+    assert cuts[-1] == 2000
+    assert all(low < high for low, high in pairwise(cuts))
+
+
+def test_dense_and_small_arrays_are_cut_evenly() -> None:
+    dense = mn.asarray(np.ones((2000, 10)))
+    assert default_layout(dense.expression, 10**6, FOUR).grid.cuts[0] == (0, 500, 1000, 1500, 2000)
+    assert default_layout(dense.expression, 1000, FOUR).grid.num_blocks == 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+def test_a_generated_graph_is_cut_in_parts_of_about_equal_edges(count: int) -> None:
+    source = Rmat(12, seed=1)
+    cuts = source.row_cuts(count)
+    assert cuts is not None
+    assert (cuts[0], cuts[-1], len(cuts)) == (0, 4096, count + 1)
+    graph = read_here(source)[1]
+    shares = np.diff(graph.pointers[list(cuts)]) / graph.nnz
+    assert shares.max() < 1.25 / count + 0.01
+    assert Rmat(12, permute=True).row_cuts(count) is None
+
+
+def test_a_graph_of_fewer_rows_than_blocks_is_cut_evenly() -> None:
+    tiny = mn.random.rmat(1, edge_factor=2).expression
+    layout = default_layout(tiny, 10**6, Workers(tuple(range(8)), 1, 0))
+    assert layout.grid.cuts[0] == (0, 1, 2)
+
+
+def test_a_cut_vector_is_put_together_by_each_of_few_products() -> None:
+    A = mn.asarray(sp.random_array((40, 40), density=0.2, format="csr", rng=0), blocks=2)
+    x = mn.asarray(np.ones(40), blocks=2)
+    few = lower([(A @ x).expression], (), {}, Workers((0,), 2, 0))
+    assert "gather" not in {task.kind for task in few.tasks}
+    many = lower([(A @ x).expression], (), {}, Workers((0,), 1, 0))
+    assert "gather" in {task.kind for task in many.tasks}

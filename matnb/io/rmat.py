@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
 from matnb.io.entries import Entries, block_of, entries_in, joined
-from matnb.io.source import Found, Piece, PlainSource, split_range
+from matnb.io.source import ROW_ENTRIES, Found, Piece, PlainSource, split_range
 
 _FLOAT = np.dtype(np.float64)
 _BATCH = 1 << 16  # edges drawn at once; a multiple of 4, Philox's numbers a step
@@ -102,20 +103,28 @@ class Rmat(PlainSource):
         return self.num_drawn
 
     def row_cuts(self, count: int) -> tuple[int, ...] | None:
-        """Return cuts of the rows in parts of about equal edges: an edge is in the upper half with a + b."""
+        """Return cuts of the rows in parts of about equal work; an edge is in the upper half with a + b."""
         if self.permute:
             return None
-        cuts = [0]
-        for number in range(1, count):
-            share, row, upper = number / count, 0, self.a + self.b
-            for level in reversed(range(self.scale)):
-                if share < upper:
-                    share /= upper
-                else:
-                    share = (share - upper) / (1 - upper) if upper < 1 else 0.0
-                    row += 1 << level
-            cuts.append(max(row, cuts[-1] + 1))
-        return (*cuts, 1 << self.scale)
+        rows = range(1 << self.scale)
+        whole = self.num_drawn + ROW_ENTRIES * len(rows)
+
+        def work_above(row: int) -> float:
+            return self.num_drawn * self._share_above(row) + ROW_ENTRIES * row
+
+        inner = (bisect_left(rows, number * whole / count, key=work_above) for number in range(1, count))
+        return (0, *inner, len(rows))
+
+    def _share_above(self, row: int) -> float:
+        # Of the edges: those of each half that lies above the row as a whole.
+        upper, share, part = self.a + self.b, 0.0, 1.0
+        for level in reversed(range(self.scale)):
+            if row >> level & 1:
+                share += part * upper
+                part *= 1 - upper
+            else:
+                part *= upper
+        return share
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return ranges of edge numbers."""

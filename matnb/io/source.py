@@ -19,6 +19,7 @@ from matnb.blocks.grid import Region
 from matnb.errors import OptionError
 from matnb.io.files import find_file
 
+ROW_ENTRIES = 4  # what a row costs in a product with a vector, beside its entries: 3.8 ns to 0.8 an entry
 LARGEST_LENGTH = 2**31 - 1  # rows or columns: local indices of a block are 32-bit
 
 # Each reader has its own; they are picklable, and read-only once returned.
@@ -86,7 +87,10 @@ class Source(Protocol):
         """Return about how many entries there are, without reading."""
 
     def row_cuts(self, count: int) -> tuple[int, ...] | None:
-        """Return cuts of the rows in ``count`` parts of about equal entries, if known without reading."""
+        """Return cuts of the rows in ``count`` parts of about equal work, if known without reading.
+
+        A row is as much work as its entries and ``ROW_ENTRIES`` more.
+        """
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return at most ``count`` pieces of about equal work; reads nothing."""

@@ -10,6 +10,7 @@ from matnb.blocks.formats import Block, Csr
 from matnb.blocks.grid import Grid, regular, whole
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import TooLargeError
+from matnb.io.source import ROW_ENTRIES
 from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Expr, Load
 from matnb.lazy.holdings import held
@@ -24,7 +25,7 @@ MOST_BLOCKS = 10_000  # above this a plan takes longer to write than a person wa
 def default_layout(node: Expr, num_bytes: int, workers: Workers, given: Block | None = None) -> Layout:
     """Return the layout of an array that no other array's layout suggests: rows, a block a thread.
 
-    Rows of a sparse array are cut in parts of about equal entries, where it is known where these are: of a
+    Rows of a sparse array are cut in parts of about equal work, where it is known where the entries are: of a
     person's data, ``given`` or held here, and of generated graphs.
     """
     grid = regular_grid(node, num_bytes, workers)
@@ -42,8 +43,8 @@ def _balanced_rows(node: Expr, count: int, given: Block | None) -> tuple[int, ..
     block = held(node) if given is None else given
     if not isinstance(block, Csr):
         return None
-    wanted = np.arange(1, count) * (block.nnz / count)
-    inner = np.searchsorted(block.pointers, wanted).clip(1, block.shape[0] - 1)
+    work = block.pointers + ROW_ENTRIES * np.arange(block.shape[0] + 1)
+    inner = np.searchsorted(work, np.arange(1, count) * (work[-1] / count)).clip(1, block.shape[0] - 1)
     return (0, *map(int, np.unique(inner)), block.shape[0])
 
 

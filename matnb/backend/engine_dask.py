@@ -123,7 +123,7 @@ class DaskEngine:
         except KeyboardInterrupt:
             raise self._cancelled(plan, futures, run_id) from None
         except OwnersLost:
-            self._answers.cancel(list(futures.values()))
+            self._stop(plan, futures)
             worker.forget(run_id)
             raise
         told: list[worker.Report] = values[: len(reports)]
@@ -300,6 +300,15 @@ class DaskEngine:
             sent = self._client.get(graph, names, sync=False, retries=0)
             futures.update(zip(keys, sent, strict=True))
 
+    def _stop(self, plan: Plan, futures: Mapping[str, Future]) -> None:
+        # Dask cancels what reads a cancelled name first, and fails with the client's connection where nobody
+        # holds one of those. So only what no task reads is cancelled, and the rest is let go.
+        read = {key for task in plan.tasks for key in task.inputs}
+        self._answers.cancel([future for key, future in futures.items() if key not in read])
+        for key, future in futures.items():
+            if key in read:
+                future.release()
+
     def _cancelled(self, plan: Plan, futures: Mapping[str, Future], run_id: str) -> RunCancelled:
         done = {key for key, future in futures.items() if future.status == "finished"}
         kept = {
@@ -308,8 +317,7 @@ class DaskEngine:
             if done.issuperset(array.keys)
         }
         staying = {future.key for ones in kept.values() for future in ones}
-        leaving = [future for future in futures.values() if future.key not in staying]
-        self._answers.cancel(leaving)
+        self._stop(plan, {key: one for key, one in futures.items() if one.key not in staying})
         worker.forget(run_id)
         total = sum(len(array.keys) for array in plan.outputs.values())
         whole = sum(len(ones) for ones in kept.values())

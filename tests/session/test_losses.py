@@ -15,8 +15,11 @@ import pytest
 from watching import long_work, runs, tasks_on_scheduler
 
 import matnb as mn
+from matnb.backend.answers import Answers
+from matnb.backend.engine_dask import DaskEngine
 from matnb.errors import CellCancelled, MatnbError
 from matnb.events import WorkersLost
+from matnb.plan.plan import Plan
 
 
 @pytest.fixture
@@ -44,6 +47,34 @@ def test_an_interrupt_cancels_the_tasks(processes: bool) -> None:
         assert tasks_on_scheduler(session) <= 8
         assert float(mn.ones(10).sum()) == 10  # goes on
     mn.stop()
+
+
+def test_an_interrupt_cancels_only_what_no_task_reads(
+    session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of a name that others read, the scheduler first cancels these, and breaks where nobody holds one.
+    cancelled: list[str] = []
+    plans: list[Plan] = []
+    cancel, run = Answers.cancel, DaskEngine.run
+    monkeypatch.setattr(
+        Answers,
+        "cancel",
+        lambda self, futures: (cancelled.extend(one.key for one in futures), cancel(self, futures))[1],
+    )
+    monkeypatch.setattr(
+        DaskEngine, "run", lambda self, plan, *rest: (plans.append(plan), run(self, plan, *rest))[1]
+    )
+    work = long_work()  # its data is shipped, and read by products that nobody holds
+    timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(CellCancelled):
+        float(work)
+    timer.join()
+    read = {key for plan in plans for task in plan.tasks for key in task.inputs}
+    assert cancelled
+    assert not [name for name in cancelled if any(name.endswith(key) for key in read)]
+    for _ in range(3):
+        assert float(mn.ones(10).sum()) == 10
 
 
 @pytest.mark.cluster

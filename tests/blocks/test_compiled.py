@@ -1,4 +1,4 @@
-"""Where compiled code is kept, also for a package that is read-only, and what is read ahead of time."""
+"""Where compiled code is kept, also for a package that is read-only, and how first calls are told apart."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matnb.blocks.formats import Csr, Dense, freeze
 from matnb.blocks.kernels.compiled import num_specializations
-from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.warming import warm_up
-from matnb.blocks.semiring import PLUS_TIMES
 
 LOOP = """
 from matnb.blocks.kernels.compiled import compiled
@@ -77,10 +73,10 @@ def test_where_nothing_can_be_written_loops_compile_all_the_same(tmp_path, cache
     assert not list(tmp_path.rglob("*.nbc"))
 
 
-def test_what_was_warmed_up_is_not_compiled_by_a_first_task():
-    warm_up()
-    before = num_specializations()
-    pointers, columns = np.array([0, 2, 3], np.int32), np.array([0, 2, 1], np.int32)
-    block = freeze(Csr((2, 3), pointers, columns, np.ones(3), np.dtype(float)))
-    multiply(block, freeze(Dense(np.ones(3))), PLUS_TIMES, np.dtype(float))
-    assert num_specializations() == before
+def test_a_call_that_made_or_read_machine_code_is_told_apart(tmp_path, cache_folder):
+    loop = loop_of(tmp_path / "package", "counted")
+    counts = [num_specializations()]
+    for number in (3, 3, 3.5, 3.5):
+        loop(number)
+        counts.append(num_specializations())
+    assert np.diff(counts).tolist() == [1, 0, 1, 0]

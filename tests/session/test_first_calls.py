@@ -1,0 +1,28 @@
+"""Calls during which machine code is made or read are told apart, so that nobody takes them for slow kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import matnb as mn
+from matnb.events import RunFinished, TaskTimed
+
+
+@pytest.mark.cluster
+def test_the_first_call_of_a_kernel_in_a_process_is_marked() -> None:
+    with mn.start(workers=1, threads=1, processes=True) as session:
+        timed: list[TaskTimed] = []
+        finished: list[RunFinished] = []
+        session.subscribe(lambda event: timed.extend(getattr(event, "tasks", ())))
+        session.subscribe(lambda event: finished.append(event) if isinstance(event, RunFinished) else None)
+        A = mn.asarray(sp.random_array((300, 300), density=0.1, format="csr", rng=0)).persist()
+        marks = []
+        for number in range(2):
+            timed.clear()
+            (A @ np.arange(number, number + 300.0)).compute()
+            marks.append([task.compiled for task in timed if task.kind == "product"])
+        assert marks == [[True], [False]]
+        assert finished[-1].imbalance == 1.0
+    mn.stop()

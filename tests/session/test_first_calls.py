@@ -1,4 +1,4 @@
-"""Calls during which machine code is made or read are told apart, so that nobody takes them for slow kernels."""
+"""Calls during which machine code is made or read are told apart: they say little of their kernels."""
 
 from __future__ import annotations
 

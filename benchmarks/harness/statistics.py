@@ -30,12 +30,13 @@ class Ratio:
 
 
 def ratio_of(mine: Sequence[float], theirs: Sequence[float]) -> Ratio:
-    """Return the ratio of two contenders' times, given round by round."""
+    """Return the ratio of two contenders' medians, and the quartiles of the rounds' ratios around it."""
     if not mine or len(mine) != len(theirs):
         raise ValueError(f"{len(mine)} and {len(theirs)} rounds: give as many of both, and at least one")
     each = [one / other for one, other in zip(mine, theirs, strict=True)]
     low, high = quartiles(each)
-    return Ratio(statistics.median(mine) / statistics.median(theirs), low, high)
+    value = statistics.median(mine) / statistics.median(theirs)
+    return Ratio(value, min(low, value), max(high, value))
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float]:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from matnb.blocks.kernels.chains import Link
 from matnb.plan.operators import Apply, Chain
 from matnb.plan.plan import Step
 
 
-def chained(steps: Sequence[Step], num_inputs: int) -> tuple[Step, ...]:
+@dataclass(frozen=True)
+class Joined:
+    """A step, and the numbers of the steps that it stands for; its value is that of the last of them."""
+
+    step: Step
+    members: tuple[int, ...]
+
+
+def chained(steps: Sequence[Step], num_inputs: int) -> tuple[Joined, ...]:
     """Return steps with the same last value, in which elementwise functions are chains as long as can be.
 
     A function joins the chain of its readers where all of them are in one, so that nothing is done twice.
@@ -34,11 +43,12 @@ def chained(steps: Sequence[Step], num_inputs: int) -> tuple[Step, ...]:
             if isinstance(steps[end].operator, Apply):
                 ends[number] = end
     places = {place: place for place in range(num_inputs)}
-    result: list[Step] = []
+    result: list[Joined] = []
     for end in sorted(set(ends)):
-        members = [number for number in range(end + 1) if ends[number] == end]
+        members = tuple(number for number in range(end + 1) if ends[number] == end)
         step = steps[end] if len(members) == 1 else _chain(steps, members, num_inputs)
-        result.append(Step(step.operator, tuple(places[place] for place in step.arguments)))
+        arguments = tuple(places[place] for place in step.arguments)
+        result.append(Joined(Step(step.operator, arguments), members))
         places[num_inputs + end] = num_inputs + len(result) - 1
     return tuple(result)
 

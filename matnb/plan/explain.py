@@ -68,10 +68,13 @@ def explain_plan(plan: Plan, names: Mapping[Expr, str] | None = None) -> str:
             f"about {bytes_text(stage.estimated_bytes)}, {kept}"
         )
     lines = _shortened(lines)
+    # How many entries a product of sparse arrays has is not known before it is made.
+    products = (one for stage in plan.stages for one in stage.inside if isinstance(one, MatMul))
+    needs = "by a guess" if any(one.sparse for one in products) else "at most"
     lines.append(
         f"  {len(plan.tasks)} tasks, {len(plan.reused)} arrays read from the workers, "
         f"{len(plan.outputs)} kept; moves {bytes_text(plan.moved_bytes)}, "
-        f"needs at most about {bytes_text(plan.projected_bytes)} more "
+        f"needs {needs} about {bytes_text(plan.projected_bytes)} more "
         f"on {len({task.owner for task in plan.tasks})} worker(s)"
     )
     return "\n".join(lines)

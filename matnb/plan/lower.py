@@ -23,9 +23,9 @@ from matnb.lazy.traverse import topological
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import fused_below, materialized
 from matnb.plan.indexing import lower_index, lower_transpose
-from matnb.plan.maps import lower_map
+from matnb.plan.maps import lower_map, stage_tag
 from matnb.plan.matching import Choice, Wiring, match_products
-from matnb.plan.place import default_layout, layout_tag
+from matnb.plan.place import default_layout
 from matnb.plan.plan import Plan, Stored, Workers
 from matnb.plan.products import lower_product, product_cuts, product_layout
 from matnb.plan.reducing import lower_reduction
@@ -90,7 +90,7 @@ class _Lowering:
                 lower_map(node, inside, layout, writer)
             case Reduce():
                 inside, layout = self._stage(node, node.operand)
-                lower_reduction(node, inside, layout, layout_tag(layout), writer)
+                lower_reduction(node, inside, layout, stage_tag(layout, inside, writer), writer)
             case Transpose():
                 lower_transpose(node, writer, workers)
             case Index():

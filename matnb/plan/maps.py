@@ -10,6 +10,7 @@ from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region, region_shape
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout
+from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce
 from matnb.plan.matching import Product
 from matnb.plan.operators import Apply, Constant, Make, Operator, Stretch
@@ -21,7 +22,7 @@ from matnb.plan.tasks import PlanWriter, TaskWriter
 
 def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWriter) -> None:
     """Write the tasks that make an array block by block; ``inside`` is what each computes, operands first."""
-    base = f"{node.digest.hex()}-{layout_tag(layout)}"
+    base = f"{node.digest.hex()}-{stage_tag(layout, inside, writer)}"
     keys = []
     for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
         task = TaskWriter()
@@ -29,6 +30,12 @@ def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWr
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "map"), writer.bytes_of(node, region)))
     kind = "product" if any(one in writer.products for one in inside) else "map"
     writer.finish(node, layout, keys, kind, inside_text(inside, writer) or "make", inside)
+
+
+def stage_tag(layout: Layout, inside: Sequence[Expr], writer: PlanWriter) -> str:
+    """Return a few characters that tell apart the ways in which a stage may be made."""
+    ways = [writer.products[node].way for node in inside if node in writer.products]
+    return f"{layout_tag(layout)}{digest_of(*ways).hex()[:4]}" if ways else layout_tag(layout)
 
 
 def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:

@@ -49,6 +49,11 @@ class Product:
         return both if self.mask is None else (*both, self.mask)
 
     @property
+    def way(self) -> tuple[bool, ...]:
+        """How it is made, where that can change the last bits: part of the names of its tasks."""
+        return self.transposed, self.mask is not None
+
+    @property
     def masked_by_entries(self) -> bool:
         """True where the mask's stored entries are all that can be stored in the result."""
         return self.mask is not None and self.mask.sparse and not self.complement

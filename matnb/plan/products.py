@@ -41,9 +41,10 @@ class ProductCuts:
 def product_cuts(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> ProductCuts:
     """Return how a product is cut.
 
-    Rows are cut as in the left operand, columns as in the right, the inner axis as in the heavier one; where
-    only the entries of a mask are made, rows and columns as in the mask. The other operands travel, gathered
-    once for each worker. Products of two sparse arrays are cut finer, since equal rows are not equal work.
+    Rows are cut as in the left operand, columns as in the right, the inner axis as in the heavier one, but of
+    a sparse array times a dense one always as in the sparse one; where only the entries of a mask are made,
+    rows and columns as in the mask. The other operands travel, gathered once for each worker. Products of two
+    sparse arrays are cut finer, since equal rows are not equal work.
     """
     left, right, mask = product.left, product.right, product.mask
     whole_inner = regular_cuts(left.shape[-1], 1)
@@ -51,7 +52,11 @@ def product_cuts(node: Expr, product: Product, writer: PlanWriter, workers: Work
         return _finer(
             ProductCuts(writer.registers[mask].layout.grid, whole_inner, 2), product, writer, workers
         )
-    heaviest = 0 if product.transposed or writer.bytes_of(left) >= writer.bytes_of(right) else 1
+    heaviest = 0 if writer.bytes_of(left) >= writer.bytes_of(right) else 1
+    if product.transposed or (left.sparse and not right.sparse):
+        heaviest = (
+            0  # where each row is summed in one go, the cuts of the right operand do not change its bits
+        )
     rows, inner = (-1, -2) if product.transposed else (-2, -1)
     cuts = []
     if left.ndim > 1:
@@ -79,7 +84,9 @@ def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Wor
     """Write the tasks that make the array of a product, and nothing else."""
     cuts = product_cuts(node, product, writer, workers)
     layout = product_layout(product, cuts, writer)
-    base = f"{node.digest.hex()}-{digest_of(cuts.grid.cuts, cuts.inner, layout.owners).hex()[:8]}"
+    base = (
+        f"{node.digest.hex()}-{digest_of(cuts.grid.cuts, cuts.inner, layout.owners, product.way).hex()[:8]}"
+    )
     add = semiring_named(product.semiring).add.name
     keys = []
     for number, (region, owner) in enumerate(zip(cuts.grid.regions(), layout.owners, strict=True)):
@@ -118,6 +125,9 @@ def write_product(
     regions = _operand_regions(product, region, inner)
     values = []
     for operand, part in zip(product.operands, regions, strict=True):
+        if operand is product.right and turns(product):
+            values.append(task.read(writer.flipped(operand, part, owner)))
+            continue
         # Tasks that all run at once are faster with a copy each of a vector than waiting for a shared one.
         alone = num_tasks <= writer.num_threads and operand.ndim == 1
         values.append(writer.read(task, operand, part, owner, alone))
@@ -125,11 +135,18 @@ def write_product(
 
 
 def _operator(product: Product, total: np.dtype | None) -> Operator:
+    turned = product.turned or turns(product)
     if total is not None and product.scaled is not None:
-        return SumMasked(product.semiring, product.dtype, product.turned, product.scaled, total)
+        return SumMasked(product.semiring, product.dtype, turned, product.scaled, total)
     if product.mask is None:
         return Multiply(product.semiring, product.dtype, product.transposed)
-    return MultiplyMasked(product.semiring, product.dtype, product.turned, product.complement, product.scaled)
+    return MultiplyMasked(product.semiring, product.dtype, turned, product.complement, product.scaled)
+
+
+def turns(product: Product) -> bool:
+    """Tell whether a dense right operand is turned once for each worker, since its columns are read."""
+    dense = not product.left.sparse and not product.right.sparse
+    return product.masked_by_entries and dense and product.right.ndim == 2 and not product.turned
 
 
 def detail_of(product: Product) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Expr
-from matnb.plan.chaining import chained
+from matnb.plan.chaining import Joined, chained
 from matnb.plan.estimate import estimate_bytes
 from matnb.plan.matching import Product
 from matnb.plan.memory import peaks
-from matnb.plan.operators import Cut, Join, Operator
+from matnb.plan.operators import Cut, Flip, Join, Operator
 from matnb.plan.plan import Plan, Shipment, Stage, Step, Stored, Task
 from matnb.plan.regions import region_size
 
@@ -44,28 +44,39 @@ class TaskWriter:
     def task(self, key: str, owner: int, kind: str) -> Task:
         """Return the task; its last step is its value."""
         count = len(self._inputs)
-        steps = tuple(
+        steps = [
             Step(operator, tuple(place if is_input else count + place for is_input, place in arguments))
             for operator, arguments in self._steps
-        )
-        return Task(key, chained(steps, count), tuple(self._inputs), owner, kind, self._working_bytes())
+        ]
+        joined = chained(steps, count)
+        working = self._working_bytes(steps, joined)
+        return Task(key, tuple(one.step for one in joined), tuple(self._inputs), owner, kind, working)
 
-    def _working_bytes(self) -> int:
+    def _working_bytes(self, steps: Sequence[Step], joined: Sequence[Joined]) -> int:
         # The most that values of steps take at a time, besides the last one; each goes with its last reader.
-        steps = enumerate(self._steps)
-        last = {
-            place: number for number, (_, arguments) in steps for is_input, place in arguments if not is_input
-        }
+        # A chain holds what it reads to its end, and all that is between where it cannot run by tiles.
+        count = len(self._inputs)
+        last = {place: number for number, one in enumerate(joined) for place in one.step.arguments}
         held = most = 0
-        for number, (size, (_, arguments)) in enumerate(zip(self._sizes, self._steps, strict=True)):
-            if number < len(self._steps) - 1:
-                held += size
-                most = max(most, held)
+        for number, one in enumerate(joined):
+            size = self._sizes[one.members[-1]] if number < len(joined) - 1 else 0
+            most = max(most, held + size + self._between_bytes(steps, one.members))
+            held += size
             held -= sum(
-                self._sizes[place]
-                for is_input, place in set(arguments)
-                if not is_input and last[place] == number
+                self._sizes[joined[place - count].members[-1]]
+                for place in set(one.step.arguments)
+                if place >= count and last[place] == number
             )
+        return most
+
+    def _between_bytes(self, steps: Sequence[Step], members: Sequence[int]) -> int:
+        count = len(self._inputs)
+        last = {place - count: number for number in members for place in steps[number].arguments}
+        held = most = 0
+        for number in members[:-1]:
+            held += self._sizes[number]
+            most = max(most, held)
+            held -= sum(self._sizes[one] for one in members if last.get(one) == number)
         return most
 
 
@@ -174,6 +185,16 @@ class PlanWriter:
         writer = TaskWriter()
         self._put_together(writer, node, region, owner, found)
         return self.add(writer.task(key, owner, "gather"), self.bytes_of(node, region))
+
+    def flipped(self, node: Expr, region: Region, owner: int) -> str:
+        """Return the key of the transpose of a region of a dense matrix, made once for each worker."""
+        block = self.block(node, region, owner)
+        key = f"{block}-flipped-for-{owner}"
+        if not self.has(key):
+            task = TaskWriter()
+            task.do(Flip((1, 0)), task.read(block))
+            self.add(task.task(key, owner, "transpose"), self.bytes_of(node, region))
+        return key
 
     def _put_together(
         self, task: TaskWriter, node: Expr, region: Region, owner: int, found: Sequence[Index]

@@ -122,7 +122,10 @@ class Runner:
                 for owner in lost:
                     self._store.drop_owner(owner)
                 self._cluster.refresh()
-        raise WorkerLostError(f"workers {lost} were lost, and others before them; the run was given up")
+        raise WorkerLostError(
+            f"workers {lost} were lost, and others before them; the run was given up. A worker that takes "
+            "more memory than its limit is ended: cut into more blocks, or give a larger memory_limit"
+        )
 
     def _attempt(
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None

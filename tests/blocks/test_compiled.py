@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from matnb.blocks.kernels.compiled import num_specializations
 
+PROJECT = Path(__file__).parents[2]
 LOOP = """
 from matnb.blocks.kernels.compiled import compiled
 
@@ -80,3 +83,28 @@ def test_a_call_that_made_or_read_machine_code_is_told_apart(tmp_path, cache_fol
         loop(number)
         counts.append(num_specializations())
     assert np.diff(counts).tolist() == [1, 0, 1, 0]
+
+
+def test_code_is_made_anew_when_a_loop_of_another_file_changes(tmp_path):
+    (tmp_path / "inner.py").write_text(LOOP)
+    (tmp_path / "outer.py").write_text(
+        LOOP.replace("doubled", "more").replace("return 2 * number", "return doubled(number) + 1")
+        + "\nprint(more(3), more.stats.cache_hits)\n"
+    )
+    outer = (tmp_path / "outer.py").read_text()
+    (tmp_path / "outer.py").write_text("from inner import doubled\n" + outer)
+
+    def run() -> list[str]:
+        found = subprocess.run(
+            [sys.executable, "outer.py"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return found.stdout.split()[:2]
+
+    assert [run()[0], run()[0]] == ["7", "7"]
+    (tmp_path / "inner.py").write_text(LOOP.replace("2 * number", "9 * number"))
+    assert run()[0] == "28"

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense, Empty, block_from, freeze
 from matnb.blocks.kernels.dense_products import affine_into, multiply_into, multiply_rows_into
+from matnb.blocks.kernels.patterns import as_csr
 from matnb.blocks.kernels.products import multiply
+from matnb.blocks.kernels.sampled_products import masked_multiply
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import LOR_LAND, MIN_PLUS, PLUS_PAIR, PLUS_TIMES, SEMIRINGS
 from matnb.errors import DTypeError, ShapeError, UnsupportedError
@@ -172,8 +174,9 @@ def test_only_wanted_rows_are_written(semiring, data):
     left = data.draw(strategies.sparse_blocks(shape, exact=True))
     x = data.draw(strategies.dense_blocks(shape[1:], data.draw(strategies.sparse_dtypes()), exact=True))
     dtype = result_dtype(semiring, left, x)
-    if dtype is None or isinstance(left, Empty):
+    if dtype is None:
         return
+    left = as_csr(left)
     wanted = np.array(data.draw(st.lists(st.booleans(), min_size=shape[0], max_size=shape[0])), bool)
     out = np.full(shape[0], 1, dtype)
     multiply_rows_into(left, x, semiring, wanted, out)
@@ -350,3 +353,20 @@ def test_counts_of_pairs_are_those_of_the_pattern():
     block = long_rows()
     found = multiply(block, Dense(np.zeros(700)), PLUS_PAIR, np.dtype(np.int64))
     np.testing.assert_array_equal(found.values, LONG_ROWS)
+
+
+@pytest.mark.parametrize("name", ["longdouble", "clongdouble"])
+def test_extended_precision_is_refused_where_a_block_is_sparse(name):
+    wide = np.dtype(name)
+    A = block_from(sp.csr_array(np.array([[1.5, 0.0], [0.25, 2.0]])))
+    x = Dense(np.ones(2, wide))
+    for work in (
+        lambda: multiply(A, x, PLUS_TIMES, wide),
+        lambda: multiply(Dense(np.ones((2, 2), wide)), A, PLUS_TIMES, wide),
+        lambda: multiply_transposed(A, x, PLUS_TIMES, wide),
+        lambda: masked_multiply(A, Dense(np.ones((2, 2), wide)), A, PLUS_TIMES, wide),
+    ):
+        with pytest.raises(DTypeError, match="astype"):
+            work()
+    both = multiply(Dense(np.ones((2, 2), wide)), x, PLUS_TIMES, wide)
+    np.testing.assert_array_equal(both.values, np.full(2, 2, wide))

@@ -32,7 +32,7 @@ from matnb.blocks.kernels.sampled_products import (
 )
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.semiring import LOR_LAND, MIN_PLUS, PLUS_PAIR, PLUS_TIMES, SEMIRINGS
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import DTypeError, OptionError, ShapeError
 
 FLOAT = np.dtype(float)
 WAYS = {"by slots": False, "by columns": True}
@@ -296,3 +296,9 @@ def test_larger_masked_products_agree_with_scipy():
     found = masked_multiply(*blocks, PLUS_TIMES, FLOAT, complement=True)
     assert_well_formed(found)
     np.testing.assert_allclose(array_of(found), whole * (M.toarray() == 0), rtol=1e-13)
+
+
+def test_complex_numbers_of_two_sparse_blocks_are_refused():
+    A = csr_block(sp.csr_array(np.array([[1 + 2j, 0], [0, 3j]])))
+    with pytest.raises(DTypeError, match="complex128"):
+        masked_multiply(A, A, A, PLUS_TIMES, np.dtype(complex))

@@ -184,3 +184,29 @@ def test_a_transpose_of_other_axes_is_left_alone() -> None:
     cube = mn.asarray(np.ones((2, 3, 4)))
     assert not any(one.transposed for one in products_of(np.transpose(cube, (0, 2, 1)) @ np.ones((3, 2))))
     assert isinstance((S.T).expression, Transpose)
+
+
+def test_ways_whose_bits_differ_have_keys_of_their_own() -> None:
+    A = mn.asarray(sp.random_array((40, 40), density=0.2, format="csr", rng=0))
+    for root in (A.T @ X, 2.0 * (A.T @ X), (A.T @ X).sum()):
+        made, scattered = (
+            {task.key for task in plan_of(root, scatters=scatters).tasks if task.kind != "transpose"}
+            for scatters in (False, True)
+        )
+        shared = made & scattered
+        assert not [key for key in shared if key.startswith(root.expression.digest.hex())]
+
+
+def test_a_dense_factor_is_turned_once_for_each_worker() -> None:
+    plan = plan_of(S * (U @ V))
+    turned = [task for task in plan.tasks if task.kind == "transpose"]
+    assert sorted(task.owner for task in turned) == [0, 1]
+    assert not [task for task in plan_of(S * (U @ U.T)).tasks if task.kind == "transpose"]
+
+
+def test_what_a_chain_holds_to_its_end_is_counted() -> None:
+    # A chain holds the product that it reads, and where it cannot run by tiles two of its values.
+    D = mn.asarray(np.ones((100, 100)))
+    plan = plan_of(np.sqrt(np.exp(-(D @ D)) + D))
+    (task,) = [task for task in plan.tasks if chains(task)]
+    assert task.working_bytes == 3 * D.size * 8

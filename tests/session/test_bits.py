@@ -11,6 +11,7 @@ import matnb as mn
 RNG = np.random.default_rng(0)
 VECTOR = RNG.standard_normal(70_001) * 10.0 ** RNG.integers(-8, 8, 70_001)
 MATRIX = RNG.standard_normal((700, 90))
+WIDE = RNG.standard_normal((300, 500))
 SPARSE = sp.random_array((700, 300), density=0.2, format="csr", rng=1)
 CUTS = {
     "vector": [None, 2, 7, [[0, 1, 63, 64, 40_000, 70_001]]],
@@ -45,6 +46,22 @@ def bits_of_everything() -> dict[str, set[bytes]]:
         note("columns", array.sum(axis=0))
         note("chain", np.sqrt(abs(array) + 1).sum())
         note("complex", (array + 1j * np.cos(array)).sum(axis=(0, 1)))
+    for rows in CUTS["rows"]:
+        A = mn.asarray(SPARSE, blocks=rows)
+        for inner in (None, 2, [[0, 1, 64, 300]]):
+            note("A @ x", A @ mn.asarray(VECTOR[:300], blocks=inner))
+            note(
+                "short A @ x",
+                A.astype(np.float32) @ mn.asarray(VECTOR[:300].astype(np.float32), blocks=inner),
+            )
+        for inner in (None, 3):
+            X = mn.asarray(WIDE, blocks=inner)  # it holds more bytes than A
+            note("A @ X", A @ X)
+            note("affine", 0.85 * (A @ X) + 1.0)
+        U = mn.asarray(MATRIX[:, :7], blocks=rows if isinstance(rows, int) else None)
+        note("sampled", ((A * (U @ WIDE[:, :7].T)) @ np.ones(300)))
+        note("sampled sum", (A * (U @ WIDE[:, :7].T)).sum())
+        note("least", mn.matmul(A, mn.asarray(VECTOR[:300], blocks=2), semiring="min_plus"))
     return found
 
 
@@ -57,7 +74,7 @@ def alone() -> dict[str, set[bytes]]:
 
 
 @pytest.mark.parametrize(("workers", "threads"), [(1, 2), (3, 1)])
-def test_sums_have_one_result_whatever_the_blocks(
+def test_results_have_one_value_whatever_the_blocks(
     alone: dict[str, set[bytes]], workers: int, threads: int
 ) -> None:
     assert {name: len(bits) for name, bits in alone.items()} == dict.fromkeys(alone, 1)

@@ -21,8 +21,3 @@ def cast(values: NumericArray, dtype: np.dtype, copy: bool = False) -> NumericAr
 def entries_as(block: Csr, dtype: np.dtype) -> NumericArray:
     """Return the entries of a block as ``dtype``: its own where they are that already, ones of a pattern."""
     return np.ones(block.nnz, dtype) if block.values is None else cast(block.values, dtype)
-
-
-def with_entries(block: Csr, dtype: np.dtype) -> Csr:
-    """Return the block with values of ``dtype``, ones for a pattern."""
-    return Csr(block.shape, block.pointers, block.columns, entries_as(block, dtype), dtype)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import TypeVar
 
 import numba
@@ -23,14 +26,26 @@ def compiled(function: Loop) -> Loop:
 
     No threads of its own (blocks already run side by side) and no fast math (bits must not depend on it).
     The code is kept beside the loop's file, and where that folder is read-only in the user's cache folder.
-    It is made anew when that file changes, and only then: a loop that is called stands in the same file.
+    It is made anew when any file of the folder changes: loops call loops of other files.
     """
     try:
-        loop: Loop = numba.njit(nogil=True, cache=True)(function)
+        loop = numba.njit(nogil=True, cache=True)(function)
     except RuntimeError:  # neither folder can be written: each process compiles for itself
         loop = numba.njit(nogil=True)(function)
+    else:
+        # Numba asks for the time and size of the loop's own file, and an installer gives all files one time.
+        loop._cache._cache_file._source_stamp = _content_of(Path(function.__code__.co_filename).parent)
     _loops.append(loop)
-    return loop
+    compiled_loop: Loop = loop
+    return compiled_loop
+
+
+@cache
+def _content_of(folder: Path) -> str:
+    content = sha256()
+    for path in sorted(folder.glob("*.py")):
+        content.update(path.name.encode() + path.read_bytes())
+    return content.hexdigest()
 
 
 def inlined(function: Loop) -> Loop:

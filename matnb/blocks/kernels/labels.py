@@ -10,6 +10,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import Dense, NumericArray
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.semiring import LAND, LOR, PLUS, Monoid
 from matnb.errors import DTypeError, ShapeError
@@ -51,7 +52,7 @@ def reduce_by_label(
     ShapeError
         When lengths differ or a label is out of range.
     DTypeError
-        When labels are of another dtype.
+        When labels are of another dtype, or the result of extended precision.
     """
     if labels.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
         raise DTypeError(f"labels of dtype {labels.dtype}: give int32 or int64")
@@ -59,6 +60,7 @@ def reduce_by_label(
         raise ShapeError(
             f"labels of shape {labels.shape} for values of shape {values.shape}: give one a value or row"
         )
+    check_loop_dtype(dtype)
     accumulator = accumulator_dtype("sum", dtype) if monoid is PLUS else dtype
     held = np.dtype(np.bool_) if monoid in (LOR, LAND) else accumulator
     if held == np.float16:

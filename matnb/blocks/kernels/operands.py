@@ -9,11 +9,24 @@ from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.semiring import LOR_LAND, PLUS_TIMES, Semiring
+from matnb.errors import DTypeError
 
 _SUMS = {
     "float64": np.float64, "float32": np.float32, "float16": np.float64,
     "complex64": np.complex128, "complex128": np.complex128, "int32": np.int32,
 }  # fmt: skip
+
+
+def check_loop_dtype(dtype: np.dtype) -> None:
+    """Refuse a result of extended precision, which no compiled loop has.
+
+    Raises
+    ------
+    DTypeError
+        Naming the dtype.
+    """
+    if dtype.kind in "fc" and dtype.itemsize > (8 if dtype.kind == "f" else 16):
+        raise DTypeError(f"a sparse product of dtype {dtype}: convert to double precision with astype first")
 
 
 def loop_semiring(semiring: Semiring, dtype: np.dtype) -> Semiring:

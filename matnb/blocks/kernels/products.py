@@ -17,6 +17,7 @@ from matnb.blocks.formats import (
 from matnb.blocks.kernels import dense_products, sparse_products  # noqa: F401  # they fill PRODUCTS
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.merging import united
+from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.blocks.kernels.patterns import as_csr, same_pattern, settled
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
@@ -48,10 +49,14 @@ def multiply(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> 
     ------
     ShapeError
         When the shapes do not fit.
+    DTypeError
+        For a sparse product of extended precision.
     UnsupportedError
         When there is no kernel for the semiring and formats.
     """
     _check_shapes(left, right)
+    if is_sparse(left) or is_sparse(right):
+        check_loop_dtype(dtype)
     kernel = PRODUCTS.find(semiring.name, left, right)
     with np.errstate(all="ignore"):
         return kernel(left, right, dtype)

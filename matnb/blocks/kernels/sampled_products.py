@@ -9,6 +9,7 @@ from matnb.blocks.kernels import masked_product_loops as masked_loops
 from matnb.blocks.kernels import sampled_product_loops as sampled_loops
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
+from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, rows_of, settled
 from matnb.blocks.kernels.products import multiply
 from matnb.blocks.kernels.reductions import accumulator_dtype, reduce_block
@@ -16,7 +17,7 @@ from matnb.blocks.kernels.shaping import transpose
 from matnb.blocks.kernels.sparse_product_loops import MIN_PLUS, PAIR, PLUS_TIMES, TRUTH
 from matnb.blocks.kernels.sparse_products import bits, operand_values, room_for, shrink
 from matnb.blocks.semiring import Semiring
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import DTypeError, OptionError, ShapeError
 
 _TRUTH = np.dtype(np.bool_)
 _LEAST_SUMS = ("float64", "float32", "int64", "int32")
@@ -62,6 +63,8 @@ def masked_multiply(
     ------
     ShapeError
         When shapes do not fit.
+    DTypeError
+        For a product of extended precision, or of two sparse blocks of complex numbers.
     OptionError
         When it is to be scaled by a mask that is not sparse, not structural, or turned.
     """
@@ -71,6 +74,9 @@ def masked_multiply(
     if scaled is not None and (isinstance(mask, Dense) or complement or not structural):
         raise OptionError("a product scaled by its mask: the mask must be sparse, structural and not turned")
     both_sparse = is_sparse(left) and is_sparse(right)
+    check_loop_dtype(dtype)
+    if both_sparse and dtype.kind == "c":
+        raise DTypeError(f"a masked product of sparse blocks of dtype {dtype}: known are real numbers")
     with np.errstate(all="ignore"):
         if isinstance(mask, Dense) or complement:
             if both_sparse:

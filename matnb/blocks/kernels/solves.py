@@ -127,7 +127,7 @@ def _solve(
             rest = right[p]
             for t in range(p):
                 rest -= gram[t, p] * right[t]
-            if not line[p] > 0:
+            if not 0 < line[p] < np.inf:
                 return np.int64(row)
             inverse = 1 / np.sqrt(line[p])
             for q in range(begin, width):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, is_sparse
 from matnb.blocks.kernels import scatter_loops as loops
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import given
 from matnb.blocks.kernels.operands import (
+    check_loop_dtype,
     entries_of_loop,
     loop_dtype,
     loop_semiring,
@@ -66,6 +67,8 @@ def multiply_transposed(left: Block, right: Block, semiring: Semiring, dtype: np
             f"no product of the transpose of shape {left.shape} with {right.shape}: give two matrices, or a "
             "matrix and a vector, of as many rows"
         )
+    if is_sparse(left) or is_sparse(right):
+        check_loop_dtype(dtype)
     kernel = TRANSPOSED_PRODUCTS.find(semiring.name, left, right)
     with np.errstate(all="ignore"):
         product = kernel(left, right, semiring, dtype)

@@ -175,7 +175,9 @@ def plus_times_ones(
 ) -> None:
     """Write the product of a matrix of ones at a pattern with a vector."""
     if columns.size == 0:
-        out[:] = 0
+        for i in range(out.size):
+            if wanted is None or wanted[i]:
+                out[i] = 0
         return
     for i in range(np.uint64(pointers.size) - _ONE):
         if wanted is None or wanted[i]:
@@ -200,7 +202,9 @@ def plus_times(
 ) -> None:
     """Write the product of a matrix with a vector."""
     if columns.size == 0:
-        out[:] = 0
+        for i in range(out.size):
+            if wanted is None or wanted[i]:
+                out[i] = 0
         return
     for i in range(np.uint64(pointers.size) - _ONE):
         if wanted is None or wanted[i]:

@@ -69,8 +69,10 @@ def explain_plan(plan: Plan, names: Mapping[Expr, str] | None = None) -> str:
         )
     lines = _shortened(lines)
     # How many entries a product of sparse arrays has is not known before it is made.
-    products = (one for stage in plan.stages for one in stage.inside if isinstance(one, MatMul))
-    needs = "by a guess" if any(one.sparse for one in products) else "at most"
+    inside = (one for stage in plan.stages for one in stage.inside)
+    products = [one for one in inside if isinstance(one, MatMul | MaskedMatMul)]
+    guessed = any(one.sparse and one.left.sparse and one.right.sparse for one in products)
+    needs = "by a guess" if guessed else "at most"
     lines.append(
         f"  {len(plan.tasks)} tasks, {len(plan.reused)} arrays read from the workers, "
         f"{len(plan.outputs)} kept; moves {bytes_text(plan.moved_bytes)}, "

@@ -29,7 +29,7 @@ def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWr
         write_fused(task, inside, region, owner, writer, layout.owners.count(owner))
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "map"), writer.bytes_of(node, region)))
     kind = "product" if any(one in writer.products for one in inside) else "map"
-    writer.finish(node, layout, keys, kind, inside_text(inside, writer) or "make", inside)
+    writer.finish(node, layout, keys, kind, inside_text(inside, writer).removesuffix(";") or "make", inside)
 
 
 def stage_tag(layout: Layout, inside: Sequence[Expr], writer: PlanWriter) -> str:
@@ -46,7 +46,7 @@ def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:
             words.append(f"{detail_of(writer.products[node])};")
         elif isinstance(node, Elementwise):
             words.append(node.name)
-    return " ".join(words).rstrip(";")
+    return " ".join(words)
 
 
 def write_fused(

@@ -11,8 +11,8 @@ from matnb.blocks.grid import Grid, Index
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
 from matnb.blocks.sums import num_nodes, sums_as_tree
-from matnb.lazy.expr import Elementwise, Expr, Reduce
-from matnb.plan.maps import write_fused
+from matnb.lazy.expr import Expr, Reduce
+from matnb.plan.maps import inside_text, write_fused
 from matnb.plan.operators import Finish, Partial
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
@@ -84,10 +84,10 @@ def lower_reduction(
     for one, following in pairwise((*rounds, None)):
         if one is not None and one.merged:
             parts = lowering.merge(parts, one, following)
-    names = [one.name for one in inside if isinstance(one, Elementwise)]
     keys, owners = zip(*((part.key, part.owner) for part in parts.values()), strict=True)
     kept = Layout(_kept_grid(grid, node.axes, node.keepdims), owners)
-    writer.finish(node, kept, keys, "reduce", " ".join([*names, node.operation]))
+    detail = f"{inside_text(inside, writer)} {node.operation}".strip()
+    writer.finish(node, kept, keys, "reduce", detail, inside)
 
 
 class _Lowering:

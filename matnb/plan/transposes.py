@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from matnb.lazy.expr import Expr, Load, Regrid
 
-TRANSPOSE_COST = 20.0  # of an entry: nanoseconds to move it to its column and to put the blocks together
-SCATTER_COST = (
-    0.6  # of an entry and column: what adding into scattered places costs above gathering from them
-)
-PART_COST = 2.0  # of an element of a block's part of the result, which is as long as the whole of it
+# Nanoseconds on one thread, R-MAT 2^18 and 2^20, patterns and values.
+TRANSPOSE_COST = 9.0  # of an entry, to move it to its column and put the blocks together: 4.4 to 12.3
+SCATTER_COST = 0.2  # of an entry and column, to add where it belongs and not gather: 0.05 to 0.28 more
+PART_COST = 0.5  # of an element of a block's part of the result, to clear and to add it: 0.16 to 0.24 to add
 
 
 def prefers_scatter(num_entries: int, num_columns: int, num_blocks: int, width: int, num_uses: int) -> bool:

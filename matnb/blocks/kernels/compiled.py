@@ -34,6 +34,7 @@ def compiled(function: Loop) -> Loop:
         loop = numba.njit(nogil=True)(function)
     else:
         # Numba asks for the time and size of the loop's own file, and an installer gives all files one time.
+        # Where it keeps the answer is its own affair: hence the upper bound on its version.
         loop._cache._cache_file._source_stamp = _content_of(Path(function.__code__.co_filename).parent)
     _loops.append(loop)
     compiled_loop: Loop = loop

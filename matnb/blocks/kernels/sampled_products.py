@@ -8,14 +8,14 @@ from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, SparseB
 from matnb.blocks.kernels import masked_product_loops as masked_loops
 from matnb.blocks.kernels import sampled_product_loops as sampled_loops
 from matnb.blocks.kernels.casting import cast
-from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
-from matnb.blocks.kernels.operands import check_loop_dtype
+from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.operands import check_loop_dtype, pattern_of_loop
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, rows_of, settled
 from matnb.blocks.kernels.products import multiply
 from matnb.blocks.kernels.reductions import accumulator_dtype, reduce_block
 from matnb.blocks.kernels.shaping import transpose
 from matnb.blocks.kernels.sparse_product_loops import MIN_PLUS, PAIR, PLUS_TIMES, TRUTH
-from matnb.blocks.kernels.sparse_products import bits, operand_values, room_for, shrink
+from matnb.blocks.kernels.sparse_products import bits, operand_of_loop, room_for, shrink
 from matnb.blocks.semiring import Semiring
 from matnb.errors import DTypeError, OptionError, ShapeError
 
@@ -84,13 +84,14 @@ def masked_multiply(
             wanted = _true_elements(mask, complement, structural)
             return _dense_where(left, right, wanted, semiring, dtype)
         mask = as_csr(mask)
-        values, met = _at_entries(left, right, _true_pattern(mask, structural), semiring, dtype)
+        at = _true_pattern(mask, structural)
+        values, met = _at_entries(left, right, at, semiring, dtype)
         values = cast(values, dtype)
         if scaled is not None:
             values = cast(values, scaled)
             if mask.values is not None:
                 values = np.asarray(np.multiply(values, cast(mask.values, scaled)))
-        return _stored(_true_pattern(mask, structural), values, met)
+        return _stored(at, values, met)
 
 
 def masked_row_sums(
@@ -127,7 +128,11 @@ def masked_row_sums(
     counts = np.zeros(mask.shape[0], np.int64)
     if isinstance(left, Csr) and isinstance(right, Csr) and isinstance(mask, Csr):
         masked_loops.count_pairs(
-            *_pattern(left), *_pattern(right), *_pattern(mask), np.zeros(mask.shape[1], np.uint8), counts
+            *pattern_of_loop(left),
+            *pattern_of_loop(right),
+            *pattern_of_loop(mask),
+            np.zeros(mask.shape[1], np.uint8),
+            counts,
         )
     return Dense(cast(counts, wide).reshape(-1, 1))
 
@@ -211,14 +216,6 @@ def _has_loop(code: int, dtype: np.dtype) -> bool:
     return dtype.kind != "c" and (code != MIN_PLUS or dtype.name in _LEAST_SUMS)
 
 
-def _pattern(block: Csr) -> tuple[UnsignedArray, UnsignedArray]:
-    return unsigned(block.pointers), unsigned(block.columns)
-
-
-def _operand(block: Csr, code: int, dtype: np.dtype) -> tuple[UnsignedArray, UnsignedArray, NumericArray]:
-    return *_pattern(block), given(operand_values(block, code, dtype))
-
-
 def _elements(values: NumericArray, code: int, dtype: np.dtype) -> NumericArray:
     return given(cast(values != 0 if code == TRUTH else values, dtype))
 
@@ -238,14 +235,16 @@ def _at_entries(
         met = np.zeros(at.nnz, np.uint8)
         one, other = as_csr(left), as_csr(right)  # type: ignore[arg-type]  # both were just asked
         in_column = np.zeros(other.shape[1], np.uint32)
-        work = masked_loops.count_work(*_pattern(one), *_pattern(other), *_pattern(at), in_column)
+        work = masked_loops.count_work(
+            *pattern_of_loop(one), *pattern_of_loop(other), *pattern_of_loop(at), in_column
+        )
         by_columns = prefers_columns(int(work[0]), int(work[1]), other.nnz)
         if by_columns:
             other = _turned(other)
         loop = masked_loops.product_by_columns if by_columns else masked_loops.product_by_slots
         slots = np.zeros(one.shape[1] if by_columns else at.shape[1], np.uint32)
-        operands = (*_operand(one, code, wide), *_operand(other, code, wide))
-        loop(code, *operands, *_pattern(at), slots, sums, met)
+        operands = (*operand_of_loop(one, code, wide), *operand_of_loop(other, code, wide))
+        loop(code, *operands, *pattern_of_loop(at), slots, sums, met)
         return sums, met.view(_TRUTH)
     if not _has_loop(code, dtype) or len(left.shape) != 2 or len(right.shape) != 2:
         product = multiply(left, right, semiring, dtype)
@@ -254,15 +253,19 @@ def _at_entries(
     match left, right:
         case Dense(values), Dense(others):
             X, turned = _elements(values, code, wide), _elements(others.T, code, wide)
-            sampled_loops.sampled_dense(code, X, turned, *_pattern(at), sums)
+            sampled_loops.sampled_dense(code, X, turned, *pattern_of_loop(at), sums)
         case Dense(values), _:
             turned_block = _turned(as_csr(right))  # type: ignore[arg-type]  # it is not Dense
             X = _elements(values, code, wide)
-            sampled_loops.sampled_dense_csr(code, X, *_operand(turned_block, code, wide), *_pattern(at), sums)
+            sampled_loops.sampled_dense_csr(
+                code, X, *operand_of_loop(turned_block, code, wide), *pattern_of_loop(at), sums
+            )
         case _, Dense(values):
             X = _elements(values, code, wide)
             one = as_csr(left)
-            sampled_loops.sampled_csr_dense(code, *_operand(one, code, wide), X, *_pattern(at), sums)
+            sampled_loops.sampled_csr_dense(
+                code, *operand_of_loop(one, code, wide), X, *pattern_of_loop(at), sums
+            )
     return sums, None
 
 
@@ -299,10 +302,10 @@ def _sparse_where(
     row = np.full(shape[1] + 1, identity)
     pointers, columns = np.zeros(shape[0] + 1, np.int32), np.empty(room, np.int32)
     out = np.empty(room, row.dtype)
-    operands = (*_operand(one, code, row.dtype), *_operand(other, code, row.dtype))
+    operands = (*operand_of_loop(one, code, row.dtype), *operand_of_loop(other, code, row.dtype))
     count = masked_loops.product_where(
-        code, *operands, *_pattern(hidden), given(dense_mask), np.ones(shape[1], np.uint8), bits(shape[1]),
-        row, pointers.view(np.uint32), columns.view(np.uint32), out,
+        code, *operands, *pattern_of_loop(hidden), given(dense_mask), np.ones(shape[1], np.uint8),
+        bits(shape[1]), row, pointers.view(np.uint32), columns.view(np.uint32), out,
     )  # fmt: skip
     shrink(columns, count)
     shrink(out, count)

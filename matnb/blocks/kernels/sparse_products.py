@@ -8,6 +8,7 @@ from matnb.blocks.formats import MAX_ENTRIES, Block, Csr, Empty, IndexArray, Num
 from matnb.blocks.kernels import sparse_product_loops as loops
 from matnb.blocks.kernels.casting import cast, entries_as
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
+from matnb.blocks.kernels.operands import pattern_of_loop
 from matnb.blocks.kernels.patterns import settled
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
@@ -62,7 +63,7 @@ def _product(left: Csr, right: Csr, code: int, identity: np.generic, dtype: np.d
     pointers, columns = np.zeros(left.shape[0] + 1, np.int32), np.empty(room, np.int32)
     out = np.empty(room, row.dtype)
     count = loops.product(
-        code, *_operand(left, code, row.dtype), *_operand(right, code, row.dtype), seen, row,
+        code, *operand_of_loop(left, code, row.dtype), *operand_of_loop(right, code, row.dtype), seen, row,
         pointers.view(np.uint32), columns.view(np.uint32), out,
     )  # fmt: skip
     shrink(columns, count)
@@ -74,7 +75,7 @@ def _pattern(left: Csr, right: Csr, dtype: np.dtype) -> SparseBlock:
     room = room_for(left, right)
     pointers, columns = np.zeros(left.shape[0] + 1, np.int32), np.empty(room, np.int32)
     count = loops.product_pattern(
-        unsigned(left.pointers), unsigned(left.columns), unsigned(right.pointers), unsigned(right.columns),
+        *pattern_of_loop(left), *pattern_of_loop(right),
         bits(right.shape[1]), pointers.view(np.uint32), columns.view(np.uint32), True,
     )  # fmt: skip
     shrink(columns, count)
@@ -102,12 +103,15 @@ def room_for(left: Csr, right: Csr) -> int:
     return room
 
 
-def _operand(block: Csr, code: int, dtype: np.dtype) -> tuple[UnsignedArray, UnsignedArray, NumericArray]:
-    return unsigned(block.pointers), unsigned(block.columns), given(operand_values(block, code, dtype))
+def operand_of_loop(
+    block: Csr, code: int, dtype: np.dtype
+) -> tuple[UnsignedArray, UnsignedArray, NumericArray]:
+    """Return pointers, columns and values as a loop takes them."""
+    return *pattern_of_loop(block), given(_values_of_loop(block, code, dtype))
 
 
-def operand_values(block: Csr, code: int, dtype: np.dtype) -> NumericArray:
-    """Return the values that a loop reads: none for pairs, whether each is true in ``dtype`` for truths."""
+def _values_of_loop(block: Csr, code: int, dtype: np.dtype) -> NumericArray:
+    # None for pairs; for truths whether each is true.
     if code == loops.PAIR:
         return np.empty(0, dtype)
     if code == loops.TRUTH:

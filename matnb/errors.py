@@ -44,6 +44,10 @@ class NotScalarError(MatnbError, TypeError):
     """A single value was asked of an array that holds more than one."""
 
 
+class LoopBodyError(MatnbError, TypeError):
+    """A value was asked for inside the body of a loop or branch, which is only recorded."""
+
+
 class FileFormatError(MatnbError, ValueError):
     """A file that cannot be read as what it claims to be.
 

@@ -16,9 +16,9 @@ from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, NotScalarError, ShapeError, UnsupportedError
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.expr import Data, Expr, Index, MatMul, Transpose
+from matnb.lazy.expr import Data, Expr, MatMul, Transpose
 from matnb.lazy.holdings import given
-from matnb.lazy.indexing import normalize_key
+from matnb.lazy.places import assigned, indexed, replacing
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
 from matnb.pictures.arrays import array_html, array_text
@@ -69,8 +69,9 @@ def expression_of_block(block: Block) -> Expr:
 class DistArray(NDArrayOperatorsMixin):
     """An array, sparse or dense, cut in blocks over the workers and computed when a value is asked for.
 
-    It takes NumPy's operators, ufuncs, functions and basic indexing. Nothing is computed until
-    ``compute()``, ``float()``, ``np.asarray()``, ``persist()`` or the end of a ``%%distmat`` cell.
+    It takes NumPy's operators, ufuncs, functions and basic indexing, also by integer DistArrays. Nothing is
+    computed until ``compute()``, ``float()``, ``np.asarray()``, ``persist()`` or the end of a ``%%distmat``
+    cell. Assigning to elements changes this handle, but no slice that was taken before.
     An absent element of a sparse array is a zero; a product with it is absent, whatever meets it.
 
     Examples
@@ -168,13 +169,18 @@ class DistArray(NDArrayOperatorsMixin):
         return wrap(MatMul(self._expression, right))
 
     def __getitem__(self, key: object) -> DistArray:
-        return wrap(Index(self._expression, normalize_key(key, self.shape)))
+        return wrap(indexed(self._expression, _with_expressions(key)))
 
     def __setitem__(self, key: object, value: object) -> None:
-        raise UnsupportedError(
-            "assignment to elements is not recorded yet; build a new array, "
-            "for example np.where(condition, new, old)"
-        )
+        new = value if ufuncs.is_weak(value) else expression_of(value)
+        self._become(assigned(self._expression, _with_expressions(key), new))
+
+    def _become(self, version: Expr) -> None:
+        # The handle gets a new version; whoever read the old one keeps it.
+        record = active_recording()
+        if record is not None:
+            record.note(version)
+        self._expression = version
 
     # reductions: each with NumPy's parameters
 
@@ -336,8 +342,9 @@ class DistArray(NDArrayOperatorsMixin):
             raise UnsupportedError(
                 f"np.{ufunc.__name__}(where=) is not recorded; use np.where(mask, new, old)"
             )
+        result: tuple[Expr, ...]
         if method == "reduce":
-            result = self._reduce(ufunc, inputs[0], dtype, options)
+            result = (reductions.ufunc_reduce(ufunc, expression_of(inputs[0]), dtype, options),)
         elif method == "__call__":
             if options:
                 raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not recorded")
@@ -350,18 +357,6 @@ class DistArray(NDArrayOperatorsMixin):
             return _assign(out, result)
         handles = tuple(wrap(node) for node in result)
         return handles[0] if len(handles) == 1 else handles
-
-    @staticmethod
-    def _reduce(
-        ufunc: np.ufunc, array: object, dtype: object, options: dict[str, object]
-    ) -> tuple[Expr, ...]:
-        axis, keepdims = options.pop("axis", 0), bool(options.pop("keepdims", False))
-        if options.get("initial") is None:
-            options.pop("initial", None)
-        if options:
-            raise UnsupportedError(f"np.{ufunc.__name__}.reduce({', '.join(options)}=) is not recorded")
-        operation = reductions.reduction_of(ufunc)
-        return (reductions.reduce(expression_of(array), operation, axis, keepdims, dtype),)  # type: ignore[arg-type]  # checked there
 
     def __array_function__(
         self,
@@ -381,20 +376,16 @@ class DistArray(NDArrayOperatorsMixin):
 
 
 def _assign(out: object, results: Sequence[Expr]) -> object:
-    # The handle gets a new version; whoever read the old one keeps it.
     targets = out if isinstance(out, tuple) else (out,)
     for target, node in zip(targets, results, strict=True):
         if not isinstance(target, DistArray):
             raise UnsupportedError(f"out= of type {type(target).__name__}: give a DistArray, or compute()")
-        if target.shape != node.shape:
-            raise ShapeError(f"out= has shape {target.shape} but the result has shape {node.shape}")
-        if not np.can_cast(node.dtype, target.dtype, "same_kind"):
-            raise DTypeError(
-                f"a result of dtype {node.dtype} does not go into an array of dtype {target.dtype}"
-            )
-        version = ufuncs.astype(node, target.dtype)
-        record = active_recording()
-        if record is not None:
-            record.note(version)
-        target._expression = version
+        target._become(replacing(target.expression, node))
     return targets[0] if len(targets) == 1 else targets
+
+
+def _with_expressions(key: object) -> object:
+    # an index with expressions for handles
+    if isinstance(key, tuple):
+        return tuple(map(_with_expressions, key))
+    return key.expression if isinstance(key, DistArray) else key

@@ -54,6 +54,9 @@ def _encode(value: Hashable) -> bytes:
             return b"l" + _encode((value.start, value.stop, value.step))
         case np.generic():
             return b"g" + value.dtype.str.encode() + b";" + value.tobytes()
+    digest = getattr(value, "digest", None)
+    if isinstance(digest, bytes):
+        return b"h" + digest
     if is_dataclass(value):
         named = tuple((field.name, getattr(value, field.name)) for field in fields(value))
         return b"r" + _encode((type(value).__qualname__, named))

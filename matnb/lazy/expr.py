@@ -50,6 +50,8 @@ class Expr(metaclass=Interned):
         The expressions it is made from.
     digest
         Sixteen bytes that name it by operation, parameters and operands.
+    free
+        The recordings of bodies whose variables it is made from.
     """
 
     shape: ClassVar[Shape]
@@ -57,6 +59,7 @@ class Expr(metaclass=Interned):
     sparse: ClassVar[bool]
     operands: ClassVar[tuple[Expr, ...]]
     digest: ClassVar[bytes]
+    free: ClassVar[frozenset[int]] = frozenset()
 
     def _settle(self, shape: Shape, dtype: np.dtype, sparse: bool, *operands: Expr) -> None:
         parameters: list[Hashable] = []
@@ -70,6 +73,9 @@ class Expr(metaclass=Interned):
         digest = digest_of(type(self).__name__, tuple(parameters), *below)
         # The dataclass is frozen; these follow from its fields and are set once.
         self.__dict__.update(shape=shape, dtype=dtype, sparse=sparse, operands=operands, digest=digest)
+        for operand in operands:
+            if operand.free:
+                self.__dict__["free"] = self.free | operand.free
 
     @property
     def ndim(self) -> int:

@@ -1,4 +1,4 @@
-"""The axes and indices that a person gives, made plain: none negative, and an entry for every axis."""
+"""The axes and basic indices that a person gives, made plain: none negative, and an entry for every axis."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def normalize_key(key: object, shape: Shape) -> Key:
         ):
             raise IndexingError(
                 f"an index of type {type(part).__name__}: give integers, slices, ... or None; "
-                "for selection by an array, compute() the array first"
+                "an integer DistArray of no axes, or of one along the first axis, is an index too; "
+                "for selection by any other array, compute() the array first"
             )
     if sum(part is Ellipsis for part in parts) > 1:
         raise IndexingError("an index can have a single '...'")

@@ -6,7 +6,7 @@ stored entries, zeros among them, are its pattern.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from functools import reduce
 from typing import TypeAlias
 
@@ -18,6 +18,9 @@ from matnb.blocks.kernels.elementwise import ANNIHILATORS
 from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
 from matnb.errors import SessionEnded
 from matnb.io.local import labels_here, read_here
+from matnb.lazy.access import At, Draw, Gather, Part, Put, Replicated, Scatter
+from matnb.lazy.access_values import access_value
+from matnb.lazy.control import Body, Cond, Final, Loop
 from matnb.lazy.expr import (
     Broadcast,
     Create,
@@ -45,8 +48,39 @@ def interpret(root: Expr, known: MutableMapping[Expr, Value] | None = None) -> V
     for node in topological([root], values):
         if node not in values:
             with np.errstate(all="ignore"):
-                values[node] = _value(node, [values[operand] for operand in node.operands])
+                if isinstance(node, Final):
+                    values.update(_controlled(node.control, values))
+                else:
+                    values[node] = _value(node, [values[operand] for operand in node.operands])
     return values[root]
+
+
+def _controlled(node: Expr, values: Mapping[Expr, Value]) -> dict[Expr, Value]:
+    # All that a loop or a branch gives.
+    operands = [values[operand] for operand in node.operands]
+    match node:
+        case Loop():
+            _, results = _looped(node, operands)
+        case Cond(_, then, otherwise):
+            body = then if operands[0] else otherwise
+            results = _body(body, dict(zip(node.variables, operands[1:], strict=True)))[: len(body.results)]
+    return {Final(node, place): value for place, value in enumerate(results)}
+
+
+def _looped(node: Loop, operands: Sequence[Value]) -> tuple[int, Sequence[Value]]:
+    state = list(operands[: node.num_state])
+    limit, given = int(_dense(operands[node.num_state])[()]), operands[node.num_state + 1 :]
+    for number in range(limit):
+        arrays = (*state, np.asarray(number), *given)
+        results = _body(node.body, dict(zip(node.variables, arrays, strict=True)))
+        state = results[: node.num_state]
+        if node.body.until is not None and results[-1]:
+            return number + 1, state
+    return max(0, limit), state
+
+
+def _body(body: Body, values: MutableMapping[Expr, Value]) -> list[Value]:
+    return [interpret(root, values) for root in body.roots]
 
 
 def block_of(value: Value) -> Block:
@@ -96,6 +130,12 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
             return _masked(node, product, operands[2], complement)
         case Regrid():
             return operands[0]
+        case At() | Put() | Gather() | Scatter() | Draw() | Replicated() | Part():
+            return access_value(node, operands)
+        case Loop():
+            return np.asarray(_looped(node, operands)[0])
+        case Cond():
+            return np.asarray(operands[0])
     raise TypeError(f"no meaning for {type(node).__name__}")
 
 
@@ -177,6 +217,9 @@ def _product(left: Value, right: Value, semiring: Semiring, dtype: np.dtype) -> 
         return _stacked_product(left, right, semiring, dtype)  # type: ignore[arg-type]  # dense here
     rows = _entries(left if left.ndim == 2 else left.reshape((1, -1)))
     columns = _entries(right if right.ndim == 2 else right.reshape((-1, 1)))
+    if semiring.leaves_out and sp.issparse(left) != sp.issparse(right):
+        rows = _present(rows, semiring) if left.ndim == 1 else rows
+        columns = _present(columns, semiring) if right.ndim == 1 else columns
     shape = (left.shape[0] if left.ndim == 2 else 1, right.shape[1] if right.ndim == 2 else 1)
     result = _joined(rows, columns, shape, semiring, dtype)
     if sp.issparse(left) and sp.issparse(right):
@@ -218,6 +261,14 @@ def _entries(value: Value) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return places[0].ravel(), places[1].ravel(), value.ravel()
 
 
+def _present(
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray], semiring: Semiring
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows, columns, data = entries
+    kept = data != semiring.add.identity(data.dtype)
+    return rows[kept], columns[kept], data[kept]
+
+
 def _positions(value: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(np.arange(value.shape[0]), np.diff(value.indptr)), value.indices
 
@@ -247,6 +298,8 @@ def _joined(
             products = a[meets].astype(dtype) + b[partner].astype(dtype)
         case "pair":
             products = np.ones(len(meets), dtype)
+        case "first" | "second":
+            products = (a[meets] if semiring.multiply == "first" else b[partner]).astype(dtype)
         case _:
             products = (a[meets] != 0) & (b[partner] != 0)
     keys: np.ndarray = i[meets].astype(np.int64) * max(1, shape[1]) + j[partner]

@@ -7,13 +7,15 @@ import secrets
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.creation import Integers, Normal, Uniform
+from matnb.blocks.creation import Integers, Normal, Random, Uniform
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import OptionError
 from matnb.io.rmat import Rmat
+from matnb.lazy.access import Draw
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import ShapeLike, created, regridded, shape_of
 from matnb.lazy.expr import Load
+from matnb.lazy.scopes import loop_numbers
 from matnb.lazy.ufuncs import number_dtype
 
 
@@ -21,7 +23,18 @@ class Generator:
     """Draws random arrays; each call takes the next stream of the seed.
 
     Element i of a stream is a function of seed, stream and i alone, so any cutting and any number of workers
-    give the same array. Made by :func:`default_rng`.
+    give the same array. In the body of a loop each iteration draws other numbers, which follow from the
+    stream and the number of the iteration. Made by :func:`default_rng`.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> rng = mn.random.default_rng(0)
+    >>> def step(x):
+    ...     return x + rng.integers(0, 10, 3)
+    >>> x, n = mn.iterate(step, mn.zeros(3, int), max_iterations=1000)
+    >>> bool((abs(x / 1000 - 4.5) < 0.5).all())
+    True
     """
 
     def __init__(self, seed: int) -> None:
@@ -49,7 +62,7 @@ class Generator:
         """Return uniform numbers in [low, high)."""
         shape = shape_of(size)
         stream = self._next_stream()
-        return created(Uniform(shape, self.seed, stream, float(low), float(high), _real(dtype)), blocks)
+        return _drawn(Uniform(shape, self.seed, stream, float(low), float(high), _real(dtype)), blocks)
 
     def normal(
         self,
@@ -64,7 +77,7 @@ class Generator:
             raise OptionError(f"normal: scale={scale!r} cannot be negative")
         shape = shape_of(size)
         stream = self._next_stream()
-        return created(Normal(shape, self.seed, stream, float(loc), float(scale), _real(dtype)), blocks)
+        return _drawn(Normal(shape, self.seed, stream, float(loc), float(scale), _real(dtype)), blocks)
 
     def standard_normal(
         self, size: ShapeLike = (), dtype: npt.DTypeLike = float, blocks: BlocksSpec = None
@@ -89,7 +102,7 @@ class Generator:
         if element.kind not in "iu" or low < np.iinfo(element).min or high - 1 > np.iinfo(element).max:
             raise OptionError(f"integers: [{low}, {high}) does not fit dtype {element}")
         shape = shape_of(size)
-        return created(Integers(shape, self.seed, self._next_stream(), int(low), int(high), element), blocks)
+        return _drawn(Integers(shape, self.seed, self._next_stream(), int(low), int(high), element), blocks)
 
 
 def default_rng(seed: int | None = None) -> Generator:
@@ -138,6 +151,12 @@ def rmat(
     source = Rmat(scale, edge_factor, a, b, c, seed, permute)
     shape = (2**scale, 2**scale)
     return wrap(regridded(Load(source, "matrix", shape, np.dtype(np.float64), True), blocks))
+
+
+def _drawn(creation: Random, blocks: BlocksSpec) -> DistArray:
+    # In the body of a loop, which is recorded once, every iteration draws its own numbers.
+    numbers = loop_numbers()
+    return wrap(regridded(Draw(creation, numbers), blocks)) if numbers else created(creation, blocks)
 
 
 def _real(dtype: npt.DTypeLike) -> np.dtype:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from matnb.events import RunFinished
+from matnb.events import LoopFinished, RunFinished
 from matnb.lazy.expr import Expr
 
 
@@ -28,6 +28,8 @@ class Recording:
         What was run while the cell ran, because it asked for a value.
     plan_text
         How the largest of them was laid out.
+    loops
+        The loops and branches that were run.
     """
 
     filename: str
@@ -36,6 +38,7 @@ class Recording:
     lines: dict[Expr, list[int]] = field(default_factory=dict)
     runs: list[RunFinished] = field(default_factory=list)
     plan_text: str = ""
+    loops: list[LoopFinished] = field(default_factory=list)
 
     def note(self, node: Expr) -> None:
         """Note that the cell wrote an expression, with the line that is running."""

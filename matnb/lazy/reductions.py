@@ -31,6 +31,22 @@ def reduction_of(ufunc: np.ufunc) -> str:
     return _BY_UFUNC[ufunc.__name__]
 
 
+def ufunc_reduce(ufunc: np.ufunc, node: Expr, dtype: object, options: dict[str, object]) -> Expr:
+    """Return the expression of ``ufunc.reduce`` with its other options.
+
+    Raises
+    ------
+    UnsupportedError
+        For a ufunc or an option that is not recorded.
+    """
+    axis, keepdims = options.pop("axis", 0), bool(options.pop("keepdims", False))
+    if options.get("initial") is None:
+        options.pop("initial", None)
+    if options:
+        raise UnsupportedError(f"np.{ufunc.__name__}.reduce({', '.join(options)}=) is not recorded")
+    return reduce(node, reduction_of(ufunc), axis, keepdims, dtype)  # type: ignore[arg-type]  # checked there
+
+
 def reduce(
     node: Expr, operation: str, axis: Axis = None, keepdims: bool = False, dtype: npt.DTypeLike | None = None
 ) -> Expr:

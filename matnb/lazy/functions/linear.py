@@ -24,7 +24,10 @@ def matmul(
         Arrays of at least one axis; sparse ones meet vectors and matrices.
     semiring
         "plus_times", "min_plus", "plus_pair" or "lor_land", as in GraphBLAS: absent entries take no part.
-        A dense result without any contribution is the identity of the addition (inf for "min_plus").
+        "min_first", "min_second", "lor_first" and "lor_second" give the value of the left or the right entry.
+        A dense result without any contribution is the identity of the addition (inf for "min_plus", False
+        for "lor_land", of integers the largest). Where such a vector meets a sparse matrix over min or lor,
+        its elements that are the identity are absent: ``x @ A`` reads only the rows of the others.
     mask
         An array of the result's shape: only elements where it is not 0 are computed. With a sparse mask the
         result is sparse: of two sparse operands the entries inside the mask where any pair met, else every

@@ -1,0 +1,87 @@
+"""Nested values: tuples, lists and dicts of arrays taken apart into leaves, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from matnb.errors import DTypeError
+
+Key = str | int | float | bool | bytes | None
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """How a value is nested: its kind (None for a leaf), and what is below, by the keys of a dict."""
+
+    kind: type | None
+    keys: tuple[Key, ...]
+    below: tuple[Nesting, ...]
+
+    def paths(self, start: str) -> Iterator[str]:
+        """Yield for each leaf how a person would write it, ``start`` being the whole value."""
+        if self.kind is None:
+            yield start
+        for key, inner in zip(self.keys, self.below, strict=True):
+            yield from inner.paths(f"{start}[{key!r}]")
+
+    def __str__(self) -> str:
+        if self.kind is None:
+            return "array"
+        inner = [str(one) for one in self.below]
+        if issubclass(self.kind, dict):
+            inner = [f"{key!r}: {one}" for key, one in zip(self.keys, inner, strict=True)]
+        shown = inner if len(inner) < 8 else [*inner[:6], f"... {len(inner) - 6} more"]
+        return f"{self.kind.__name__}({', '.join(shown)})"
+
+
+LEAF = Nesting(None, (), ())
+
+
+def taken_apart(value: object) -> tuple[list[object], Nesting]:
+    """Return the leaves of a value in order, and how it is nested.
+
+    Tuples, named tuples, lists and dicts are nested; anything else is a leaf.
+
+    Raises
+    ------
+    DTypeError
+        For a dict with keys that are no constants.
+    """
+    match value:
+        case dict():
+            for key in value:
+                if not isinstance(key, Key):
+                    raise DTypeError(f"a dict with the key {key!r}: use strings or numbers")
+            keys, inner = tuple(value), list(value.values())
+        case tuple() | list():
+            keys, inner = tuple(range(len(value))), list(value)
+        case _:
+            return [value], LEAF
+    leaves: list[object] = []
+    below = []
+    for one in inner:
+        found, nesting = taken_apart(one)
+        leaves += found
+        below.append(nesting)
+    return leaves, Nesting(type(value), keys, tuple(below))
+
+
+def put_together(nesting: Nesting, leaves: Sequence[object]) -> object:
+    """Return a value of this nesting with these leaves, as many as it has."""
+    remaining = iter(leaves)
+    value = _put_together(nesting, remaining)
+    assert next(remaining, None) is None
+    return value
+
+
+def _put_together(nesting: Nesting, leaves: Iterator[object]) -> object:
+    kind = nesting.kind
+    if kind is None:
+        return next(leaves)
+    inner = [_put_together(one, leaves) for one in nesting.below]
+    if issubclass(kind, dict):
+        return dict(zip(nesting.keys, inner, strict=True))
+    if issubclass(kind, list):
+        return inner
+    return kind(*inner) if hasattr(kind, "_fields") else tuple(inner)

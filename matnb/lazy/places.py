@@ -1,0 +1,167 @@
+"""What a person reads and assigns by an index: basic ones, and integer arrays known only at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
+from matnb.lazy.access import At, Gather, Put
+from matnb.lazy.expr import Broadcast, Expr, Index, Key, Literal, Shape
+from matnb.lazy.indexing import normalize_key
+from matnb.lazy.ufuncs import Weak, astype, literal
+
+
+def indexed(node: Expr, key: object) -> Expr:
+    """Return what an index picks.
+
+    Parameters
+    ----------
+    key
+        As in NumPy, of integers, slices, ``...``, None, and expressions of whole numbers without axes; or
+        one of a single axis, for the first axis of the array.
+
+    Raises
+    ------
+    IndexingError
+        For an integer out of range, too many entries, or an index of another kind.
+    UnsupportedError
+        For arrays that index in other ways.
+    """
+    plain, arrays = _split(key, node.shape)
+    result = node if _is_whole(plain, node.shape) else Index(node, plain)
+    places = {place - _num_numbers(plain[:place]): index for place, index in arrays.items()}
+    lists = [index for index in places.values() if index.ndim]
+    if lists:
+        if len(places) > 1 or 0 not in places or lists[0].ndim > 1:
+            raise UnsupportedError(
+                "an index by an array of one axis picks along the first axis alone: x[idx]; transpose the "
+                "array, or index twice"
+            )
+        return Gather(result, lists[0])
+    for axis, index in sorted(places.items(), reverse=True):
+        result = At(result, index, axis)
+    return result
+
+
+def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
+    """Return an array with a value written at a place.
+
+    Parameters
+    ----------
+    key
+        Integers, slices of step 1, ``...``, and expressions of whole numbers without axes.
+    value
+        Broadcasts to the place, and is converted to the array's dtype.
+
+    Raises
+    ------
+    ShapeError
+        When the value does not fit the place.
+    DTypeError
+        When the value would lose more than precision in the array's dtype.
+    IndexingError, UnsupportedError
+        For other kinds of indices.
+    """
+    plain, arrays = _split(key, node.shape)
+    parts: list[int | slice | None] = list(plain)
+    for part in plain:
+        if part is None:
+            raise UnsupportedError("assignment to a new axis is not recorded: leave None out of the index")
+        if isinstance(part, slice) and part.step != 1:
+            raise UnsupportedError(
+                "assignment to a slice of another step than 1 is not recorded; build a new array, for "
+                "example np.where(condition, new, old)"
+            )
+    for place, index in arrays.items():
+        if index.ndim:
+            raise UnsupportedError(
+                "assignment at the places of an array is not recorded; build a new array, for example "
+                "np.where(condition, new, old), or mn.scatter_reduce(values, places, length)"
+            )
+        parts[place] = None
+    new = _fitting(value, node.dtype)
+    put = Put(node, new, tuple(arrays[place] for place in sorted(arrays)), tuple(parts))
+    if 0 in put.target:
+        return node
+    if put.target == node.shape and not arrays:
+        return new if new.shape == node.shape and not new.sparse else Broadcast(new, node.shape)
+    if new.sparse:  # what is written is dense
+        new = Broadcast(new, new.shape)
+    return Put(node, new, put.inputs, put.key)
+
+
+def replacing(old: Expr, new: Expr) -> Expr:
+    """Return what ``out=`` makes of an array: the result in its dtype.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes differ.
+    DTypeError
+        When the result would lose more than precision.
+    """
+    if old.shape != new.shape:
+        raise ShapeError(f"out= has shape {old.shape} but the result has shape {new.shape}")
+    return _converted(new, old.dtype, "a result")
+
+
+def _split(key: object, shape: Shape) -> tuple[Key, dict[int, Expr]]:
+    # An index with whole axes for the arrays in it, and these by their places.
+    parts = [_constant(part) for part in (key if isinstance(key, tuple) else (key,))]
+    plain = normalize_key(tuple(slice(None) if isinstance(part, Expr) else part for part in parts), shape)
+    before = next((place for place, part in enumerate(parts) if part is Ellipsis), len(parts))
+    arrays = {}
+    for place, part in enumerate(parts):
+        if isinstance(part, Expr):
+            _check_index(part)
+            arrays[place if place < before else len(plain) - len(parts) + place] = part
+    return plain, arrays
+
+
+def _constant(part: object) -> object:
+    if isinstance(part, Literal) and not part.shape and part.dtype.kind in "iu":
+        return int(part.value)
+    return part
+
+
+def _check_index(index: Expr) -> None:
+    if index.dtype.kind == "b":
+        raise IndexingError(
+            "an index by a DistArray of booleans picks as many elements as are true, which is not recorded: "
+            "use np.where(mask, x, 0), or compute() both first"
+        )
+    if index.dtype.kind not in "iu":
+        raise IndexingError(f"an index of dtype {index.dtype}: give whole numbers, or convert with astype")
+
+
+def _is_whole(key: Key, shape: Shape) -> bool:
+    return len(key) == len(shape) and all(
+        part == slice(0, length, 1) for part, length in zip(key, shape, strict=True)
+    )
+
+
+def _num_numbers(parts: Sequence[int | slice | None]) -> int:
+    return sum(isinstance(part, int) for part in parts)
+
+
+def _fitting(value: Expr | Weak, dtype: np.dtype) -> Expr:
+    if isinstance(value, Expr):
+        return _converted(value, dtype, "a value")
+    # A Python number takes on the dtype of the array it meets, if that holds such numbers.
+    kinds = {int: "iufc", float: "fc", complex: "c"}[type(value)]
+    if dtype.kind not in kinds:
+        raise DTypeError(f"the number {value} does not go into an array of dtype {dtype}")
+    try:
+        return literal(value, dtype)
+    except OverflowError:
+        raise DTypeError(f"the number {value} does not fit dtype {dtype}") from None
+
+
+def _converted(node: Expr, dtype: np.dtype, what: str) -> Expr:
+    if not np.can_cast(node.dtype, dtype, "same_kind"):
+        raise DTypeError(
+            f"{what} of dtype {node.dtype} does not go into an array of dtype {dtype}; convert it with astype"
+        )
+    return astype(node, dtype)

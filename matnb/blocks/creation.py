@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import product
 from math import prod
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -244,6 +246,21 @@ class Integers(_Parameters):
             raw = _upper_half(raw, count)
         raw += np.uint64(self.low % 2**64)  # negative numbers as their two's complement
         return Dense(raw.view(np.int64).astype(self.dtype).reshape(region_shape(region)))
+
+
+Random: TypeAlias = Uniform | Normal | Integers
+
+
+def drawn_anew(creation: Random, numbers: Sequence[int]) -> Random:
+    """Return other random numbers of the same kind for each sequence of numbers, such as of iterations.
+
+    Seed and stream together, 128 bits, follow from theirs and the numbers by BLAKE2b, so that two sequences
+    would have to be tried 2**64 times to meet.
+    """
+    words = (creation.seed, creation.stream, *(number % 2**64 for number in numbers))
+    mixed = blake2b(struct.pack(f"<{len(words)}Q", *words), digest_size=16, person=b"matnb draws")
+    seed, stream = struct.unpack("<2Q", mixed.digest())
+    return replace(creation, seed=seed, stream=stream)
 
 
 def raw_draws(seed: int, stream: int, shape: tuple[int, ...], region: Region) -> Raw:

@@ -54,14 +54,31 @@ class Monoid:
 
 @dataclass(frozen=True)
 class Semiring:
-    """An additive monoid and a multiplication; ``pair`` multiplies any two stored entries to 1.
+    """An additive monoid and a multiplication.
 
-    Absent entries are absent, not zero: they take no part in a product.
+    ``pair`` multiplies any two stored entries to 1; ``first`` and ``second`` give the value of the left or
+    the right one, whatever the other's. So ``min_first`` and ``lor_first`` take a vector ``x`` along the
+    edges of a graph in ``x @ A``, and ``min_second`` and ``lor_second`` in ``A @ x``.
+
+    Absent entries are absent, not zero: they take no part in a product. Where the addition is min or lor, an
+    element of a dense vector that is its identity (inf, the largest integer, False) is absent too when the
+    vector meets a sparse matrix: nothing is reached from there, and a largest integer does not wrap.
     """
 
     name: str
     add: Monoid
     multiply: str
+
+    @property
+    def turned(self) -> Semiring:
+        """The semiring of the product of the transposes, in the other order."""
+        turned = {"first": "second", "second": "first"}.get(self.multiply)
+        return self if turned is None else Semiring(f"{self.add.name}_{turned}", self.add, turned)
+
+    @property
+    def leaves_out(self) -> bool:
+        """True where elements of a dense vector are absent that are the identity of the addition."""
+        return self.add.name in ("min", "lor")
 
     def result_dtype(self, left: np.dtype, right: np.dtype) -> np.dtype:
         """Return the dtype of a product's entries.
@@ -71,16 +88,15 @@ class Semiring:
         DTypeError
             When the semiring is not defined for the dtypes.
         """
-        match self.multiply:
-            case "pair":
-                return np.dtype(np.int64)
-            case "land":
-                return np.dtype(np.bool_)
-            case "plus":
-                if np.result_type(left, right).kind not in "iuf":
-                    raise DTypeError(f"semiring {self.name!r} needs real numbers, not {left} and {right}")
-                return np.result_type(left, right)
-        return np.result_type(left, right)
+        if self.add.name == "lor":
+            return np.dtype(np.bool_)
+        kept = {"first": (left,), "second": (right,)}.get(self.multiply, (left, right))
+        if self.multiply == "pair":
+            return np.dtype(np.int64)
+        if self.add.name == "min" and np.result_type(*kept).kind not in "iuf":
+            given = " and ".join(map(str, kept))
+            raise DTypeError(f"semiring {self.name!r} needs real numbers, not {given}")
+        return np.result_type(*kept)
 
 
 PLUS = Monoid("plus", "add")
@@ -96,8 +112,17 @@ PLUS_TIMES = Semiring("plus_times", PLUS, "times")
 MIN_PLUS = Semiring("min_plus", MIN, "plus")
 PLUS_PAIR = Semiring("plus_pair", PLUS, "pair")
 LOR_LAND = Semiring("lor_land", LOR, "land")
+MIN_FIRST = Semiring("min_first", MIN, "first")
+MIN_SECOND = Semiring("min_second", MIN, "second")
+LOR_FIRST = Semiring("lor_first", LOR, "first")
+LOR_SECOND = Semiring("lor_second", LOR, "second")
 
-SEMIRINGS = {semiring.name: semiring for semiring in (PLUS_TIMES, MIN_PLUS, PLUS_PAIR, LOR_LAND)}
+SEMIRINGS = {
+    semiring.name: semiring
+    for semiring in (
+        PLUS_TIMES, MIN_PLUS, PLUS_PAIR, LOR_LAND, MIN_FIRST, MIN_SECOND, LOR_FIRST, LOR_SECOND,
+    )
+}  # fmt: skip
 
 
 def semiring_named(name: str) -> Semiring:

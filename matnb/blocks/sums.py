@@ -13,6 +13,7 @@ A sum over several axes is taken axis by axis, from the last to the first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -170,7 +171,8 @@ def _merged(nodes: NumericArray, ranges: Sequence[Range], axis: int, whole: bool
     return out.reshape(*nodes.shape[:axis], count, *nodes.shape[axis + 1 :])
 
 
-def _nodes(start: int, stop: int) -> list[Range]:
+@lru_cache(1 << 12)  # a loop asks for the same ones in each iteration
+def _nodes(start: int, stop: int) -> tuple[Range, ...]:
     # level and end of each node of a share, in order: the largest that begin where the last one ends and fit
     nodes = []
     while start < stop:
@@ -179,4 +181,4 @@ def _nodes(start: int, stop: int) -> list[Range]:
             level = min(level, (start & -start).bit_length() - 1)
         start += 1 << level
         nodes.append((level, start))
-    return nodes
+    return tuple(nodes)

@@ -1,27 +1,40 @@
-"""Pushing and pulling along a graph against products with its dense matrix and with GraphBLAS."""
+"""Vectors pushed along a graph from where they have something, pair by pair and against GraphBLAS."""
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import strategies
-from block_checks import array_of, mask_of
+from block_checks import assert_well_formed
 from hypothesis import given
 from hypothesis import strategies as st
+from pairs import expected_product, is_defined
 
-from matnb.blocks.formats import Csr, Dense, Empty, block_from, freeze
+from matnb.blocks.formats import Csr, Dense, Empty, block_from, freeze, is_sparse
 from matnb.blocks.kernels import frontier
-from matnb.blocks.kernels.frontier import prefers_push, pull, push
-from matnb.blocks.semiring import LOR_LAND, MIN_PLUS, PLUS_TIMES, SEMIRINGS
-from matnb.errors import DTypeError, ShapeError
+from matnb.blocks.kernels.frontier import push, put_together
+from matnb.blocks.kernels.products import multiply
+from matnb.blocks.kernels.shaping import transpose
+from matnb.blocks.semiring import (
+    LOR_FIRST,
+    LOR_LAND,
+    MIN,
+    MIN_FIRST,
+    MIN_PLUS,
+    MIN_SECOND,
+    PLUS_TIMES,
+    SEMIRINGS,
+)
+from matnb.errors import ShapeError, UnsupportedError
 
 FLOAT = np.dtype(float)
-ALL_SEMIRINGS = pytest.mark.parametrize("semiring", SEMIRINGS.values(), ids=SEMIRINGS)
-ADD = {"plus": np.add, "min": np.minimum, "lor": np.logical_or}
-WAYS = pytest.mark.parametrize("sorts", [True, False], ids=["sorted", "marked"])
+PUSHED = {name: one for name, one in SEMIRINGS.items() if one.leaves_out}
+ALL_PUSHED = pytest.mark.parametrize("semiring", PUSHED.values(), ids=PUSHED)
+WAYS = pytest.mark.parametrize("most", [0, 1000], ids=["dense", "sorted"])
 
 
 def graph(values=True, scale=60, density=0.2):
@@ -31,138 +44,173 @@ def graph(values=True, scale=60, density=0.2):
     return freeze(block if values else Csr(block.shape, block.pointers, block.columns, None, FLOAT))
 
 
-def expected_push(indices, values, A, semiring, dtype):
-    """Return the entries of x @ A by index, one pair after the other."""
-    a, met = array_of(A), mask_of(A)
-    entries = {}
-    for place, row in enumerate(indices):
-        x = np.ones(1, dtype)[0] if values is None else values[place]
-        for column in np.flatnonzero(met[row]):
-            match semiring.multiply:
-                case "times":
-                    pair = dtype.type(x) * dtype.type(a[row, column])
-                case "plus":
-                    pair = dtype.type(x) + dtype.type(a[row, column])
-                case "pair":
-                    pair = dtype.type(1)
-                case _:
-                    pair = bool(x) and bool(a[row, column])
-            pair = np.asarray(pair).astype(dtype)
-            before = entries.get(column)
-            entries[column] = pair if before is None else ADD[semiring.add.name](before, pair).astype(dtype)
-    return entries
+def dense_of(part, semiring, dtype):
+    """Return what was pushed with the identity where nothing met."""
+    if isinstance(part, Dense):
+        return part.values
+    assert_well_formed(part)
+    values = np.full(part.shape[1], semiring.add.identity(dtype), dtype)
+    if isinstance(part, Csr):
+        values[part.columns] = part.entries
+    return values
+
+
+@st.composite
+def frontiers(draw, num_rows, dtype, semiring):
+    """Return a vector, much of it absent, and where it is cut."""
+    x = draw(strategies.dense_blocks((num_rows,), dtype, exact=True)).values.copy()
+    if draw(st.booleans()):
+        x.sort()  # what never falls along the rows is pushed in a way of its own
+    if dtype.kind != "c":
+        absent = draw(st.lists(st.booleans(), min_size=num_rows, max_size=num_rows))
+        x[np.array(absent, bool)] = semiring.add.identity(dtype)
+    return x, draw(strategies.axis_cuts(num_rows))
 
 
 @WAYS
-@ALL_SEMIRINGS
+@ALL_PUSHED
 @given(data=st.data())
-def test_a_pushed_vector_is_the_product_with_the_touched_rows(semiring, sorts, data):
+def test_a_pushed_vector_is_the_product_without_what_is_absent(semiring, most, data):
     shape = data.draw(strategies.matrix_shapes(5))
     A = data.draw(strategies.sparse_blocks(shape, exact=True))
     kind = data.draw(strategies.sparse_dtypes())
-    chosen = data.draw(st.lists(st.integers(0, max(0, shape[0] - 1)), max_size=shape[0], unique=True))
-    indices = np.array(sorted(chosen), np.int32)
-    values = data.draw(strategies.dense_blocks(indices.shape, kind, exact=True)).values
-    given_values = data.draw(st.sampled_from([values, None]))
-    try:
-        dtype = semiring.result_dtype(kind, A.dtype)
-    except DTypeError:
+    x, cuts = data.draw(frontiers(shape[0], kind, semiring))
+    if not is_defined(semiring, Dense(x), A):
         return
-    if isinstance(A, Empty):
-        return
-    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-        patch.setattr(frontier, "_sorts", lambda entries, width: sorts)
-        found, results = push(indices, given_values, A, semiring, dtype)
-        expected = expected_push(indices, given_values, A, semiring, dtype)
-    assert found.dtype == np.int32
-    assert results.dtype == dtype
-    assert found.tolist() == sorted(expected)
-    np.testing.assert_array_equal(results, [expected[column] for column in found])
+    wanted = data.draw(st.none() | st.lists(st.booleans(), min_size=shape[1], max_size=shape[1]))
+    chosen = None if wanted is None else np.array(wanted, bool)
+    dtype = semiring.result_dtype(kind, A.dtype)
+    pieces = [x[start:stop] for start, stop in itertools.pairwise(cuts)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frontier, "most_sorted", lambda width: most)
+        part = push(A, pieces, chosen, semiring, dtype)
+    present = x != semiring.add.identity(kind)
+    expected, _ = expected_product(Dense(x[np.newaxis]), A, semiring, dtype, present[np.newaxis])
+    if chosen is not None:
+        expected = np.where(chosen, expected, semiring.add.identity(dtype))
+    assert part.dtype == dtype
+    np.testing.assert_array_equal(dense_of(part, semiring, dtype), expected[0])
 
 
-@ALL_SEMIRINGS
-def test_both_ways_to_push_give_the_same_bits(semiring, monkeypatch):
-    A, x = graph(), np.random.default_rng(2).normal(size=25)
-    indices = np.arange(0, 50, 2, dtype=np.int32)
+@ALL_PUSHED
+@given(data=st.data())
+def test_absent_elements_are_left_out_of_every_product_of_a_vector(semiring, data):
+    A = data.draw(strategies.sparse_blocks(data.draw(strategies.matrix_shapes(5)), exact=True))
+    for rows in (True, False):
+        kind = data.draw(strategies.sparse_dtypes())
+        x, _ = data.draw(frontiers(A.shape[0 if rows else 1], kind, semiring))
+        present = x != semiring.add.identity(kind)
+        operands = (Dense(x), A) if rows else (A, Dense(x))
+        if not is_defined(semiring, *operands):
+            return
+        dtype = semiring.result_dtype(*(one.dtype for one in operands))
+        if rows:
+            expected, _ = expected_product(Dense(x[np.newaxis]), A, semiring, dtype, present[np.newaxis])
+        else:
+            turned, swapped = transpose(A, (1, 0)), Dense(x[np.newaxis])
+            expected, _ = expected_product(swapped, turned, semiring.turned, dtype, present[np.newaxis])
+        found = multiply(*operands, semiring, dtype)
+        np.testing.assert_array_equal(found.values, expected[0])
+
+
+@ALL_PUSHED
+def test_every_way_to_push_gives_the_same_bits(semiring, monkeypatch):
+    A, rng = graph(), np.random.default_rng(2)
+    x = rng.normal(size=60)
+    x[rng.random(60) < 0.5] = np.inf
     dtype = semiring.result_dtype(FLOAT, FLOAT)
-    results = []
-    for sorts in (True, False):
-        monkeypatch.setattr(frontier, "_sorts", lambda entries, width, sorts=sorts: sorts)
-        found, values = push(indices, x, A, semiring, dtype)
-        results.append((found.tolist(), values.tobytes()))
-    assert results[0] == results[1]
+    results = set()
+    for most in (0, 5000):
+        monkeypatch.setattr(frontier, "most_sorted", lambda width, most=most: most)
+        for pieces in ([x], [x[:7], x[7:30], x[30:]]):
+            part = push(A, pieces, None, semiring, dtype)
+            assert is_sparse(part) == (most > 0)
+            results.add(dense_of(part, semiring, dtype).tobytes())
+    assert len(results) == 1
 
 
-@pytest.mark.parametrize("values", [True, False])
-def test_pushes_and_pulls_agree_with_graphblas(values):
-    graphblas = pytest.importorskip("graphblas")
-    A = graph(values)
-    entries = np.ones(A.nnz) if A.values is None else A.values
-    G = graphblas.Matrix.from_csr(A.pointers, A.columns, entries, ncols=A.shape[1])
-    indices = np.array([0, 3, 17, 42], np.int32)
-    weights = np.random.default_rng(3).random(4)
-    x = graphblas.Vector.from_coo(indices, weights, size=A.shape[0])
-    for semiring, name in ((PLUS_TIMES, "plus_times"), (MIN_PLUS, "min_plus")):
-        columns, expected = x.vxm(G, getattr(graphblas.semiring, name)).new().to_coo()
-        found, results = push(indices, weights, A, semiring, FLOAT)
-        np.testing.assert_array_equal(found, columns)
-        np.testing.assert_allclose(results, expected, rtol=1e-13)
-    dense = graphblas.Vector.from_dense(np.arange(A.shape[1], dtype=float))
-    out = np.empty(A.shape[0])
-    pull(A, Dense(np.arange(A.shape[1], dtype=float)), None, MIN_PLUS, out)
-    rows, expected = G.mxv(dense, graphblas.semiring.min_plus).new().to_coo()
-    np.testing.assert_allclose(out[rows], expected)
-
-
-def test_pulled_rows_are_the_wanted_ones():
+def test_where_the_vector_never_falls_only_the_first_element_counts(monkeypatch):
     A = graph(values=False)
-    wanted = np.arange(60) % 3 == 0
-    reached = np.zeros(60, bool)
-    reached[[1, 5, 9]] = True
-    out = np.zeros(60, bool)
-    pull(A, Dense(reached), wanted, LOR_LAND, out)
-    np.testing.assert_array_equal(out, wanted & (array_of(A)[:, reached].sum(axis=1) > 0))
+    x = np.arange(60, dtype=np.int32)
+    x[::3] = MIN.identity(x.dtype)
+    expected = dense_of(push(A, [x], None, MIN_PLUS, x.dtype), MIN_PLUS, x.dtype) - 1
+    called = []
+    keep_first = frontier.loops.keep_first
+    monkeypatch.setattr(
+        frontier.loops, "keep_first", lambda *given: called.append(len(given)) or keep_first(*given)
+    )
+    part = push(A, [x[:20], x[20:]], None, MIN_FIRST, x.dtype)
+    assert len(called) == 2
+    np.testing.assert_array_equal(part.values, expected)
+    push(A, [x[::-1].copy()], None, MIN_FIRST, x.dtype)
+    assert len(called) == 2
 
 
-def test_integers_wrap_and_float32_is_summed_in_float64():
-    one = block_from(sp.csr_array(np.ones((9, 1), np.float32)))
-    weights = np.ones(9, np.float32)
-    weights[0] = 2**24  # to which single precision cannot add 1
-    indices = np.arange(9, dtype=np.int32)
-    _, total = push(indices, weights, one, PLUS_TIMES, np.dtype(np.float32))
-    assert total.tolist() == [2**24 + 8]
-    whole = block_from(sp.csr_array(np.ones((9, 1), np.int32)))
-    _, total = push(indices, np.full(9, 2**31 - 1, np.int32), whole, PLUS_TIMES, np.dtype(np.int32))
-    assert total.tolist() == [2**31 - 9]
+def test_pushes_agree_with_graphblas():
+    graphblas = pytest.importorskip("graphblas")
+    A = graph()
+    G = graphblas.Matrix.from_csr(A.pointers, A.columns, A.values, ncols=A.shape[1])
+    x = np.full(60, np.inf)
+    x[[0, 3, 17, 42]] = [0.5, 2, 0.25, 1]
+    y = graphblas.Vector.from_coo(np.flatnonzero(x < np.inf), x[x < np.inf], size=60)
+    for semiring in (MIN_PLUS, MIN_FIRST, MIN_SECOND):
+        columns, expected = y.vxm(G, getattr(graphblas.semiring, semiring.name)).new().to_coo()
+        found = dense_of(push(A, [x], None, semiring, FLOAT), semiring, FLOAT)
+        np.testing.assert_array_equal(np.flatnonzero(found < np.inf), columns)
+        np.testing.assert_array_equal(found[columns], expected)
 
 
-def test_only_touched_rows_are_copied():
-    A = graph(scale=2000, density=0.05)
-    indices = np.arange(10, dtype=np.int32)
-    push(indices, None, A, PLUS_TIMES, FLOAT)
+def test_a_largest_integer_is_no_way_and_does_not_wrap():
+    one = block_from(sp.csr_array(np.array([[5, 0], [1, 7]], np.int32)))
+    largest = np.iinfo(np.int32).max
+    x = np.array([largest, 2], np.int32)
+    assert push(one, [x], None, MIN_PLUS, np.dtype(np.int32)).values.tolist() == [3, 9]
+    assert multiply(one, Dense(x), MIN_PLUS, np.dtype(np.int32)).values.tolist() == [largest, 9]
+    # As int64, a vector's absent elements are the largest of that.
+    wide = np.dtype(np.int64)
+    assert multiply(one, Dense(x), MIN_PLUS, wide).values.tolist() == [np.iinfo(wide).max, 9]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_parts_are_put_together_over_a_range(whole):
+    A, rng = graph(), np.random.default_rng(3)
+    x = rng.random(60)
+    x[rng.random(60) < 0.3] = np.inf
+    expected = dense_of(push(A, [x], None, MIN_PLUS, FLOAT), MIN_PLUS, FLOAT)
+    dense = push(A, [np.where(np.arange(60) < 30, x, np.inf)], None, MIN_PLUS, FLOAT)
+    other = dense_of(
+        push(A, [np.where(np.arange(60) < 30, np.inf, x)], None, MIN_PLUS, FLOAT), MIN_PLUS, FLOAT
+    )
+    sparse = block_from(sp.csr_array(np.where(other < np.inf, other, 0)[np.newaxis]))
+    nothing = Empty((1, 60), FLOAT)
+    for parts in ([dense, sparse, nothing], [nothing, sparse, dense], [dense, Dense(other), nothing]):
+        found = put_together(parts, [(10, 45)] * 3, MIN, FLOAT, whole)
+        np.testing.assert_array_equal(found.values, expected[10:45])
+    found = put_together([sparse, nothing], [(10, 45), (10, 45)], MIN, FLOAT, whole)
+    assert is_sparse(found) != whole
+    np.testing.assert_array_equal(dense_of(found, MIN_PLUS, FLOAT), other[10:45])
+
+
+@pytest.mark.parametrize("semiring", [LOR_LAND, LOR_FIRST, MIN_FIRST, MIN_PLUS], ids=lambda one: one.name)
+def test_only_touched_rows_are_copied(semiring):
+    A = graph(scale=20_000, density=0.001)
+    x = np.zeros(20_000, bool) if semiring.add.name == "lor" else np.full(20_000, np.inf)
+    x[7] = 1
+    dtype = semiring.result_dtype(x.dtype, FLOAT)
+    push(A, [x], None, semiring, dtype)
     tracemalloc.start()
     try:
-        push(indices, None, A, PLUS_TIMES, FLOAT)
+        push(A, [x], None, semiring, dtype)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    touched = int(A.pointers[10])
-    assert peak < 12 * touched + 3 * 8 * 2000 + 16_000
+    assert peak < 4 * 20_000 + 12_000 < A.nbytes // 10
 
 
-def test_values_that_do_not_fit_are_refused():
-    with pytest.raises(ShapeError, match="as many values as indices"):
-        push(np.array([1], np.int32), np.ones(2), graph(), PLUS_TIMES, FLOAT)
-
-
-def test_few_entries_are_pushed_and_many_pulled():
-    assert prefers_push(1, 10, 1_000_000, 50_000)
-    assert not prefers_push(40_000, 900_000, 1_000_000, 50_000)
-    # What is not wanted any more need not be pulled.
-    assert not prefers_push(1000, 20_000, 500, 50_000)
-    assert prefers_push(0, 0, 0, 1)
-
-
-def test_few_columns_are_sorted_and_many_marked():
-    assert frontier._sorts(100, 1_000_000)
-    assert not frontier._sorts(100_000, 1_000_000)
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ShapeError, match="give one for each"):
+        push(graph(), [np.ones(59)], None, MIN_PLUS, FLOAT)
+    with pytest.raises(ShapeError, match="give one for each"):
+        push(graph(), [np.ones(60)], np.ones(3, bool), MIN_PLUS, FLOAT)
+    with pytest.raises(UnsupportedError, match="'plus_times': its sums depend"):
+        push(graph(), [np.ones(60)], None, PLUS_TIMES, FLOAT)

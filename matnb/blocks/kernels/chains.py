@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -81,6 +81,38 @@ def apply_chain(links: Sequence[Link], operands: Sequence[Block]) -> Block:
     return _one_by_one(links, operands)
 
 
+def chain_into(
+    links: Sequence[Link],
+    arrays: Sequence[NumericArray],
+    out: NumericArray,
+    take: Callable[[tuple[int, ...], np.dtype], NumericArray],
+    give: Callable[[NumericArray], None],
+) -> bool:
+    """Write what :func:`apply_chain` gives of Dense operands into given memory, if that can be done by tiles.
+
+    Parameters
+    ----------
+    links, arrays
+        The functions, whose result is not sparse, and the operands' elements.
+    out
+        Contiguous memory of the result's shape and dtype. It may be an operand's of this shape.
+    take, give
+        Where memory for a tile of each value that is alive comes from, and what gets it back.
+
+    Returns
+    -------
+    bool
+        False where nothing was written: operands do not broadcast, or lie in another order in memory.
+    """
+    shapes = _shapes_of(links, arrays)
+    if shapes is None or not _fits_tiles(shapes, arrays):
+        return False
+    with np.errstate(all="ignore"):
+        writer = _write_steps(links, arrays, shapes)
+        _evaluate(writer.steps, writer.sources, out, take, give)
+    return True
+
+
 def _one_by_one(links: Sequence[Link], operands: Sequence[Block]) -> Block:
     values: list[Block | None] = list(operands)
     last = {place: number for number, link in enumerate(links) for place in link.arguments}
@@ -128,29 +160,49 @@ def _on_one_pattern(links: Sequence[Link], operands: Sequence[Block]) -> Block |
 
 def _tiled(links: Sequence[Link], arrays: Sequence[NumericArray]) -> NumericArray | None:
     # None where shapes do not broadcast, which link by link says best, or memory is in another order.
+    shapes = _shapes_of(links, arrays)
+    if shapes is None:
+        return None
+    if prod(shapes[-1]) <= TILE_ELEMENTS:
+        values = list(arrays)
+        for link in links:
+            operands = [values[place] for place in link.arguments]
+            values.append(compute(link.name, operands, link.input_dtypes, link.dtype, link.output))
+        return values[-1]
+    if not _fits_tiles(shapes, arrays):
+        return None
+    writer = _write_steps(links, arrays, shapes)
+    result = np.empty(shapes[-1], writer.steps[-1].dtype)
+    with np.errstate(all="ignore"):
+        _evaluate(writer.steps, writer.sources, result, np.empty, lambda memory: None)
+    return result
+
+
+def _shapes_of(links: Sequence[Link], arrays: Sequence[NumericArray]) -> list[tuple[int, ...]] | None:
     shapes = [array.shape for array in arrays]
     try:
         for link in links:
             shapes.append(np.broadcast_shapes(*(shapes[place] for place in link.arguments)))
     except ValueError:
         return None
+    return shapes
+
+
+def _fits_tiles(shapes: Sequence[tuple[int, ...]], arrays: Sequence[NumericArray]) -> bool:
     shape = shapes[-1]
-    if prod(shape) <= TILE_ELEMENTS:
-        values = list(arrays)
-        for link in links:
-            operands = [values[place] for place in link.arguments]
-            values.append(compute(link.name, operands, link.input_dtypes, link.dtype, link.output))
-        return values[-1]
     if any(np.broadcast_shapes(one, shape) != shape for one in shapes):  # a link that the last does not need
-        return None
+        return False
     # Of memory in another order NumPy's loops may round otherwise where they step through it otherwise.
-    if any(array.shape == shape and not array.flags.c_contiguous for array in arrays):
-        return None
-    writer = _StepWriter(arrays, shape)
+    return all(array.flags.c_contiguous for array in arrays if array.shape == shape)
+
+
+def _write_steps(
+    links: Sequence[Link], arrays: Sequence[NumericArray], shapes: Sequence[tuple[int, ...]]
+) -> _StepWriter:
+    writer = _StepWriter(arrays, shapes[-1])
     for link, its_shape in zip(links, shapes[len(arrays) :], strict=True):
-        writer.add(link, is_whole=its_shape != shape)
-    with np.errstate(all="ignore"):
-        return _evaluate(writer.steps, writer.sources, shape)
+        writer.add(link, is_whole=its_shape != shapes[-1])
+    return writer
 
 
 class _StepWriter:
@@ -205,15 +257,18 @@ class _StepWriter:
 
 
 def _evaluate(
-    steps: Sequence[_Step], sources: Sequence[NumericArray], shape: tuple[int, ...]
-) -> NumericArray:
-    result = np.empty(shape, steps[-1].dtype)
-    whole = result
-    if all(one.shape == shape or one.size == 1 for one in sources):  # one axis has the longest inner loops
-        sources = [one.reshape(-1) for one in sources]
+    steps: Sequence[_Step],
+    sources: Sequence[NumericArray],
+    result: NumericArray,
+    take: Callable[[tuple[int, ...], np.dtype], NumericArray],
+    give: Callable[[NumericArray], None],
+) -> None:
+    shape, whole = result.shape, result
+    if not shape or all(one.shape == shape or one.size == 1 for one in sources):
+        sources = [one.reshape(-1) for one in sources]  # one axis has the longest inner loops
         whole = result.reshape(-1)
     numbers, dtypes = _buffer_numbers(steps)
-    memory = [np.empty(TILE_ELEMENTS, dtype) for dtype in dtypes]
+    memory = [take((min(TILE_ELEMENTS, whole.size),), dtype) for dtype in dtypes]
     functions = [function_named(step.name) for step in steps]
     buffers: list[NumericArray] = []
     for region in _regions(whole.shape):
@@ -225,7 +280,8 @@ def _evaluate(
         for step, function, out in zip(steps, functions, outs, strict=True):
             operands = [outs[place] if place >= 0 else read[~place] for place in step.arguments]
             _fill(function, operands, step.output, out)
-    return result
+    for one in memory:
+        give(one)
 
 
 def _fill(function: Function, operands: Sequence[NumericArray], output: int, out: NumericArray) -> None:

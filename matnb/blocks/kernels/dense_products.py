@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
+from matnb.blocks.kernels import banded_loops, vector_loops
 from matnb.blocks.kernels import dense_product_loops as matrix_loops
-from matnb.blocks.kernels import vector_loops
 from matnb.blocks.kernels.casting import cast
-from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.compiled import UnsignedArray, given
 from matnb.blocks.kernels.operands import (
     entries_of_loop,
+    known_operands,
     loop_dtype,
     loop_semiring,
     pattern_of_loop,
@@ -25,6 +27,31 @@ from matnb.blocks.semiring import MIN_PLUS, SEMIRINGS, Semiring
 from matnb.errors import DTypeError, ShapeError
 
 _LEVELS = 27  # of a binary tree over leaves of 64 entries, of which a block has at most 2**31
+# What a core's own cache holds of a vector in any case. Beyond it, and where rows touch most of it, it pays
+# to visit them in bands.
+_NEAR_BYTES = 2**20
+
+
+class _Room(threading.local):
+    """Memory of a thread for products in bands, about a megabyte: kept, since loops call them often."""
+
+    def __init__(self) -> None:
+        self._sums: dict[np.dtype, vector_loops.Sums] = {}
+        self._order = np.empty(0, np.uint64)
+        self._rows = np.empty(0, np.uint32)
+
+    def arrays(self, dtype: np.dtype) -> tuple[vector_loops.Sums, banded_loops.WordArray, UnsignedArray]:
+        """Return room for sums of leaves, their order, and rows by length."""
+        if not self._order.size:
+            self._order = np.empty(banded_loops.LEAVES, np.uint64)
+            num_listed = banded_loops.LENGTHS * banded_loops.SUBTILE + banded_loops.LEAVES
+            self._rows = np.empty(num_listed, np.uint32)
+        if dtype not in self._sums:
+            self._sums[dtype] = np.empty(banded_loops.LEAVES, dtype)
+        return self._sums[dtype], self._order, self._rows
+
+
+_room = _Room()
 
 
 def multiply_into(left: Csr, right: Dense, semiring: Semiring, out: NumericArray) -> None:
@@ -32,7 +59,8 @@ def multiply_into(left: Csr, right: Dense, semiring: Semiring, out: NumericArray
 
     Each element depends on its row's entries alone, so the bits are the same however the rows are cut.
     Nothing is allocated that grows with the block where all dtypes are that of ``out`` and are float64,
-    float32, int64, int32 or bool: 27 rows of ``right`` in the sums' dtype. Otherwise operands are converted,
+    float32, int64, int32 or bool: 27 rows of ``right`` in the sums' dtype, and for a long vector about a
+    megabyte that the thread keeps. Otherwise operands are converted,
     and the product where Numba does not know its dtype.
 
     Parameters
@@ -55,7 +83,7 @@ def multiply_into(left: Csr, right: Dense, semiring: Semiring, out: NumericArray
         multiply_rows_into(left, right, semiring, None, out)
         return
     _check_shapes(left, right, out)
-    semiring = loop_semiring(semiring, out.dtype)
+    left, right, semiring = _known(left, right, semiring, out.dtype)
     if semiring.multiply == "pair":
         ends = left.pointers[:, np.newaxis]
         np.subtract(ends[1:], ends[:-1], out=out, casting="unsafe")
@@ -96,7 +124,7 @@ def multiply_rows_into(
     if wanted is not None and wanted.shape != out.shape:
         raise ShapeError(f"rows wanted by a vector of shape {wanted.shape}: give one of shape {out.shape}")
     rows = None if wanted is None else given(cast(wanted, np.dtype(np.bool_)))
-    semiring = loop_semiring(semiring, out.dtype)
+    left, right, semiring = _known(left, right, semiring, out.dtype)
     if semiring.multiply == "pair":
         ends = left.pointers
         np.subtract(ends[1:], ends[:-1], out=out, casting="unsafe", where=True if rows is None else rows)
@@ -108,7 +136,11 @@ def multiply_rows_into(
     match semiring.name:
         case "plus_times":
             levels = np.empty(_LEVELS, sums_dtype(semiring, operand))
-            if left.values is None:
+            if rows is None and x.nbytes > _NEAR_BYTES and 8 * left.nnz > x.size:
+                values = None if left.values is None else entries[0]
+                room, order, listed = _room.arrays(levels.dtype)
+                banded_loops.plus_times_banded(*pattern, values, x, levels, room, order, listed, target)
+            elif left.values is None:
                 vector_loops.plus_times_ones(*pattern, x, rows, levels, target)
             else:
                 vector_loops.plus_times(*pattern, entries[0], x, rows, levels, target)
@@ -193,6 +225,13 @@ def _check_shapes(left: Csr, right: Dense, out: NumericArray) -> None:
             f"no product of shapes {left.shape} and {right.shape} into {out.shape}: the first's columns "
             "are as many as the second's rows, and the result has the other lengths"
         )
+
+
+def _known(left: Csr, right: Dense, semiring: Semiring, dtype: np.dtype) -> tuple[Csr, Dense, Semiring]:
+    one, other, known = known_operands(left, right, semiring, dtype)
+    assert isinstance(one, Csr)
+    assert isinstance(other, Dense)
+    return one, other, loop_semiring(known, dtype)
 
 
 def _target(out: NumericArray, operand: np.dtype) -> NumericArray:

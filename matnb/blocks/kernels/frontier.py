@@ -1,130 +1,247 @@
-"""Products of a vector with a graph stored by rows: pushed along the rows it touches, or pulled into rows."""
+"""Products of a dense vector, most of it absent, with a graph stored by rows: pushed along its rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
-from matnb.blocks.formats import Csr, Dense, IndexArray, NumericArray
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
-from matnb.blocks.kernels.dense_products import multiply_rows_into
-from matnb.blocks.kernels.transposed_products import scattered
-from matnb.blocks.semiring import LOR_LAND, Semiring
-from matnb.errors import ShapeError
+from matnb.blocks.formats import Block, Csr, Dense, Empty, IndexArray, NumericArray, SparseBlock
+from matnb.blocks.kernels import frontier_loops as loops
+from matnb.blocks.kernels.casting import cast
+from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
+from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, loop_dtype, own_entries
+from matnb.blocks.kernels.products import accumulate
+from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.semiring import MAX, Monoid, Semiring
+from matnb.errors import ShapeError, UnsupportedError
 
-_ONE = np.uint64(1)
 _TRUTH = np.dtype(np.bool_)
-# Nanoseconds on one thread, R-MAT 2^18 with 10 to 200,000 indices (AMD EPYC of 2024): an entry pushed takes
-# 1.8 (lor_land, pattern) to 5.4 (min_plus), one pulled 0.8 to 1.7, a row looked at in vain 0.2 to 0.3.
-_PUSH_INDEX, _PUSH_ENTRY, _PULL_ENTRY, _PULL_ROW = 5.0, 3.5, 1.0, 0.25
-# There too: to sort columns takes 12 an entry, to keep and read two vectors over all columns 0.35 a column.
-_SORT_ENTRY, _MARK_COLUMN = 12.0, 0.35
 
 
 def push(
-    indices: IndexArray, values: NumericArray | None, A: Csr, semiring: Semiring, dtype: np.dtype
-) -> tuple[IndexArray, NumericArray]:
-    """Multiply a sparse vector with a matrix, reading only the rows that the vector touches.
+    A: SparseBlock,
+    pieces: Sequence[NumericArray],
+    wanted: NumericArray | None,
+    semiring: Semiring,
+    dtype: np.dtype,
+) -> Block:
+    """Multiply a dense vector with a matrix, reading only the rows where the vector has something.
 
     Parameters
     ----------
-    indices, values
-        Where the vector stores entries, ascending, and what they are; None: all are 1.
     A
-        As many rows as the vector is long.
-    semiring, dtype
-        As for ``multiply``.
+        Of n rows and m columns.
+    pieces
+        The vector's n elements, in pieces one after the other. An element that is the identity of the
+        semiring's addition is absent.
+    wanted
+        For each column whether the product is made there, or None for all.
+    semiring
+        One that adds by min or lor, so that the order in which entries meet changes no bit.
+    dtype
+        Of the result.
 
     Returns
     -------
-    tuple
-        Indices, ascending, and values of the entries of ``x @ A``: one wherever a pair met, added in the
-        order of the rows. Peak memory besides them: the entries of the touched rows, and for few of them a
-        sort of their columns (40 bytes an entry), for many three vectors as long as A is wide.
+    Block
+        The product: Dense, of shape (m,), with the identity where nothing met; or, if few entries were read,
+        a sparse block of shape (1, m). Peak memory besides it: 4 bytes for every row that is read, and a bit
+        for every column, or, with few entries, 60 bytes for each; pieces of another dtype are converted.
 
     Raises
     ------
+    DTypeError
+        For a result of extended precision.
     ShapeError
-        When there are not as many values as indices.
+        When the pieces are not as long as A has rows, or ``wanted`` is not as long as it has columns.
+    UnsupportedError
+        For a semiring with another addition.
     """
-    if values is not None and values.shape != indices.shape:
-        raise ShapeError(f"{values.shape} values at {indices.shape} indices: give as many values as indices")
-    weights = np.ones(indices.size, dtype) if values is None else values
-    rows = _rows(A, indices)
+    num_rows, width = A.shape
+    if not semiring.leaves_out:
+        raise UnsupportedError(f"nothing is pushed over {semiring.name!r}: its sums depend on their order")
+    if sum(map(len, pieces)) != num_rows or (wanted is not None and wanted.shape != (width,)):
+        lengths = [len(piece) for piece in pieces]
+        raise ShapeError(f"pieces of {lengths} elements with a matrix of {num_rows} rows: give one for each")
+    check_loop_dtype(dtype)
+    if isinstance(A, Empty):
+        return Empty((1, width), dtype)
+    keeps_elements = semiring.multiply == "first"
+    known = [known_operands(Dense(piece), A, semiring, dtype) for piece in pieces]
+    _, block, semiring = known[0]
+    assert isinstance(block, Csr)
+    operand = loop_dtype(semiring, dtype)
+    moved = [cast(one.values, operand) for one, _, _ in known if isinstance(one, Dense)]
+    frontier = _Frontier(block, moved, semiring, operand)
+    if not frontier.num_rows:
+        return Empty((1, width), dtype)
     with np.errstate(all="ignore"):
-        if _sorts(rows.nnz, A.shape[1]):
-            found, slots = np.unique(rows.columns, return_inverse=True)
-            narrow = Csr(
-                (indices.size, found.size), rows.pointers, slots.astype(np.int32), rows.values, A.dtype
-            )
-            return found, scattered(weights, narrow, semiring, dtype)
-        pattern = Csr(rows.shape, rows.pointers, rows.columns, None, _TRUTH)
-        met = scattered(np.ones(indices.size, _TRUTH), pattern, LOR_LAND, _TRUTH)
-        found = np.flatnonzero(met).astype(np.int32)
-        if semiring is LOR_LAND and values is None and A.values is None:
-            return found, np.ones(found.size, dtype)
-        return found, scattered(weights, rows, semiring, dtype)[found]
+        if max(frontier.num_rows, frontier.num_entries) <= most_sorted(width):
+            return _sorted(frontier, wanted, dtype)
+        if operand == _TRUTH:
+            return Dense(cast(_marked(frontier, wanted), dtype))
+        if keeps_elements and frontier.rises:
+            return Dense(cast(_firsts(frontier, wanted), dtype))
+        return Dense(cast(_least(frontier, wanted), dtype))
 
 
-def pull(A: Csr, x: Dense, wanted: NumericArray | None, semiring: Semiring, out: NumericArray) -> None:
-    """Write ``A @ x`` for the wanted rows, where A is the transpose of the graph that ``push`` is given.
-
-    Parameters
-    ----------
-    wanted
-        For each row whether it is written, or None for all. A row of lor_land is read only up to its first
-        true pair.
-    A, x, semiring, out
-        As for ``multiply_into``, which says what memory it takes.
-    """
-    multiply_rows_into(A, x, semiring, wanted, out)
+def most_sorted(width: int) -> int:
+    """Return up to how many entries are sorted by column rather than written to a vector over the columns."""
+    # To sort one takes about 80 ns, to clear and to read a column 1 to 2 (Xeon, 2.5 GHz).
+    return width // 64
 
 
-def prefers_push(num_indices: int, entries_pushed: int, entries_pulled: int, num_rows: int) -> bool:
-    """Tell whether to push is cheaper than to pull, from counts alone, so that it repeats.
+def put_together(
+    parts: Sequence[Block],
+    bounds: Sequence[tuple[int, int]],
+    monoid: Monoid,
+    dtype: np.dtype,
+    whole: bool,
+) -> Block:
+    """Combine what was pushed from several blocks of rows, over a range of the columns.
 
     Parameters
     ----------
-    num_indices
-        Entries of the vector.
-    entries_pushed
-        Entries of the rows it touches.
-    entries_pulled
-        Entries of the rows that would be pulled, as many as are likely to be read.
-    num_rows
-        Rows to look at when pulling, wanted or not.
+    parts
+        As :func:`push` and this function give them.
+    bounds
+        Where the range begins and ends in each part.
+    monoid, dtype
+        Of the addition and the result.
+    whole
+        Make a Dense block even of sparse parts alone; otherwise those give a sparse block of one row.
     """
-    pushing = _PUSH_INDEX * num_indices + _PUSH_ENTRY * entries_pushed
-    return pushing < _PULL_ENTRY * entries_pulled + _PULL_ROW * num_rows
+    both = list(zip(parts, bounds, strict=True))
+    dense = [part.values[start:stop] for part, (start, stop) in both if isinstance(part, Dense)]
+    sparse = [cut(part, (slice(0, 1), slice(*place))) for part, place in both if not isinstance(part, Dense)]
+    if not dense and not whole:
+        return accumulate(sparse, monoid, dtype)
+    combine = getattr(np, monoid.ufunc)
+    if len(dense) > 1:
+        total = np.asarray(combine(dense[0], dense[1]))
+        for values in dense[2:]:
+            combine(total, values, out=total)
+    elif dense:
+        total = cast(dense[0], dtype, copy=True)
+    else:
+        start, stop = bounds[0]
+        total = np.full(stop - start, monoid.identity(dtype), dtype)
+    for part in sparse:
+        if isinstance(part, Csr):
+            total[part.columns] = combine(total[part.columns], part.entries)
+    return Dense(total)
 
 
-def _sorts(num_entries: int, width: int) -> bool:
-    return _SORT_ENTRY * num_entries < _MARK_COLUMN * width
+@dataclass(frozen=True)
+class _Piece:
+    # A piece of the vector, which of its rows are read, and their pointers.
+    start: int
+    rows: UnsignedArray
+    pointers: UnsignedArray
+    x: NumericArray
 
 
-def _rows(A: Csr, indices: IndexArray) -> Csr:
-    lengths = A.pointers[indices + 1] - A.pointers[indices]
-    pointers = np.zeros(indices.size + 1, np.int32)
-    np.cumsum(lengths, out=pointers[1:])
-    arrays = unsigned(indices), unsigned(A.pointers), unsigned(pointers)
-    columns = np.empty(int(pointers[-1]), np.int32)
-    _copy_rows(*arrays, given(A.columns), columns)
-    values = None
-    if A.values is not None:
-        values = np.empty(columns.size, A.dtype)
-        _copy_rows(*arrays, given(A.values), values)
-    return Csr((indices.size, A.shape[1]), pointers, columns, values, A.dtype)
+class _Frontier:
+    # A vector in pieces that is pushed along a matrix, looked at once.
+
+    def __init__(
+        self, block: Csr, pieces: Sequence[NumericArray], semiring: Semiring, dtype: np.dtype
+    ) -> None:
+        self.block = block
+        self.semiring = semiring
+        self.identity = given(np.full(1, semiring.add.identity(dtype), dtype))
+        self.pieces: list[_Piece] = []
+        self.num_rows = self.num_entries = 0
+        self.rises = True
+        least = np.full(1, MAX.identity(dtype), dtype)
+        start = 0
+        for values in pieces:
+            pointers = unsigned(block.pointers[start : start + values.size + 1])
+            x, rows = given(values), np.empty(values.size, np.uint32)
+            count, entries, rises = loops.list_rows(pointers, x, self.identity, least, rows)
+            if count:
+                self.pieces.append(_Piece(start, rows[:count], pointers, x))
+            self.num_rows += int(count)
+            self.num_entries += int(entries)
+            self.rises = self.rises and rises
+            start += values.size
 
 
-@compiled
-def _copy_rows(
-    rows: UnsignedArray,
-    pointers: UnsignedArray,
-    starts: UnsignedArray,
-    source: NumericArray,
-    out: NumericArray,
-) -> None:
-    for k in range(np.uint64(rows.size)):
-        target = np.uint64(starts[k])
-        for place in range(np.uint64(pointers[rows[k]]), np.uint64(pointers[rows[k] + _ONE])):
-            out[target] = source[place]
-            target += _ONE
+def _sorted(frontier: _Frontier, wanted: NumericArray | None, dtype: np.dtype) -> SparseBlock:
+    block, semiring = frontier.block, frontier.semiring
+    shape = (1, block.shape[1])
+    rows = np.concatenate([one.rows.astype(np.int32) + np.int32(one.start) for one in frontier.pieces])
+    x = np.concatenate([one.x[one.rows] for one in frontier.pieces])
+    ends = np.cumsum(block.pointers[rows + 1] - block.pointers[rows], dtype=np.int32)
+    pointers = np.concatenate([np.zeros(1, np.int32), ends])
+    columns = _copied(block, rows, pointers, block.columns)
+    values, apart = own_entries(block)
+    if apart:
+        values = _copied(block, rows, pointers, values)
+    products = np.repeat(x, np.diff(pointers))
+    met = np.ones(columns.size, _TRUTH) if wanted is None else wanted[columns] != 0
+    if x.dtype == _TRUTH:
+        met &= values != 0
+        found = np.unique(columns[met])
+        return _row(shape, found, None, dtype)
+    products = (cast(values, x.dtype) + products)[met]
+    columns = columns[met]
+    order = np.argsort(columns, kind="stable")
+    found, firsts = np.unique(columns[order], return_index=True)
+    least = getattr(np, semiring.add.ufunc).reduceat(products[order], firsts) if found.size else products
+    return _row(shape, found, cast(least, dtype), dtype)
+
+
+def _row(
+    shape: tuple[int, int], columns: IndexArray, values: NumericArray | None, dtype: np.dtype
+) -> SparseBlock:
+    if not columns.size:
+        return Empty(shape, dtype)
+    return Csr(shape, np.array([0, columns.size], np.int32), columns, values, dtype)
+
+
+def _copied(block: Csr, rows: IndexArray, pointers: IndexArray, source: NumericArray) -> NumericArray:
+    out = np.empty(int(pointers[-1]), source.dtype)
+    loops.copy_rows(unsigned(rows), unsigned(block.pointers), unsigned(pointers), given(source), out)
+    return out
+
+
+def _bits(frontier: _Frontier, wanted: NumericArray | None) -> loops.Bits:
+    if wanted is None:
+        return np.full(-(-frontier.block.shape[1] // 8), 255, np.uint8)
+    return np.packbits(wanted.astype(np.bool_, copy=False), bitorder="little")
+
+
+def _marked(frontier: _Frontier, wanted: NumericArray | None) -> NumericArray:
+    before = _bits(frontier, wanted)
+    left = before.copy()
+    entries = own_entries(frontier.block)
+    columns = unsigned(frontier.block.columns)
+    for one in frontier.pieces:
+        loops.mark(given(one.rows), one.pointers, columns, *entries, left)
+    found: NumericArray = np.unpackbits(before ^ left, count=frontier.block.shape[1], bitorder="little")
+    return found.view(_TRUTH)
+
+
+def _firsts(frontier: _Frontier, wanted: NumericArray | None) -> NumericArray:
+    # Where x never falls along the rows, the first element that meets a column is the least.
+    left, out = _bits(frontier, wanted), _cleared(frontier)
+    columns = unsigned(frontier.block.columns)
+    for one in frontier.pieces:
+        loops.keep_first(given(one.rows), one.pointers, columns, one.x, left, out)
+    return out
+
+
+def _least(frontier: _Frontier, wanted: NumericArray | None) -> NumericArray:
+    out = _cleared(frontier)
+    chosen = None if wanted is None else given(cast(wanted, _TRUTH))
+    entries, columns = own_entries(frontier.block), unsigned(frontier.block.columns)
+    for one in frontier.pieces:
+        loops.keep_least(given(one.rows), one.pointers, columns, *entries, one.x, chosen, out)
+    return out
+
+
+def _cleared(frontier: _Frontier) -> NumericArray:
+    return np.full(frontier.block.shape[1], frontier.identity[0])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.blocks.formats import Csr, NumericArray
+from matnb.blocks.formats import Block, Csr, Dense, NumericArray, is_sparse
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.semiring import LOR_LAND, PLUS_TIMES, Semiring
+from matnb.blocks.semiring import LOR_LAND, MIN, MIN_PLUS, PLUS_TIMES, Semiring
 from matnb.errors import DTypeError
 
 _SUMS = {
@@ -60,7 +60,68 @@ def pattern_of_loop(block: Csr) -> tuple[UnsignedArray, UnsignedArray]:
 
 
 def entries_of_loop(block: Csr, dtype: np.dtype) -> tuple[NumericArray, np.uint64]:
-    """Return the entries as ``dtype`` and how far apart they are: 0 where a single 1 stands for all."""
+    """Return the entries as ``dtype`` and how far apart they are: 0 where a single one stands for all."""
+    values, apart = own_entries(block)
+    return given(cast(values, dtype)), apart
+
+
+def own_entries(block: Csr) -> tuple[NumericArray, np.uint64]:
+    """Return the entries in their own dtype and how far apart they are, as ``entries_of_loop`` does."""
     if block.values is None:
-        return given(np.ones(1, dtype)), np.uint64(0)
-    return given(cast(block.values, dtype)), np.uint64(1)
+        return given(np.ones(1, block.dtype)), np.uint64(0)
+    if block.values.strides == (0,):
+        return given(block.values[:1]), np.uint64(0)
+    return given(block.values), np.uint64(1)
+
+
+def known_operands(
+    left: Block, right: Block, semiring: Semiring, dtype: np.dtype
+) -> tuple[Block, Block, Semiring]:
+    """Return operands of the same product over a semiring that loops know.
+
+    Where the value of one operand is kept, the other's counts only by where it is, so it can be what changes
+    nothing: a + 0 is a, and (a and true) is a. Absent elements of a dense vector that meets a sparse matrix
+    become the identity of ``dtype``, which the loops of min_plus leave out.
+    """
+    first, second = left, right
+    meets_sparse = is_sparse(left) != is_sparse(right)
+    if semiring.add is MIN and meets_sparse:
+        first, second = (
+            Dense(_present(one.values, dtype)) if isinstance(one, Dense) and one.values.ndim == 1 else one
+            for one in (left, right)
+        )
+    match semiring.multiply:
+        case "first":
+            second = _neutral(second, semiring, dtype, meets_sparse)
+        case "second":
+            first = _neutral(first, semiring, dtype, meets_sparse)
+        case _:
+            return first, second, semiring
+    return first, second, MIN_PLUS if semiring.add is MIN else LOR_LAND
+
+
+def _present(x: NumericArray, dtype: np.dtype) -> NumericArray:
+    # A vector as ``dtype`` whose absent elements stay absent: an int32's largest is no int64's.
+    if x.dtype == dtype:
+        return x
+    values = cast(x, dtype, copy=True)
+    values[x == MIN.identity(x.dtype)] = MIN.identity(dtype)
+    return values
+
+
+def _neutral(block: Block, semiring: Semiring, dtype: np.dtype, meets_sparse: bool) -> Block:
+    # -0.0, since 0.0 would cost a -0.0 its sign.
+    is_least = semiring.add is MIN
+    nothing = cast(np.array([-0.0 if is_least else 1.0]), dtype if is_least else np.dtype(np.bool_))
+    match block:
+        case Csr(shape, pointers, columns, _, _):
+            values = np.broadcast_to(nothing, columns.shape) if is_least else None
+            return Csr(shape, pointers, columns, values, nothing.dtype)
+        case Dense(values) if meets_sparse and values.ndim == 1:
+            if not is_least:
+                return block
+            absent = MIN.identity(dtype)
+            return Dense(np.where(values == absent, absent, nothing))
+        case Dense(values):
+            return Dense(np.broadcast_to(nothing, values.shape))
+    return block

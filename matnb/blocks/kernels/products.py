@@ -17,7 +17,7 @@ from matnb.blocks.formats import (
 from matnb.blocks.kernels import dense_products, sparse_products  # noqa: F401  # they fill PRODUCTS
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.merging import united
-from matnb.blocks.kernels.operands import check_loop_dtype
+from matnb.blocks.kernels.operands import check_loop_dtype, known_operands
 from matnb.blocks.kernels.patterns import as_csr, same_pattern, settled
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
@@ -57,6 +57,7 @@ def multiply(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> 
     _check_shapes(left, right)
     if is_sparse(left) or is_sparse(right):
         check_loop_dtype(dtype)
+    left, right, semiring = known_operands(left, right, semiring, dtype)
     kernel = PRODUCTS.find(semiring.name, left, right)
     with np.errstate(all="ignore"):
         return kernel(left, right, dtype)

@@ -9,7 +9,7 @@ from matnb.blocks.kernels import masked_product_loops as masked_loops
 from matnb.blocks.kernels import sampled_product_loops as sampled_loops
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import given
-from matnb.blocks.kernels.operands import check_loop_dtype, pattern_of_loop
+from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, pattern_of_loop
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, rows_of, settled
 from matnb.blocks.kernels.products import multiply
 from matnb.blocks.kernels.reductions import accumulator_dtype, reduce_block
@@ -77,6 +77,7 @@ def masked_multiply(
     check_loop_dtype(dtype)
     if both_sparse and dtype.kind == "c":
         raise DTypeError(f"a masked product of sparse blocks of dtype {dtype}: known are real numbers")
+    left, right, semiring = known_operands(left, right, semiring, dtype)
     with np.errstate(all="ignore"):
         if isinstance(mask, Dense) or complement:
             if both_sparse:

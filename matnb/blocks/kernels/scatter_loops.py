@@ -32,25 +32,6 @@ def plus_times_vector(
 
 
 @compiled
-def min_plus_vector(
-    pointers: UnsignedArray,
-    columns: UnsignedArray,
-    values: NumericArray,
-    apart: np.uint64,
-    x: NumericArray,
-    out: NumericArray,
-) -> None:
-    """Lower ``out`` to the least A[i, k] + x[i] over the stored entries of A."""
-    narrow = out.dtype.type
-    for i in range(np.uint64(pointers.size) - _ONE):
-        for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
-            column, total = columns[place], narrow(values[place * apart] + x[i])
-            # A NaN is kept, as numpy.minimum keeps it: nothing is less, and it differs from itself.
-            if total < out[column] or total != total:
-                out[column] = total
-
-
-@compiled
 def lor_land_vector(
     pointers: UnsignedArray,
     columns: UnsignedArray,

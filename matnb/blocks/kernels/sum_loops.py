@@ -51,26 +51,51 @@ def sum_contiguous(
             for i in range(begin, min(begin + _TILE, outer)):
                 out[i] += 0.0
         return
-    stop = start + length
     for i in range(outer):
         shift = i * length - start
-        top, at = 0, start
-        while at < stop:
-            if at & (_LEAF - 1) == 0 and at + _LEAF <= stop:
-                stack[top] = _sum_leaf(values, np.uint64(at + shift), buffer)
-                level, at = _LEAF_LEVEL, at + _LEAF
-            elif whole:
-                stack[top] = _sum_part(values, np.uint64(at + shift), np.uint64(stop - at), buffer)
-                level, at = -1, stop
-            else:
-                stack[top] = values[np.uint64(at + shift)]
-                level, at = 0, at + 1
-            top = _merge(stack, top, level, at, start)
+        top = push_run(values, shift, start, start + length, start, whole, stack, 0, buffer)
         if whole:
-            out[i] = _sum_stack(stack, top)
+            out[i] = sum_stack(stack, top)
         else:
             for node in range(top):
                 out[i * count + node] = stack[node]
+
+
+@compiled
+def push_run(
+    values: NumericArray,
+    shift: int,
+    at: int,
+    stop: int,
+    start: int,
+    whole: bool,
+    stack: Floats,
+    top: int,
+    buffer: Floats,
+) -> int:
+    """Put a run of values on a stack of nodes, and return how many nodes the stack has then.
+
+    Parameters
+    ----------
+    values, shift
+        The value of the global place p is ``values[p + shift]``.
+    at, stop, start
+        Where the run begins and ends, no leaf being in two runs, and where the range begins.
+    whole, stack, top, buffer
+        Whether what is incomplete is one node; room for nodes, how many there are; room for eight numbers.
+    """
+    while at < stop:
+        if at & (_LEAF - 1) == 0 and at + _LEAF <= stop:
+            stack[top] = _sum_leaf(values, np.uint64(at + shift), buffer)
+            level, at = _LEAF_LEVEL, at + _LEAF
+        elif whole:
+            stack[top] = _sum_part(values, np.uint64(at + shift), np.uint64(stop - at), buffer)
+            level, at = -1, stop
+        else:
+            stack[top] = values[np.uint64(at + shift)]
+            level, at = 0, at + 1
+        top = _merge(stack, top, level, at, start)
+    return top
 
 
 @compiled
@@ -82,15 +107,9 @@ def sum_rows(pointers: UnsignedArray, values: NumericArray, out: Floats) -> None
         if count < _LEAF:
             out[i] = _sum_part(values, place, np.uint64(count), buffer) + 0.0 if count else 0.0
             continue
-        top = at = 0
-        while at + _LEAF <= count:
-            stack[top] = _sum_leaf(values, place + np.uint64(at), buffer)
-            at += _LEAF
-            top = _merge(stack, top, _LEAF_LEVEL, at, 0)
-        if at < count:
-            stack[top] = _sum_part(values, place + np.uint64(at), np.uint64(count - at), buffer)
-            top += 1
-        out[i] = _sum_stack(stack, top)
+        run = values[place : place + np.uint64(count)]
+        top = push_run(run, 0, 0, run.size, 0, True, stack, 0, buffer)
+        out[i] = sum_stack(stack, top)
 
 
 @compiled
@@ -251,7 +270,8 @@ def _sum_part(values: NumericArray, place: np.uint64, count: np.uint64, buffer: 
 
 
 @compiled
-def _sum_stack(stack: Floats, top: int) -> float:
+def sum_stack(stack: Floats, top: int) -> float:
+    """Return the value of the tree of which a stack has the nodes."""
     # What is incomplete on the right has no neighbor there, so it goes up and meets the node before it.
     if top == 0:
         return 0.0

@@ -8,16 +8,19 @@ from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, is_spar
 from matnb.blocks.kernels import scatter_loops as loops
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.frontier_loops import keep_least
 from matnb.blocks.kernels.operands import (
     check_loop_dtype,
     entries_of_loop,
+    known_operands,
     loop_dtype,
     loop_semiring,
+    own_entries,
     pattern_of_loop,
     sums_dtype,
 )
 from matnb.blocks.kernels.registry import PRODUCTS, Family
-from matnb.blocks.semiring import SEMIRINGS, Semiring
+from matnb.blocks.semiring import MIN_PLUS, SEMIRINGS, Semiring
 from matnb.errors import ShapeError
 
 TRANSPOSED_PRODUCTS = Family("transposed product")
@@ -25,7 +28,6 @@ _TILE = 8  # columns that are scattered together: doubles of one cache line
 
 _VECTOR_LOOPS = {
     "plus_times": loops.plus_times_vector,
-    "min_plus": loops.min_plus_vector,
     "lor_land": loops.lor_land_vector,
 }
 _MATRIX_LOOPS = {
@@ -69,6 +71,7 @@ def multiply_transposed(left: Block, right: Block, semiring: Semiring, dtype: np
         )
     if is_sparse(left) or is_sparse(right):
         check_loop_dtype(dtype)
+    left, right, semiring = known_operands(left, right, semiring, dtype)
     kernel = TRANSPOSED_PRODUCTS.find(semiring.name, left, right)
     with np.errstate(all="ignore"):
         product = kernel(left, right, semiring, dtype)
@@ -86,6 +89,11 @@ def scattered(X: NumericArray, block: Csr, semiring: Semiring, dtype: np.dtype) 
     operand = loop_dtype(semiring, dtype)
     wide = sums_dtype(semiring, operand)
     out = np.full(shape, semiring.add.identity(wide), wide)
+    if X.ndim == 1 and semiring is MIN_PLUS:
+        entries, x = own_entries(block), given(cast(X, operand))
+        rows = np.flatnonzero(x != out.dtype.type(semiring.add.identity(wide))).astype(np.uint32)
+        keep_least(given(rows), *pattern_of_loop(block), *entries, x, None, out)
+        return cast(out, dtype)
     loop = (_VECTOR_LOOPS if X.ndim == 1 else _MATRIX_LOOPS)[semiring.name]
     loop(*pattern_of_loop(block), *entries_of_loop(block, operand), given(cast(X, operand)), out)
     return cast(out, dtype)

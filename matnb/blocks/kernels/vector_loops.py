@@ -110,9 +110,10 @@ def _leaf(
 
 
 @compiled
-def _tree_of_ones(
+def tree_of_ones(
     columns: UnsignedArray, x: NumericArray, levels: Sums, place: np.uint64, stop: np.uint64
 ) -> np.float64:
+    """Return the sum of a long row of ones times a vector."""
     total: np.float64 = levels.dtype.type(0)
     top = count = np.uint64(0)
     while place < stop:
@@ -135,7 +136,7 @@ def _tree_of_ones(
 
 
 @compiled
-def _tree(
+def tree(
     columns: UnsignedArray,
     values: NumericArray,
     x: NumericArray,
@@ -143,6 +144,7 @@ def _tree(
     place: np.uint64,
     stop: np.uint64,
 ) -> np.float64:
+    """Return the sum of a long row times a vector."""
     total: np.float64 = levels.dtype.type(0)
     top = count = np.uint64(0)
     while place < stop:
@@ -187,7 +189,7 @@ def plus_times_ones(
             elif stop - place <= _LEAF:
                 out[i] = _leaf_of_ones(columns, x, levels, place, stop)
             else:
-                out[i] = _tree_of_ones(columns, x, levels, place, stop)
+                out[i] = tree_of_ones(columns, x, levels, place, stop)
 
 
 @compiled
@@ -214,7 +216,7 @@ def plus_times(
             elif stop - place <= _LEAF:
                 out[i] = _leaf(columns, values, x, levels, place, stop)
             else:
-                out[i] = _tree(columns, values, x, levels, place, stop)
+                out[i] = tree(columns, values, x, levels, place, stop)
 
 
 @compiled
@@ -259,13 +261,19 @@ def min_plus(
     identity: NumericArray,
     out: NumericArray,
 ) -> None:
-    """Write the least A[i, k] + x[k] of each row; ``values`` are 0 ``apart`` if all are the first of them."""
+    """Write the least A[i, k] + x[k] of each row; ``values`` are 0 ``apart`` if all are the first of them.
+
+    Where x is the identity, it has no element.
+    """
     narrow = out.dtype.type
+    none = identity[0]
     for i in range(np.uint64(pointers.size) - _ONE):
         if wanted is None or wanted[i]:
-            least = strange = identity[0]
+            least = strange = none
             for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
-                total = narrow(values[place * apart] + x[columns[place]])
+                element = x[columns[place]]
+                total = narrow(values[place * apart] + element)
+                total = none if element == none else total
                 least = total if total < least else least
                 # A NaN is kept, as numpy.minimum keeps it; looked for aside, it does not hold up the least.
                 strange = total if total != total else strange

@@ -1,0 +1,148 @@
+"""A person's function on whole arrays: what names it, how it is called, and its results packed as bytes."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from math import prod
+from typing import Protocol
+
+import numpy as np
+
+from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
+from matnb.blocks.kernels.casting import cast
+from matnb.errors import DTypeError, KernelError, ShapeError
+
+Output = tuple[tuple[int, ...], np.dtype]  # shape and dtype of one result
+_ALIGNMENT = 64  # of each packed result: a cache line, and enough for every dtype
+
+
+class Callee(Protocol):
+    """What a person gives to be called."""
+
+    def __call__(self, *arrays: object) -> object:
+        """Return an array, a number, or a tuple of them."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A person's function as it travels.
+
+    Attributes
+    ----------
+    name
+        For a person.
+    pickled
+        The function, by value where its module is not one that workers import.
+    code
+        What it does, where ``pickled`` only says where to find it.
+    """
+
+    name: str
+    pickled: bytes
+    code: bytes
+
+    @property
+    def digest(self) -> bytes:
+        """Sixteen bytes that name it by what it does."""
+        parts = (self.name.encode(), self.pickled, self.code)
+        return blake2b(b"".join(b"%d:" % len(part) + part for part in parts), digest_size=16).digest()
+
+
+@lru_cache(maxsize=64)
+def _loaded(pickled: bytes) -> Callee:
+    function: Callee = pickle.loads(pickled)
+    return function
+
+
+def packed_bytes(outputs: Sequence[Output]) -> int:
+    """Return the bytes that results take when they are packed."""
+    return sum(_room(output) for output in outputs)
+
+
+def _room(output: Output) -> int:
+    shape, dtype = output
+    return -(-prod(shape) * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
+
+
+def call(function: Function, blocks: Sequence[Block], outputs: Sequence[Output]) -> Dense:
+    """Call a function on copies of blocks, and return its results packed in a block of bytes.
+
+    Parameters
+    ----------
+    outputs
+        The shapes and dtypes that the results must have; short dtypes become longer ones of the same kind.
+
+    Raises
+    ------
+    KernelError
+        When it raises, naming it and with its own error and trace.
+    ShapeError, DTypeError
+        When a result is not what it must be.
+    """
+    try:
+        result = _loaded(function.pickled)(*(np.array(to_numpy(block))[()] for block in blocks))
+    except Exception as error:  # a person's function raises what it likes
+        failed = KernelError(f"{function.name} raised {type(error).__name__}: {error}")
+        failed.add_note("".join(traceback.format_exception(error)).rstrip())
+        raise failed from None
+    values = results_of(result, function.name)
+    if len(values) != len(outputs):
+        raise ShapeError(_changed(function, f"{len(values)} results", f"{len(outputs)}"))
+    buffer = np.zeros(packed_bytes(outputs), np.uint8)
+    for value, part in zip(values, unpacked(buffer, outputs), strict=True):
+        if value.shape != part.shape:
+            raise ShapeError(_changed(function, f"a result of shape {value.shape}", f"{part.shape}"))
+        if not np.can_cast(value.dtype, part.dtype, "same_kind"):
+            raise DTypeError(_changed(function, f"a result of dtype {value.dtype}", f"{part.dtype}"))
+        part[...] = cast(value, part.dtype)
+    return Dense(buffer)
+
+
+def _changed(function: Function, given: str, recorded: str) -> str:
+    return (
+        f"{function.name} gave {given}, and {recorded} when it was recorded; "
+        "give examples of the results with like="
+    )
+
+
+def results_of(result: object, name: str) -> list[NumericArray]:
+    """Return what a function gave as arrays: of numbers, or refused.
+
+    Raises
+    ------
+    DTypeError
+        For what holds neither numbers nor booleans.
+    """
+    given = result if isinstance(result, tuple | list) else (result,)
+    values = []
+    for one in given:
+        try:
+            value = np.asarray(one)
+        except ValueError:  # lists of unequal lengths
+            value = np.asarray(None)
+        if value.dtype.kind not in "biufc":
+            raise DTypeError(
+                f"{name} gave a {type(one).__name__}: it must return an array, a number, or a tuple of them"
+            )
+        values.append(value.astype(value.dtype.newbyteorder("="), copy=False))
+    return values
+
+
+def unpack(block: Dense, outputs: Sequence[Output], place: int) -> Dense:
+    """Return one of packed results, sharing their memory."""
+    return Dense(unpacked(block.values, outputs)[place])
+
+
+def unpacked(buffer: NumericArray, outputs: Sequence[Output]) -> list[NumericArray]:
+    """Return packed results as arrays that share their memory."""
+    found, start = [], 0
+    for shape, dtype in outputs:
+        stop = start + prod(shape) * dtype.itemsize
+        found.append(buffer[start:stop].view(dtype).reshape(shape))
+        start += _room((shape, dtype))
+    return found

@@ -1,0 +1,398 @@
+"""Products, elementwise functions and sums of double precision that run together in one pass over memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from matnb.blocks.formats import Csr, Dense, NumericArray
+from matnb.blocks.kernels import tile_loops as loops
+from matnb.blocks.kernels.chains import Link
+from matnb.blocks.kernels.compiled import UnsignedArray, given
+from matnb.blocks.kernels.operands import pattern_of_loop
+
+FLOAT, TRUTH = np.dtype(np.float64), np.dtype(np.bool_)
+_Written: TypeAlias = tuple[int, tuple[int, ...]]  # a function of the machine, and which operands it reads
+
+# NumPy leaves to the processor which of two zeros is the larger one.
+_SECOND_OF_EQUAL = bool(np.signbit(np.maximum(0.0, -0.0))) and not np.signbit(np.minimum(-0.0, 0.0))
+_EXTREMES: Mapping[str, _Written] = (
+    {"maximum": (loops.MAXIMUM, (0, 1)), "minimum": (loops.MINIMUM, (0, 1))} if _SECOND_OF_EQUAL else {}
+)
+_OF_FLOATS: Mapping[str, _Written] = MappingProxyType(
+    {
+        "add": (loops.ADD, (0, 1)),
+        "subtract": (loops.SUBTRACT, (0, 1)),
+        "multiply": (loops.MULTIPLY, (0, 1)),
+        "divide": (loops.DIVIDE, (0, 1)),
+        "true_divide": (loops.DIVIDE, (0, 1)),
+        "negative": (loops.NEGATIVE, (0,)),
+        "absolute": (loops.ABSOLUTE, (0,)),
+        "fabs": (loops.ABSOLUTE, (0,)),
+        "square": (loops.MULTIPLY, (0, 0)),
+        "sqrt": (loops.SQRT, (0,)),
+        **_EXTREMES,
+    }
+)
+_COMPARISONS: Mapping[str, _Written] = MappingProxyType(
+    {
+        "less": (loops.LESS, (0, 1)),
+        "less_equal": (loops.LESS_EQUAL, (0, 1)),
+        "greater": (loops.LESS, (1, 0)),
+        "greater_equal": (loops.LESS_EQUAL, (1, 0)),
+        "equal": (loops.EQUAL, (0, 1)),
+        "not_equal": (loops.NOT_EQUAL, (0, 1)),
+        "isnan": (loops.NOT_EQUAL, (0, 0)),
+    }
+)
+_OF_TRUTHS: Mapping[str, _Written] = MappingProxyType(  # which are ones and zeros
+    {
+        "logical_and": (loops.MULTIPLY, (0, 1)),
+        "bitwise_and": (loops.MULTIPLY, (0, 1)),
+        "logical_or": (loops.MAXIMUM, (0, 1)),
+        "bitwise_or": (loops.MAXIMUM, (0, 1)),
+        "logical_xor": (loops.NOT_EQUAL, (0, 1)),
+        "bitwise_xor": (loops.NOT_EQUAL, (0, 1)),
+    }
+)
+_NOTHING = given(np.empty(0))
+_NOTHINGS = (_NOTHING,) * loops.NUM_INPUTS
+_NO_TRUTHS = (given(np.empty(0, np.bool_)),) * loops.NUM_TRUTHS
+_NO_PLACES: UnsignedArray = given(np.empty(0, np.uint32))
+_NO_ROOM, _NO_ROOM_FOR_TRUTHS = np.empty(0), np.empty(0, np.bool_)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A sum over all elements, of which the first has the global place ``start``.
+
+    Its share has ``num_nodes``; None for the value of the whole tree.
+    """
+
+    start: int
+    num_nodes: int | None
+
+
+class Form(NamedTuple):
+    """What is known of an operand before its elements are."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    contiguous: bool
+
+
+def form_of(values: NumericArray) -> Form:
+    """Return the form of an array."""
+    return Form(values.shape, values.dtype, values.flags.c_contiguous)
+
+
+class Rows(NamedTuple):
+    """The rows of a sparse matrix, as the machine takes them."""
+
+    product: int
+    pointers: UnsignedArray
+    columns: UnsignedArray
+    entries: NumericArray
+
+
+_NO_ROWS = Rows(loops.NO_PRODUCT, _NO_PLACES, _NO_PLACES, _NOTHING)
+
+
+def rows_of(matrix: Csr) -> Rows:
+    """Return the rows of a matrix whose entries are of double precision, or ones."""
+    if matrix.values is None:
+        return Rows(loops.OF_ONES, *pattern_of_loop(matrix), _NOTHING)
+    return Rows(loops.OF_VALUES, *pattern_of_loop(matrix), given(matrix.values))
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A program of the machine for operands of certain forms.
+
+    Attributes
+    ----------
+    shape, dtype
+        Of the result.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    _length: int
+    _code: NumericArray
+    _num_first: int
+    _num_buffers: int
+    _numbers: NumericArray
+    _number_places: tuple[tuple[int, int], ...]  # in numbers, and among the operands
+    _input_places: tuple[int, ...]
+    _truth_places: tuple[int, ...]
+    _last: int
+    _direct: bool
+    _ending: int
+    _start: int
+
+    def run(
+        self,
+        operands: Sequence[NumericArray],
+        out: NumericArray,
+        rows: Rows = _NO_ROWS,
+        x: NumericArray = _NOTHING,
+    ) -> None:
+        """Write the result into contiguous memory of its shape and dtype.
+
+        The memory may be that of an operand of this shape. Memory besides: a few tiles.
+
+        Parameters
+        ----------
+        operands
+            Of the forms that the program was written for, without the product.
+        rows, x
+            Of the product, where the program has one; a vector of double precision.
+        """
+        numbers = self._numbers
+        if self._number_places:
+            numbers = numbers.copy()
+            for number, place in self._number_places:
+                numbers[number] = operands[place].item()
+        inputs = [_flat(operands[place]) for place in self._input_places]
+        truths = [_flat(operands[place]) for place in self._truth_places]
+        flat = out if out.ndim == 1 else out.reshape(-1)
+        is_truth = self._ending == loops.TO_TRUTHS
+        loops.run_tiles(
+            self._code,
+            self._num_first,
+            self._num_buffers,
+            numbers,
+            (*inputs, *_NOTHINGS[len(inputs) :]),
+            (*truths, *_NO_TRUTHS[len(truths) :]),
+            *rows,
+            x if x is _NOTHING else _flat(x),
+            self._ending,
+            self._last,
+            self._direct,
+            self._start,
+            self._length,
+            _NO_ROOM if is_truth else flat,
+            flat if is_truth else _NO_ROOM_FOR_TRUTHS,
+        )
+
+
+def _flat(values: NumericArray) -> NumericArray:
+    # Read-only, so that the machine is compiled once.
+    if values.ndim == 1 and not values.flags.writeable:
+        return values
+    view = values.reshape(-1)
+    view.flags.writeable = False
+    return view
+
+
+def write_tiles(
+    links: Sequence[Link], operands: Sequence[Form | None], num_rows: int, ending: Ending | None
+) -> Tiles | None:
+    """Return the program of elementwise functions, or None where the machine does not give their bits.
+
+    Parameters
+    ----------
+    links
+        The functions; without any the value is the only operand.
+    operands
+        Their forms; None for the product of a sparse matrix with a vector, which the machine makes.
+    num_rows
+        Of the product.
+    ending
+        The sum that is wanted of the last value, or None for the value itself.
+    """
+    shapes = [(num_rows,) if form is None else form.shape for form in operands]
+    try:
+        for link in links:
+            shapes.append(np.broadcast_shapes(*(shapes[place] for place in link.arguments)))
+    except ValueError:
+        return None
+    shape = shapes[-1]
+    if any(one != shape and prod(one) != 1 for one in shapes) or (ending is not None and len(shape) != 1):
+        return None
+    writer = _Writer(prod(shape))
+    for place, form in enumerate(operands):
+        if not writer.read(place, form):
+            return None
+    if not all(writer.apply(link) for link in links):
+        return None
+    return writer.program(shape, ending)
+
+
+@dataclass(frozen=True)
+class _Row:
+    # One function; operands and value by their numbers: inputs are ~n, everything else as it was made.
+    function: int
+    value: int
+    operands: tuple[int, ...]
+
+
+class _Writer:
+    """Writes links as functions of the machine.
+
+    Parameters
+    ----------
+    length
+        How many elements there are.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._values: list[tuple[int, bool]] = []  # of operands and links: number, whether it is a truth
+        self._rows: list[_Row] = []
+        self._numbers: list[float] = []
+        self._number_values: list[int] = []
+        self._number_places: list[tuple[int, int]] = []
+        self._inputs: list[int] = []
+        self._truths: list[int] = []
+        self._constant: set[int] = set()  # values that are of numbers alone
+        self._num_values = loops.FIRST_NUMBER
+        self._operand = 0  # among those that are no product
+
+    def read(self, place: int, form: Form | None) -> bool:
+        """Take the next operand; False where it is none for the machine."""
+        if form is None:
+            self._values.append((0, False))
+            return True
+        operand, self._operand = self._operand, self._operand + 1
+        is_truth = form.dtype == TRUTH
+        if prod(form.shape) == 1:
+            if form.dtype.kind not in "biuf" or form.dtype.itemsize > 8:
+                return False
+            self._number_places.append((len(self._numbers), operand))
+            self._values.append((self._number(0.0), is_truth))
+            return True
+        if not form.contiguous or prod(form.shape) != self._length:
+            return False
+        if form.dtype == FLOAT and len(self._inputs) < loops.NUM_INPUTS:
+            self._values.append((~len(self._inputs), False))
+            self._inputs.append(operand)
+            return True
+        if is_truth and len(self._truths) < loops.NUM_TRUTHS:
+            self._truths.append(operand)
+            self._values.append((len(self._truths), True))
+            return True
+        return False
+
+    def apply(self, link: Link) -> bool:
+        """Write a function; False where it is none of the machine."""
+        if link.sparse or link.dtype not in (FLOAT, TRUTH) or not set(link.input_dtypes) <= {FLOAT, TRUTH}:
+            return False
+        read = [self._values[place] for place in link.arguments]
+        operands = [
+            value if dtype == FLOAT or is_truth else self._truth_of(value)
+            for (value, is_truth), dtype in zip(read, link.input_dtypes, strict=True)
+        ]
+        of_truths = all(dtype == TRUTH for dtype in link.input_dtypes)
+        of_floats = all(dtype == FLOAT for dtype in link.input_dtypes)
+        gives_truth = False
+        if link.name in _OF_FLOATS and of_floats:
+            value = self._write(_OF_FLOATS[link.name], operands)
+        elif link.name in _COMPARISONS and of_floats:
+            value, gives_truth = self._write(_COMPARISONS[link.name], operands), True
+        elif link.name in _OF_TRUTHS and (of_truths or (of_floats and link.name.startswith("logical"))):
+            truths = operands if of_truths else [self._truth_of(operand) for operand in operands]
+            value, gives_truth = self._write(_OF_TRUTHS[link.name], truths), True
+        elif link.name == "logical_not" or (link.name == "invert" and of_truths):
+            value, gives_truth = self._do(loops.EQUAL, (operands[0], self._number(0.0))), True
+        elif link.name == "reciprocal" and of_floats:
+            value = self._do(loops.DIVIDE, (self._number(1.0), operands[0]))
+        elif link.name == "where" and link.input_dtypes[0] == TRUTH:
+            gives_truth = link.input_dtypes[1] == link.input_dtypes[2] == TRUTH
+            value = self._do(loops.WHERE, tuple(operands))
+        elif link.name in ("astype", "positive"):
+            value, gives_truth = operands[0], of_truths
+        else:
+            return False
+        if link.dtype == TRUTH and not gives_truth:
+            value = self._truth_of(value)
+        self._values.append((value, link.dtype == TRUTH))
+        return True
+
+    def program(self, shape: tuple[int, ...], ending: Ending | None) -> Tiles | None:
+        """Return the program that gives the last value."""
+        last, is_truth = self._values[-1]
+        if ending is not None and is_truth:
+            return None
+        first = [row for row in self._rows if row.value in self._constant]
+        rest = [row for row in self._rows if row.value not in self._constant]
+        buffers, num_buffers = self._buffers(rest, last)
+        code = np.zeros((len(self._rows), 5), np.int64)
+        for number, row in enumerate((*first, *rest)):
+            operands = [one if one < 0 else buffers[one] for one in row.operands]
+            code[number] = row.function, buffers[row.value], *operands, *operands[:1] * (3 - len(operands))
+        made = TRUTH if is_truth else FLOAT
+        direct = ending is None and not is_truth and bool(rest) and rest[-1].value == last
+        where, start = loops.TO_TRUTHS if is_truth else loops.TO_ARRAY, 0
+        if ending is not None:
+            where = loops.TO_SUM if ending.num_nodes is None else loops.TO_SHARE
+            start, shape = ending.start, (1 if ending.num_nodes is None else ending.num_nodes,)
+        return Tiles(
+            shape, made, self._length, given(code), len(first), num_buffers, np.array(self._numbers),
+            tuple(self._number_places), tuple(self._inputs), tuple(self._truths),
+            last if last < 0 else buffers[last], direct, where, start,
+        )  # fmt: skip
+
+    def _number(self, value: float) -> int:
+        number = self._new()
+        self._constant.add(number)
+        self._numbers.append(value)
+        self._number_values.append(number)
+        return number
+
+    def _new(self) -> int:
+        self._num_values += 1
+        return self._num_values - 1
+
+    def _truth_of(self, value: int) -> int:
+        return self._do(loops.NOT_EQUAL, (value, self._number(0.0)))
+
+    def _write(self, written: _Written, operands: Sequence[int]) -> int:
+        function, places = written
+        return self._do(function, tuple(operands[place] for place in places))
+
+    def _do(self, function: int, operands: tuple[int, ...]) -> int:
+        value = self._new()
+        self._rows.append(_Row(function, value, operands))
+        if all(operand in self._constant for operand in operands):
+            self._constant.add(value)
+        return value
+
+    def _buffers(self, rows: Sequence[_Row], last: int) -> tuple[dict[int, int], int]:
+        # The buffer of each value, and how many there are: those of numbers and what is made of them stay,
+        # others are taken again after the last reader. None is read and written by the same function, since
+        # such loops are not made of wide instructions; that of the last value is its own.
+        buffers = {number: number for number in range(loops.FIRST_NUMBER)}
+        for value in (*self._number_values, *sorted(self._constant - set(self._number_values))):
+            buffers[value] = len(buffers)
+        count = len(buffers)
+        readers = {operand: number for number, row in enumerate(rows) for operand in row.operands}
+        free: list[int] = []
+        for number, row in enumerate(rows):
+            if free and row.value != last:
+                buffers[row.value] = free.pop()
+            else:
+                buffers[row.value] = count
+                count += 1
+            kept = {*range(loops.FIRST_NUMBER), *self._constant, last}
+            ended = {one for one in row.operands if one >= 0 and readers[one] == number}
+            free += [buffers[one] for one in sorted(ended - kept)]
+        return buffers, count
+
+
+def product_fits(matrix: object, x: object) -> bool:
+    """Tell whether the machine multiplies two blocks with the bits of their product in double precision."""
+    return (
+        isinstance(matrix, Csr)
+        and isinstance(x, Dense)
+        and x.values.ndim == 1
+        and x.dtype == FLOAT
+        and x.values.flags.c_contiguous
+        and x.shape[0] == matrix.shape[1]
+        and (matrix.values is None or matrix.values.dtype == FLOAT)
+    )

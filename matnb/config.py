@@ -15,7 +15,7 @@ from matnb.errors import OptionError
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
 _LEAST_MEMORY_BYTES = 64 * 10**6
-_ENGINES = ("auto", "dask", "interpret")
+_ENGINES = ("auto", "dask", "gang", "interpret")
 DISPLAYS = ("auto", "live", "static")
 
 

@@ -76,4 +76,45 @@ class RunFinished:
     seconds: float
 
 
-Event = CellRecorded | RunStarted | TasksFinished | WorkersLost | RunFinished
+@dataclass(frozen=True)
+class LoopAdvanced:
+    """A loop has taken so many iterations, the last in so many seconds."""
+
+    run: str
+    iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class LoopFinished:
+    """A loop or branch ended.
+
+    Attributes
+    ----------
+    engine
+        "gang" or "dask".
+    reason
+        Why the gang did not run it, if the Dask engine did; else empty.
+    iterations
+        Of the outermost loop.
+    num_members
+        Workers that ran it together; 0 on the Dask engine.
+    sent_bytes
+        Payload that the members sent each other.
+    allocated
+        For each iteration of the outermost loop the arrays of 64 KiB or more that were newly taken.
+    """
+
+    run: str
+    engine: str
+    reason: str
+    iterations: int
+    num_tasks: int
+    num_members: int
+    sent_bytes: int
+    allocated: tuple[int, ...]
+    projected_bytes: int
+    seconds: float
+
+
+Event = CellRecorded | RunStarted | TasksFinished | WorkersLost | RunFinished | LoopAdvanced | LoopFinished

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from matnb.blocks.creation import Arange, Eye, Full, Linspace
+from matnb.lazy.access import Draw
 from matnb.lazy.expr import Broadcast, Create, Data, Elementwise, Expr, Literal, Load, Reduce, Regrid
 from matnb.lazy.traverse import consumers
 from matnb.plan.matching import Wiring
@@ -22,7 +23,7 @@ def is_inline(node: Expr) -> bool:
 
 def is_source(node: Expr) -> bool:
     """Tell whether an array comes from outside or from parameters, so that it can be made in any cuts."""
-    return isinstance(node, Data | Load | Create | Literal)
+    return isinstance(node, Data | Load | Create | Literal | Draw)
 
 
 def materialized(
@@ -55,12 +56,13 @@ def materialized(
         if node not in wanted and is_source(node) and all(isinstance(user, Regrid) for user in readers):
             continue  # made in the cuts that were asked for, and in no others
         read_whole = any(not wiring.fuses_operands(user) for user in readers)
-        can_fuse = isinstance(node, Elementwise | Broadcast | Create | Literal)
+        can_fuse = isinstance(node, Elementwise | Broadcast | Create | Literal | Draw)
         if node in wiring.products and node not in wanted:
             # A product is cut in its own way, so a stage holds one, and everything there has its shape.
             can_fuse = all(
                 head not in with_product and _domain(head).shape == node.shape for head in homes.get(node, ())
             )
+            can_fuse = can_fuse and not wiring.products[node].pushed
         # A chain that two arrays are made from is an array itself, or it would be computed twice.
         shared = len(homes.get(node, ())) > 1 and not is_inline(node)
         if node in wanted or read_whole or not can_fuse or shared:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from matnb.blocks.layout import Layout
+from matnb.lazy.access import At, Draw, Gather, Part, Put, Replicated, Scatter
 from matnb.lazy.expr import (
     Broadcast,
     Create,
@@ -20,6 +21,7 @@ from matnb.lazy.expr import (
     Transpose,
 )
 from matnb.lazy.traverse import topological
+from matnb.plan.access import lower_access
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import fused_below, materialized
 from matnb.plan.indexing import lower_index, lower_transpose
@@ -70,7 +72,11 @@ def lower(
     for node in order:
         if node in apart:
             lowering.lower(node)
-    scattered = (one.left for one in wiring.products.values() if one.transposed and one.left.sparse)
+    scattered = (
+        one.right if one.pushed else one.left
+        for one in wiring.products.values()
+        if one.transposed and (one.pushed or one.left.sparse)
+    )
     return replace(writer.plan(wanted), scattered=tuple(scattered))
 
 
@@ -85,7 +91,7 @@ class _Lowering:
         match node:
             case _ if node in writer.products:
                 lower_product(node, writer.products[node], writer, workers)
-            case Elementwise() | Broadcast() | Create() | Literal():
+            case Elementwise() | Broadcast() | Create() | Literal() | Draw():
                 inside, layout = self._stage(node, node)
                 lower_map(node, inside, layout, writer)
             case Reduce():
@@ -95,6 +101,8 @@ class _Lowering:
                 lower_transpose(node, writer, workers)
             case Index():
                 lower_index(node, writer, workers)
+            case At() | Put() | Gather() | Scatter() | Replicated() | Part():
+                lower_access(node, writer, workers)
             case Data():
                 lower_data(node, node, chosen_layout(node, (), writer, workers), writer)
             case Load():

@@ -10,10 +10,11 @@ from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region, region_shape
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout
+from matnb.lazy.access import Draw
 from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce
 from matnb.plan.matching import Product
-from matnb.plan.operators import Apply, Constant, Make, Operator, Stretch
+from matnb.plan.operators import Apply, Constant, Make, MakeDrawn, Operator, Stretch
 from matnb.plan.place import layout_tag
 from matnb.plan.products import detail_of, write_product
 from matnb.plan.regions import operand_region
@@ -108,6 +109,8 @@ def _operator(node: Expr, region: Region) -> Operator:
             return Stretch(region_shape(region))
         case Create(creation):
             return Make(creation, region)
+        case Draw(creation):
+            return MakeDrawn(creation, region)
         case Literal():
             return Constant(cut(Dense(node.value), tuple(slice(*bounds) for bounds in region)))
     raise TypeError(f"{type(node).__name__} is not elementwise")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matnb.blocks.formats import SPARSE_DTYPES
+from matnb.blocks.semiring import semiring_named
 from matnb.lazy.expr import Broadcast, Elementwise, Expr, MaskedMatMul, MatMul, Reduce, Transpose
 from matnb.lazy.traverse import consumers
 
@@ -23,13 +24,15 @@ class Product:
     semiring, dtype
         Of the product itself.
     transposed
-        The product is that of ``left.T``, whose blocks are those of ``left``.
+        The product is that of ``left.T``, whose blocks are those of ``left``; if it is ``pushed``, it was.
     turned
         The product is with ``right.T``.
     mask
         Elements are made only where it is true, turned round if ``complement``.
     scaled
         The product is multiplied with the entries of the mask, all of which count, as this dtype.
+    pushed
+        ``left`` is a dense vector, of which only what is not the identity of the addition is multiplied.
     """
 
     left: Expr
@@ -41,6 +44,7 @@ class Product:
     mask: Expr | None = None
     complement: bool = False
     scaled: np.dtype | None = None
+    pushed: bool = False
 
     @property
     def operands(self) -> tuple[Expr, ...]:
@@ -143,15 +147,32 @@ def _match_transposed(
     if node.sparse and not all(not right.sparse and scatters(node, right) for right in rights):
         return
     for user in users:
-        products[user] = replace(products[user], left=node.operand, transposed=True)
+        product = products[user]
+        # A.T @ x is x @ A, which leaves out most of A where x has little.
+        turned = replace(
+            product,
+            left=product.right,
+            right=node.operand,
+            semiring=semiring_named(product.semiring).turned.name,
+        )
+        if _pushes(turned):
+            products[user] = replace(turned, transposed=True, pushed=True)
+        else:
+            products[user] = replace(product, left=node.operand, transposed=True)
 
 
 def _plain(node: MatMul | MaskedMatMul) -> Product:
     match node:
         case MaskedMatMul(left, right, mask, semiring, complement):
-            return Product(left, right, semiring, node.dtype, mask=mask, complement=complement)
+            product = Product(left, right, semiring, node.dtype, mask=mask, complement=complement)
         case MatMul(left, right, semiring):
-            return Product(left, right, semiring, node.dtype)
+            product = Product(left, right, semiring, node.dtype)
+    return replace(product, pushed=_pushes(product))
+
+
+def _pushes(product: Product) -> bool:
+    left, right = product.left, product.right
+    return left.ndim == 1 and right.sparse and semiring_named(product.semiring).leaves_out
 
 
 def _samples(node: Elementwise, product: MatMul, mask: Expr) -> bool:

@@ -7,9 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from matnb.blocks.creation import Creation
+from matnb.blocks.creation import Creation, Random
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
+from matnb.blocks.kernels.calls import Function, Output
 from matnb.blocks.kernels.chains import Link
 from matnb.io.source import Piece, Source
 
@@ -107,6 +108,33 @@ class Accumulate:
 
 
 @dataclass(frozen=True)
+class Push:
+    """A dense vector, in pieces, times a block of a graph, without the rows where the vector has nothing.
+
+    The block comes first, then a vector that is true where the product is wanted, if it is ``masked`` (false,
+    if ``complement``), then the pieces.
+    """
+
+    semiring: str
+    dtype: np.dtype
+    masked: bool
+    complement: bool
+
+
+@dataclass(frozen=True)
+class PutTogether:
+    """A range of what was pushed from several blocks of rows, combined by a monoid.
+
+    ``bounds`` are those of the range in each part. Sparse parts alone give a sparse block unless ``whole``.
+    """
+
+    monoid: str
+    dtype: np.dtype
+    bounds: tuple[tuple[int, int], ...]
+    whole: bool
+
+
+@dataclass(frozen=True)
 class Partial:
     """A block's share of a reduction; reduced axes keep length 1.
 
@@ -154,6 +182,77 @@ class Stretch:
     """A block broadcast to a shape."""
 
     shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MakeDrawn:
+    """A rectangle of random numbers that differ with the numbers it is given."""
+
+    creation: Random
+    region: Region
+
+
+@dataclass(frozen=True)
+class PickAt:
+    """The elements at a place of an axis, which keeps length 1, or 0 where no block has it.
+
+    It is given the place, then blocks that begin at ``starts`` on the axis of the whole array's ``length``.
+    """
+
+    axis: int
+    starts: tuple[int, ...]
+    length: int
+
+
+@dataclass(frozen=True)
+class OnlyPart:
+    """The one of several PickAt values that is not empty, without the axis."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class PutAt:
+    """A block with a value written at a place of the whole array, of ``shape``; ``region`` is the block's.
+
+    ``key`` has for each axis bounds, a number, or None for the next of the numbers given after block and
+    value.
+    """
+
+    key: tuple[tuple[int, int] | int | None, ...]
+    region: Region
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class GatherAt:
+    """The elements, or rows, of a whole array at the places that a block of an index lists."""
+
+
+@dataclass(frozen=True)
+class ScatterBy:
+    """Values combined by their labels, which begin at the global place ``start``."""
+
+    length: int
+    monoid: str
+    dtype: np.dtype
+    start: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A person's function on whole arrays; its results packed as bytes."""
+
+    function: Function
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """One of the results of a call."""
+
+    outputs: tuple[Output, ...]
+    place: int
 
 
 @dataclass(frozen=True)
@@ -210,5 +309,7 @@ class Labels:
 
 Operator: TypeAlias = (
     Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate
-    | Partial | Finish | Flip | Take | Stretch | Parse | Summarize | Merge | Tell | Part | Assemble | Labels
+    | Push | PutTogether | Partial | Finish | Flip | Take | Stretch
+    | MakeDrawn | PickAt | OnlyPart | PutAt | GatherAt
+    | ScatterBy | Call | Unpack | Parse | Summarize | Merge | Tell | Part | Assemble | Labels
 )  # fmt: skip

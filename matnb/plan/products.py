@@ -12,6 +12,7 @@ from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import semiring_named
 from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Expr
+from matnb.plan.frontier import lower_push
 from matnb.plan.matching import Product
 from matnb.plan.operators import Accumulate, Multiply, MultiplyMasked, Operator, SumMasked
 from matnb.plan.plan import Workers
@@ -82,6 +83,9 @@ def product_layout(product: Product, cuts: ProductCuts, writer: PlanWriter) -> L
 
 def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that make the array of a product, and nothing else."""
+    if product.pushed:
+        lower_push(node, product, writer, workers)
+        return
     cuts = product_cuts(node, product, writer, workers)
     layout = product_layout(product, cuts, writer)
     base = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matnb.events import RunFinished
+from matnb.events import LoopFinished, RunFinished
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,14 @@ class RunReport:
         Names that were not computed because they exceed the memo's budget.
     plan_text
         How the largest of the runs was laid out.
+    loops
+        The loops and branches that the cell ran.
     """
 
     finished: RunFinished
     left_lazy: tuple[str, ...]
     plan_text: str
+    loops: tuple[LoopFinished, ...] = ()
 
 
 def total(runs: tuple[RunFinished, ...], num_operations: int, num_merged: int) -> RunFinished:

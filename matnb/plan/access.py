@@ -1,0 +1,219 @@
+"""Reads and writes at places known at run time, values combined by label, and calls on whole arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from matnb.blocks.grid import Grid, Region
+from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.layout import Layout
+from matnb.lazy.access import At, Gather, Part, Put, Replicated, Scatter
+from matnb.lazy.digest import digest_of
+from matnb.lazy.expr import Expr
+from matnb.plan.operators import (
+    Accumulate,
+    Call,
+    GatherAt,
+    OnlyPart,
+    PickAt,
+    PutAt,
+    ScatterBy,
+    Unpack,
+)
+from matnb.plan.place import default_layout
+from matnb.plan.plan import Workers
+from matnb.plan.regions import operand_region
+from matnb.plan.tasks import PlanWriter, TaskWriter, cut_of
+
+Access = At | Put | Gather | Scatter | Replicated | Part
+
+
+def lower_access(node: Access, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a read or write at run time's places, of a combination by label, or of a call."""
+    match node:
+        case At():
+            _lower_at(node, writer)
+        case Put():
+            _lower_put(node, writer)
+        case Gather():
+            _lower_gather(node, writer)
+        case Scatter():
+            _lower_scatter(node, writer, workers)
+        case Replicated():
+            _lower_call(node, writer, workers)
+        case Part():
+            _lower_part(node, writer)
+
+
+def _lower_at(node: At, writer: PlanWriter) -> None:
+    # Each worker looks into its blocks along the axis; what it finds has length 1 there, or 0.
+    source, axis, length = writer.registers[node.operand], node.axis, node.operand.shape[node.axis]
+    grid = source.layout.grid
+    kept = Grid((*grid.cuts[:axis], *grid.cuts[axis + 1 :]))
+    base = _base(node, writer)
+    writer.note_reuse(node.operand)
+    keys, owners = [], []
+    for number, (index, region) in enumerate(zip(kept.indices(), kept.regions(), strict=True)):
+        held: dict[int, list[tuple[int, str]]] = {}  # by owner: where each block begins, and its key
+        for along, start in enumerate(grid.cuts[axis][:-1]):
+            place = grid.number((*index[:axis], along, *index[axis:]))
+            held.setdefault(source.layout.owners[place], []).append((start, source.keys[place]))
+        size = writer.bytes_of(node, region)
+        parts: list[str] = []
+        for owner, blocks in held.items():
+            task = TaskWriter()
+            starts = tuple(start for start, _ in blocks)
+            found = task.do(
+                PickAt(axis, starts, length),
+                task.read(writer.block(node.index, (), owner)),
+                *(task.read(key) for _, key in blocks),
+                num_bytes=size,
+            )
+            key = f"{base}-{number}"
+            if len(held) == 1:
+                task.do(OnlyPart(axis), found)
+            else:
+                key += f"-part-{len(parts)}"
+            parts.append(writer.add(task.task(key, owner, "read"), size))
+        home = next(iter(held))
+        if len(parts) > 1:
+            task = TaskWriter()
+            task.do(OnlyPart(axis), *(task.read(part) for part in parts))
+            parts = [writer.add(task.task(f"{base}-{number}", home, "read"), size)]
+        keys.append(parts[0])
+        owners.append(home)
+    writer.finish(node, Layout(kept, tuple(owners)), keys, "read", f"one place on axis {axis}")
+
+
+def _lower_put(node: Put, writer: PlanWriter) -> None:
+    # Each block is written where it is; those which no part of the place can lie in are the operand's own.
+    source = writer.registers[node.operand]
+    key = tuple((one.start, one.stop) if isinstance(one, slice) else one for one in node.key)
+    base = _base(node, writer)
+    writer.note_reuse(node.operand)
+    keys = []
+    for number, (region, owner) in enumerate(
+        zip(source.layout.grid.regions(), source.layout.owners, strict=True)
+    ):
+        task = TaskWriter()
+        block = task.read(source.keys[number])
+        part = _written(node, region)
+        if part is None:
+            task.do(cut_of(region, region), block)
+        else:
+            value = writer.read(task, node.value, operand_region(node.value.shape, part), owner)
+            numbers = [task.read(writer.block(index, (), owner)) for index in node.inputs]
+            task.do(PutAt(key, region, node.shape), block, value, *numbers)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
+    writer.finish(node, source.layout, keys, "put", "")
+
+
+def _written(node: Put, region: Region) -> Region | None:
+    # The part of the value that a block may get, or None for a block beside the place.
+    part = []
+    for chosen, (start, stop) in zip(node.key, region, strict=True):
+        if isinstance(chosen, slice):
+            low, high = max(chosen.start, start), min(chosen.stop, stop)
+            if low >= high:
+                return None
+            part.append((low - chosen.start, high - chosen.start))
+        elif chosen is not None and not start <= chosen < stop:
+            return None
+    return tuple(part)
+
+
+def _lower_gather(node: Gather, writer: PlanWriter) -> None:
+    # The operand is gathered once for each worker, which takes from it at its part of the index.
+    layout = writer.registers[node.index].layout
+    whole = tuple((0, length) for length in node.operand.shape)
+    grid = Grid((*layout.grid.cuts, *whole[1:]))
+    base = _base(node, writer)
+    keys = []
+    for number, (region, owner) in enumerate(zip(grid.regions(), layout.owners, strict=True)):
+        task = TaskWriter()
+        operand = task.read(writer.block(node.operand, whole, owner))
+        task.do(GatherAt(), operand, writer.read(task, node.index, region[:1], owner))
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "gather"), writer.bytes_of(node, region)))
+    writer.finish(node, Layout(grid, layout.owners), keys, "gather", "by an index")
+
+
+def _lower_scatter(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
+    # Each block of values gives a share of the whole length; each owner combines its range of all shares.
+    domain = _rows_layout(node.values, writer)
+    if domain.grid.num_blocks == 1:
+        domain = _rows_layout(node.labels, writer)
+    layout = default_layout(node, writer.bytes_of(node), workers)
+    base = _base(node, writer, domain, layout)
+    shares: list[tuple[str, int]] = []
+    for number, ((rows,), owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
+        task = TaskWriter()
+        values = writer.read(task, node.values, _rows_of(node.values, rows), owner)
+        labels = writer.read(task, node.labels, (rows,), owner)
+        task.do(ScatterBy(node.length, node.monoid, node.dtype, rows[0]), values, labels)
+        num_bytes = node.size * accumulator_dtype("sum", node.dtype).itemsize
+        key = writer.add(task.task(f"{base}-share-{number}", owner, "scatter"), num_bytes)
+        shares.append((key, owner))
+    whole = tuple((0, length) for length in node.shape)
+    keys = []
+    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+        task, size = TaskWriter(), writer.bytes_of(node, region)
+        parts = []
+        for share, where in shares:
+            if where == owner or region == whole:
+                value = task.read(share)
+                parts.append(value if region == whole else task.do(cut_of(region, whole), value))
+                continue
+            cut = TaskWriter()
+            cut.do(cut_of(region, whole), cut.read(share))
+            parts.append(task.read(writer.add(cut.task(f"{share}-cut-{number}", where, "cut"), size)))
+        task.do(Accumulate(node.monoid, node.dtype), *parts)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "combine"), size))
+    writer.finish(node, layout, keys, "scatter", node.monoid)
+
+
+def _rows_layout(node: Expr, writer: PlanWriter) -> Layout:
+    # The cuts of the first axis alone, each part with the owner of the first block there.
+    layout = writer.registers[node].layout
+    grid = Grid(layout.grid.cuts[:1])
+    rest = (0,) * (node.ndim - 1)
+    return Layout(grid, tuple(layout.owners[layout.grid.number((*index, *rest))] for index in grid.indices()))
+
+
+def _rows_of(node: Expr, rows: tuple[int, int]) -> Region:
+    return (rows, *((0, length) for length in node.shape[1:]))
+
+
+def _lower_call(node: Replicated, writer: PlanWriter, workers: Workers) -> None:
+    owner = workers.numbers[0]
+    task = TaskWriter()
+    values = [
+        task.read(writer.block(one, tuple((0, length) for length in one.shape), owner)) for one in node.inputs
+    ]
+    task.do(Call(node.function, node.outputs), *values)
+    layout = Layout(Grid(((0, node.shape[0]),)), (owner,))
+    made = task.task(f"{_base(node, writer, layout)}-0", owner, "call")
+    # The function gets copies of its own, dense.
+    copied = sum(one.size * one.dtype.itemsize for one in node.inputs)
+    made = replace(made, working_bytes=made.working_bytes + copied)
+    writer.finish(node, layout, [writer.add(made, node.size)], "call", node.function.name)
+
+
+def _lower_part(node: Part, writer: PlanWriter) -> None:
+    call = node.call
+    assert isinstance(call, Replicated), "checked by the node"
+    source = writer.registers[call]
+    writer.note_reuse(call)
+    task = TaskWriter()
+    task.do(Unpack(call.outputs, node.place), task.read(source.keys[0]))
+    owner = source.layout.owners[0]
+    layout = Layout(Grid(tuple((0, length) for length in node.shape)), (owner,))
+    key = f"{_base(node, writer, layout)}-0"
+    writer.finish(
+        node, layout, [writer.add(task.task(key, owner, "part"), writer.bytes_of(node))], "part", ""
+    )
+
+
+def _base(node: Expr, writer: PlanWriter, *layouts: Layout) -> str:
+    # What the keys of an array's tasks begin with: the array, and how all that takes part is laid out.
+    taking = (*(writer.registers[operand].layout for operand in node.operands), *layouts)
+    return f"{node.digest.hex()}-{digest_of(*((one.grid.cuts, one.owners) for one in taking)).hex()[:8]}"

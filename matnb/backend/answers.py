@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from distributed import CancelledError, Client, Future
@@ -35,13 +35,23 @@ class Answers:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self._client = cluster, cluster.client
 
-    def gather(self, futures: Sequence[Future], owners: Collection[int]) -> list[Any]:
+    def gather(
+        self,
+        futures: Sequence[Future],
+        owners: Collection[int],
+        enough: Callable[[Any], bool] | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> list[Any]:
         """Return the values of futures.
 
         Parameters
         ----------
         owners
             The workers without which the values will not come.
+        enough
+            Tells of a value that the others no longer matter: None stands for those that are not there yet.
+        meanwhile
+            Is called again and again while the values are waited for.
 
         Raises
         ------
@@ -53,7 +63,7 @@ class Answers:
         if not futures:
             return []
         waiting = asyncio.run_coroutine_threadsafe(
-            _gathered(self._client, list(futures)), self._client.loop.asyncio_loop
+            _gathered(self._client, list(futures), enough), self._client.loop.asyncio_loop
         )
         try:
             while True:
@@ -63,6 +73,8 @@ class Answers:
                     if waiting.done():  # a connection's own time was out, not ours
                         raise self.broken(error, owners) from error
                     self.check_alive(owners)
+                    if meanwhile is not None:
+                        meanwhile()
                 except BROKEN as error:
                     raise self.broken(error, owners) from error
         except BaseException:
@@ -99,13 +111,23 @@ class Answers:
             cancelling.cancel()
 
 
-def _forget_outcome(waiting: concurrent.futures.Future[Any]) -> None:
+def _forget_outcome(waiting: concurrent.futures.Future[Any] | asyncio.Future[Any]) -> None:
     if not waiting.cancelled():
         waiting.exception()
 
 
-async def _gathered(client: Client, futures: list[Future]) -> list[Any]:
-    return list(await client.gather(futures, asynchronous=True))
+async def _gathered(client: Client, futures: list[Future], enough: Callable[[Any], bool] | None) -> list[Any]:
+    if enough is None or len(futures) == 1:
+        return list(await client.gather(futures, asynchronous=True))
+    asking = [asyncio.create_task(_gathered(client, [future], None)) for future in futures]
+    try:
+        for answered in asyncio.as_completed(asking):
+            if enough((await answered)[0]):
+                break
+        return [task.result()[0] if task.done() else None for task in asking]
+    finally:
+        for task in asking:  # they end with their futures; cancelled, they would leave tasks of Dask's behind
+            task.add_done_callback(_forget_outcome)
 
 
 async def _cancelled(client: Client, futures: list[Future]) -> None:

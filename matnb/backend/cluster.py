@@ -9,6 +9,7 @@ import re
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +87,7 @@ class Cluster:
         self._refreshing = threading.Lock()
         self._process = os.getpid()
         self._closed = False
+        self._topics = {_TOPIC}
         _open_clusters.add(self)
         try:
             # The other way round, a loss between the two would be missed.
@@ -124,6 +126,11 @@ class Cluster:
             self._has_newcomers = False
             self.refresh()
 
+    def listen(self, handler: Callable[[tuple[float, Any]], None]) -> None:
+        """Call ``handler`` with what workers tell this client, under its id, until the cluster is left."""
+        self._topics.add(self.client.id)  # the scheduler forgets it some time after the client
+        self.client.subscribe_topic(self.client.id, handler)
+
     def close(self) -> None:
         """Leave the cluster, and end it if it is ours; a second call does nothing.
 
@@ -143,7 +150,8 @@ class Cluster:
             stack.callback(self.client.close, _CLOSE_SECONDS)
             if self.client.status == "running":
                 # Else the scheduler logs that it cannot tell us that we have left.
-                self.client.unsubscribe_topic(_TOPIC)
+                for topic in self._topics:
+                    self.client.unsubscribe_topic(topic)
 
     def __enter__(self) -> Cluster:
         return self

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -49,7 +49,10 @@ class TaskFailed(Exception):  # noqa: N818  carries a worker's error to the room
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left: arrays on workers, the futures that keep them, fetched blocks, and the times."""
+    """What a run left: arrays on workers, the futures that keep them, fetched blocks, and the times.
+
+    ``counts`` has entries and bytes of what was kept or held, by the plan's keys.
+    """
 
     stored: Mapping[Expr, Stored]
     futures: Mapping[Expr, tuple[Future, ...]]
@@ -57,6 +60,7 @@ class Outcome:
     timed: tuple[TaskTimed, ...]
     seconds: float
     held: tuple[Future, ...] = ()
+    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class DaskEngine:
@@ -83,7 +87,13 @@ class DaskEngine:
         self._runs = itertools.count()
         self._held: WeakValueDictionary[str, Future] = WeakValueDictionary()  # by the plan's key
 
-    def run(self, plan: Plan, fetch: Sequence[str] = (), hold: Sequence[str] = ()) -> Outcome:
+    def run(
+        self,
+        plan: Plan,
+        fetch: Sequence[str] = (),
+        hold: Sequence[str] = (),
+        given: Mapping[str, Future] | None = None,
+    ) -> Outcome:
         """Run a plan and return when all its tasks are done.
 
         Parameters
@@ -94,6 +104,8 @@ class DaskEngine:
             Keys whose values come back to this process with the times.
         hold
             Further keys to keep on the workers, as long as ``Outcome.held`` is.
+        given
+            Futures of keys that the plan reads and does not make, beside those of arrays that are kept.
 
         Raises
         ------
@@ -110,11 +122,11 @@ class DaskEngine:
         futures: dict[str, Future] = {}
         counts: dict[str, tuple[int, int]] = {}
         wanted = [key for array in plan.outputs.values() for key in array.keys]
-        reports = self._reports(plan)
+        reports = self._reports(plan, hold)
         try:
             self._ship(plan.shipments, futures, counts)
             sought = [key for key in dict.fromkeys((*wanted, *hold, *fetch, *reports)) if key not in futures]
-            graph = self._graph(plan, run_id, reports, futures)
+            graph = self._graph(plan, run_id, reports, {**(given or {}), **futures})
             with self._shared_blas(plan):
                 self._submit(graph, run_id, sought, futures)
                 values = self._answers.gather(
@@ -142,6 +154,7 @@ class DaskEngine:
             tuple(one for report in told for one in report.timed),
             time.perf_counter() - begin,
             tuple(futures[key] for key in hold),
+            counts,
         )
 
     def gather(self, futures: Sequence[Future], owners: Sequence[int]) -> list[Block]:
@@ -180,18 +193,27 @@ class DaskEngine:
         nnz, sizes = tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts)
         return Stored(layout, keys, nnz, sizes), tuple(futures)
 
-    def cut_lineage(self, array: Stored) -> tuple[Future, ...]:
-        """Give blocks names without a history, since Dask keeps every task that a block came from."""
+    def cut_lineage(
+        self, keys: Sequence[str], owners: Sequence[int], futures: Sequence[Future]
+    ) -> tuple[Future, ...]:
+        """Give blocks names without a history, since Dask keeps every task that a block came from.
+
+        Parameters
+        ----------
+        keys, owners, futures
+            Of each block: the plan's key, the worker that has it, and what keeps it now.
+        """
         run_id = f"{self._prefix}h{next(self._runs)}"
-        new_names = {key: f"{run_id}-{key}" for key in array.keys}
+        new_names = {key: f"{run_id}-{key}" for key in keys}
+        old_names = {key: future.key for key, future in zip(keys, futures, strict=True)}
         by_owner: dict[int, list[str]] = {}
-        for key, owner in zip(array.keys, array.layout.owners, strict=True):
+        for key, owner in zip(keys, owners, strict=True):
             by_owner.setdefault(owner, []).append(key)
         who_has: dict[str, list[str]] = {}
         num_bytes: dict[str, int] = {}
-        for owner, keys in by_owner.items():
+        for owner, own in by_owner.items():
             address = self._cluster.workers[owner].address
-            names = {self._held[key].key: new_names[key] for key in keys}
+            names = {old_names[key]: new_names[key] for key in own}
             try:
                 (answer,) = self._client.run(worker.rename, names, workers=[address]).values()
             except (KeyError, ValueError, *BROKEN) as error:  # a KeyError names a worker that is gone
@@ -210,11 +232,15 @@ class DaskEngine:
             )
         except BROKEN as error:
             raise self._answers.broken(error, by_owner) from error
-        futures = {key: Future(name, self._client) for key, name in new_names.items()}
-        for future in futures.values():
+        found = {key: Future(name, self._client) for key, name in new_names.items()}
+        for future in found.values():
             self._client.futures[future.key].finish()  # as the client does for what it scatters
+        self._held.update(found)
+        return tuple(found[key] for key in keys)
+
+    def adopt(self, futures: Mapping[str, Future]) -> None:
+        """Let later plans read values by these keys, as long as somebody holds their futures."""
         self._held.update(futures)
-        return tuple(futures[key] for key in array.keys)
 
     # one run
 
@@ -249,9 +275,9 @@ class DaskEngine:
         for owner, blocks in by_owner.items():
             futures.update(self.ship(blocks, owner))
 
-    def _reports(self, plan: Plan) -> dict[str, tuple[int, list[str]]]:
+    def _reports(self, plan: Plan, hold: Sequence[str]) -> dict[str, tuple[int, list[str]]]:
         # A worker's report follows its last tasks, which no other of its tasks reads, and what stays on it.
-        staying = {key for array in plan.outputs.values() for key in array.keys}
+        staying = {*hold, *(key for array in plan.outputs.values() for key in array.keys)}
         owners = {task.key: task.owner for task in plan.tasks}
         read_here = {key for task in plan.tasks for key in task.inputs if owners.get(key) == task.owner}
         last: dict[int, list[str]] = {}
@@ -268,8 +294,9 @@ class DaskEngine:
         reports: Mapping[str, tuple[int, list[str]]],
         shipped: Mapping[str, Future],
     ) -> HighLevelGraph:
-        names = {task.key: f"{run_id}-{task.key}" for task in plan.tasks}
-        names.update({key: future.key for key, future in shipped.items()})
+        names = {key: future.key for key, future in shipped.items()}
+        # A loop makes a value of the same key again.
+        names.update({task.key: f"{run_id}-{task.key}" for task in plan.tasks})
 
         def reference(key: str) -> TaskRef:
             return TaskRef(names[key] if key in names else self._held[key].key)

@@ -7,12 +7,15 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from operator import is_
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from distributed import Future
 
 from matnb.lazy.expr import Expr
 from matnb.plan.plan import Stored
+
+Kept: TypeAlias = Future  # keeps a block on its worker
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from matnb.blocks.creation import drawn_anew
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
+from matnb.blocks.kernels.access import gather, local_place, only, pick, put_into, scatter
+from matnb.blocks.kernels.calls import call, unpack
 from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise import apply
+from matnb.blocks.kernels.frontier import push, put_together
 from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import combine, finish, reduce_block
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
@@ -60,7 +64,7 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
     except Exception as error:  # reported home, where the cell's line is known
         if isinstance(running, op.Chain):
             running = _failing_link(running, [registers[place] for place in step.arguments])
-        return Failed(key, _portable(error), traceback.format_exc(), running)
+        return Failed(key, portable(error), traceback.format_exc(), running)
     seconds = time.perf_counter() - begin
     timed = TaskTimed(key, kind, owner, seconds, *_counts(value), num_specializations() > codes)
     with _lock:
@@ -135,6 +139,12 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
         case op.SumMasked(semiring, dtype, turned, scaled, total):
             left, right, mask = _turned(values) if turned else values
             return masked_row_sums(left, right, mask, semiring_named(semiring), dtype, scaled, total)
+        case op.Push(semiring, dtype, masked, complement):
+            pieces = [one.values for one in values[1 + masked :]]
+            wanted = (values[1].values != 0) ^ complement if masked else None
+            return push(values[0], pieces, wanted, semiring_named(semiring), dtype)
+        case op.PutTogether(monoid, dtype, bounds, is_dense):
+            return put_together(values, bounds, MONOIDS[monoid], dtype, is_dense)
         case op.Accumulate(monoid, dtype):
             return accumulate(values, MONOIDS[monoid], dtype)
         case op.Partial(operation, axes, dtype, along, start):
@@ -155,8 +165,24 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
             return broadcast(values[0], shape)
         case op.Make(creation, region):
             return creation.make(region)
+        case op.MakeDrawn(creation, region):
+            return drawn_anew(creation, [int(one.values) for one in values]).make(region)
         case op.Constant(block):
             return block
+        case op.PickAt(axis, starts, length):
+            return pick(values[0], values[1:], starts, axis, length)
+        case op.OnlyPart(axis):
+            return only(values, axis)
+        case op.PutAt(key, region, shape):
+            return put_into(values[0], local_place(key, region, shape, values[2:]), values[1])
+        case op.GatherAt():
+            return gather(values[0], values[1])
+        case op.ScatterBy(length, monoid, dtype, start):
+            return scatter(values[0], values[1], length, MONOIDS[monoid], dtype, start)
+        case op.Call(function, outputs):
+            return call(function, values, outputs)
+        case op.Unpack(outputs, place):
+            return unpack(values[0], outputs, place)
         case op.Parse(source, piece):
             return source.parse(piece)
         case op.Summarize(source):
@@ -198,8 +224,8 @@ def _counts(value: object) -> tuple[int, int, int]:
     return 0, 0, 0
 
 
-def _portable(error: Exception) -> Exception:
-    # An error that cannot be unpickled at home would hide itself.
+def portable(error: Exception) -> Exception:
+    """Return an error that can be unpickled at home, where another would hide itself."""
     if isinstance(
         error, MatnbError | ArithmeticError | LookupError | ValueError | TypeError | MemoryError | OSError
     ):

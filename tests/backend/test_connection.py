@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -84,24 +82,6 @@ def test_a_foreign_cluster_that_ends_first_does_not_hold_us(
         cluster.refresh()
     cluster.close()
     assert "Traceback" not in capfd.readouterr().err
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Security:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed, and nothing else here makes certificates")
-    folder = tmp_path_factory.mktemp("certificates")
-    key, certificate = str(folder / "key.pem"), str(folder / "certificate.pem")
-    options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    subprocess.run(
-        [openssl, "req", "-x509", *options, "-keyout", key, "-out", certificate],
-        check=True,
-        capture_output=True,
-    )
-    pairs = {f"tls_{role}_{part}": path for role in ("client", "scheduler", "worker")
-             for part, path in (("key", key), ("cert", certificate))}  # fmt: skip
-    return Security(tls_ca_file=certificate, require_encryption=True, **pairs)
 
 
 def test_a_cluster_behind_tls_is_reached_with_its_certificates_only(certificates: Security):

@@ -1,0 +1,181 @@
+"""A program walked by the driver: each of its batches is a Dask graph of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from distributed import Future
+
+from matnb.backend.engine_dask import DaskEngine
+from matnb.blocks.formats import Dense
+from matnb.events import TaskTimed
+from matnb.plan.operators import Constant
+from matnb.plan.plan import Plan, Step, Task
+from matnb.plan.program import Action, Batch, Branch, Program, Repeat
+
+_LINEAGE_DEPTH = 20  # after this many batches on each other's results their history is cut
+_COUNT = np.dtype(np.int64)
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What a program left: its results' futures, their entries and bytes, and the times."""
+
+    futures: Mapping[str, Future]
+    counts: Mapping[str, tuple[int, int]]
+    timed: tuple[TaskTimed, ...]
+    seconds: float
+    iterations: int
+
+
+class Driver:
+    """Walks a program.
+
+    Parameters
+    ----------
+    engine
+        Runs each batch.
+    program, given
+        What to run, and the futures of the registers that are filled before.
+    counts
+        Entries and bytes of those.
+    told
+        Called after each iteration of the outermost loop with its number and seconds.
+    first
+        The number of that loop's first iteration.
+    """
+
+    def __init__(
+        self,
+        engine: DaskEngine,
+        program: Program,
+        given: Mapping[str, Future],
+        counts: Mapping[str, tuple[int, int]],
+        told: Callable[[int, float], None],
+        first: int = 0,
+    ) -> None:
+        self._engine, self._program, self._told = engine, program, told
+        self._registers = dict(given)
+        self._counts = dict(counts)
+        self._scalars: dict[str, object] = {}
+        self._asked = _control_scalars(program.actions)
+        self._timed: dict[str, TaskTimed] = {}
+        self._depth = 0
+        self._nested = 0
+        self._first = self._iterations = first
+
+    def run(self) -> Driven:
+        """Walk the program to its end; raises what ``DaskEngine.run`` does."""
+        begin = time.perf_counter()
+        self._walk(self._program.actions)
+        names = self._program.results
+        return Driven(
+            {name: self._registers[name] for name in names},
+            {name: self._counts[name] for name in names if name in self._counts},
+            tuple(self._timed.values()),
+            time.perf_counter() - begin,
+            self._iterations,
+        )
+
+    def _walk(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            match action:
+                case Batch():
+                    self._run(action.tasks, action.results)
+                case Repeat():
+                    self._repeat(action)
+                case Branch():
+                    chosen = bool(self._scalar(action.predicate))
+                    self._walk(action.then if chosen else action.otherwise)
+                    self._move(action.results, action.from_then if chosen else action.from_otherwise)
+
+    def _repeat(self, loop: Repeat) -> None:
+        for state, first in zip(loop.state, loop.first, strict=True):
+            self._move(state, first)
+        number, done = 0 if self._nested else self._first, False
+        limit = int(self._scalar(loop.limit))  # type: ignore[call-overload]  # of an integer register
+        self._nested += 1
+        while number < limit and not done:
+            begin = time.perf_counter()
+            self._count(loop.iteration, number)
+            self._walk(loop.body)
+            names = [name for state in loop.state for name in state]
+            self._move(names, [name for after in loop.after for name in after])
+            if self._depth > _LINEAGE_DEPTH:
+                self._cut_lineage(names)
+            number += 1
+            done = loop.until is not None and bool(self._scalar(loop.until))
+            if self._nested == 1:
+                self._told(number, time.perf_counter() - begin)
+                self._iterations = number
+        self._nested -= 1
+        self._count(loop.taken, number)
+
+    def _run(self, tasks: Sequence[Task], results: Sequence[str]) -> None:
+        fetch = [name for name in results if name in self._asked]
+        plan = Plan(tuple(tasks), (), (), {}, {}, {}, 0)
+        found = self._engine.run(plan, fetch, results, self._registers)
+        self._registers.update(zip(results, found.held, strict=True))
+        self._counts.update(found.counts)
+        for name, block in found.fetched.items():
+            self._scalars[name] = block.values.item()
+        for one in found.timed:
+            self._timed[one.key] = one if one.key not in self._timed else _added(self._timed[one.key], one)
+        self._depth += 1
+
+    def _count(self, name: str, number: int) -> None:
+        # The number of an iteration, made by a task of its own as all values are.
+        block = Dense(np.array(number, _COUNT))
+        task = Task(name, (Step(Constant(block), ()),), (), self._program.owners[name], "count")
+        self._run([task], [name])
+        self._scalars[name] = block.values.item()
+
+    def _move(self, names: Sequence[str], sources: Sequence[str]) -> None:
+        # All at once: an array may change places with another.
+        tables: tuple[dict[str, Any], ...] = (self._registers, self._counts, self._scalars)
+        for kept in tables:
+            found = [kept.get(source) for source in sources]
+            for name, one in zip(names, found, strict=True):
+                kept.pop(name, None)
+                if one is not None:
+                    kept[name] = one
+
+    def _scalar(self, name: str) -> object:
+        if name not in self._scalars:
+            owner = self._program.owners.get(name, 0)
+            (block,) = self._engine.gather([self._registers[name]], [owner])
+            assert isinstance(block, Dense)
+            return block.values.item()
+        return self._scalars[name]
+
+    def _cut_lineage(self, names: Sequence[str]) -> None:
+        unique = {self._registers[name].key: name for name in names}
+        owners = [self._program.owners[name] for name in unique.values()]
+        futures = [self._registers[name] for name in unique.values()]
+        new = self._engine.cut_lineage(list(unique.values()), owners, futures)
+        by_old = dict(zip(unique, new, strict=True))
+        self._registers.update({name: by_old[self._registers[name].key] for name in names})
+        self._depth = 0
+
+
+def _control_scalars(actions: Sequence[Action]) -> set[str]:
+    found: set[str] = set()
+    for action in actions:
+        match action:
+            case Repeat():
+                found |= {action.limit, *(() if action.until is None else (action.until,))}
+                found |= _control_scalars(action.body)
+            case Branch():
+                found |= {action.predicate, *_control_scalars((*action.then, *action.otherwise))}
+    return found
+
+
+def _added(one: TaskTimed, other: TaskTimed) -> TaskTimed:
+    seconds = one.seconds + other.seconds
+    return TaskTimed(
+        one.key, one.kind, one.worker, seconds, one.rows, one.entries, one.output_bytes, one.compiled
+    )

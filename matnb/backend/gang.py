@@ -1,0 +1,330 @@
+"""What a worker does in a gang: it joins, performs its part, publishes its results, and forgets all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from distributed import Worker, WorkerPlugin, get_worker
+from distributed.comm import Comm
+from distributed.core import Status
+from distributed.protocol import pickle
+
+from matnb.backend.checkpoints import Checkpoints, RingKeeper
+from matnb.backend.mailbox import PRESENT_SECONDS, Aborted, GangMailbox, Keeper, Mailbox
+from matnb.backend.performer import Performed, TaskRaised
+from matnb.backend.worker import Failed, portable
+from matnb.blocks.formats import Block
+from matnb.events import TaskTimed
+from matnb.plan.program import Program
+
+_T = TypeVar("_T")
+_TELL_SECONDS = 0.2
+_LEAVE_SECONDS = 30.0  # for what must be sent and published at the end
+_SPARE_SECONDS = 5.0
+# States of a task that the scheduler no longer wants.
+_UNWANTED = ("cancelled", "released", "forgotten")
+
+# Programs that members in this process share; others get theirs pickled.
+shared_programs: dict[str, Program] = {}
+
+
+class Perform(Protocol):
+    """Runs one member's part of a program."""
+
+    def __call__(
+        self,
+        program: Program,
+        registers: dict[str, Block],
+        mailbox: Mailbox,
+        num_threads: int,
+        keeper: Keeper | None,
+        begin: int = 0,
+        told: Callable[[int, float], None] | None = None,
+    ) -> Performed:
+        """Return what the member owns of the results."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a member is asked to do.
+
+    Attributes
+    ----------
+    key
+        The Dask key of its task.
+    epoch
+        Which gathering.
+    owner
+        Which member.
+    addresses
+        Where each member is.
+    program
+        The program, pickled; or its name among those that this process shares.
+    published
+        The Dask keys of results, by register.
+    client
+        The Dask client that wants them.
+    begin
+        The number of the first iteration.
+    keeps
+        Whether copies of the state are kept.
+    topic
+        Where progress is told, or None.
+    perform
+        What runs the program.
+    """
+
+    key: str
+    epoch: int
+    owner: int
+    addresses: Mapping[int, str]
+    program: bytes | str
+    published: Mapping[str, str]
+    client: str
+    begin: int
+    keeps: bool
+    topic: str | None
+    perform: Perform
+
+
+@dataclass(frozen=True)
+class MemberReport:
+    """How a member ended.
+
+    Attributes
+    ----------
+    aborted
+        Why the gang was given up, or None.
+    failed
+        The member's own task that raised, or None.
+    counts
+        Entries and bytes of the results it published, by register.
+    """
+
+    owner: int
+    aborted: str | None = None
+    failed: Failed | None = None
+    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    timed: tuple[TaskTimed, ...] = ()
+    iterations: int = 0
+    sent_bytes: int = 0
+    allocated: tuple[int, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the member did all it was asked to."""
+        return self.aborted is None and self.failed is None
+
+
+class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into distributed
+    """Makes a worker ready to be a member; its name tells one session's gangs from another's."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def setup(self, worker: Worker) -> None:
+        """Begin to answer other members and the driver."""
+        self._worker = worker
+        self._newest = -1  # epochs up to here have begun, or were given up before they did
+        self._mailbox: GangMailbox | None = None
+        self._key: str | None = None
+        self._left: list[GangMailbox] = []  # whose lines other members may still use
+        self._awaited: dict[int, asyncio.Event] = {}
+        self._checkpoints: Checkpoints | None = None
+        worker.handlers.update(self._handlers())
+
+    async def teardown(self, worker: Worker) -> None:
+        """Leave nothing on the worker."""
+        for name in self._handlers():
+            worker.handlers.pop(name, None)
+        self._checkpoints = None
+        for mailbox in (*self._left, self._mailbox):
+            if mailbox is not None:
+                await mailbox.close()
+
+    def transition(self, key: str, start: str, finish: str, **_: Any) -> None:
+        """Give the gang up when the scheduler no longer wants the member's task."""
+        if key == self._key and finish in _UNWANTED and self._mailbox is not None:
+            self._mailbox.abort("its task was cancelled")
+
+    # the member's thread
+
+    def perform(self, call: Call, registers: dict[str, Block]) -> MemberReport:
+        """Take part in an epoch."""
+        performed: Performed | None = None
+        failed: Failed | None = None
+        aborted: str | None = None
+        try:
+            mailbox = self._on_loop(self._begin(call), PRESENT_SECONDS)
+        except Aborted as error:
+            return MemberReport(call.owner, error.reason)
+        try:
+            self._on_loop(mailbox.gather(), PRESENT_SECONDS + _SPARE_SECONDS)
+            program = _program(call.program)
+            keeper = RingKeeper(self._checkpoints_of(call.epoch), mailbox) if call.keeps else None
+            told = self._teller(call) if call.topic is not None and call.owner == mailbox.members[0] else None
+            num_threads = self._worker.state.nthreads
+            performed = call.perform(program, registers, mailbox, num_threads, keeper, call.begin, told)
+            mailbox.check()
+        except Aborted as error:
+            performed, aborted = None, error.reason
+        except TaskRaised as error:
+            failed = error.failed
+        except Exception as error:  # reported home, where it is told
+            failed = Failed(call.key, portable(error), traceback.format_exc())
+        finally:
+            del registers
+            reason = aborted if failed is None else f"a task of worker {call.owner} raised"
+            self._on_loop(self._leave(call, mailbox, performed, reason), _LEAVE_SECONDS)
+        if performed is None:
+            return MemberReport(call.owner, aborted, failed)
+        counts = {name: (block.nnz, block.nbytes) for name, block in performed.registers.items()}
+        return MemberReport(
+            call.owner, None, None, counts, performed.timed,
+            performed.iterations, performed.sent_bytes, performed.allocated,
+        )  # fmt: skip
+
+    def _on_loop(self, work: Coroutine[Any, Any, _T], seconds: float) -> _T:
+        loop = self._worker.loop.asyncio_loop
+        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), loop).result(
+            seconds + _SPARE_SECONDS
+        )
+
+    def _teller(self, call: Call) -> Callable[[int, float], None]:
+        last = [time.monotonic(), call.begin]
+
+        def told(iteration: int, _: float) -> None:
+            now = time.monotonic()
+            if now - last[0] >= _TELL_SECONDS and iteration > last[1]:
+                seconds = (now - last[0]) / (iteration - last[1])
+                last[:] = now, iteration
+                self._worker.log_event(call.topic, {"gang": self.name, "progress": (iteration, seconds)})
+
+        return told
+
+    # the event loop
+
+    async def _begin(self, call: Call) -> GangMailbox:
+        if call.epoch <= self._newest:
+            raise Aborted("this gathering is over")
+        self._newest, self._key = call.epoch, call.key
+        self._checkpoints = None
+        self._left = [mailbox for mailbox in self._left if mailbox.is_open]
+        self._mailbox = GangMailbox(
+            self._worker, self._line_name, call.epoch, call.owner, call.addresses, self._save
+        )
+        if call.epoch in self._awaited:
+            self._awaited[call.epoch].set()
+        return self._mailbox
+
+    async def _leave(
+        self, call: Call, mailbox: GangMailbox, performed: Performed | None, reason: str | None
+    ) -> None:
+        if reason is not None:
+            mailbox.abort(reason)
+        await mailbox.end()
+        self._mailbox = self._key = None
+        self._left.append(mailbox)
+        if performed is not None:
+            self._checkpoints = None
+            await self._publish(
+                {call.published[name]: block for name, block in performed.registers.items()}, call.client
+            )
+
+    async def _publish(self, blocks: Mapping[str, Block], client: str) -> None:
+        # Keys of their own, without the history that Dask would keep of a task's value. The worker first:
+        # a key that only the worker knows goes with it, one that only the scheduler knows would be asked for.
+        if not blocks:
+            return
+        self._worker.update_data(dict(blocks))
+        await self._worker.scheduler.update_data(
+            who_has={key: [self._worker.address] for key in blocks},
+            nbytes={key: block.nbytes for key, block in blocks.items()},
+            client=client,
+        )
+
+    def _checkpoints_of(self, epoch: int) -> Checkpoints:
+        if self._checkpoints is None or self._checkpoints.epoch != epoch:
+            self._checkpoints = Checkpoints(epoch)
+        return self._checkpoints
+
+    def _save(self, epoch: int, iteration: int, blocks: dict[str, Block]) -> None:
+        if self._mailbox is not None and self._mailbox.epoch == epoch:
+            self._checkpoints_of(epoch).add(iteration, blocks)
+
+    # what others ask for
+
+    @property
+    def _line_name(self) -> str:
+        return f"{self.name}-line"
+
+    def _handlers(self) -> dict[str, Callable[..., Any]]:
+        return {
+            self._line_name: self._answer,
+            f"{self.name}-abort": self._give_up,
+            f"{self.name}-kept": self._list_kept,
+            f"{self.name}-restore": self._restore,
+        }
+
+    async def _answer(self, comm: Comm, epoch: int, source: int) -> Status:
+        mailbox = await self._mailbox_of(epoch)
+        try:
+            if mailbox is None:
+                await comm.write((("it is over, or never began",),))
+            elif not await mailbox.answer(comm, source):
+                comm.abort()
+        except OSError:
+            comm.abort()
+        return Status.dont_reply
+
+    async def _mailbox_of(self, epoch: int) -> GangMailbox | None:
+        # The other member may have been faster.
+        if epoch > self._newest:
+            begun = self._awaited.setdefault(epoch, asyncio.Event())
+            try:
+                await asyncio.wait_for(begun.wait(), PRESENT_SECONDS)
+            except TimeoutError:
+                return None
+            finally:
+                self._awaited.pop(epoch, None)
+        is_current = self._mailbox is not None and self._mailbox.epoch == epoch
+        return self._mailbox if is_current else None
+
+    def _give_up(self, epoch: int, reason: str, forget: bool) -> None:
+        self._newest = max(self._newest, epoch)
+        if self._mailbox is not None and self._mailbox.epoch <= epoch:
+            self._mailbox.abort(reason)
+        if forget:
+            self._checkpoints = None
+
+    def _list_kept(self, epoch: int) -> dict[int, tuple[str, ...]]:
+        if self._checkpoints is None or self._checkpoints.epoch != epoch:
+            return {}
+        return self._checkpoints.inventory()
+
+    async def _restore(
+        self, epoch: int, iteration: int, keys: Mapping[str, Mapping[str, str]], client: str
+    ) -> None:
+        own = keys[self._worker.address]
+        if self._checkpoints is not None and self._checkpoints.epoch == epoch:
+            blocks = self._checkpoints.blocks(iteration)
+            await self._publish({key: blocks[name] for name, key in own.items()}, client)
+        self._checkpoints = None
+
+
+def run_member(plugin: str, call: Call, names: tuple[str, ...], *given: Block) -> MemberReport:
+    """Take part in a gang; what a Dask task of it does."""
+    ready: GangPlugin | None = get_worker().plugins.get(plugin)
+    if ready is None:
+        return MemberReport(call.owner, "the worker has come just now")
+    return ready.perform(call, dict(zip(names, given, strict=True)))
+
+
+def _program(program: bytes | str) -> Program:
+    found: Program = shared_programs[program] if isinstance(program, str) else pickle.loads(program)
+    return found

@@ -1,0 +1,116 @@
+"""One gathering of a gang: who is asked to do what, as a Dask graph with a task a member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dask._task_spec import Task as GraphTask
+from dask._task_spec import TaskRef
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+from matnb.backend.gang import Call, Perform, run_member
+from matnb.plan.program import Action, Batch, Branch, Program, Repeat
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """Which gathering, and of whom.
+
+    Attributes
+    ----------
+    prefix
+        Put before every name.
+    epoch
+        Its number.
+    addresses
+        Where each member is, in ascending order of members.
+    state
+        The registers whose copies let a loop go on after a loss; none where copies are not kept.
+    """
+
+    prefix: str
+    epoch: int
+    addresses: Mapping[int, str]
+    state: frozenset[str]
+
+    def key(self, name: str) -> str:
+        """Return the Dask key for a name."""
+        return f"{self.prefix}g{self.epoch}-{name}"
+
+
+class _Names(tuple[str, ...]):
+    """Parameters that Dask hands on as they are, without looking inside for tasks."""
+
+    __slots__ = ()
+
+
+def graph_of(
+    gathering: Gathering,
+    program: Program,
+    shipped: bytes | str,
+    given: Mapping[str, str],
+    plugin: str,
+    client: str,
+    perform: Perform,
+    begin: int,
+    tells: bool,
+) -> tuple[HighLevelGraph, dict[int, str]]:
+    """Return the graph and the key of each member's task.
+
+    Parameters
+    ----------
+    shipped
+        The program as :class:`~matnb.backend.gang.Call` has it.
+    given
+        The Dask key of each given register.
+    plugin
+        What makes the workers ready.
+    client
+        The Dask client that wants the results and, if ``tells``, hears of the progress.
+    perform
+        What runs a member's part.
+    begin
+        The number of the first iteration.
+    """
+    published = {name: gathering.key(name) for name in program.results}
+    keys = {owner: gathering.key(f"member{owner}") for owner in gathering.addresses}
+    layers = {}
+    for owner, address in gathering.addresses.items():
+        key, names = keys[owner], tuple(name for name, holder in program.given.items() if holder == owner)
+        call = Call(
+            key, gathering.epoch, owner, gathering.addresses, shipped, published, client, begin,
+            bool(gathering.state), client if tells else None, perform,
+        )  # fmt: skip
+        references = (TaskRef(given[name]) for name in names)
+        task = GraphTask(key, run_member, plugin, call, _Names(names), *references)
+        pinned = {"workers": [address], "allow_other_workers": False}
+        layers[key] = MaterializedLayer({key: task}, annotations=pinned)
+    return HighLevelGraph(layers, {name: set() for name in layers}), keys
+
+
+def batches(actions: Sequence[Action]) -> Iterator[Batch]:
+    """Return all batches, those inside loops and branches too."""
+    for action in actions:
+        match action:
+            case Batch():
+                yield action
+            case Repeat():
+                yield from batches(action.body)
+            case Branch():
+                yield from batches((*action.then, *action.otherwise))
+
+
+def owners_of(program: Program) -> frozenset[int]:
+    """Return the workers that hold or make anything of a program."""
+    tasks = {task.owner for batch in batches(program.actions) for task in batch.tasks}
+    return frozenset(tasks | set(program.owners.values()) | set(program.given.values()))
+
+
+def state_of(program: Program) -> frozenset[str]:
+    """Return the registers of the outermost loop's state; none when there are two such loops.
+
+    Then the number of iterations would not say where a program was.
+    """
+    loops = [action for action in program.actions if isinstance(action, Repeat)]
+    return frozenset(name for names in loops[0].state for name in names) if len(loops) == 1 else frozenset()

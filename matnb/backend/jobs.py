@@ -1,0 +1,223 @@
+"""What one member does in a batch: jobs that compute, send and receive, found once a program."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from matnb.backend.crew import Schedule
+from matnb.backend.exchange import Owners, Places
+from matnb.backend.outline import BatchPlace
+from matnb.backend.registers import Groups, Hint, Parted
+from matnb.blocks.formats import Csr, Dense, Empty, NumericArray
+from matnb.plan.operators import Operator
+from matnb.plan.plan import Task
+
+
+class Prepared(Protocol):
+    """A task's steps, ready to run again and again."""
+
+    @property
+    def may_overwrite(self) -> Sequence[bool]:
+        """Which inputs' memory the result may be written into, where it has its shape and dtype."""
+
+    @property
+    def running(self) -> Operator | None:
+        """The operator that raised."""
+
+    def run(
+        self,
+        values: Sequence[Any],
+        take: Callable[[tuple[int, ...], np.dtype], NumericArray],
+        give: Callable[[NumericArray], None],
+        out: NumericArray | None,
+    ) -> Any:
+        """Return the task's value."""
+
+
+class Running:
+    """A task that this member runs, with what it took so far."""
+
+    __slots__ = (
+        "compiled", "counts", "form", "hint", "inputs", "is_unread", "joins", "num_runs", "overwritten",
+        "prepared", "readers", "seconds", "slots", "task",
+    )  # fmt: skip
+
+    def __init__(
+        self, task: Task, apart: Parted, prepared: Prepared | None, groups: Groups, readers: tuple[int, ...]
+    ) -> None:
+        self.task = task
+        self.prepared = prepared
+        self.inputs = apart.inputs
+        self.joins = tuple((use, groups.group_of(use)) for use in apart.joins)
+        self.hint = groups.hints.get(task.key) if prepared is not None else None
+        self.readers = readers
+        may = () if prepared is None else prepared.may_overwrite
+        # Which inputs' memory may become the result's, where nobody needs them any more.
+        self.overwritten = tuple(
+            place for place in range(len(apart.inputs)) if place < len(may) and may[place]
+        )
+        self.is_unread = False  # by tasks here, and afterwards by any
+        self.slots: tuple[int, ...] = ()  # of ``inputs``
+        self.form: tuple[tuple[int, ...], np.dtype] | None = None  # the last value's, where it was dense
+        self.num_runs = 0
+        self.seconds = 0.0
+        self.compiled = False
+        self.counts = (0, 0, 0)  # rows, entries and bytes of its value
+
+    def note(self, value: object, compiled: bool) -> None:
+        """Note what a run made, and whether code was compiled for it."""
+        self.compiled |= compiled
+        self.form = (value.shape, value.dtype) if isinstance(value, Dense) else None
+        if isinstance(value, Dense | Csr | Empty):
+            self.counts = (value.shape[0] if value.shape else 1), value.nnz, value.nbytes
+
+
+@dataclass(eq=False)
+class Sending:
+    """A register that is there when the batch begins, and the members that are sent it."""
+
+    name: str
+    readers: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Landing:
+    """A register of another member that tasks here read.
+
+    ``neighbors`` are the registers, here already, in whose whole it has its part; ``value`` is what came.
+    """
+
+    name: str
+    hint: Hint | None
+    neighbors: tuple[str, ...]
+    value: Any = None
+
+
+@dataclass(eq=False)
+class Batched:
+    """A batch as one member sees it.
+
+    Attributes
+    ----------
+    place
+        Where in the program.
+    jobs
+        Numbered by their order.
+    landings
+        Number of the job for each register that arrives.
+    schedule
+        What waits for what.
+    names, dying
+        The register of each slot, and whether it goes with its last reader.
+    unread
+        Registers that nobody needs any more, here or elsewhere.
+    packing, unpacking
+        Entries that are sent, by register and reader, and that arrive, by register, instead of the whole.
+    lengths
+        Of the vectors whose entries arrive.
+    """
+
+    place: BatchPlace
+    jobs: list[Running | Sending | Landing]
+    landings: dict[str, int]
+    schedule: Schedule
+    names: list[str]
+    dying: list[bool]
+    unread: tuple[str, ...]
+    packing: dict[tuple[str, int], Places]
+    unpacking: dict[str, Places]
+    lengths: dict[str, int]
+
+
+def jobs_of(
+    place: BatchPlace,
+    me: int,
+    owners: Owners,
+    tasks: Mapping[str, Parted],
+    groups: Groups,
+    prepare: Callable[[Task], Prepared],
+) -> Batched:
+    """Return what a member does in a batch.
+
+    Parameters
+    ----------
+    place
+        The batch, its exchange planned.
+    me
+        The member.
+    owners
+        Of the program's registers.
+    tasks
+        The program's tasks by key, joins apart.
+    groups
+        What the member makes in wholes.
+    prepare
+        Makes the steps of a task ready.
+    """
+    made = place.made
+    here = [task for task in place.batch.tasks if task.owner == me]
+    jobs: list[Running | Sending | Landing] = []
+    sources: dict[str, int] = {}  # the job that fills each register
+    for name, readers in place.sends.items():
+        if name not in made and owners.owner(name, -1) == me:
+            jobs.append(Sending(name, readers))
+    beside = _beside(here, tasks)
+    for name, readers in place.sends.items():
+        if me in readers:
+            present = [one for one in beside[name] if one not in made and one not in place.sends]
+            sources[name] = len(jobs)
+            jobs.append(Landing(name, groups.hints.get(name), tuple(present)))
+    landings = dict(sources)
+    for task in here:
+        rest = tasks[task.key].rest
+        prepared = None if rest is None else prepare(rest)
+        sources[task.key] = len(jobs)
+        jobs.append(Running(task, tasks[task.key], prepared, groups, place.sends.get(task.key, ())))
+    reads = [_reads(job) for job in jobs]
+    names = list(dict.fromkeys(name for some in reads for name in some))
+    slots = {name: slot for slot, name in enumerate(names)}
+    for job in jobs:
+        if isinstance(job, Running):
+            job.is_unread = job.task.key not in slots and job.task.key not in place.live
+            job.slots = tuple(slots[name] for name in job.inputs)
+    users: list[list[int]] = [[] for _ in jobs]
+    missing = [int(isinstance(job, Landing)) for job in jobs]
+    uses = [0] * len(names)
+    for number, some in enumerate(reads):
+        for name in some:
+            uses[slots[name]] += 1
+            if name in sources:
+                users[sources[name]].append(number)
+                missing[number] += 1
+    schedule = Schedule(missing, users, [tuple(slots[name] for name in some) for some in reads], uses)
+    # What another member sent dies here even where its owner reads it later: it would be sent again.
+    dying = [name not in place.live or name in landings for name in names]
+    gone = {name for task in place.batch.tasks for name in task.inputs} - place.live - made - set(names)
+    return Batched(place, jobs, landings, schedule, names, dying, tuple(sorted(gone)), {}, {}, {})
+
+
+def _reads(job: Running | Sending | Landing) -> tuple[str, ...]:
+    match job:
+        case Running():
+            return tuple(dict.fromkeys(job.task.inputs))
+        case Sending():
+            return (job.name,)
+    return ()
+
+
+def _beside(tasks: Sequence[Task], parted: Mapping[str, Parted]) -> Mapping[str, list[str]]:
+    # The other parts of the joins that each register is a part of.
+    found: dict[str, list[str]] = defaultdict(list)
+    seen: set[tuple[str, ...]] = set()
+    for task in tasks:
+        for join in parted[task.key].joins:
+            if join.parts not in seen:
+                seen.add(join.parts)
+                for name in join.parts:
+                    found[name] += join.parts
+    return found

@@ -1,0 +1,88 @@
+"""Who may run a gang on which workers: two gangs that each hold half of the workers would wait for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from distributed import Client
+
+_LOCK_SECONDS = 10.0  # then the Dask engine runs the loop beside the other one
+_ANSWER_SECONDS = 5.0
+_POLL_SECONDS = 0.05
+
+
+class Turn:
+    """The scheduler's ``MultiLock`` over workers, which says whose it is, and which a person can interrupt.
+
+    Parameters
+    ----------
+    client
+        Whose turn it is.
+    name
+        No other turn has it.
+    addresses
+        The workers.
+    """
+
+    def __init__(self, client: Client, name: str, addresses: Sequence[str]) -> None:
+        self._client = client
+        self._name = f"{client.id} {name}"  # a client's name has no space
+        self._locks = [f"matnb-gang-{address}" for address in addresses]
+        self._is_given_up = False
+
+    def wait(self) -> bool:
+        """Wait for the turn; False when it did not come in time."""
+        if self._ask(_LOCK_SECONDS):
+            return True
+        # A session whose process died does not give its turn back.
+        if not self._client.run_on_scheduler(_release_dead, self._locks):
+            return False
+        return self._ask(_POLL_SECONDS)
+
+    def end(self) -> None:
+        """Let others have their turn; nobody waits for the scheduler's word."""
+        asyncio.run_coroutine_threadsafe(self._release(), self._client.loop.asyncio_loop)
+
+    def _ask(self, seconds: float) -> bool:
+        asking = asyncio.run_coroutine_threadsafe(self._acquire(seconds), self._client.loop.asyncio_loop)
+        end = time.monotonic() + seconds + _ANSWER_SECONDS
+        try:
+            while time.monotonic() < end:
+                with contextlib.suppress(concurrent.futures.TimeoutError):
+                    return asking.result(_POLL_SECONDS)
+        except BaseException:
+            self._is_given_up = True
+            raise
+        self._is_given_up = True
+        return False
+
+    async def _acquire(self, seconds: float) -> bool:
+        # A request that waits cannot be taken back (the scheduler would trip over it), so who no longer
+        # wants the turn gives it back when it comes.
+        has_turn = await self._client.scheduler.multi_lock_acquire(
+            locks=self._locks, id=self._name, timeout=seconds, num_locks=len(self._locks)
+        )
+        if has_turn and self._is_given_up:
+            await self._release()
+        return bool(has_turn)
+
+    async def _release(self) -> None:
+        try:
+            await self._client.scheduler.multi_lock_release(id=self._name)
+        except OSError:  # the locks have gone with the scheduler
+            return
+
+
+def _release_dead(locks: Sequence[str], dask_scheduler: Any) -> bool:
+    """Take turns from clients that are gone; on the scheduler."""
+    extension = dask_scheduler.extensions["multi_locks"]
+    holders = {extension.locks[lock][0] for lock in locks if extension.locks[lock]}
+    dead = [holder for holder in holders if holder.split(" ")[0] not in dask_scheduler.clients]
+    for holder in dead:
+        extension.release(holder)
+    return bool(dead)

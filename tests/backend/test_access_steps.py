@@ -1,0 +1,87 @@
+"""Assignment and gathering in reused memory: in place where the old version is dead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from matnb.backend.steps import prepare
+from matnb.backend.worker import execute
+from matnb.blocks.formats import Dense
+from matnb.plan.operators import GatherAt, PutAt
+from matnb.plan.plan import Step, Task
+
+
+class Taken:
+    """Memory with poison in it, and what was taken."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        self.arrays.append(np.full(shape, np.nan if dtype.kind == "f" else 77, dtype))
+        return self.arrays[-1]
+
+
+def read_only(array: np.ndarray) -> Dense:
+    view = array.view()
+    view.flags.writeable = False
+    return Dense(view)
+
+
+def run(operator: PutAt | GatherAt, values: list[Dense], out: np.ndarray | None) -> tuple[Dense, Taken]:
+    names = tuple(map(str, range(len(values))))
+    task = Task("key", (Step(operator, tuple(range(len(values)))),), names, 0, "put")
+    taken = Taken()
+    return prepare(task).run(values, taken.take, taken.arrays.append, out), taken
+
+
+PUT = PutAt(((2, 9), None), ((4, 8), (0, 3)), (10, 3))
+
+
+@pytest.mark.parametrize("column", [1, -3])
+def test_an_assignment_is_made_in_place_in_given_or_in_taken_memory(column: int):
+    values = [read_only(np.arange(12.0).reshape(4, 3)), Dense(np.arange(4)), Dense(np.asarray(column))]
+    expected = execute(PUT, values).values
+    fresh, taken = run(PUT, values, None)
+    assert [fresh.values is one for one in taken.arrays] == [True]
+    np.testing.assert_array_equal(fresh.values, expected)
+    out = np.full((4, 3), np.nan)
+    assert run(PUT, values, out)[0].values is out
+    np.testing.assert_array_equal(out, expected)
+    own = np.arange(12.0).reshape(4, 3)
+    in_place, taken = run(PUT, [read_only(own), *values[1:]], own)
+    assert in_place.values is own
+    assert taken.arrays == []
+    np.testing.assert_array_equal(own, expected)
+
+
+def test_a_block_beside_the_place_stays():
+    block = read_only(np.arange(12.0).reshape(4, 3))
+    beside = PutAt((None, (0, 3)), ((4, 8), (0, 3)), (10, 3))
+    value, taken = run(beside, [block, Dense(np.ones(3)), Dense(np.asarray(2))], None)
+    assert value is block
+    assert taken.arrays == []
+    out = np.empty((4, 3))
+    np.testing.assert_array_equal(
+        run(beside, [block, Dense(np.ones(3)), Dense(np.asarray(2))], out)[0].values, block.values
+    )
+
+
+def test_only_the_array_assigned_to_may_be_overwritten():
+    def overwritten(arguments: tuple[int, ...], num_inputs: int) -> tuple[bool, ...]:
+        names = tuple(map(str, range(num_inputs)))
+        return tuple(prepare(Task("key", (Step(PUT, arguments),), names, 0, "put")).may_overwrite)
+
+    assert overwritten((0, 1, 2), 3) == (True, False, False)
+    assert overwritten((1, 0, 2), 3) == (False, True, False)
+    assert overwritten((0, 0, 1), 2) == (False, False)
+
+
+def test_a_gather_takes_its_memory():
+    operand, index = Dense(np.arange(12).reshape(4, 3)), Dense(np.array([3, -4, 1]))
+    value, taken = run(GatherAt(), [operand, index], None)
+    assert value.values is taken.arrays[0]
+    np.testing.assert_array_equal(value.values, operand.values[[3, 0, 1]])
+    out = np.empty((3, 3), int)
+    assert run(GatherAt(), [operand, index], out)[0].values is out

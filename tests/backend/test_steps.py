@@ -1,0 +1,352 @@
+"""A prepared task gives the bits of the same steps run one by one, in any memory it is given."""
+
+from __future__ import annotations
+
+import tracemalloc
+from itertools import count
+
+import numpy as np
+import pytest
+import strategies
+from block_checks import array_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matnb.backend import worker
+from matnb.backend.steps import prepare
+from matnb.blocks.formats import Csr, Dense, Empty, freeze
+from matnb.blocks.kernels import chains
+from matnb.blocks.kernels.tiles import Tiles
+from matnb.blocks.sums import num_nodes
+from matnb.plan import operators as op
+from matnb.plan.plan import Task
+from matnb.plan.tasks import TaskWriter
+
+FLOAT, TRUTH = np.dtype(float), np.dtype(bool)
+FUNCTIONS = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "greater_equal", "equal",
+             "negative", "absolute", "square", "sqrt", "reciprocal", "where", "logical_and", "logical_not",
+             "astype", "exp", "floor_divide")  # fmt: skip
+
+
+class Pool:
+    """Gives poisoned memory, and notes what comes back."""
+
+    def __init__(self) -> None:
+        self.out: dict[int, np.ndarray] = {}
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        array = np.full(shape, np.nan if dtype.kind in "fc" else 1, dtype)
+        self.out[id(array)] = array
+        return array
+
+    def give(self, array: np.ndarray) -> None:
+        del self.out[id(array)]
+
+
+def poisoned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    return Pool().take(shape, dtype)
+
+
+def root_of(array: np.ndarray) -> np.ndarray:
+    return array if array.base is None else array.base
+
+
+def assert_same_bits(found, expected) -> None:
+    assert type(found) is type(expected)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    one, other = array_of(found), array_of(expected)
+    np.testing.assert_array_equal(one, other)
+    if one.dtype.kind == "f":
+        known = ~np.isnan(one)  # which NaN it is differs between processors
+        np.testing.assert_array_equal(np.signbit(one[known]), np.signbit(other[known]))
+
+
+def expected_of(task: Task, values):
+    value = worker.run(task.key, task.kind, "runr0", 0, task.steps, *values)
+    worker.forget("runr0")
+    return value
+
+
+def check(task: Task, values) -> None:
+    """Run a task twice in each way: on its own, into given memory, and where it may over an input."""
+    expected = expected_of(task, values)
+    assert not isinstance(expected, worker.Failed), expected.trace
+    prepared = prepare(task)
+    for _ in range(2):
+        pool = Pool()
+        found = prepared.run(values, pool.take, pool.give, None)
+        assert_same_bits(found, expected)
+        left = [array for array in pool.out.values() if array.nbytes]
+        if isinstance(found, Dense):
+            left = [array for array in left if array is not root_of(found.values)]
+        assert not left, "memory that was not given back"
+    if not isinstance(expected, Dense):
+        return
+    for _ in range(2):
+        pool, out = Pool(), poisoned(expected.shape, expected.dtype)
+        found = prepared.run(values, pool.take, pool.give, out)
+        assert found.values is out
+        assert_same_bits(found, expected)
+        assert not pool.out
+    for place, may in enumerate(prepared.may_overwrite):
+        value = values[place]
+        if (
+            may
+            and isinstance(value, Dense)
+            and (value.shape, value.dtype) == (expected.shape, expected.dtype)
+        ):
+            pool, own = Pool(), value.values.copy(order="C")
+            given_values = [Dense(own) if number == place else one for number, one in enumerate(values)]
+            assert_same_bits(prepared.run(given_values, pool.take, pool.give, own), expected)
+            assert not pool.out
+
+
+class Writing:
+    """Writes a random task: what its registers hold, and of which shape and dtype."""
+
+    def __init__(self, draw: st.DrawFn, length: int) -> None:
+        self.draw, self.length = draw, length
+        self.writer, self.values, self.keys = TaskWriter(), [], count()
+        self.registers: list[tuple[tuple[bool, int], np.dtype, tuple[int, ...]]] = []
+
+    def read(self, block) -> tuple[bool, int]:
+        self.values.append(block)
+        return self.writer.read(f"input{next(self.keys)}")
+
+    def operand(self) -> None:
+        shape = self.draw(st.sampled_from([(self.length,)] * 3 + [(), (1,)]))
+        dtype = self.draw(st.sampled_from([FLOAT] * 4 + [TRUTH, np.dtype("int64"), np.dtype("float32")]))
+        block = self.draw(strategies.dense_blocks(shape, dtype))
+        if self.draw(st.booleans()) and shape == ():
+            self.registers.append((self.writer.do(op.Constant(block)), dtype, shape))
+        else:
+            self.registers.append((self.read(block), dtype, shape))
+
+    def product(self, dtype: np.dtype, with_values: bool) -> None:
+        width = self.draw(st.integers(1, 5))
+        entries = self.draw(st.lists(st.lists(st.integers(0, width - 1), unique=True),
+                                     min_size=self.length, max_size=self.length))  # fmt: skip
+        columns = np.array([one for row in entries for one in sorted(row)], np.int32)
+        pointers = np.cumsum([0, *map(len, entries)]).astype(np.int32)
+        stored = np.arange(columns.size).astype(dtype) / 4 if with_values else None
+        values = None if stored is None else stored.astype(dtype)
+        shape = (self.length, width)
+        matrix = freeze(Csr(shape, pointers, columns, values, dtype) if columns.size else Empty(shape, dtype))
+        x = self.read(self.draw(strategies.dense_blocks((width,), FLOAT)))
+        step = self.writer.do(op.Multiply("plus_times", FLOAT), self.read(matrix), x)
+        self.registers.append((step, FLOAT, (self.length,)))
+
+    def function(self) -> None:
+        name = self.draw(st.sampled_from(FUNCTIONS))
+        number = {"where": 3}.get(name, getattr(np, name).nin if hasattr(getattr(np, name, 0), "nin") else 1)
+        read = [self.draw(st.sampled_from(self.registers)) for _ in range(number)]
+        shape = np.broadcast_shapes(*(one[2] for one in read))
+        if name == "where":
+            inputs, dtype = (TRUTH, FLOAT, FLOAT), FLOAT
+        elif name == "astype":
+            inputs, dtype = (read[0][1],), self.draw(st.sampled_from([FLOAT, TRUTH]))
+        elif name.startswith("logical"):
+            kind = self.draw(st.sampled_from([FLOAT, TRUTH]))
+            inputs, dtype = (kind,) * number, TRUTH
+        else:
+            inputs = (FLOAT,) * number
+            dtype = getattr(np, name).resolve_dtypes((*inputs, None))[-1]
+        step = self.writer.do(op.Apply(name, inputs, dtype, 0, False), *(one[0] for one in read))
+        self.registers.append((step, dtype, shape))
+
+    def total(self) -> None:
+        _, _, shape = self.registers[-1]
+        start = self.draw(st.sampled_from([0, 64, 1, 63, 1000, 1023]))
+        along = self.draw(st.sampled_from([0, None]))
+        where = start if along == 0 else 0
+        last = self.registers[-1][0]
+        step = self.writer.do(op.Partial("sum", (0,), FLOAT, along, where), last)
+        if along is None:
+            keepdims = self.draw(st.booleans())
+            self.writer.do(op.Finish("sum", (0,), keepdims, FLOAT, None, ()), step)
+        assert along is None or num_nodes(where, where + shape[0]) >= 0
+
+
+@st.composite
+def tasks(draw):
+    writing = Writing(draw, draw(strategies.lengths(9)))
+    if draw(st.booleans()):
+        writing.product(draw(st.sampled_from([FLOAT, np.dtype("float32")])), draw(st.booleans()))
+    for _ in range(draw(st.integers(1, 3))):
+        writing.operand()
+    for _ in range(draw(st.integers(0, 5))):
+        writing.function()
+    _, dtype, shape = writing.registers[-1]
+    if dtype == FLOAT and len(shape) == 1 and draw(st.booleans()):
+        writing.total()
+    if writing.writer.is_copy:
+        writing.function()
+    return writing.writer.task("key", 0, "map"), writing.values
+
+
+@settings(max_examples=150)
+@given(tasks())
+def test_random_tasks_give_the_bits_of_their_steps(drawn):
+    check(*drawn)
+
+
+def functions(*names: str) -> list[tuple[str, op.Apply]]:
+    """Return functions of doubles."""
+    return [(name, op.Apply(name, (FLOAT,) * getattr(np, name).nin, FLOAT, 0, False)) for name in names]
+
+
+def rank_task(ending: op.Partial | None = None) -> Task:
+    """Return a task of A @ x * 0.5 + y, and perhaps the sum."""
+    writer = TaskWriter()
+    half = writer.do(op.Constant(Dense(np.array(0.5))))
+    product = writer.do(op.Multiply("plus_times", FLOAT), writer.read("A"), writer.read("x"))
+    (_, multiply), (_, add) = functions("multiply", "add")
+    last = writer.do(add, writer.do(multiply, product, half), writer.read("y"))
+    if ending is not None:
+        writer.do(ending, last)
+    return writer.task("key", 0, "map")
+
+
+def random_matrix(rows: int, width: int, dtype: np.dtype, with_values: bool, seed: int = 0) -> Csr:
+    """Return a matrix with rows of no, some and more than 64 entries."""
+    generator = np.random.default_rng(seed)
+    counts = generator.choice([0, 1, 3, 5, 70, 200], rows, p=[0.3, 0.3, 0.2, 0.1, 0.05, 0.05])
+    picked = [np.sort(generator.choice(width, length, replace=False)) for length in counts]
+    columns = np.concatenate([*picked, np.empty(0, np.int64)]).astype(np.int32)
+    values = generator.standard_normal(columns.size).astype(dtype) if with_values else None
+    return freeze(Csr((rows, width), np.cumsum([0, *counts]).astype(np.int32), columns, values, dtype))
+
+
+@pytest.fixture
+def machine_runs(monkeypatch):
+    """Return a list with an entry for each run of the tile machine."""
+    runs: list[int] = []
+    run = Tiles.run
+
+    def counted(self, *arguments):
+        runs.append(self._length)
+        run(self, *arguments)
+
+    monkeypatch.setattr(Tiles, "run", counted)
+    return runs
+
+
+@pytest.mark.parametrize("rows", [1, 2, 63, 64, 1023, 1024, 1025, 3000])
+@pytest.mark.parametrize("with_values", [False, True])
+@pytest.mark.parametrize("start", [None, 0, 5, 1000])
+def test_a_product_its_functions_and_their_sum_run_in_one_pass(rows, with_values, start, machine_runs):
+    generator = np.random.default_rng(rows)
+    matrix = random_matrix(rows, 300, FLOAT, with_values)
+    values = [matrix, *(freeze(Dense(generator.standard_normal(n))) for n in (300, rows))]
+    ending = None if start is None else op.Partial("sum", (0,), FLOAT, 0, start)
+    check(rank_task(ending), values)
+    assert set(machine_runs) == {rows}
+
+
+def test_operands_of_other_forms_in_later_runs_give_their_bits():
+    task, generator = rank_task(), np.random.default_rng(1)
+    prepared = prepare(task)
+    for rows, dtype, with_values in [(9, FLOAT, True), (70, FLOAT, False), (9, FLOAT, True), (9, "f4", True)]:
+        matrix = random_matrix(rows, 300, np.dtype(dtype), with_values, rows)
+        values = [matrix, Dense(generator.standard_normal(300)), Dense(generator.standard_normal(rows))]
+        pool = Pool()
+        assert_same_bits(prepared.run(values, pool.take, pool.give, None), expected_of(task, values))
+
+
+def test_only_what_the_last_functions_read_in_place_may_be_overwritten():
+    assert prepare(rank_task()).may_overwrite == (False, False, True)
+    assert prepare(rank_task(op.Partial("sum", (0,), FLOAT, 0, 0))).may_overwrite == (False, False, False)
+    writer = TaskWriter()
+    part = writer.do(op.Cut(((0, 3),)), writer.read("x"))
+    (_, add), = functions("add")  # fmt: skip
+    writer.do(add, part, writer.read("x"))
+    assert prepare(writer.task("key", 0, "map")).may_overwrite == (False,)
+
+
+def one_step(operator: op.Operator, *values) -> tuple[Task, list]:
+    """Return a task of one step, and its values."""
+    writer = TaskWriter()
+    writer.do(operator, *(writer.read(f"input{number}") for number in range(len(values))))
+    return writer.task("key", 0, "map"), list(values)
+
+
+GRID = Dense(np.arange(12.0).reshape(3, 4) / 7)
+FULL, FEW = Dense(np.arange(4.0) / 3), Dense(np.arange(4, dtype="f4") / 3)
+
+
+@pytest.mark.parametrize(
+    ("operator", "values"),
+    [
+        (op.Accumulate("plus", FLOAT), [FULL, Dense(FULL.values * 1e9), Dense(-FULL.values * 1e9)]),
+        (op.Accumulate("plus", np.dtype("f4")), [FEW, FEW, FEW]),
+        (op.Accumulate("min", FLOAT), [FULL, Dense(FULL.values[::-1])]),
+        (op.Accumulate("plus", FLOAT), [FULL]),
+        (op.Join(((0,), (4,)), (8,), FLOAT, False), [FULL, FULL]),
+        (op.Join(((4,), (0,)), (9,), FLOAT, False), [FULL, FULL]),
+        (op.Join(((0,), (4,)), (8,), FLOAT, False), [FULL, FEW]),
+        (op.Join(((0,),), (4,), FLOAT, False), [FULL]),
+        (op.Cut(((1, 3), (0, 2))), [GRID]),
+        (op.Flip((1, 0)), [GRID]),
+        (op.Take(((0, 3, 2), None, 1)), [GRID]),
+        (op.Take(((1, 3, 1), (0, 4, 1))), [GRID]),
+        (op.Take((2, 3)), [GRID]),
+        (op.Stretch((2, 3, 4)), [GRID]),
+        (op.Stretch((4,)), [FULL]),
+        (op.Multiply("plus_times", FLOAT), [random_matrix(5, 300, FLOAT, True), Dense(np.ones((300, 2)))]),
+        (op.Multiply("min_plus", FLOAT), [random_matrix(5, 300, FLOAT, True), Dense(np.arange(300.0))]),
+        (op.Multiply("plus_times", FLOAT), [Empty((5, 4), FLOAT), FULL]),
+        (op.Partial("sum", (0,), FLOAT, None, 0), [GRID]),
+        (op.Partial("max", (0,), FLOAT, None, 0), [FULL]),
+        (op.Finish("sum", (0,), False, FLOAT, None, ()), [Dense(np.ones(1))]),
+        (op.Finish("sum", (0,), False, FLOAT, 0, ((0, 3), (3, 4))), [Dense(np.ones(2)), Dense(np.ones(1))]),
+    ],
+)
+def test_single_steps_give_their_bits_in_given_memory(operator, values):
+    check(*one_step(operator, *(freeze(value) for value in values)))
+
+
+def test_functions_the_machine_does_not_know_run_by_tiles(monkeypatch):
+    monkeypatch.setattr(chains, "TILE_ELEMENTS", 4)
+    writer = TaskWriter()
+    (_, exp), (_, add), (_, log) = functions("exp", "add", "log")
+    writer.do(log, writer.do(add, writer.do(exp, writer.read("x")), writer.read("y")))
+    task = writer.task("key", 0, "map")
+    check(task, [Dense(np.linspace(-2, 2, 11)), Dense(np.array(3, "i4"))])
+    check(task, [Dense(np.linspace(-2, 2, 12).reshape(3, 4)), Dense(np.linspace(0, 1, 3).reshape(3, 1))])
+    check(task, [Dense(np.linspace(-2, 2, 12).reshape(3, 4).T), Dense(np.array(1.5))])
+
+
+def test_temporaries_come_from_the_pool_and_views_of_them_keep_them():
+    writer = TaskWriter()
+    (_, exp), (_, add) = functions("exp", "add")
+    whole = writer.do(exp, writer.read("x"))
+    part = writer.do(op.Cut(((1, 4),)), whole)
+    writer.do(add, part, writer.do(op.Cut(((0, 3),)), whole))
+    check(writer.task("key", 0, "map"), [Dense(np.linspace(-2, 2, 5))])
+    writer = TaskWriter()
+    writer.do(op.Cut(((1, 4),)), writer.do(exp, writer.read("x")))
+    check(writer.task("key", 0, "map"), [Dense(np.linspace(-2, 2, 5))])
+
+
+def test_a_failing_step_raises_and_is_named():
+    task, values = one_step(op.Cut(((0, 1),)), GRID)
+    prepared = prepare(task)
+    with pytest.raises(ValueError, match="one slice"):
+        prepared.run(values, Pool().take, Pool().give, None)
+    assert prepared.running == op.Cut(((0, 1),))
+
+
+def test_a_later_run_allocates_nothing_that_grows():
+    length = 1 << 16
+    matrix = freeze(
+        Csr((length, 1), np.arange(length + 1, dtype=np.int32), np.zeros(length, np.int32), None, FLOAT)
+    )
+    values = [matrix, Dense(np.ones(1)), Dense(np.ones(length))]
+    prepared, out, pool = prepare(rank_task()), np.empty(length), Pool()
+    prepared.run(values, pool.take, pool.give, out)
+    tracemalloc.start()
+    try:
+        prepared.run(values, pool.take, pool.give, out)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 16
+    finally:
+        tracemalloc.stop()

@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as _np
 
-from matnb import errors
+from matnb import errors, graph, linalg
 from matnb.errors import CellCancelled, MatnbError
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
 from matnb.lazy import random
 from matnb.lazy.array import DistArray
+from matnb.lazy.branch import cond
 from matnb.lazy.columns import Columns
 from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zeros
+from matnb.lazy.functions.access import replicated, scatter_reduce
 from matnb.lazy.functions.linear import matmul
+from matnb.lazy.loop import iterate, iteration
 from matnb.session import active_session, compute, connect, current_session, load, save, start, stop
 from matnb.version import VERSION
 
@@ -28,17 +31,24 @@ __all__ = [
     "arange",
     "asarray",
     "compute",
+    "cond",
     "connect",
     "current_session",
     "errors",
     "eye",
     "full",
+    "graph",
+    "iterate",
+    "iteration",
+    "linalg",
     "linspace",
     "load",
     "matmul",
     "ones",
     "random",
+    "replicated",
     "save",
+    "scatter_reduce",
     "start",
     "stop",
     "zeros",

@@ -6,7 +6,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from matnb.lazy.recording import Recording
 from matnb.pictures.quantities import bytes_text, plural_text
-from matnb.pictures.summary import SummaryFacts, summary_html, summary_text
+from matnb.pictures.summary import LoopFacts, SummaryFacts, summary_html, summary_text
 from matnb.plan.report import RunReport
 from matnb.session import Status
 
@@ -49,6 +49,9 @@ def show_run(report: RunReport, live: bool, shell: InteractiveShell) -> None:
         projected_bytes=run.projected_bytes,
         left_lazy=report.left_lazy,
         plan_text=report.plan_text,
+        loops=tuple(
+            LoopFacts(one.iterations, one.num_tasks, one.num_members, one.reason) for one in report.loops
+        ),
         seconds=run.seconds if live else None,
         imbalance=run.imbalance if live else None,
         actual_bytes=run.actual_bytes if live else None,

@@ -9,6 +9,16 @@ from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
 
 
 @dataclass(frozen=True)
+class LoopFacts:
+    """A loop that a cell ran."""
+
+    iterations: int
+    num_tasks: int
+    num_members: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class SummaryFacts:
     """What happened to one cell.
 
@@ -23,6 +33,9 @@ class SummaryFacts:
         Names that were not computed, being larger than the memo budget.
     plan_text
         The plan, as ``explain`` writes it.
+    loops
+        Of each loop its iterations, the tasks of its program, the workers that ran it as a gang, and why none
+        did where it was run task by task.
     seconds, imbalance, actual_bytes
         Measured, so None wherever the same text must come out every time.
     """
@@ -35,6 +48,7 @@ class SummaryFacts:
     projected_bytes: int = 0
     left_lazy: tuple[str, ...] = ()
     plan_text: str = ""
+    loops: tuple[LoopFacts, ...] = ()
     seconds: float | None = None
     imbalance: float | None = None
     actual_bytes: int | None = None
@@ -42,12 +56,12 @@ class SummaryFacts:
 
 def summary_text(facts: SummaryFacts) -> str:
     """Return the summary as one line, and a second one for names left lazy."""
-    return "\n".join([_line(facts), *_left_lazy(facts)])
+    return "\n".join([_line(facts), *_notes(facts)])
 
 
 def summary_html(facts: SummaryFacts) -> str:
     """Return the summary as a line that opens to show the plan, without script."""
-    notes = "".join(f"<div>{escape(note)}</div>" for note in _left_lazy(facts))
+    notes = "".join(f"<div>{escape(note)}</div>" for note in _notes(facts))
     style = "font-size:12px;margin:4px 0;opacity:.8"
     if not facts.plan_text:
         return f'<div style="{style}">{escape(_line(facts))}{notes}</div>'
@@ -77,6 +91,17 @@ def _line(facts: SummaryFacts) -> str:
     if facts.seconds is not None:
         words.append(seconds_text(facts.seconds))
     return ", ".join(words)
+
+
+def _notes(facts: SummaryFacts) -> list[str]:
+    return [*map(_loop, facts.loops), *_left_lazy(facts)]
+
+
+def _loop(facts: LoopFacts) -> str:
+    took = f"loop of {plural_text(facts.num_tasks, 'task')}: {plural_text(facts.iterations, 'iteration')}"
+    if facts.num_members:
+        return f"{took} by a gang of {plural_text(facts.num_members, 'worker')}"
+    return f"{took}, task by task" + (f": {facts.reason}" if facts.reason else "")
 
 
 def _left_lazy(facts: SummaryFacts) -> list[str]:

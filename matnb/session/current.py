@@ -15,7 +15,7 @@ from matnb.backend.cluster import Cluster
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.layout import Layout
 from matnb.config import Config, config_from_environment, parse_bytes
-from matnb.errors import ClusterError
+from matnb.errors import ClusterError, LoopBodyError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator
@@ -200,6 +200,8 @@ def compute(*arrays: object) -> tuple[object, ...]:
         For each what its ``compute()`` returns.
     """
     handles = [one if isinstance(one, DistArray) else asarray(one) for one in arrays]
+    for handle in handles:
+        _check_closed(handle.expression)
     current_session().make([handle.expression for handle in handles])
     return tuple(handle.compute() for handle in handles)
 
@@ -208,15 +210,20 @@ class _Evaluator:
     """Gives values to handles through the session in use; looking never starts one."""
 
     def value(self, node: Expr) -> Block:
+        _check_closed(node)
         return current_session().value(node)
 
     def persist(self, nodes: Sequence[Expr]) -> None:
+        for node in nodes:
+            _check_closed(node)
         current_session().persist(nodes)
 
     def ship(self, node: Data, block: Block) -> None:
         current_session().ship(node, block)
 
     def explain(self, roots: Mapping[str, Expr]) -> str:
+        for node in roots.values():
+            _check_closed(node)
         return current_session().explain(roots)
 
     def layout(self, node: Expr) -> Layout | None:
@@ -256,6 +263,14 @@ class _Evaluator:
             size,
             expression=made,
             value=_value_text(node),
+        )
+
+
+def _check_closed(node: Expr) -> None:
+    if node.free:
+        raise LoopBodyError(
+            "a value is asked for in the body of a loop or branch, which is recorded once and has none "
+            "yet: end the loop with until=, choose with mn.cond or np.where, and return what is wanted"
         )
 
 

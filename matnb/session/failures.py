@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matnb.backend.worker import Failed
 from matnb.errors import KernelError, MatnbError, TooLargeError
 from matnb.lazy.expr import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
 from matnb.plan.explain import describe, kind_of
 from matnb.plan.operators import Apply, Multiply, MultiplyMasked, Operator, SumMasked
-from matnb.plan.plan import Plan
+from matnb.plan.plan import Stage
 
 
-def cell_error(failed: Failed, plan: Plan, record: Recording | None) -> MatnbError:
+def cell_error(failed: Failed, stages: Sequence[Stage], record: Recording | None) -> MatnbError:
     """Return the error to raise in the cell for a task that failed.
 
     Its attributes are ``lines``, the cell's lines that wrote the expression, and ``expression``, its text.
     """
-    nodes = _culprits(failed, plan)
+    nodes = _culprits(failed, stages)
     node = nodes[0] if nodes else None
     match failed.error:
         case MatnbError() as error:
@@ -40,10 +42,10 @@ def cell_error(failed: Failed, plan: Plan, record: Recording | None) -> MatnbErr
     return error
 
 
-def _culprits(failed: Failed, plan: Plan) -> list[Expr]:
+def _culprits(failed: Failed, stages: Sequence[Stage]) -> list[Expr]:
     # A task computes a whole chain; the step that raised tells which of its expressions it was.
     made = failed.key.split("-", 1)[0]
-    stage = next((one for one in plan.stages if one.expression.digest.hex() == made), None)
+    stage = next((one for one in stages if one.expression.digest.hex() == made), None)
     if stage is None:
         return []
     return [node for node in stage.inside if _is_made_by(node, failed.operator)] or [stage.expression]

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
+from matnb.backend.engine_gang import GangEngine
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block
 from matnb.blocks.kernels.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
-from matnb.errors import CellCancelled, SessionEnded, TooLargeError, WorkerLostError
+from matnb.errors import CellCancelled, WorkerLostError
 from matnb.events import Event, RunFinished, RunStarted, TasksFinished, TaskTimed, WorkersLost
-from matnb.lazy.array import live_expressions
-from matnb.lazy.expr import Data, Expr, Transpose
-from matnb.lazy.holdings import copied, held
-from matnb.lazy.memo import lifetime, worth_keeping
-from matnb.lazy.passes import optimize
+from matnb.lazy.control import Cond, Loop
+from matnb.lazy.expr import Expr
+from matnb.lazy.holdings import copied
+from matnb.lazy.memo import lifetime
 from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
-from matnb.pictures.quantities import bytes_text
-from matnb.plan.estimate import estimate_bytes, estimate_entries
 from matnb.plan.explain import explain_plan
-from matnb.plan.lower import lower
-from matnb.plan.plan import Plan, Workers
-from matnb.plan.transposes import prefers_scatter, wished
+from matnb.plan.looping import starts_inside
+from matnb.plan.plan import Plan
 from matnb.session.failures import cell_error
+from matnb.session.looping import Looper, missing_results
+from matnb.session.planning import Planner
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
@@ -54,7 +51,7 @@ class Runner:
 
     Parameters
     ----------
-    config, cluster, engine, store
+    config, cluster, engine, gang, store
         Of the session.
     emit
         Called with every event.
@@ -65,13 +62,15 @@ class Runner:
         config: Config,
         cluster: Cluster,
         engine: DaskEngine,
+        gang: GangEngine,
         store: Store,
         emit: Callable[[Event], None],
     ) -> None:
         self._config, self._cluster, self._engine, self._store = config, cluster, engine, store
         self._emit = emit
         self._num_runs = 0
-        self._num_scattered: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+        self.planner = Planner(config, cluster, store)
+        self._looper = Looper(config, engine, gang, store, emit)
 
     def run(
         self,
@@ -102,7 +101,11 @@ class Runner:
         CellCancelled
             On an interrupt; whole arrays that were finished stay.
         """
-        return self.retried(lambda: self._attempt(roots, live, fetch, record or active_recording()))
+        record = record or active_recording()
+        try:
+            return self.retried(lambda: self._attempt(roots, live, fetch, record))
+        finally:
+            self.planner.in_use = set()
 
     def retried(self, work: Callable[[], _Result]) -> _Result:
         """Do work that reads the workers, again over the survivors each time some are lost.
@@ -130,8 +133,37 @@ class Runner:
     def _attempt(
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
     ) -> Ran:
-        plan, optimized = self.plan(roots, live)
-        self.check_memory(plan)
+        order = topological(roots.values(), self._store)
+        self.planner.in_use = set(order)
+        for node in order:
+            if isinstance(node, Loop | Cond):
+                self._control(node, missing_results(node, order, self._store), live, record)
+        return self._straight(roots, live, fetch, record)
+
+    def _control(
+        self, node: Loop | Cond, wanted: Sequence[Expr], live: set[Expr], record: Recording | None
+    ) -> None:
+        # Runs a loop or branch; those below it have run.
+        if not wanted:
+            return
+        inputs = {f"input {place}": one for place, one in enumerate(node.inputs) if not starts_inside(one)}
+        entries = self._straight(inputs, live, (), record).entries
+        found = {one: entries[name] for name, one in inputs.items()}
+        plan = self._looper.plan(node, found, self.planner.workers(), wanted)
+        self.planner.check_peaks(plan.peaks, list(found))
+        self._num_runs += 1
+        self._emit(RunStarted(str(self._num_runs), plan.num_tasks, sum(plan.peaks.values())))
+        finished, timed = self._looper.run(node, plan, found, str(self._num_runs), record)
+        self.tell_times(timed)
+        if record is not None:
+            record.loops.append(finished)
+        self._emit(finished)
+
+    def _straight(
+        self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
+    ) -> Ran:
+        plan, optimized = self.planner.plan(roots, live)
+        self.planner.check_memory(plan)
         after = {name: optimized[node] for name, node in roots.items()}
         made = [name for name in fetch if after[name] in plan.outputs and not after[name].sparse]
         keys = [key for name in made for key in plan.outputs[after[name]].keys]
@@ -142,14 +174,14 @@ class Runner:
             try:
                 outcome = self._engine.run(plan, keys)
             except TaskFailed as error:
-                raise cell_error(error.failed, plan, record) from None
+                raise cell_error(error.failed, plan.stages, record) from None
             except RunCancelled as error:
                 self.keep(error.outcome, plan)
                 self._alias(optimized)
                 raise CellCancelled(str(error)) from None
             self.keep(outcome, plan)
             for operand in plan.scattered:
-                self._num_scattered[operand] = self._num_scattered.get(operand, 0) + 1
+                self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
         self._alias(optimized)
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
@@ -162,44 +194,6 @@ class Runner:
                 blocks = [outcome.fetched[key] for key in array.keys]
                 fetched[name] = whole(after[name], array.layout, blocks)
         return Ran({name: entry for name, entry in entries.items() if entry is not None}, fetched)
-
-    def plan(self, roots: Mapping[str, Expr], live: set[Expr]) -> tuple[Plan, dict[Expr, Expr]]:
-        """Return the plan for the roots, and what each recorded expression became in it."""
-        self.drop_dead()
-        needed = topological(roots.values(), self._store)
-        known = self._store.find(needed)
-        # What this run starts from stays for it, such as a loop's last state, on which no name is left.
-        self._store.retain(live_expressions().union(needed))
-        for node in needed:
-            if isinstance(node, Data) and node not in known and held(node) is None:
-                raise SessionEnded(
-                    f"an array of shape {node.shape} was sent to workers that are gone, and no copy stayed "
-                    "here; give it again with mn.asarray"
-                )
-        keep = [node for node in needed if worth_keeping(node, live) and node not in known]
-        named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
-        after = optimize(named, known)
-        optimized = {node: after[name] for name, node in named.items()}
-        known = self._store.find(topological(after.values(), self._store))
-        wanted = [after[name] for name in roots if after[name] not in known]
-        entries = estimate_entries(after.values(), known)
-        held_on_way = [
-            optimized[node]
-            for node in keep
-            if estimate_bytes(optimized[node], entries[optimized[node]]) <= self._config.memo_bytes
-        ]
-        workers = self.workers()
-
-        def scatters(transpose: Transpose, right: Expr) -> bool:
-            operand = transpose.operand
-            wish = wished(operand)
-            if wish != "auto":
-                return wish == "none"
-            width = 1 if right.ndim == 1 else right.shape[1]
-            uses = self._num_scattered.get(operand, 0)
-            return prefers_scatter(entries[operand], operand.shape[1], workers.slots, width, uses)
-
-        return lower(wanted, held_on_way, known, workers, scatters=scatters), optimized
 
     def keep(self, outcome: Outcome, plan: Plan, seconds: float | None = None) -> None:
         """Store the arrays that a run left on the workers.
@@ -217,7 +211,7 @@ class Runner:
         for node, stored in outcome.stored.items():
             futures, at = outcome.futures[node], depth
             if depth > _LINEAGE_DEPTH:
-                futures, at = self._engine.cut_lineage(stored), 0
+                futures, at = self._engine.cut_lineage(stored.keys, stored.layout.owners, futures), 0
             cost = times.get(node.digest.hex(), 0.0) if seconds is None else seconds
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
 
@@ -264,62 +258,6 @@ class Runner:
         for owner in sorted({one.worker for one in timed}):
             here = tuple(one for one in timed if one.worker == owner)
             self._emit(TasksFinished(str(self._num_runs), owner, here))
-
-    def workers(self) -> Workers:
-        """Return the workers that a plan is laid out over now, waiting a while when there are none."""
-        numbers = self._cluster.alive()
-        if not numbers:
-            self._wait_for_workers()
-            numbers = self._cluster.alive()
-        chosen = [self._cluster.workers[number] for number in numbers]
-        limits = [one.memory_limit_bytes for one in chosen]
-        memory = sum(limits) if all(limits) else 0
-        return Workers(numbers, max(1, min(one.threads for one in chosen)), memory)
-
-    def _wait_for_workers(self) -> None:
-        end = time.monotonic() + _RESTART_SECONDS
-        while time.monotonic() < end:
-            self._cluster.refresh()
-            if self._cluster.alive():
-                return
-            time.sleep(0.1)
-        raise WorkerLostError("every worker is gone and none came back; mn.stop() and start again")
-
-    def drop_dead(self) -> None:
-        """Drop the arrays of workers that were lost since the last run, and look for new workers."""
-        self._cluster.refresh_if_changed()
-        alive = set(self._cluster.alive())
-        for owner in range(len(self._cluster.workers)):
-            if owner not in alive:
-                self._store.drop_owner(owner)
-
-    def check_memory(self, plan: Plan) -> None:
-        """Make room for a plan, or refuse it before its first task if it does not fit the workers' memory.
-
-        Raises
-        ------
-        TooLargeError
-            When what a worker would hold exceeds its limit, with the numbers.
-        """
-        over = self._over_limit(plan)
-        if over is not None:
-            self._store.trim(plan.reused, plan.projected_bytes)
-            over = self._over_limit(plan)
-        if over is not None:
-            needed, held, limit = over
-            raise TooLargeError(
-                f"this needs about {bytes_text(needed)} on a worker on top of {bytes_text(held)} in use, but "
-                f"the worker has {bytes_text(limit)}; make arrays smaller or sparse, release what is not "
-                "needed, or start with more workers or a larger memory_limit"
-            )
-
-    def _over_limit(self, plan: Plan) -> tuple[int, int, int] | None:
-        held = self._store.bytes_by_owner()
-        for owner, needed in plan.peaks.items():
-            limit = self._cluster.workers[owner].memory_limit_bytes
-            if limit and needed + held.get(owner, 0) > limit:
-                return needed, held.get(owner, 0), limit
-        return None
 
 
 def whole(node: Expr, layout: Layout, blocks: Sequence[Block]) -> Block:

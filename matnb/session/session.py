@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
+from matnb.backend.engine_gang import GangEngine
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.layout import Layout
@@ -59,11 +60,13 @@ class Session:
         self.config, self.cluster = config, cluster
         # Sessions one after another in a process, or at once on a cluster, must not take each other's names.
         prefix = f"matnb-{secrets.token_hex(4)}-"
-        self._engine = DaskEngine(cluster, prefix, in_process=cluster.owned and not config.processes)
+        in_process = cluster.owned and not config.processes
+        self._engine = DaskEngine(cluster, prefix, in_process)
+        self._gang = GangEngine(cluster, prefix, in_process)
         self._store = Store(config.memo_bytes)
         self._listeners: list[Callable[[Event], None]] = []
         self._lock = threading.RLock()
-        self._runner = Runner(config, cluster, self._engine, self._store, self._emit)
+        self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit)
         self._small: WeakKeyDictionary[Expr, Dense] = WeakKeyDictionary()
         self._interpreted: WeakKeyDictionary[Expr, Value] = WeakKeyDictionary()
         self.ended = False
@@ -82,6 +85,7 @@ class Session:
         if not self.ended:
             self.ended = True
             self._store.clear()
+            self._gang.close()
             self.cluster.close()
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
@@ -92,7 +96,7 @@ class Session:
     def status(self) -> Status:
         """Return what the session is now."""
         self._store.retain(live_expressions())
-        workers = self._runner.workers()
+        workers = self._runner.planner.workers()
         return Status(
             self.cluster.description,
             len(workers.numbers),
@@ -197,7 +201,8 @@ class Session:
                         self.value(chosen[name])
             runs = tuple(record.runs) if record else ()
             counts = (record.num_operations, record.num_merged) if record else (0, 0)
-            return RunReport(total(runs, *counts), lazy, record.plan_text if record else "")
+            loops = tuple(record.loops) if record else ()
+            return RunReport(total(runs, *counts), lazy, record.plan_text if record else "", loops)
 
     # a person's large arrays
 
@@ -210,10 +215,10 @@ class Session:
             self._runner.retried(lambda: self._ship(node, block))
 
     def _ship(self, node: Data, block: Block) -> None:
-        self._runner.drop_dead()
+        self._runner.planner.drop_dead()
         if node in self._store:
             return
-        layout = default_layout(node, block.nbytes, self._runner.workers(), block)
+        layout = default_layout(node, block.nbytes, self._runner.planner.workers(), block)
         base = f"{node.digest.hex()}-{layout_tag(layout)}"
         self._store.add_given(node, Entry(*self._engine.ship_array(block, layout, base)))
 
@@ -233,7 +238,7 @@ class Session:
             return self._runner.retried(lambda: self._read(source, name))
 
     def _read(self, source: Source, name: Callable[[Found], Sequence[Expr]]) -> tuple[Found, Sequence[Expr]]:
-        plan, keys, told = reading_plan(source, self._runner.workers())
+        plan, keys, told = reading_plan(source, self._runner.planner.workers())
         outcome: Outcome | None = None
         try:
             outcome = self._engine.run(plan, (told,), keys)
@@ -242,12 +247,12 @@ class Session:
             stored = self._store.find(wanted)
             missing = [node for node in wanted if node not in stored]
             present = {task.key: task.owner for task in plan.tasks}
-            blocks = lower(missing, (), stored, self._runner.workers(), present)
-            self._runner.check_memory(blocks)
+            blocks = lower(missing, (), stored, self._runner.planner.workers(), present)
+            self._runner.planner.check_memory(blocks)
             made = self._engine.run(blocks)
             timed = (*outcome.timed, *made.timed)
         except TaskFailed as error:
-            raise cell_error(error.failed, plan, None) from None
+            raise cell_error(error.failed, plan.stages, None) from None
         except RunCancelled as error:
             raise CellCancelled(str(error)) from None
         finally:
@@ -290,7 +295,7 @@ class Session:
     def explain(self, roots: Mapping[str, Expr]) -> str:
         """Return how expressions would be computed: recorded, after each pass, and the plan."""
         with self._lock:
-            self._runner.drop_dead()
+            self._runner.planner.drop_dead()
             known = self._store.find(topological(roots.values(), self._store))
             parts = ["recorded", explain_expressions(roots, known)]
             before = dict(roots)
@@ -300,10 +305,10 @@ class Session:
                 else:
                     parts.extend((f"after {name}", explain_expressions(after, known)))
                 before = after
-            plan, optimized = self._runner.plan(roots, set())
-            parts.extend(
-                ("plan", explain_plan(plan, {optimized[node]: name for name, node in roots.items()}))
-            )
+            text, made = self._runner.planner.explain_controls(roots)
+            plan, optimized = self._runner.planner.plan(roots, set(), made)
+            names = {optimized[node]: name for name, node in roots.items()}
+            parts.extend((*text, "plan", explain_plan(plan, names)))
             return "\n".join(parts)
 
     def _check_limit(self, node: Expr, size: int) -> None:

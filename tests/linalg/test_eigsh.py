@@ -1,0 +1,122 @@
+"""Eigenvalues of symmetric matrices against NumPy's and SciPy's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg
+
+import matnb as mn
+
+
+def check(A: sp.csr_array | np.ndarray, k: int, which: str, **options: object) -> None:
+    """Hold values against those of the dense matrix, and vectors against their definition."""
+    dense = A.toarray() if sp.issparse(A) else A
+    known = np.linalg.eigvalsh(dense)
+    order = {"LA": -known, "SA": known, "LM": -abs(known)}[which]
+    wanted = np.sort(known[np.argsort(order, kind="stable")[:k]])
+    found = mn.linalg.eigsh(A, k, which, **options)
+    values, vectors = found.values.compute(), found.vectors.compute()
+    scale = max(abs(known).max(), 1e-300)
+    np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-10 * scale)
+    assert abs(dense @ vectors - vectors * values).max() < 1e-8 * scale
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)
+
+
+def symmetric(n: int, density: float, seed: int = 4) -> sp.csr_array:
+    half = sp.random_array((n, n), density=density, rng=np.random.default_rng(seed))
+    return sp.csr_array(half + half.T)
+
+
+@pytest.mark.parametrize("which", ["LA", "SA", "LM"])
+@pytest.mark.parametrize("k", [1, 6])
+def test_sparse(k: int, which: str) -> None:
+    check(symmetric(300, 0.03), k, which)
+
+
+def test_dense() -> None:
+    check(symmetric(80, 0.5).toarray(), 4, "LA")
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (5, 5), (12, 3), (20, 20), (21, 6)])
+def test_small(n: int, k: int) -> None:
+    check(symmetric(n, 1.0), k, "LM")
+
+
+def test_diagonal() -> None:
+    check(sp.diags_array(np.arange(1.0, 201.0)).tocsr(), 5, "SA")
+
+
+def test_clustered() -> None:
+    values = np.concatenate([np.linspace(0, 1, 150), 2 + 1e-4 * np.arange(6)])
+    Q, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(156, 156)))
+    check((Q * values) @ Q.T, 6, "LA")
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e-200])
+def test_a_multiple_of_the_identity_ends_every_search_at_once(scale: float) -> None:
+    check(scale * sp.eye_array(50, format="csr"), 3, "LM")
+
+
+def test_an_invariant_subspace_is_left() -> None:
+    first = np.zeros(40)
+    first[[0, 1]] = 1
+    check(sp.diags_array(np.arange(40.0)).tocsr(), 4, "LA", v0=first)
+
+
+def test_a_path_has_known_eigenvalues() -> None:
+    # of the Laplacian: 2 - 2 cos(pi j / n)
+    n = 90
+    degrees = np.r_[1, np.full(n - 2, 2.0), 1]
+    path = sp.diags_array([degrees, -np.ones(n - 1), -np.ones(n - 1)], offsets=[0, 1, -1]).tocsr()
+    values, _ = mn.linalg.eigsh(path, 4, "LA", tol=1e-8)
+    wanted = 2 - 2 * np.cos(np.pi * np.arange(n - 4, n) / n)
+    np.testing.assert_allclose(values.compute(), wanted, rtol=1e-10)
+
+
+def test_illc1850(test_data: Path) -> None:
+    # the eigenvalues of A'A are the squares of A's singular values, of which the largest is published
+    A = mn.load(test_data / "propack" / "illc1850.mtx").to_scipy()
+    values, _ = mn.linalg.eigsh(sp.csr_array(A.T @ A), 3)
+    assert np.sqrt(values.compute()[-1]) == pytest.approx(2.12334264, rel=1e-8)
+
+
+def test_bcsstk13(test_data: Path) -> None:
+    A = mn.load(test_data / "lagraph" / "bcsstk13.mtx")
+    values, _ = mn.linalg.eigsh(A, 6)
+    wanted = scipy.sparse.linalg.eigsh(A.to_scipy().astype(float), 6, return_eigenvectors=False)
+    np.testing.assert_allclose(values.compute(), np.sort(wanted), rtol=1e-8)
+
+
+def test_the_seed_decides() -> None:
+    A = symmetric(100, 0.1)
+    one, same, other = (mn.linalg.eigsh(A, 2, seed=seed).vectors.compute() for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+
+
+def test_few_restarts_give_what_there_is() -> None:
+    A = sp.diags_array(np.arange(1.0, 201.0)).tocsr()
+    few, more = (mn.linalg.eigsh(A, 2, "LA", max_iterations=most).values.compute() for most in (1, 3))
+    assert 1e-6 < 200 - more[-1] < 200 - few[-1] < 20
+
+
+@pytest.mark.parametrize(
+    ("A", "options", "error", "message"),
+    [
+        (np.ones((2, 3)), {}, mn.errors.ShapeError, r"shape \(2, 3\): give a square"),
+        (np.eye(3) * 1j, {"k": 1}, mn.errors.DTypeError, "complex128"),
+        (np.eye(3), {"k": 4}, mn.errors.OptionError, "k=4 .* give 1 to 3"),
+        (np.eye(3), {"k": 0}, mn.errors.OptionError, "k=0 .* give 1 to 3"),
+        (np.eye(3), {"k": 1, "which": "SM"}, mn.errors.OptionError, "which='SM'; known: LM, LA, SA"),
+        (np.eye(3), {"k": 1, "v0": [1.0]}, mn.errors.ShapeError, r"v0 of shape \(1,\)"),
+    ],
+)
+def test_what_it_refuses(
+    A: np.ndarray, options: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        mn.linalg.eigsh(A, **options)

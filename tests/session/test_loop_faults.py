@@ -1,0 +1,212 @@
+"""What a loop survives: interrupts, killed members, bodies that raise, other sessions, long runs."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from watching import tasks_on_scheduler
+
+import matnb as mn
+from matnb.errors import CellCancelled, KernelError
+from matnb.events import Event, LoopAdvanced, LoopFinished, WorkersLost
+
+N = 20_000
+
+
+def matrix() -> sp.csr_array:
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(N), 100)
+    return sp.csr_array((rng.random(rows.size), (rows, rng.integers(0, N, rows.size))), shape=(N, N))
+
+
+def slow_loop(iterations: int) -> mn.DistArray:
+    """Return what a loop of some milliseconds an iteration gives."""
+    a = mn.asarray(matrix(), blocks=4)
+    x, _ = mn.iterate(lambda x: (a @ x) * 0.01 + 1, mn.ones(N), max_iterations=iterations)
+    return x
+
+
+def answer(iterations: int) -> np.ndarray:
+    A, x = matrix(), np.ones(N)
+    for _ in range(iterations):
+        x = (A @ x) * 0.01 + 1
+    return x
+
+
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.cluster)])
+def test_an_interrupt_ends_a_loop(processes: bool) -> None:
+    options = {"workers": 2, "threads": 1} if processes else {"workers": 1, "threads": 2}
+    with mn.start(processes=processes, **options) as session:
+        float(slow_loop(2).sum())
+        work = slow_loop(10**6)
+        gc.collect()  # else the signal may land in a destructor, which swallows it
+        timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        begin = time.monotonic()
+        with pytest.raises(CellCancelled, match="cancelled a loop"):
+            work.compute()
+        assert time.monotonic() - begin < 1.5 + 2
+        timer.join()
+        end = time.monotonic() + 5
+        while tasks_on_scheduler(session) > 12 and time.monotonic() < end:
+            time.sleep(0.1)
+        assert tasks_on_scheduler(session) <= 12
+        np.testing.assert_allclose(slow_loop(3).compute(), answer(3))
+    mn.stop()
+
+
+@pytest.mark.cluster
+def test_a_loop_goes_on_when_a_member_is_killed() -> None:
+    with mn.start(workers=2, threads=1, processes=True) as session:
+        events: list[Event] = []
+        session.subscribe(events.append)
+        float(slow_loop(2).sum())
+        pid = next(iter(session.cluster.client.run(os.getpid).values()))
+        timer = threading.Timer(4.0, os.kill, (pid, signal.SIGKILL))
+        work, count = slow_loop(600), 600
+        timer.start()
+        value = work.compute()
+        timer.join()
+        assert any(isinstance(one, WorkersLost) for one in events), "the loop was over too soon"
+        finished = [one for one in events if isinstance(one, LoopFinished)][-1]
+        assert finished.iterations == count
+        place = next(k for k, one in enumerate(events) if isinstance(one, WorkersLost))
+        after = [one.iterations for one in events[place:] if isinstance(one, LoopAdvanced)]
+        assert after
+        assert after[0] > 10  # from the checkpoint, not from the start
+        np.testing.assert_allclose(value, answer(count))
+    mn.stop()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"workers": 1, "threads": 2},
+        {"workers": 3, "threads": 1},
+        pytest.param({"workers": 2, "threads": 1, "processes": True}, marks=pytest.mark.cluster),
+    ],
+)
+def test_a_body_that_raises_on_one_worker(options: dict) -> None:
+    def refuse(x: np.ndarray) -> np.ndarray:
+        if x.sum() > 40:
+            raise RuntimeError("that is too much")
+        return x
+
+    with mn.start(**options):
+        a = mn.asarray(np.arange(60_000.0), blocks=4)
+
+        def step(state: tuple) -> tuple:
+            x, small = state
+            return x + a, mn.replicated(refuse, small + 1)
+
+        (x, _), _ = mn.iterate(step, (mn.zeros(60_000), mn.zeros(5)), max_iterations=100)
+        begin = time.monotonic()
+        with pytest.raises(KernelError, match="that is too much"):
+            x.compute()
+        assert time.monotonic() - begin < 5
+        assert float(mn.ones(10).sum()) == 10
+    mn.stop()
+
+
+def test_ten_thousand_iterations() -> None:
+    with mn.start(workers=1, threads=2):
+        x, n = mn.iterate(lambda x: x * 0.5 + 1, mn.zeros(10), max_iterations=10_000)
+        np.testing.assert_array_equal(x.compute(), np.full(10, 2.0))
+        assert int(n) == 10_000
+    mn.stop()
+
+
+def test_a_thousand_leaves() -> None:
+    with mn.start(workers=2, threads=1):
+        leaves = {str(k): mn.full(2, k, dtype=float) for k in range(1000)}
+        found, _ = mn.iterate(
+            lambda state: {key: value + 1 for key, value in state.items()}, leaves, max_iterations=3
+        )
+        totals = mn.compute(*found.values())
+        np.testing.assert_array_equal([one[0] for one in totals], np.arange(1000) + 3.0)
+    mn.stop()
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_empty_and_lonely_blocks(workers: int) -> None:
+    with mn.start(workers=workers, threads=1):
+        A = mn.asarray(sp.csr_array((4, 4)), blocks=[[0, 1, 1 + 2, 4], None])
+        x, _ = mn.iterate(lambda x: A @ x + 1, mn.ones(4), max_iterations=3)
+        np.testing.assert_array_equal(x.compute(), np.ones(4))
+        nothing, _ = mn.iterate(lambda x: x * 2, mn.zeros((0, 3)), max_iterations=3)
+        assert nothing.compute().shape == (0, 3)
+        one = mn.asarray(np.eye(5), blocks=1)  # one block on however many workers
+        y, _ = mn.iterate(lambda y: one @ y * 2, mn.ones(5), max_iterations=4)
+        np.testing.assert_array_equal(y.compute(), np.full(5, 16.0))
+    mn.stop()
+
+
+@pytest.mark.cluster
+def test_two_sessions_loop_at_once_on_one_cluster() -> None:
+    from distributed import Client, LocalCluster
+
+    code = textwrap.dedent(
+        """
+        import sys
+        import numpy as np
+        import matnb as mn
+        from matnb.events import LoopFinished
+        if __name__ == "__main__":
+            with mn.connect(sys.argv[1]) as session:
+                loops = []
+                session.subscribe(lambda one: loops.append(one) if isinstance(one, LoopFinished) else None)
+                a = mn.asarray(np.arange(40_000.0), blocks=4)
+                for k in range(10):
+                    step = lambda x: x * 0.5 + a * a.sum() * 0 + k
+                    x, _ = mn.iterate(step, mn.ones(40_000), max_iterations=50)
+                    assert abs(float(x.sum()) - 80_000.0 * k) < 1e-3 * (k + 1), float(x.sum())
+                print(sorted({one.engine for one in loops}), len(loops))
+            mn.stop()
+        """
+    )
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, cluster.scheduler_address],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(2)
+        ]
+        for one in started:
+            out, error = one.communicate(timeout=100)
+            assert one.returncode == 0, error
+            assert out.strip().endswith("10"), out
+
+
+def test_an_error_names_the_line_of_the_body() -> None:
+    from matnb.lazy.recording import recording
+
+    code = "\n".join(
+        (
+            "def step(x):",
+            "    k = mn.iteration()",
+            "    y = x * 2",
+            "    return y + a[k + 3]",
+            "x, n = mn.iterate(step, mn.zeros(2), max_iterations=9)",
+        )
+    )
+    with mn.start(workers=1, threads=2) as session:
+        names: dict[str, object] = {"mn": mn, "a": mn.asarray(np.arange(6.0))}
+        with recording("a cell") as record:
+            exec(compile(code, "a cell", "exec"), names)
+            with pytest.raises(IndexError) as raised:
+                session.run({"x": names["x"].expression}, record)
+        assert raised.value.lines == (4,)
+    mn.stop()

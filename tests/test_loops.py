@@ -273,6 +273,17 @@ def test_places_are_read_and_written(engine: Watched) -> None:
     np.testing.assert_array_equal(table.compute(), expected)
 
 
+def test_until_sees_the_state_before_the_step_changed_it(engine: Watched) -> None:
+    def step(x: mn.DistArray) -> mn.DistArray:
+        x[mn.iteration()] = 1.0
+        x += 1
+        return x
+
+    x, n = mn.iterate(step, mn.zeros(3), max_iterations=3, until=lambda old, new: abs(new - old).sum() == 0)
+    assert int(n) == 3
+    np.testing.assert_array_equal(x.compute(), [4.0, 3.0, 2.0])
+
+
 def test_small_work_is_replicated(engine: Watched) -> None:
     x, _ = mn.iterate(
         lambda x: mn.replicated(np.linalg.solve, mn.eye(3).astype(float) * 2 + mn.ones((3, 3)), x),

@@ -188,14 +188,19 @@ class _LoopRecorder:
             for place, one in enumerate(self._states)
         ]
         with recording_body(counter):
-            old = put_together(self._nesting, [DistArray(one) for one in variables])
+            old = self._nested(variables)
             new = step(old) if self._item_nesting is None else step(old, self._item(counter))
             results = self._checked(new)
             self._settle(results)
-            state = put_together(self._nesting, [DistArray(one) for one in results])
-            ends = None if until is None else scalar(until(old, state), "what until returns")
-            kept, kept_nesting, starts = self._collected(collect, state, counter, len(variables))
+            # Handles of their own: assigning to elements of one gives it another version.
+            ends = None
+            if until is not None:
+                ends = scalar(until(self._nested(variables), self._nested(results)), "what until returns")
+            kept, kept_nesting, starts = self._collected(collect, results, counter, len(variables))
         return self._loop([*results, *kept], ends, starts, counter, kept_nesting)
+
+    def _nested(self, nodes: Sequence[Expr]) -> object:
+        return put_together(self._nesting, [DistArray(one) for one in nodes])
 
     def _item(self, counter: Expr) -> object:
         assert self._item_nesting is not None
@@ -231,14 +236,14 @@ class _LoopRecorder:
             raise _Unsettled(wider)
 
     def _collected(
-        self, collect: Callable[..., object] | None, state: object, counter: Expr, num_state: int
+        self, collect: Callable[..., object] | None, results: Sequence[Expr], counter: Expr, num_state: int
     ) -> tuple[list[Expr], Nesting | None, list[Expr]]:
         if collect is None:
             return [], None, []
         count = _constant(self._limit)
         if count is None or count == _ENDLESS:
             raise OptionError("collect= needs max_iterations= as a number, or over=: it keeps that many rows")
-        leaves, nesting = taken_apart(collect(state))
+        leaves, nesting = taken_apart(collect(self._nested(results)))
         kept, starts = [], []
         for place, (path, leaf) in enumerate(zip(nesting.paths("collect"), leaves, strict=True)):
             value = expression_of(leaf)

@@ -1,0 +1,64 @@
+"""What the algorithms on graphs are given, looked at before anything is recorded."""
+
+from __future__ import annotations
+
+import operator
+
+import scipy.sparse as sp
+
+from matnb.errors import DTypeError, IndexingError, ShapeError
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+
+
+def graph_from(A: object, algorithm: str) -> DistArray:
+    """Return a graph's matrix as a DistArray.
+
+    Raises
+    ------
+    DTypeError
+        For a matrix that is not sparse: which of its zeros are edges, nobody could tell.
+    ShapeError
+        For one that is not square.
+    """
+    if not isinstance(A, DistArray) and not sp.issparse(A):
+        given = "a dense array" if hasattr(A, "shape") else type(A).__name__
+        raise DTypeError(
+            f"{algorithm} of {given}: a graph is a sparse matrix; use mn.load, "
+            "or mn.asarray(A, format='sparse') to make every element that is not 0 an edge"
+        )
+    matrix = asarray(A)
+    if not matrix.sparse:
+        raise DTypeError(
+            f"{algorithm} of a dense DistArray of shape {matrix.shape}: a graph is a sparse matrix; "
+            "mn.asarray(A.compute(), format='sparse') makes every element that is not 0 an edge"
+        )
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ShapeError(
+            f"{algorithm} of shape {matrix.shape}: a graph has a row and a column for every vertex"
+        )
+    return matrix
+
+
+def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:
+    """Return the number of a vertex.
+
+    Raises
+    ------
+    DTypeError
+        For what is no whole number.
+    IndexingError
+        For a vertex that the graph does not have.
+    """
+    try:
+        number = operator.index(vertex)  # type: ignore[arg-type]  # what it cannot take raises
+    except TypeError:
+        raise DTypeError(f"{algorithm} from vertex {vertex!r}: vertices are whole numbers") from None
+    if not 0 <= number < num_vertices:
+        raise IndexingError(
+            f"{algorithm} from vertex {number} of a graph of {num_vertices} vertices: "
+            f"give 0 to {num_vertices - 1}"
+            if num_vertices
+            else f"{algorithm} from vertex {number} of a graph without vertices"
+        )
+    return number

@@ -1,0 +1,106 @@
+"""PageRank by power iteration."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import OptionError, ShapeError
+from matnb.graph.arguments import graph_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, full
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.loop import iterate
+
+
+class Ranking(NamedTuple):
+    """What :func:`pagerank` gives."""
+
+    ranks: DistArray
+    iterations: DistArray
+
+
+def pagerank(
+    A: object,
+    damping: float = 0.85,
+    tolerance: float | None = 1e-8,
+    max_iterations: int = 100,
+    personalization: npt.ArrayLike | DistArray | None = None,
+    start: npt.ArrayLike | DistArray | None = None,
+) -> Ranking:
+    """Return the share of its time that a random surfer spends on each vertex.
+
+    The surfer follows an edge with probability ``damping``, each out of a vertex in proportion to its weight,
+    and jumps otherwise; from a vertex without edges it always jumps (Page, Brin, Motwani and Winograd 1999,
+    "The PageRank citation ranking").
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j.
+    damping
+        From 0 to 1.
+    tolerance
+        It ends after an iteration that changed the ranks by less than this, in the 1-norm. None or 0: after
+        ``max_iterations``.
+    max_iterations
+        The most iterations.
+    personalization
+        Where jumps go, n numbers in that proportion; evenly when left out.
+    start
+        First ranks, n numbers in that proportion; even ones when left out.
+
+    Returns
+    -------
+    Ranking
+        ``ranks``, float64 of shape (n,), whose sum is 1, and ``iterations``, int64: the number taken, which
+        is ``max_iterations`` where the tolerance was not reached.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix, or vectors of another length.
+    OptionError
+        For a damping outside 0 to 1, or a negative tolerance.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> star = sp.csr_array([[0, 0, 0], [1, 0, 0], [1, 0, 0]])
+    >>> ranks, _ = mn.graph.pagerank(star)
+    >>> ranks.compute().round(3)
+    array([0.574, 0.213, 0.213])
+    """
+    matrix = graph_from(A, "pagerank")
+    if not 0 <= damping <= 1:
+        raise OptionError(f"pagerank: damping={damping} is a probability; give 0 to 1")
+    if tolerance is not None and not tolerance >= 0:
+        raise OptionError(f"pagerank: tolerance={tolerance}; give a number above 0, or None")
+    n = matrix.shape[0]
+    even = 1 / max(n, 1)
+    x = full(n, even) if start is None else _proportions(start, n, "start")
+    jump = even if personalization is None else _proportions(personalization, n, "personalization")
+
+    # x' = d A' D^-1 x + (d (sum of x over the vertices without edges) + 1 - d) jump,  D the sums of the rows
+    out = matrix.sum(axis=1)
+    dangling = out == 0
+    share = where(dangling, 0.0, damping / out)
+
+    def step(x: DistArray) -> DistArray:
+        new: DistArray = matrix.T @ (share * x) + (damping * (dangling * x).sum() + (1 - damping)) * jump
+        return new
+
+    def is_settled(old: DistArray, new: DistArray) -> object:
+        return abs(new - old).sum() < tolerance
+
+    return Ranking(*iterate(step, x, until=is_settled if tolerance else None, max_iterations=max_iterations))
+
+
+def _proportions(values: npt.ArrayLike | DistArray, n: int, name: str) -> DistArray:
+    given = asarray(values).astype(np.float64)
+    if given.shape != (n,):
+        raise ShapeError(f"pagerank: {name} of shape {given.shape} for {n} vertices; give {n} numbers")
+    shares: DistArray = given / given.sum()
+    return shares

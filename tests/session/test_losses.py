@@ -34,6 +34,7 @@ def test_an_interrupt_cancels_the_tasks(processes: bool) -> None:
     with mn.start(workers=2 if processes else 1, processes=processes) as session:
         float(mn.ones(10).sum())
         work = long_work()
+        gc.collect()  # else the signal may land in the destructor of an older client, which swallows it
         timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         begin = time.monotonic()
@@ -154,6 +155,7 @@ def test_a_scheduler_that_goes_away_is_told_of() -> None:
 def test_times_of_a_cancelled_run_are_not_taken_for_the_next_ones() -> None:
     with mn.start():
         work = long_work()
+        gc.collect()  # else the signal may land in the destructor of an older client, which swallows it
         timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.raises(CellCancelled):
@@ -170,6 +172,7 @@ def test_an_interrupt_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     with mn.start():
         float(mn.ones(10).sum())
         work = long_work()
+        gc.collect()  # else the signal may land in the destructor of an older client, which swallows it
         timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.raises(CellCancelled):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from members import results_of
 
 from matnb.backend import worker
 from matnb.blocks.formats import Block, Dense, Empty, csr_block, to_numpy

@@ -73,7 +73,9 @@ def start(
     compute_limit
         Largest result that ``compute()`` brings into this process, "2GB" by default.
     engine
-        "auto" and "dask" run on the cluster; "interpret" evaluates with NumPy and SciPy in this process.
+        "auto" runs cells as tasks on the cluster, and loops by a gang of its workers, or as tasks where no
+        gang comes together; "gang" refuses that, "dask" always does it. "interpret" evaluates with NumPy and
+        SciPy in this process.
 
     Raises
     ------

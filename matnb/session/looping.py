@@ -13,7 +13,7 @@ from matnb.backend.recovery import Resume
 from matnb.backend.store import Entry, Kept, Store
 from matnb.blocks.layout import Layout
 from matnb.config import Config
-from matnb.errors import CellCancelled
+from matnb.errors import CellCancelled, ClusterError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TaskTimed
 from matnb.lazy.array import live_expressions
 from matnb.lazy.control import Cond, Final, Loop, results_of
@@ -92,6 +92,8 @@ class Looper:
             When a worker was lost.
         CellCancelled
             On an interrupt.
+        ClusterError
+            When ``engine="gang"`` was asked for and no gang came together.
         """
         begin = self._begins.pop(node, None)
         arrays = {**entries, **({} if begin is None else begin.entries(node))}
@@ -141,6 +143,10 @@ class Looper:
                 return self._gang.run(plan.program, given, resume, told), ""
             except GangUnavailable as error:
                 reason = error.reason
+                if self._config.engine == "gang":
+                    raise ClusterError(
+                        f'no gang ran this loop: {reason}; try again, or let engine="auto" do it task by task'
+                    ) from None
         first = 0 if resume is None else resume.iteration
         return Driver(self._engine, plan.program, given, counts, told, first).run(), reason
 

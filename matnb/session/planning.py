@@ -20,7 +20,8 @@ from matnb.lazy.passes import optimize
 from matnb.lazy.traverse import topological
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_bytes, estimate_entries
-from matnb.plan.explain import explain_bodies, explain_plan, explain_stages
+from matnb.plan.explain import Listing, explain_plan
+from matnb.plan.explain_control import explain_bodies, explain_control
 from matnb.plan.looping import plan_control, starts_inside
 from matnb.plan.lower import lower
 from matnb.plan.plan import Plan, Stored, Workers
@@ -62,10 +63,16 @@ class Planner:
         self.in_use: set[Expr] = set()
         self.num_scattered: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
 
-    def explain_controls(self, roots: Mapping[str, Expr]) -> tuple[list[str], dict[Expr, Stored]]:
-        """Return how the loops and branches below some roots would run, and the arrays they would give."""
+    def explain_controls(self, roots: Mapping[str, Expr]) -> tuple[list[str], dict[Expr, Stored], int]:
+        """Return how the loops and branches below some roots would run, and the arrays they would give.
+
+        The last number is that of the stages told of.
+        """
         text: list[str] = []
         made: dict[Expr, Stored] = {}
+        num_stages = 0
+        listing = Listing()
+        _, called = listing.of(roots, self._store)
         order = topological(roots.values(), self._store)
         for node in order:
             if not isinstance(node, Loop | Cond) or not (wanted := missing_results(node, order, self._store)):
@@ -77,11 +84,15 @@ class Planner:
             stored = {one: found[after[one]] for one in inputs.values()}
             plan = plan_control(node, stored, self.workers(), wanted)
             made.update(plan.outputs)
-            kind = "loop" if isinstance(node, Loop) else "branch"
-            lines = explain_stages(plan.stages, {})
-            text += [f"before the {kind}", explain_plan(before), f"each time in the {kind}"]
-            text += [explain_bodies(node), f"plan of the {kind}", *lines]
-        return text, made
+            name = f"{'loop' if isinstance(node, Loop) else 'branch'} {called[node]}"
+            if before.stages:
+                names = {after[one]: called[one] for one in inputs.values()}
+                text += [f"before {name}", explain_plan(before, names, num_stages)]
+                num_stages += len(before.stages)
+            text += explain_bodies(node, called, listing)
+            text += [f"plan of {name}", *explain_control(plan, num_stages)]
+            num_stages += len(plan.stages)
+        return text, made, num_stages
 
     def plan(
         self, roots: Mapping[str, Expr], live: set[Expr], made: Mapping[Expr, Stored] | None = None

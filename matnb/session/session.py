@@ -305,10 +305,12 @@ class Session:
                 else:
                     parts.extend((f"after {name}", explain_expressions(after, known)))
                 before = after
-            text, made = self._runner.planner.explain_controls(roots)
+            text, made, num_stages = self._runner.planner.explain_controls(roots)
             plan, optimized = self._runner.planner.plan(roots, set(), made)
-            names = {optimized[node]: name for name, node in roots.items()}
-            parts.extend((*text, "plan", explain_plan(plan, names)))
+            parts.extend(text)
+            if plan.stages or not text:
+                names = {optimized[node]: name for name, node in roots.items()}
+                parts.extend(("plan", explain_plan(plan, names, num_stages)))
             return "\n".join(parts)
 
     def _check_limit(self, node: Expr, size: int) -> None:

@@ -86,7 +86,7 @@ def test_a_plan_names_every_root_and_what_it_needs():
         "map [add]: (1024, 128) in 4x1 blocks on 2 workers, about 1.05 MB, kept" in line for line in lines
     )
     assert f"{len(plan.tasks)} tasks, 0 arrays read from the workers, 3 kept" in lines[-1]
-    assert "more on 2 worker(s)" in lines[-1]
+    assert "more on 2 workers" in lines[-1]
 
 
 def test_a_stored_array_is_read():

@@ -17,7 +17,8 @@ import scipy.sparse as sp
 from watching import tasks_on_scheduler
 
 import matnb as mn
-from matnb.errors import CellCancelled, KernelError
+from matnb.backend.engine_gang import GangEngine, GangUnavailable
+from matnb.errors import CellCancelled, ClusterError, KernelError
 from matnb.events import Event, LoopAdvanced, LoopFinished, WorkersLost
 
 N = 20_000
@@ -209,4 +210,24 @@ def test_an_error_names_the_line_of_the_body() -> None:
             with pytest.raises(IndexError) as raised:
                 session.run({"x": names["x"].expression}, record)
         assert raised.value.lines == (4,)
+    mn.stop()
+
+
+@pytest.mark.parametrize("engine", ["auto", "gang"])
+def test_without_a_gang_the_driver_says_why(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise GangUnavailable("another session's loop has the workers")
+
+    monkeypatch.setattr(GangEngine, "run", refuse)
+    with mn.start(engine=engine, workers=1, threads=2) as session:
+        events: list[Event] = []
+        session.subscribe(events.append)
+        x, _ = mn.iterate(lambda x: x + 1, mn.zeros(3), max_iterations=3)
+        if engine == "gang":
+            with pytest.raises(ClusterError, match="no gang ran this loop: another session's loop"):
+                x.compute()
+        else:
+            np.testing.assert_array_equal(x.compute(), np.full(3, 3.0))
+            (loop,) = (one for one in events if isinstance(one, LoopFinished))
+            assert (loop.engine, loop.reason) == ("dask", "another session's loop has the workers")
     mn.stop()

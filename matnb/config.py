@@ -38,8 +38,8 @@ class Config:
     compute_limit_bytes
         Largest result in bytes that ``compute()`` brings into this process.
     engine
-        "auto", "gang" and "dask" run on the cluster, and run loops in different ways; "interpret" evaluates in
-        this process with NumPy and SciPy.
+        "auto", "gang" and "dask" run on the cluster, loops in different ways; "interpret" evaluates in this
+        process with NumPy and SciPy.
     """
 
     workers: int = 1

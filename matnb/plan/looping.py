@@ -14,6 +14,7 @@ from matnb.lazy.traverse import topological
 from matnb.plan.aligning import Alignment, sized, write_aligned
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import is_inline
+from matnb.plan.hoisting import hoisted, names_read
 from matnb.plan.lower import lower
 from matnb.plan.plan import Plan, Stage, Stored, Task, Workers
 from matnb.plan.program import Action, Batch, Branch, Names, Program, Repeat
@@ -91,8 +92,8 @@ def plan_control(
     outputs = {one: array for one, array in made.items() if one in wanted}
     results = tuple(dict.fromkeys(key for array in outputs.values() for key in array.keys))
     places = {key: (one, number) for one, array in known.items() for number, key in enumerate(array.keys)}
-    read = (*_read(actions), *results)
-    given = {name: places[name] for name in read if name in places}
+    read = names_read(actions).union(results)
+    given = {name: places[name] for name in places if name in read}
     owners = {name: known[one].layout.owners[number] for name, (one, number) in given.items()}
     program = Program(
         tuple(actions), owners, {**owners, **writer.owners}, frozenset(writer.everywhere), results
@@ -114,27 +115,6 @@ def batches(actions: Iterable[Action]) -> Iterable[Batch]:
             case Branch():
                 yield from batches(action.then)
                 yield from batches(action.otherwise)
-
-
-def _read(actions: Sequence[Action]) -> Iterable[str]:
-    # Names that something of a program reads.
-    for action in actions:
-        match action:
-            case Batch():
-                for task in action.tasks:
-                    yield from task.inputs
-            case Repeat():
-                for names in (*action.first, *action.after):
-                    yield from names
-                yield action.limit
-                if action.until is not None:
-                    yield action.until
-                yield from _read(action.body)
-            case Branch():
-                yield action.predicate
-                yield from (*action.from_then, *action.from_otherwise)
-                yield from _read(action.then)
-                yield from _read(action.otherwise)
 
 
 class _ProgramWriter:
@@ -189,11 +169,14 @@ class _ProgramWriter:
             marked = len(self.stages)
             body, inside = self._body(loop.body, variables, f"{path}.")
             results = [inside[result] for result in loop.body.results]
-            found = [one.layout for one in results]
-            if found == layouts or last == _ROUNDS - 1:
+            # Where nothing in the loop suggests cuts, an array is cut as it comes out.
+            wanted = [
+                alignment.wished(one) or found.layout for one, found in zip(loop.state, results, strict=True)
+            ]
+            if wanted == layouts or last == _ROUNDS - 1:
                 break
             del self.stages[marked:]
-            layouts = found
+            layouts = wanted
         states = [variables[one] for one in loop.variables[: loop.num_state]]
         for one in states:
             self._hold(one)
@@ -213,7 +196,7 @@ class _ProgramWriter:
         )
         made: dict[Expr, Stored] = {Final(loop, place): one for place, one in enumerate(states)}
         made[loop] = taken
-        return [*before, *starts[0], repeat], made
+        return [*before, *starts[0], *hoisted(repeat)], made
 
     def _before(
         self, loop: Loop, stored: Mapping[Expr, Stored], alignment: Alignment, path: str

@@ -93,7 +93,7 @@ def test_a_stored_array_is_read():
     x = mn.asarray(np.ones((1024, 128)), blocks=4)
     stored = lower([x.expression], (), {}, TWO).outputs
     plan = lower([(x + 1).expression], (), stored, TWO)
-    assert "4 tasks, 1 arrays read from the workers, 1 kept; moves 0 B" in explain_plan(plan)
+    assert "4 tasks, 1 array read from the workers, 1 kept; moves 0 B" in explain_plan(plan)
 
 
 def test_long_listings_keep_both_ends():

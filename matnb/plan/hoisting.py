@@ -1,0 +1,74 @@
+"""Tasks of a loop's body that give the same every time: they run once, before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from matnb.plan.plan import Task
+from matnb.plan.program import Action, Batch, Branch, Repeat
+
+
+def hoisted(repeat: Repeat) -> tuple[Action, ...]:
+    """Return a loop without the tasks that read nothing which changes in it, and before it a batch of these.
+
+    What an expression does not show is found here, such as the pieces of a given vector gathered for a
+    worker.
+    """
+    changing = {repeat.iteration, *(name for names in repeat.state for name in names)}
+    before: list[Task] = []
+    body: list[Action] = []
+    for action in repeat.body:
+        if not isinstance(action, Batch):
+            body.append(action)
+            changing |= _filled([action])
+            continue
+        stay = []
+        for task in action.tasks:
+            if changing.isdisjoint(task.inputs):
+                before.append(task)
+            else:
+                stay.append(task)
+                changing.add(task.key)
+        if stay:
+            kept = {task.key for task in stay}
+            results = tuple(name for name in action.results if name in kept)
+            body.append(Batch(tuple(stay), results))
+    if not before:
+        return (repeat,)
+    rest = replace(repeat, body=tuple(body))
+    read = names_read([rest])
+    results = tuple(task.key for task in before if task.key in read)
+    return Batch(tuple(before), results), rest
+
+
+def _filled(actions: Iterable[Action]) -> set[str]:
+    # Registers that actions fill, those inside bodies too.
+    found: set[str] = set()
+    for action in actions:
+        match action:
+            case Batch():
+                found.update(task.key for task in action.tasks)
+            case Repeat():
+                found |= {action.iteration, action.taken, *(one for names in action.state for one in names)}
+                found |= _filled(action.body)
+            case Branch():
+                found |= {*action.results, *_filled(action.then), *_filled(action.otherwise)}
+    return found
+
+
+def names_read(actions: Iterable[Action]) -> set[str]:
+    """Return the registers that actions read, those inside bodies too."""
+    found: set[str] = set()
+    for action in actions:
+        match action:
+            case Batch():
+                found.update(name for task in action.tasks for name in task.inputs)
+            case Repeat():
+                found.update(name for names in (*action.first, *action.after) for name in names)
+                found |= {action.limit, *(() if action.until is None else (action.until,))}
+                found |= names_read(action.body)
+            case Branch():
+                found |= {action.predicate, *action.from_then, *action.from_otherwise}
+                found |= names_read(action.then) | names_read(action.otherwise)
+    return found

@@ -1,0 +1,198 @@
+"""Programs of loops: every register is filled before it is read, and arrays that meet lie alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import scipy.sparse as sp
+
+import matnb as mn
+from matnb.blocks.grid import Grid
+from matnb.blocks.layout import Layout, spread
+from matnb.lazy.control import Cond, Loop
+from matnb.lazy.expr import Expr
+from matnb.plan.looping import ControlPlan, batches, plan_control, starts_inside
+from matnb.plan.plan import Stored, Workers
+from matnb.plan.program import Action, Batch, Branch, Program, Repeat
+
+WORKERS = Workers((3, 5), 2, 10**9)
+
+
+def stored(node: Expr, number: int) -> Stored:
+    """An array as if it were on the workers: 4 blocks of rows where there are rows."""
+    length = node.shape[0] if node.shape else 1
+    count = min(4, max(1, length)) if node.ndim else 1
+    rows = tuple(int(cut) for cut in np.linspace(0, length, count + 1))
+    if node.sparse:  # cut elsewhere than dense arrays are
+        rows = (0, *(cut + 1 for cut in rows[1:-1]), length)
+    cuts = (rows, *((0, other) for other in node.shape[1:])) if node.ndim else ()
+    layout = Layout(Grid(cuts), spread(count, WORKERS.numbers))
+    sizes = tuple(int(np.prod([b - a for a, b in region])) for region in layout.grid.regions())
+    return Stored(layout, tuple(f"in{number}-{k}" for k in range(count)), sizes, tuple(8 * s for s in sizes))
+
+
+def planned(node: Expr) -> ControlPlan:
+    assert isinstance(node, Loop | Cond)
+    inputs = {one: stored(one, k) for k, one in enumerate(node.inputs) if not starts_inside(one)}
+    found = plan_control(node, inputs, WORKERS, [node])
+    check(found.program)
+    return found
+
+
+def check(program: Program) -> None:
+    """Walk a program as an engine does, and see that what is read was filled, where it is said to be."""
+    owners = dict(program.owners)
+    known = set(program.given)
+    _check(program.actions, known, owners, program)
+    assert set(program.results) <= known
+
+
+def _check(actions: Iterable[Action], known: set[str], owners: dict[str, int], program: Program) -> None:
+    for action in actions:
+        match action:
+            case Batch(tasks, results):
+                made = set()
+                for task in tasks:
+                    missing = set(task.inputs) - known - made
+                    assert not missing, f"{task.key} reads {missing}"
+                    assert task.key not in made
+                    made.add(task.key)
+                    owners[task.key] = task.owner
+                assert set(results) <= made
+                known |= set(results)
+            case Repeat():
+                assert action.limit in known
+                for state, first, after in zip(action.state, action.first, action.after, strict=True):
+                    assert set(first) <= known
+                    assert [owners[one] for one in first] == [owners[one] for one in state]
+                    known |= set(state)
+                    assert len(after) == len(state)
+                known |= {action.iteration, action.taken}
+                assert {action.iteration, action.taken} <= program.everywhere
+                inside = set(known)
+                _check(action.body, inside, owners, program)
+                for state, after in zip(action.state, action.after, strict=True):
+                    assert set(after) <= inside
+                    assert [owners[one] for one in after] == [owners[one] for one in state]
+                assert action.until is None or action.until in inside
+            case Branch():
+                assert action.predicate in known
+                for side, sources in (
+                    (action.then, action.from_then),
+                    (action.otherwise, action.from_otherwise),
+                ):
+                    inside = set(known)
+                    _check(side, inside, owners, program)
+                    assert set(sources) <= inside
+                    assert [owners[one] for one in sources] == [owners[one] for one in action.results]
+                known |= set(action.results)
+
+
+def loop_of(step: object, state: object, **options: object) -> Loop:
+    node = mn.iterate(step, state, **{"max_iterations": 3, **options})[1].expression
+    assert isinstance(node, Loop)
+    return node
+
+
+def graph(n: int = 40_000) -> mn.DistArray:
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, n, (2, 8 * n))
+    return mn.asarray(sp.csr_array((np.ones(8 * n), (rows, columns)), shape=(n, n)))
+
+
+def kinds(actions: Iterable[Action]) -> list[str]:
+    return [task.kind for batch in batches(actions) for task in batch.tasks]
+
+
+def body_of(plan: ControlPlan) -> tuple[Action, ...]:
+    (repeat,) = (action for action in plan.program.actions if isinstance(action, Repeat))
+    return repeat.body
+
+
+def test_vectors_lie_as_the_rows_of_the_matrix_and_nothing_is_moved_in_an_iteration() -> None:
+    A, share = graph(), mn.asarray(np.random.default_rng(1).random(40_000))
+    plan = planned(loop_of(lambda x: 0.85 * (A @ (x * share) + (x * share).sum()), mn.ones(40_000)))
+    assert not {"cut", "regrid", "move", "join"} & set(kinds(body_of(plan)))
+    matrix = stored(A.expression, 0)
+    assert [one.layout.grid.cuts[0] for one in plan.states] == [matrix.layout.grid.cuts[0]]
+    assert "gather" in kinds(plan.program.actions[: -len(body_of(plan))])  # `share` is laid out anew, once
+    shares = [task for batch in batches(body_of(plan)) for task in batch.tasks if task.kind == "map"]
+    assert all(".given" in "".join(task.inputs) for task in shares if "state" in "".join(task.inputs))
+
+
+def test_a_result_in_other_cuts_is_brought_back_to_those_of_the_state() -> None:
+    A = graph()
+    n = A.shape[0]
+    plan = planned(loop_of(lambda s: (A @ s[0], s[0][::-1] + 1), (mn.ones(n), mn.ones(n))))
+    assert plan.states[0].layout == plan.states[1].layout
+
+
+def test_state_may_stay_swap_and_be_given() -> None:
+    a = mn.asarray(np.arange(70_000.0))
+    plan = planned(loop_of(lambda s: (s[1], s[0], a, s[3], s[3]), (mn.ones(70_000),) * 3 + (a, a)))
+    (repeat,) = (action for action in plan.program.actions if isinstance(action, Repeat))
+    assert repeat.after[0] == repeat.state[1]
+    assert repeat.after[1] == repeat.state[0]
+    assert repeat.after[3] == repeat.after[4] == repeat.state[3]
+
+
+def test_bodies_in_bodies_do_not_share_keys() -> None:
+    def step(x: mn.DistArray) -> mn.DistArray:
+        y, _ = mn.iterate(lambda y: y * 2 + 1, x * 2 + 1, max_iterations=2)
+        z = mn.cond(y.sum() > 3, lambda: y * 2 + 1, lambda: mn.ones(70_000) * y)
+        return z + x * 2
+
+    plan = planned(loop_of(step, mn.ones(70_000)))
+    keys = [task.key for batch in batches(plan.program.actions) for task in batch.tasks]
+    assert len(keys) == len(set(keys))
+
+
+def test_a_branch_of_its_own() -> None:
+    a = mn.asarray(np.arange(70_000.0))
+    node = mn.cond(a.sum() > 3, lambda: (a * 2, a.sum()), lambda: (a, a.max()))[0].expression.control
+    plan = planned(node)
+    assert len([one for one in plan.program.actions if isinstance(one, Branch)]) == 1
+
+
+def test_only_what_is_wanted_is_kept() -> None:
+    node = loop_of(lambda s: (s[0] + 1, s[1] * 2), (mn.ones(70_000), mn.ones(70_000)))
+    plan = planned(node)
+    assert set(plan.outputs) == {node}
+    (taken,) = plan.program.results
+    assert taken.endswith("taken")
+
+
+def test_memory_counts_the_state_twice_at_least() -> None:
+    node = loop_of(lambda x: np.exp(x) * 2, mn.ones(70_000))
+    plan = planned(node)
+    assert sum(plan.peaks.values()) >= 2 * 70_000 * 8
+
+
+def test_programs_repeat() -> None:
+    def keys() -> Mapping[str, int]:
+        A = graph()
+        found = planned(loop_of(lambda x: A @ x, mn.ones(40_000)))
+        return {task.key: task.owner for batch in batches(found.program.actions) for task in batch.tasks}
+
+    assert keys() == keys()
+
+
+def test_what_is_gathered_of_a_given_vector_is_gathered_once() -> None:
+    A, x = graph(), mn.asarray(np.random.default_rng(1).random(40_000))
+    # The product with a given vector stays inside, since only its sum with the state is asked for.
+    plan = planned(loop_of(lambda y: (A * y[:, None]) @ x + y, mn.ones(40_000)))
+    assert "gather" not in kinds(body_of(plan))
+    assert "gather" in kinds(plan.program.actions)
+
+
+def test_a_loop_in_a_loop_is_rid_of_what_the_outer_one_gives() -> None:
+    a = mn.asarray(np.arange(70_000.0))
+
+    def step(x: mn.DistArray) -> mn.DistArray:
+        return mn.iterate(lambda y: np.where(y > a[:1], y, x), x, max_iterations=2)[0]
+
+    plan = planned(loop_of(step, mn.ones(70_000)))
+    (outer,) = (action for action in plan.program.actions if isinstance(action, Repeat))
+    (inner,) = (action for action in outer.body if isinstance(action, Repeat))
+    assert len(inner.body) == 1

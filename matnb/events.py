@@ -78,7 +78,10 @@ class RunFinished:
 
 @dataclass(frozen=True)
 class LoopAdvanced:
-    """A loop has taken so many iterations, the last in so many seconds."""
+    """A loop has taken so many iterations, the last in so many seconds.
+
+    It is told at the start too, and again while an iteration takes long.
+    """
 
     run: str
     iterations: int
@@ -93,6 +96,8 @@ class LoopFinished:
     ----------
     engine
         "gang" or "dask".
+    is_branch
+        Whether it was a branch, which has no iterations.
     reason
         Why the gang did not run it, if the Dask engine did; else empty.
     iterations
@@ -115,6 +120,7 @@ class LoopFinished:
     allocated: tuple[int, ...]
     projected_bytes: int
     seconds: float
+    is_branch: bool = False
 
 
 Event = CellRecorded | RunStarted | TasksFinished | WorkersLost | RunFinished | LoopAdvanced | LoopFinished

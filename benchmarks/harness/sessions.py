@@ -11,7 +11,7 @@ import matnb as mn
 from harness.comparison import OURS, Contender
 from harness.inputs import THREADS
 from harness.statistics import duration
-from matnb.events import Event, RunFinished, TasksFinished
+from matnb.events import Event, LoopFinished, RunFinished, TasksFinished
 
 
 class StaleResult(Exception):  # noqa: N818  says what happened
@@ -30,7 +30,7 @@ class PublicCall:
     def __init__(self, run: Callable[[Any], Any]) -> None:
         self._run = run
         self._tasks: list[TasksFinished] = []
-        self._runs: list[RunFinished] = []
+        self._runs: list[RunFinished | LoopFinished] = []
         self._calls: list[tuple[float, float, float, int]] = []
         mn.current_session().subscribe(self._listen)
 
@@ -51,7 +51,7 @@ class PublicCall:
     def _listen(self, event: Event) -> None:
         if isinstance(event, TasksFinished):
             self._tasks.append(event)
-        elif isinstance(event, RunFinished):
+        elif isinstance(event, RunFinished | LoopFinished):
             self._runs.append(event)
 
     def notes(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from distributed import CancelledError, Client, Future
+from distributed.client import ClosedClientError
 
 from matnb.backend.cluster import Cluster
 from matnb.errors import ClusterError
@@ -107,7 +108,7 @@ class Answers:
         )
         try:
             cancelling.result(timeout=_CANCEL_SECONDS)
-        except (KeyboardInterrupt, *BROKEN):
+        except (KeyboardInterrupt, ClosedClientError, *BROKEN):
             cancelling.cancel()
 
 

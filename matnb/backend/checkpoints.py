@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping
 
 from matnb.backend.mailbox import GangMailbox
-from matnb.blocks.formats import Block, Csr, Dense, freeze
+from matnb.blocks.formats import Block, freeze
+from matnb.lazy.holdings import copied
 
-_DUE_SECONDS = 2.0
+DUE_SECONDS = 2.0
 _NUM_GENERATIONS = 2  # the newest may have reached only some of the members when one is lost
 
 
@@ -50,22 +51,12 @@ class RingKeeper:
 
     def is_due(self) -> bool:
         """Tell whether the last copies are old."""
-        return time.monotonic() - self._last >= _DUE_SECONDS
+        return time.monotonic() - self._last >= DUE_SECONDS
 
     def save(self, iteration: int, registers: Mapping[str, Block]) -> None:
         """Copy this member's blocks of the state and send them to the next member."""
         self._last = time.monotonic()
-        copies = {name: freeze(_copied(block)) for name, block in registers.items()}
+        copies = {name: freeze(copied(block)) for name, block in registers.items()}
         self._checkpoints.add(iteration, copies)
         self._mailbox.keep_at(self._next, iteration, copies)
 
-
-def _copied(block: Block) -> Block:
-    match block:
-        case Dense(values):
-            return Dense(values.copy(order="K"))
-        case Csr(shape, pointers, columns, values, dtype):
-            return Csr(
-                shape, pointers.copy(), columns.copy(), None if values is None else values.copy(), dtype
-            )
-    return block

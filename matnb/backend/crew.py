@@ -34,6 +34,26 @@ class Schedule:
     uses: Sequence[int]
 
 
+class _Shared:
+    """Parts of a job that threads take one by one; ``next`` is the first that nobody took."""
+
+    __slots__ = ("count", "do", "done", "error", "is_awaited", "next", "num_helpers")
+
+    def __init__(self, do: Callable[[int], None], count: int) -> None:
+        self.do, self.count = do, count
+        self.next = self.num_helpers = 0
+        self.error: BaseException | None = None
+        self.is_awaited = False
+        self.done = _asleep()
+
+    def take(self) -> int:
+        """Return the number of a part that is to be done, or -1; by whoever holds the mutex."""
+        if self.next == self.count or self.error is not None:
+            return -1
+        self.next += 1
+        return self.next - 1
+
+
 class Crew:
     """The calling thread and others beside it, which live until they are let go.
 
@@ -56,6 +76,7 @@ class Crew:
         self._check = check
         self.mutex = threading.Lock()
         self._sleepers: list[threading.Lock] = []
+        self._shared: list[_Shared] = []
         self._own = _asleep()
         self._ready: list[int] = []
         self._missing: list[int] = []
@@ -103,6 +124,49 @@ class Crew:
         if self._error is not None:
             raise self._error
 
+    def share(self, do: Callable[[int], None], count: int) -> None:
+        """Do parts of this thread's job, by their numbers; threads without a job do some of them."""
+        if count < 2 or not self._threads:
+            for number in range(count):
+                do(number)
+            return
+        shared = _Shared(do, count)
+        with self.mutex:
+            self._shared.append(shared)
+            for wake in self._sleepers[: count - 1]:
+                wake.release()
+            del self._sleepers[: count - 1]
+        try:
+            while (number := self._part(shared)) >= 0:
+                do(number)
+        finally:
+            with self.mutex:
+                shared.next = count
+                self._shared.remove(shared)
+                shared.is_awaited = shared.num_helpers > 0
+            if shared.is_awaited:
+                shared.done.acquire()
+        if shared.error is not None:
+            raise shared.error
+
+    def _part(self, shared: _Shared) -> int:
+        with self.mutex:
+            return shared.take()
+
+    def _help_with(self, shared: _Shared, number: int) -> None:
+        try:
+            while number >= 0:
+                shared.do(number)
+                with self.mutex:
+                    number = -1 if self._ready else shared.take()
+        except BaseException as error:  # raised again by the thread whose job it is
+            shared.error = error
+        finally:
+            with self.mutex:
+                shared.num_helpers -= 1
+                if shared.is_awaited and not shared.num_helpers:
+                    shared.done.release()
+
     def arrive(self, take: Callable[[], int]) -> None:
         """Let one job wait for one message less: which, ``take`` says, or -1; nothing runs beside it."""
         with self.mutex:
@@ -143,8 +207,17 @@ class Crew:
                     if self._ready and self._sleepers:  # who wakes, wakes the next
                         self._sleepers.pop().release()
                 else:
-                    job = -1
-                    self._sleepers.append(wake)
+                    job, part = -1, -1
+                    for shared in self._shared:
+                        part = shared.take()
+                        if part >= 0:
+                            shared.num_helpers += 1
+                            break
+                    else:
+                        self._sleepers.append(wake)
+            if job < 0 and part >= 0:
+                self._help_with(shared, part)
+                continue
             if job < 0:
                 if is_own:
                     self._sleep_watching(wake)

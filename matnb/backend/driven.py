@@ -103,12 +103,12 @@ class Driver:
             begin = time.perf_counter()
             self._count(loop.iteration, number)
             self._walk(loop.body)
+            done = loop.until is not None and bool(self._scalar(loop.until))  # of the old state, it may be
             names = [name for state in loop.state for name in state]
             self._move(names, [name for after in loop.after for name in after])
             if self._depth > _LINEAGE_DEPTH:
                 self._cut_lineage(names)
             number += 1
-            done = loop.until is not None and bool(self._scalar(loop.until))
             if self._nested == 1:
                 self._told(number, time.perf_counter() - begin)
                 self._iterations = number

@@ -15,19 +15,22 @@ from distributed.protocol import pickle
 from threadpoolctl import ThreadpoolController
 
 from matnb.backend.answers import BROKEN, Answers
+from matnb.backend.checkpoints import DUE_SECONDS
 from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import Outcome, RunCancelled, TaskFailed
 from matnb.backend.gang import GangPlugin, MemberReport, Perform, shared_programs
-from matnb.backend.gathering import Gathering, batches, graph_of, owners_of, state_of
+from matnb.backend.gathering import Gathering, graph_of, owners_of, state_of
 from matnb.backend.performer import perform
 from matnb.backend.recovery import Resume, holders, newest_whole
 from matnb.backend.turns import Turn
 from matnb.events import TaskTimed
-from matnb.plan.program import Program
+from matnb.pictures.quantities import plural_text
+from matnb.plan.program import Program, batches
 
 _ANSWER_SECONDS = 5.0
 _END_SECONDS = 1.0  # members look every 50 ms whether they should go on; a kernel is not interrupted
 _POLL_SECONDS = 0.005
+_BEAT_SECONDS = 0.25
 
 
 class GangUnavailable(Exception):  # noqa: N818  not an error: another engine runs the program
@@ -139,20 +142,27 @@ class GangEngine:
             addresses = {owner: self._cluster.workers[owner].address for owner in sorted(owners)}
             state = state_of(program) if len(owners) > 1 else frozenset()
             self._last = Gathering(self._prefix, next(self._epochs), addresses, state)
+            self._progress = None
             members: dict[int, Future] = {}
             try:
                 with self._turn(self._last), self._shared_blas(program), self._shared(program) as shipped:
                     first = 0 if resume is None else resume.iteration
                     members = self._submit(self._last, program, shipped, given, first, told is not None)
-                    reports = self._wait(members, told)
+                    reports = self._wait(members, told, first)
+                    self._check(self._last, members, program, reports)
+            except (GangUnavailable, TaskFailed):
+                raise  # all is given up already
             except KeyboardInterrupt:
+                words = f"cancelled {plural_text(len(members), 'task')}"
                 self._give_up(self._last, members, program, "interrupted")
-                raise RunCancelled("cancelled a loop", Outcome({}, {}, {}, (), 0.0)) from None
+                raise RunCancelled(words, Outcome({}, {}, {}, (), 0.0)) from None
             except BaseException:
                 self._give_up(self._last, members, program, "a worker was lost", forget=False)
                 raise
-            self._check(self._last, members, program, reports)
-            return self._outcome(self._last, reports, time.perf_counter() - begin)
+            seconds = time.perf_counter() - begin
+            if state and seconds >= DUE_SECONDS:  # what was kept on the way
+                self._tell(self._alive(self._last), "abort", epoch=self._last.epoch, reason="", forget=True)
+            return self._outcome(self._last, reports, seconds)
 
     def recover(self, epoch: int) -> Resume | None:
         """Return the newest state of a loop that lost a worker, if the others have all of it.
@@ -205,7 +215,9 @@ class GangEngine:
 
     def _handle_event(self, event: tuple[float, Any]) -> None:
         message = event[1]
-        if isinstance(message, dict) and message.get("gang") == self._plugin:
+        if not isinstance(message, dict) or message.get("gang") != self._plugin:
+            return
+        if message["epoch"] == self.epoch:  # news of a loop before may come late
             iteration, seconds = message["progress"]
             self._progress = iteration, seconds
 
@@ -270,12 +282,17 @@ class GangEngine:
     # while it runs, and after
 
     def _wait(
-        self, members: Mapping[int, Future], told: Callable[[int, float], None] | None
+        self, members: Mapping[int, Future], told: Callable[[int, float], None] | None, first: int
     ) -> list[MemberReport | None]:
+        known, when = (first, 0.0), time.monotonic()
+
         def tell() -> None:
-            progress, self._progress = self._progress, None
-            if told is not None and progress is not None:
-                told(*progress)
+            # Told again where there is no news, so that a person sees that it runs.
+            nonlocal known, when
+            news, self._progress = self._progress, None
+            if told is not None and (news is not None or time.monotonic() - when >= _BEAT_SECONDS):
+                known, when = news or known, time.monotonic()
+                told(*known)
 
         reports: list[MemberReport | None] = self._answers.gather(
             list(members.values()), list(members), lambda report: not report.is_whole, tell

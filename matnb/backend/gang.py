@@ -203,7 +203,8 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             if now - last[0] >= _TELL_SECONDS and iteration > last[1]:
                 seconds = (now - last[0]) / (iteration - last[1])
                 last[:] = now, iteration
-                self._worker.log_event(call.topic, {"gang": self.name, "progress": (iteration, seconds)})
+                news = {"gang": self.name, "epoch": call.epoch, "progress": (iteration, seconds)}
+                self._worker.log_event(call.topic, news)
 
         return told
 
@@ -218,8 +219,8 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         self._mailbox = GangMailbox(
             self._worker, self._line_name, call.epoch, call.owner, call.addresses, self._save
         )
-        if call.epoch in self._awaited:
-            self._awaited[call.epoch].set()
+        for epoch in [one for one in self._awaited if one <= call.epoch]:
+            self._awaited.pop(epoch).set()
         return self._mailbox
 
     async def _leave(
@@ -231,7 +232,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         self._mailbox = self._key = None
         self._left.append(mailbox)
         if performed is not None:
-            self._checkpoints = None
+            # What it kept stays until the driver says that all have published: another may be lost before.
             await self._publish(
                 {call.published[name]: block for name, block in performed.registers.items()}, call.client
             )
@@ -290,8 +291,6 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
                 await asyncio.wait_for(begun.wait(), PRESENT_SECONDS)
             except TimeoutError:
                 return None
-            finally:
-                self._awaited.pop(epoch, None)
         is_current = self._mailbox is not None and self._mailbox.epoch == epoch
         return self._mailbox if is_current else None
 

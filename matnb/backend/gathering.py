@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dask._task_spec import Task as GraphTask
@@ -10,7 +10,7 @@ from dask._task_spec import TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from matnb.backend.gang import Call, Perform, run_member
-from matnb.plan.program import Action, Batch, Branch, Program, Repeat
+from matnb.plan.program import Program, Repeat, batches
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,6 @@ def graph_of(
     return HighLevelGraph(layers, {name: set() for name in layers}), keys
 
 
-def batches(actions: Sequence[Action]) -> Iterator[Batch]:
-    """Return all batches, those inside loops and branches too."""
-    for action in actions:
-        match action:
-            case Batch():
-                yield action
-            case Repeat():
-                yield from batches(action.body)
-            case Branch():
-                yield from batches((*action.then, *action.otherwise))
-
-
 def owners_of(program: Program) -> frozenset[int]:
     """Return the workers that hold or make anything of a program."""
     tasks = {task.owner for batch in batches(program.actions) for task in batch.tasks}
@@ -108,9 +96,11 @@ def owners_of(program: Program) -> frozenset[int]:
 
 
 def state_of(program: Program) -> frozenset[str]:
-    """Return the registers of the outermost loop's state; none when there are two such loops.
+    """Return the registers of the outermost loop's state; none when it is not kept, or of two such loops.
 
     Then the number of iterations would not say where a program was.
     """
+    if not program.keeps:
+        return frozenset()
     loops = [action for action in program.actions if isinstance(action, Repeat)]
     return frozenset(name for names in loops[0].state for name in names) if len(loops) == 1 else frozenset()

@@ -141,7 +141,7 @@ class Line:
             self.put((ACKNOWLEDGED, num_arrays))
 
     def _acknowledge(self, number: int) -> None:
-        for _ in range(number):
+        for _ in range(min(number, len(self._unacknowledged))):  # an end acknowledges all, whatever follows
             self._unacknowledged.popleft()()
         self._settle()
 

@@ -13,6 +13,7 @@ from matnb.blocks.kernels.access import gather, local_place, put_into
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.chains import Link, chain_into
 from matnb.blocks.kernels.dense_products import multiply_into
+from matnb.blocks.kernels.frontier import push, put_together
 from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.blocks.kernels.products import accumulate
 from matnb.blocks.kernels.reductions import accumulator_dtype
@@ -46,6 +47,10 @@ def runner_of(operator: op.Operator) -> Runner:
             return _function_runner(operator, links_of(operator))
         case op.Multiply(_, _, False):
             return _product_runner(operator)
+        case op.Push():
+            return _push_runner(operator)
+        case op.PutTogether():
+            return _together_runner(operator)
         case op.Accumulate():
             return _accumulation_runner(operator)
         case op.Join(_, _, _, False):
@@ -113,6 +118,37 @@ def _product_runner(operator: op.Multiply) -> Runner:
         return Dense(target)
 
     return run
+
+
+def _push_runner(operator: op.Push) -> Runner:
+    semiring, masked = semiring_named(operator.semiring), operator.masked
+
+    def run(values: list[Any], take: Take, give: Give, out: NumericArray | None) -> Any:
+        pieces = [one.values for one in values[1 + masked :]]
+        wanted = cast(values[1].values, np.dtype(np.bool_)) if masked else None
+        if wanted is not None and operator.complement:
+            wanted = np.logical_not(wanted)
+        return push(values[0], pieces, wanted, semiring, operator.dtype, _or_taken(out, take))
+
+    return run
+
+
+def _together_runner(operator: op.PutTogether) -> Runner:
+    monoid = MONOIDS[operator.monoid]
+
+    def run(values: list[Any], take: Take, give: Give, out: NumericArray | None) -> Any:
+        memory = _or_taken(out, take)
+        return put_together(values, operator.bounds, monoid, operator.dtype, operator.whole, memory)
+
+    return run
+
+
+def _or_taken(out: NumericArray | None, take: Take) -> Take:
+    def memory(shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
+        fits = out is not None and out.shape == shape and out.dtype == dtype
+        return out if fits and out is not None else take(shape, dtype)
+
+    return memory
 
 
 def _accumulation_runner(operator: op.Accumulate) -> Runner:

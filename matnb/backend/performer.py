@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from matnb.backend import steps
 from matnb.backend.crew import Crew
 from matnb.backend.exchange import Owners, plan_exchange, touched_places
 from matnb.backend.jobs import Batched, Prepared, Running, jobs_of
@@ -15,7 +17,6 @@ from matnb.backend.mailbox import Keeper, Mailbox
 from matnb.backend.member import Member, TaskRaised, Word
 from matnb.backend.outline import BatchPlace, BranchPlace, Place, RepeatPlace, batches, outline, renamings
 from matnb.backend.registers import Groups, Held, Pool, Wholes, parted
-from matnb.backend.steps import prepare
 from matnb.blocks.formats import Block, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
 from matnb.plan.plan import Task
@@ -59,7 +60,7 @@ def perform(
     keeper: Keeper | None,
     begin: int = 0,
     told: Callable[[int, float], None] | None = None,
-    prepare: Callable[[Task], Prepared] = prepare,
+    prepare: Callable[[Task], Prepared] | None = None,
 ) -> Performed:
     """Run one member's part of a program.
 
@@ -80,7 +81,7 @@ def perform(
     told
         Called by the first member after each iteration of the outermost loop with its number and its seconds.
     prepare
-        Makes the steps of a task ready.
+        Makes the steps of a task ready; by default threads without a task help those that have one.
 
     Raises
     ------
@@ -92,7 +93,9 @@ def perform(
     with np.errstate(all="ignore"):
         crew = Crew(num_threads, mailbox.check)
         try:
-            walk = _Walk(program, registers, mailbox, crew, prepare)
+            walk = _Walk(
+                program, registers, mailbox, crew, prepare or partial(steps.prepare, share=crew.share)
+            )
             walk.outermost(keeper, begin, told, num_threads)
             return walk.performed()
         finally:
@@ -209,7 +212,7 @@ class _Walk:
             ends = repeat.until is not None and bool(self._decided(repeat.until))
             self._rename(place, "after", after, state, place.ended, place.boundary)
             if watch is not None:
-                watch.end(taken, state)
+                watch.end(taken, state, ends)
             if ends:
                 break
         member.drop(self._dropped(place, "end", place.boundary, place.live))
@@ -329,10 +332,11 @@ class _Watch:
             keeper, first = self._keeper, self._walk._mailbox.members[0]
             self._word = self._walk._member.tell(first, lambda: bool(keeper.is_due()))
 
-    def end(self, taken: int, state: Sequence[str]) -> None:
+    def end(self, taken: int, state: Sequence[str], is_last: bool) -> None:
         """Keep the state where that is due, and tell how it goes."""
         member, pool = self._walk._member, self._walk._pool
-        if self._keeper is not None and member.hear(self._word):
+        # Of a state that `until` was content with no loop goes on.
+        if self._keeper is not None and member.hear(self._word) and not is_last:
             held = {name: member.held[name].value for name in state if name in member.held}
             self._keeper.save(taken, held)
         self._num_ended += 1

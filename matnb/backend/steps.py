@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from matnb.backend.operators_into import Give, Runner, Take, links_of, runner_of
-from matnb.blocks.formats import Csr, Dense, NumericArray
+from matnb.blocks.formats import Dense, NumericArray
+from matnb.blocks.kernels.compiled import given
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.kernels.tiles import FLOAT, Ending, Rows, Tiles, form_of, product_fits, rows_of, write_tiles
+from matnb.blocks.kernels.row_parts import RowParts, product_fits
+from matnb.blocks.kernels.tile_loops import TILE
+from matnb.blocks.kernels.tile_passes import FLOAT, Ending, Tiles
+from matnb.blocks.kernels.tiles import form_of, write_tiles
 from matnb.blocks.sums import num_nodes
 from matnb.plan import operators as op
 from matnb.plan.plan import Step, Task
 
+Share: TypeAlias = Callable[
+    [Callable[[int], None], int], None
+]  # runs parts, by their numbers, and returns then
+_PART, _SUMMED = 2**16, 2**15  # elements that are taken at a time, for a value and for a sum
 
-def prepare(task: Task) -> Prepared:
-    """Return what runs the steps of a task again and again."""
-    return Prepared(task)
+
+def in_turn(run: Callable[[int], None], count: int) -> None:
+    """Run parts of a task, by their numbers, one after the other."""
+    for part in range(count):
+        run(part)
+
+
+def prepare(task: Task, share: Share = in_turn) -> Prepared:
+    """Return what runs the steps of a task again and again; ``share`` has other threads run parts of them."""
+    return Prepared(task, share)
 
 
 class Prepared:
@@ -35,11 +51,11 @@ class Prepared:
         The operator that was running when the last run raised; of several that run together the last one.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, share: Share) -> None:
         count = len(task.inputs)
         groups = _groups(task.steps, count)
         self._sequence = _Sequence(
-            [_unit(group, task.steps, count) for group in groups], len(task.steps), count
+            [_unit(group, task.steps, count, share) for group in groups], len(task.steps), count
         )
         self.may_overwrite = _may_overwrite(groups[-1] if groups else (), task.steps, count)
 
@@ -222,11 +238,11 @@ def _sums_floats(operator: op.Operator) -> bool:
     return False
 
 
-def _unit(group: tuple[int, ...], steps: Sequence[Step], num_inputs: int) -> _Unit:
+def _unit(group: tuple[int, ...], steps: Sequence[Step], num_inputs: int, share: Share) -> _Unit:
     last = steps[group[-1]]
     place = num_inputs + group[-1]
     if len(group) > 1 or links_of(last.operator) or _sums_floats(last.operator):
-        fused = _Fused(group, steps, num_inputs)
+        fused = _Fused(group, steps, num_inputs, share)
         return _Unit(last.operator, fused.arguments, place, fused.run)
     runner = runner_of(last.operator)
 
@@ -240,7 +256,8 @@ def _unit(group: tuple[int, ...], steps: Sequence[Step], num_inputs: int) -> _Un
 class _Fused:
     """Steps that run in one pass over memory where the tile machine knows them, else one after the other."""
 
-    def __init__(self, group: tuple[int, ...], steps: Sequence[Step], num_inputs: int) -> None:
+    def __init__(self, group: tuple[int, ...], steps: Sequence[Step], num_inputs: int, share: Share) -> None:
+        self._share = share
         members = [steps[number] for number in group]
         inside = {num_inputs + number: place for place, number in enumerate(group)}
         read = [place for step in members for place in step.arguments if place not in inside]
@@ -268,8 +285,7 @@ class _Fused:
         self._forms: object = None
         self._tiles: Tiles | None = None
         self._keepdims = True
-        self._matrix: Csr | None = None
-        self._rows: Rows | None = None
+        self._rows: RowParts | None = None
         match self._steps[-1].operator:
             case op.Finish(_, _, keepdims, _, _, _):
                 self._keepdims = keepdims
@@ -292,14 +308,32 @@ class _Fused:
             target: NumericArray = np.empty(1)
         else:
             target = take(tiles.shape, tiles.dtype) if out is None else out
-        operands = [values[place].values for place in self._inputs]
-        if self._factors is None:
-            tiles.run(operands, target)
-        else:
-            matrix, x = values[self._factors[0]], values[self._factors[1]].values
-            if matrix is not self._matrix or self._rows is None:
-                self._matrix, self._rows = matrix, rows_of(matrix)
-            tiles.run(operands, target, self._rows, x)
+        parts = tiles.begin([values[place].values for place in self._inputs], target)
+        in_order = in_turn if tiles.is_sum else self._share
+        rows, x = None, None
+        if self._factors is not None:
+            matrix, x = values[self._factors[0]], given(values[self._factors[1]].values)
+            if self._rows is None or matrix is not self._rows.matrix:
+                self._rows = RowParts(matrix, tiles.start)
+            rows = self._rows
+        bounds = _bounds(tiles) if rows is None else rows.bounds
+        most = max(end - begin for begin, end in pairwise(bounds))
+
+        def run(part: int) -> None:
+            # A part's product is used while it is in the near cache. What is taken is as long for all parts.
+            begin, end = bounds[part : part + 2]
+            taken = [buffers := take((tiles.num_buffers, TILE), FLOAT)]
+            product = room = None
+            if rows is not None and x is not None:
+                taken.append(product := take((most,), FLOAT))
+                rows.multiply_into(part, x, product[: end - begin])
+            if tiles.is_sum:
+                taken.append(room := take((most,), FLOAT))
+            parts.run(begin, end, buffers, product, None if room is None else room[: end - begin])
+            for array in taken:
+                give(array)
+
+        in_order(run, len(bounds) - 1)
         return Dense(target if self._keepdims else target.reshape(()))
 
     def _written(self, values: Sequence[Any]) -> Tiles | None:
@@ -323,6 +357,14 @@ class _Fused:
                     nodes = None if along is None else num_nodes(start, start + length)
                     ending = Ending(start if along is not None else 0, nodes)
         return write_tiles(self._links, forms, num_rows, ending)
+
+
+def _bounds(tiles: Tiles) -> list[int]:
+    # In parts that stay in the near cache; those of a sum begin where leaves do, and run one by one.
+    length, size = tiles.length, _SUMMED if tiles.is_sum else _PART
+    if length < 2 * size:
+        return [0, length]
+    return [0, *range(size - tiles.start % size, length - size // 2, size), length]
 
 
 def _may_overwrite(last: tuple[int, ...], steps: Sequence[Step], num_inputs: int) -> tuple[bool, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +34,6 @@ class Turn:
         self._client = client
         self._name = f"{client.id} {name}"  # a client's name has no space
         self._locks = [f"matnb-gang-{address}" for address in addresses]
-        self._is_given_up = False
 
     def wait(self) -> bool:
         """Wait for the turn; False when it did not come in time."""
@@ -49,26 +49,30 @@ class Turn:
         asyncio.run_coroutine_threadsafe(self._release(), self._client.loop.asyncio_loop)
 
     def _ask(self, seconds: float) -> bool:
-        asking = asyncio.run_coroutine_threadsafe(self._acquire(seconds), self._client.loop.asyncio_loop)
+        given_up = threading.Event()
+        asking = asyncio.run_coroutine_threadsafe(
+            self._acquire(seconds, given_up), self._client.loop.asyncio_loop
+        )
         end = time.monotonic() + seconds + _ANSWER_SECONDS
         try:
             while time.monotonic() < end:
                 with contextlib.suppress(concurrent.futures.TimeoutError):
                     return asking.result(_POLL_SECONDS)
         except BaseException:
-            self._is_given_up = True
+            given_up.set()
             raise
-        self._is_given_up = True
+        given_up.set()
         return False
 
-    async def _acquire(self, seconds: float) -> bool:
+    async def _acquire(self, seconds: float, given_up: threading.Event) -> bool:
         # A request that waits cannot be taken back (the scheduler would trip over it), so who no longer
         # wants the turn gives it back when it comes.
         has_turn = await self._client.scheduler.multi_lock_acquire(
             locks=self._locks, id=self._name, timeout=seconds, num_locks=len(self._locks)
         )
-        if has_turn and self._is_given_up:
+        if has_turn and given_up.is_set():
             await self._release()
+            return False
         return bool(has_turn)
 
     async def _release(self) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 
+import numpy as np
 import scipy.sparse as sp
 
 from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import arange, asarray
 
 
 def graph_from(A: object, algorithm: str) -> DistArray:
@@ -62,3 +63,8 @@ def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:
             else f"{algorithm} from vertex {number} of a graph without vertices"
         )
     return number
+
+
+def vertices_of(num_vertices: int) -> DistArray:
+    """Return the numbers of all vertices, in the shortest dtype that has room for them."""
+    return arange(num_vertices, dtype=np.int32 if num_vertices <= np.iinfo(np.int32).max else np.int64)

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matnb.graph.arguments import graph_from, vertex_from
+from matnb.graph.arguments import graph_from, vertex_from, vertices_of
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate, iteration
@@ -63,9 +62,8 @@ def bfs(A: object, source: int) -> BreadthFirst:
     matrix = graph_from(A, "bfs")
     n = matrix.shape[0]
     source = vertex_from(source, n, "bfs")
-    number = np.int32 if n <= np.iinfo(np.int32).max else np.int64
-    none = int(np.iinfo(number).max)  # a vertex not in the frontier: what min has no part in
-    vertices = arange(n, dtype=number)
+    vertices = vertices_of(n)
+    none = int(np.iinfo(vertices.dtype).max)  # a vertex not in the frontier: what min has no part in
     at_source = vertices == source
 
     def next_level(state: Vectors) -> Vectors:
@@ -74,7 +72,7 @@ def bfs(A: object, source: int) -> BreadthFirst:
         frontier = matmul(frontier, matrix, semiring="lor_first", mask=levels < 0)
         return frontier, where(frontier, (iteration() + 1).astype(np.int32), levels)
 
-    start = at_source, where(at_source, 0, -1).astype(np.int32)
+    start = at_source, where(at_source, np.int32(0), np.int32(-1))
     (_, levels), _ = iterate(next_level, start, until=lambda old, new: ~new[0].any(), max_iterations=n)
 
     def next_parents(state: Vectors) -> Vectors:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import graph_from, vertex_from
+from matnb.graph.arguments import graph_from, vertex_from, vertices_of
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
@@ -60,7 +59,7 @@ def sssp(A: object, source: int) -> DistArray:
         nearer = reached < distance
         return where(nearer, reached, distance), nearer
 
-    at_source = arange(n) == source
+    at_source = vertices_of(n) == source
     start = where(at_source, 0.0, np.inf), at_source
     (distance, _), _ = iterate(step, start, until=lambda old, new: ~new[1].any(), max_iterations=n)
     return distance

@@ -385,7 +385,9 @@ def _assign(out: object, results: Sequence[Expr]) -> object:
 
 
 def _with_expressions(key: object) -> object:
-    # an index with expressions for handles
+    # an index with expressions for handles, and for a NumPy array of places
     if isinstance(key, tuple):
         return tuple(map(_with_expressions, key))
+    if isinstance(key, np.ndarray) and key.ndim == 1 and key.dtype.kind in "iu":
+        return expression_of(key)
     return key.expression if isinstance(key, DistArray) else key

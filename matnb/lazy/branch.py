@@ -27,12 +27,15 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
     predicate
         An array of one element: true chooses ``then``.
     then, otherwise
-        Called once each, without arguments, to record what they give: the same nesting, shapes and dtypes.
+        Called once each, without arguments, to record what they give: the same nesting and shapes. Dtypes may
+        differ: what is given has the wider one. What had a name before is read as it is.
 
     Raises
     ------
     ShapeError
-        When both do not give the same nesting and shapes.
+        When both do not give the same nesting and shapes, or the predicate has more than one element.
+    LoopBodyError
+        When one of them asks for a value.
 
     Examples
     --------
@@ -46,7 +49,7 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
     with recording_body(None):
         first, nesting = taken_apart(then())
     with recording_body(None):
-        second, other = taken_apart(otherwise())
+        second, other = taken_apart(otherwise(), nesting)
     if nesting != other:
         raise ShapeError(f"mn.cond gives {nesting} on one side and {other} on the other")
     firsts, seconds = [], []
@@ -62,7 +65,7 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
         seconds.append(converted(two, dtype, sparse))
 
     def inside(node: Expr) -> bool:
-        return bool(node.operands) and node not in known and not isinstance(node, Final)
+        return bool(node.operands) and node not in known
 
     def close(roots: Sequence[Expr], given: Sequence[Expr]) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
         return closed(roots, inside, lambda node: None, 0, given)

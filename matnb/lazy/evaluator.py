@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from matnb.blocks.formats import Block
+from matnb.blocks.kernels.calls import is_calling
 from matnb.blocks.layout import Layout
+from matnb.errors import UnsupportedError
 from matnb.lazy.expr import Data, Expr
 from matnb.pictures.facts import ArrayFacts
 
@@ -43,5 +45,15 @@ def set_evaluator(evaluator: Evaluator) -> None:
 
 
 def evaluator() -> Evaluator:
-    """Return what gives values to expressions."""
+    """Return what gives values to expressions.
+
+    Raises
+    ------
+    UnsupportedError
+        In a function that a worker calls: it would wait for itself.
+    """
+    if is_calling():
+        raise UnsupportedError(
+            "a DistArray's value was asked for in a function given to mn.replicated: it works on NumPy arrays"
+        )
     return _evaluator

@@ -92,9 +92,13 @@ def iterate(
 ) -> tuple[State, DistArray] | tuple[State, DistArray, Kept]:
     """Repeat a step on its own result, as one expression: recorded once, run many times.
 
-    ``step`` is called once, with arrays that stand for the state of any iteration. So Python's ``if`` and
-    ``while`` on their values are refused: use ``until``, :func:`matnb.cond` or ``np.where``. What does not
-    change from one iteration to the next is computed once.
+    ``step`` is called once, with arrays that stand for the state of any iteration. (Twice or more, where the
+    first step widens a dtype or fills a sparse array: it is recorded again with a state that is so.) So what
+    it prints is not printed each iteration, and Python's ``if`` and ``while`` on values are refused: use
+    ``until``, :func:`matnb.cond` or ``np.where``. What does not change from one iteration to the next is
+    computed once, before the first. Nothing runs until a value is asked for; then the workers take all
+    iterations among themselves. Where each step has to be looked at, or one may change a shape, write a
+    loop of Python's instead, and ask for a value in it.
 
     Parameters
     ----------
@@ -124,11 +128,13 @@ def iterate(
     Raises
     ------
     ShapeError
-        When a step changes the nesting or a shape.
+        When a step changes the nesting or a shape, or ``until`` gives more than one value.
     DTypeError
-        When a dtype never settles.
+        When a dtype never settles, or ``collect`` is given sparse arrays.
+    LoopBodyError
+        When ``step``, ``until`` or ``collect`` ask for a value.
     OptionError
-        When nothing would end the loop.
+        When nothing would end the loop, or ``collect`` has no bound on the number of rows.
 
     Examples
     --------
@@ -139,6 +145,14 @@ def iterate(
     ... )
     >>> x.compute(), int(n)
     (array([1.41421356]), 5)
+
+    Going through an array, and keeping something of every step:
+
+    >>> total, _, sums = mn.iterate(
+    ...     lambda total, item: total + item, 0.0, over=mn.arange(1.0, 5.0), collect=lambda total: total
+    ... )
+    >>> float(total), sums.compute()
+    (10.0, array([ 1.,  3.,  6., 10.]))
 
     References
     ----------
@@ -210,7 +224,9 @@ class _LoopRecorder:
         return put_together(self._item_nesting, [DistArray(one)[place] for one in self._items])
 
     def _checked(self, new: object) -> list[Expr]:
-        leaves, nesting = taken_apart(new)
+        leaves, nesting = taken_apart(new, self._nesting)
+        if new is None:
+            raise DTypeError("the step returns None: let it return the next state")
         if nesting != self._nesting:
             raise ShapeError(f"the step returns {nesting}, but the state is {self._nesting}")
         results = [expression_of(leaf) for leaf in leaves]
@@ -311,9 +327,9 @@ def _limit(given: object, length: int | None, ends: bool) -> Expr:
         if length is None and not ends:
             raise OptionError("nothing ends this loop: give until=, max_iterations= or over=")
         return ufuncs.literal(_ENDLESS if length is None else length, _COUNT)
-    if isinstance(given, bool) or (
-        not isinstance(given, DistArray) and not isinstance(given, int | np.integer)
-    ):
+    if isinstance(given, np.ndarray) and not given.shape:
+        given = given[()]
+    if isinstance(given, bool) or not isinstance(given, DistArray | int | np.integer):
         raise OptionError(f"max_iterations={given!r}: give a whole number, or a 0-d integer DistArray")
     if isinstance(given, DistArray):
         if given.shape or given.dtype.kind not in "iu":

@@ -38,10 +38,11 @@ class Nesting:
 LEAF = Nesting(None, (), ())
 
 
-def taken_apart(value: object) -> tuple[list[object], Nesting]:
+def taken_apart(value: object, like: Nesting = LEAF) -> tuple[list[object], Nesting]:
     """Return the leaves of a value in order, and how it is nested.
 
-    Tuples, named tuples, lists and dicts are nested; anything else is a leaf.
+    Tuples, named tuples, lists and dicts are nested; anything else is a leaf. Dicts with the keys of those of
+    ``like`` are gone through in the order of these.
 
     Raises
     ------
@@ -53,15 +54,17 @@ def taken_apart(value: object) -> tuple[list[object], Nesting]:
             for key in value:
                 if not isinstance(key, Key):
                     raise DTypeError(f"a dict with the key {key!r}: use strings or numbers")
-            keys, inner = tuple(value), list(value.values())
+            keys = like.keys if set(like.keys) == set(value) else tuple(value)
+            inner = [value[key] for key in keys]
         case tuple() | list():
             keys, inner = tuple(range(len(value))), list(value)
         case _:
             return [value], LEAF
     leaves: list[object] = []
     below = []
-    for one in inner:
-        found, nesting = taken_apart(one)
+    others = like.below if like.keys == keys else (LEAF,) * len(keys)
+    for one, other in zip(inner, others, strict=True):
+        found, nesting = taken_apart(one, other)
         leaves += found
         below.append(nesting)
     return leaves, Nesting(type(value), keys, tuple(below))

@@ -30,6 +30,8 @@ class Recording:
         How the largest of them was laid out.
     loops
         The loops and branches that were run.
+    loop_texts
+        How they were laid out, each that differs once.
     """
 
     filename: str
@@ -39,6 +41,7 @@ class Recording:
     runs: list[RunFinished] = field(default_factory=list)
     plan_text: str = ""
     loops: list[LoopFinished] = field(default_factory=list)
+    loop_texts: dict[str, None] = field(default_factory=dict)
 
     def note(self, node: Expr) -> None:
         """Note that the cell wrote an expression, with the line that is running."""

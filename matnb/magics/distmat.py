@@ -25,6 +25,7 @@ from matnb.lazy.expr import Expr
 from matnb.magics import options
 from matnb.magics.completion import match_options
 from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
+from matnb.magics.progress import Progress
 from matnb.magics.recorder import compile_cell, run_cell
 from matnb.magics.summary import is_headless, show_recorded, show_run, status_text
 from matnb.session import active_session, connect, current_session, start, stop
@@ -93,17 +94,20 @@ class DistMatMagics(Magics):
         # The magic's own line is line 1, so that our line numbers are those beside the cell in the notebook.
         # The number of the cell is that of its output: IPython counts on before it runs what is in the cell.
         filename = self.shell.compile.cache(f"%%distmat {line}\n{body}", self.shell.displayhook.prompt_count)
-        with ShownShortly(filename, self.shell):
+        with ShownShortly(filename, self.shell), Progress(self.shell, self.live) as progress:
             code = compile_cell(f"\n{body}", filename, self.shell.compile.flags)
             try:
+                progress.follow(active_session())
                 done = run_cell(code, self.shell.user_ns, keep)
                 self.names = [name for name in done.program.roots if name.isidentifier()]
                 session = None if lazy else current_session() if done.program.roots else active_session()
+                progress.follow(session)
                 report = session.run(done.program.roots, done.record, keep) if session else None
             except CellCancelled:
                 raise
             except KeyboardInterrupt as interrupt:
                 raise CellCancelled("interrupted; no task was running") from interrupt
+            progress.close()
             if DisplayHook.semicolon_at_end_of_expression(cell):
                 return
             self.shell.displayhook(done.value)

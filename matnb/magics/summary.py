@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from matnb.events import LoopFinished
 from matnb.lazy.recording import Recording
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.pictures.summary import LoopFacts, SummaryFacts, summary_html, summary_text
@@ -49,14 +50,23 @@ def show_run(report: RunReport, live: bool, shell: InteractiveShell) -> None:
         projected_bytes=run.projected_bytes,
         left_lazy=report.left_lazy,
         plan_text=report.plan_text,
-        loops=tuple(
-            LoopFacts(one.iterations, one.num_tasks, one.num_members, one.reason) for one in report.loops
-        ),
+        loops=tuple(_loop_facts(one, live) for one in report.loops),
         seconds=run.seconds if live else None,
         imbalance=run.imbalance if live else None,
         actual_bytes=run.actual_bytes if live else None,
     )
     _publish(facts, measured, shell)
+
+
+def _loop_facts(loop: LoopFinished, live: bool) -> LoopFacts:
+    return LoopFacts(
+        iterations=None if loop.is_branch else loop.iterations,
+        num_tasks=loop.num_tasks,
+        num_workers=loop.num_members,
+        reason=loop.reason,
+        sent_bytes=loop.sent_bytes,
+        seconds=loop.seconds if live else None,
+    )
 
 
 def status_text(status: Status) -> str:

@@ -7,15 +7,36 @@ from html import escape
 
 from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
 
+STYLE = "font-size:12px;margin:4px 0;opacity:.8"
+MAX_LOOPS = 3  # of a cell that are told of one by one
+
 
 @dataclass(frozen=True)
 class LoopFacts:
-    """A loop that a cell ran."""
+    """A loop or branch that a cell ran.
 
-    iterations: int
+    Parameters
+    ----------
+    iterations
+        Of a loop; None for a branch.
+    num_tasks
+        Of its program, each counted once.
+    num_workers
+        Those that ran it as a gang; 0 where it was run task by task.
+    reason
+        Why no gang ran it.
+    sent_bytes
+        From one of the gang to another.
+    seconds
+        Measured, or None.
+    """
+
+    iterations: int | None
     num_tasks: int
-    num_members: int
-    reason: str
+    num_workers: int
+    reason: str = ""
+    sent_bytes: int = 0
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -34,8 +55,7 @@ class SummaryFacts:
     plan_text
         The plan, as ``explain`` writes it.
     loops
-        Of each loop its iterations, the tasks of its program, the workers that ran it as a gang, and why none
-        did where it was run task by task.
+        Those that were run.
     seconds, imbalance, actual_bytes
         Measured, so None wherever the same text must come out every time.
     """
@@ -62,15 +82,14 @@ def summary_text(facts: SummaryFacts) -> str:
 def summary_html(facts: SummaryFacts) -> str:
     """Return the summary as a line that opens to show the plan, without script."""
     notes = "".join(f"<div>{escape(note)}</div>" for note in _notes(facts))
-    style = "font-size:12px;margin:4px 0;opacity:.8"
     if not facts.plan_text:
-        return f'<div style="{style}">{escape(_line(facts))}{notes}</div>'
+        return f'<div style="{STYLE}">{escape(_line(facts))}{notes}</div>'
     plan = (
         '<pre style="margin:4px 0 4px 1em;font-size:12px;overflow-x:auto;background:transparent">'
         f"{escape(facts.plan_text)}</pre>"
     )
     line = f'<summary style="cursor:pointer">{escape(_line(facts))}</summary>'
-    return f'<div style="{style}"><details>{line}{plan}</details>{notes}</div>'
+    return f'<div style="{STYLE}"><details>{line}{plan}</details>{notes}</div>'
 
 
 def _line(facts: SummaryFacts) -> str:
@@ -93,15 +112,40 @@ def _line(facts: SummaryFacts) -> str:
     return ", ".join(words)
 
 
+def progress_text(num_finished: int, iterations: int, each_seconds: float, seconds: float) -> str:
+    """Return how far a cell's loop is: the one after ``num_finished`` others."""
+    words = [f"loop{f' {num_finished + 1}' if num_finished else ''}: {plural_text(iterations, 'iteration')}"]
+    if each_seconds > 0:
+        words.append(f"{seconds_text(each_seconds)} each")
+    return ", ".join([*words, f"{seconds_text(seconds)} so far"])
+
+
 def _notes(facts: SummaryFacts) -> list[str]:
-    return [*map(_loop, facts.loops), *_left_lazy(facts)]
+    loops = [_loop(one) for one in facts.loops[:MAX_LOOPS]]
+    if len(facts.loops) > MAX_LOOPS:
+        others = facts.loops[MAX_LOOPS:]
+        iterations = sum(one.iterations or 0 for one in others)
+        loops.append(f"and {plural_text(len(others), 'more loop')}: {plural_text(iterations, 'iteration')}")
+    return [*loops, *_left_lazy(facts)]
 
 
 def _loop(facts: LoopFacts) -> str:
-    took = f"loop of {plural_text(facts.num_tasks, 'task')}: {plural_text(facts.iterations, 'iteration')}"
-    if facts.num_members:
-        return f"{took} by a gang of {plural_text(facts.num_members, 'worker')}"
-    return f"{took}, task by task" + (f": {facts.reason}" if facts.reason else "")
+    program = f"a program of {plural_text(facts.num_tasks, 'task')}"
+    if facts.iterations is None:
+        words = [f"branch: {program}"]
+    else:
+        words = [f"loop: {plural_text(facts.iterations, 'iteration')} of {program}"]
+    if facts.num_workers:
+        words.append(f"by a gang of {plural_text(facts.num_workers, 'worker')}")
+    else:
+        words.append(f"task by task{f' ({facts.reason})' if facts.reason else ''}")
+    if facts.num_workers > 1:
+        words.append(f"{bytes_text(facts.sent_bytes)} sent")
+    if facts.seconds is not None:
+        words.append(seconds_text(facts.seconds))
+        if facts.iterations:
+            words.append(f"{seconds_text(facts.seconds / facts.iterations)} each")
+    return ", ".join(words)
 
 
 def _left_lazy(facts: SummaryFacts) -> list[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
+import numpy as np
+
 from matnb.lazy.access import At, Draw, Gather, Part, Put, Replicated, Scatter
-from matnb.lazy.control import Body, Cond, Final, Loop, Variable
+from matnb.lazy.control import Cond, Final, Loop, Variable
 from matnb.lazy.expr import (
     Broadcast,
     Create,
@@ -22,79 +24,74 @@ from matnb.lazy.expr import (
     Transpose,
 )
 from matnb.lazy.traverse import consumers, topological
-from matnb.pictures.quantities import bytes_text
+from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.plan.plan import Plan, Stage
 
 MAX_WORDS = 12
+MAX_STATES = 4  # of a loop, named in its line
 MAX_LINES = 200  # beyond, a listing tells no person anything
 
 
-def explain_expressions(
-    roots: Mapping[str, Expr], stored: Container[Expr] = (), texts: Mapping[Expr, str] | None = None
-) -> str:
-    """Return a numbered list of expressions, operands first; shared ones and those on workers are marked.
+class Listing:
+    """Writes lists of expressions in which a number means the same throughout."""
 
-    ``texts`` are the words for some of them.
-    """
-    order = topological(roots.values(), stored)
-    users = consumers(order, stored)
-    names: dict[Expr, list[str]] = {}
-    for name, root in roots.items():
-        names.setdefault(root, []).append(name)
-    numbers = {node: f"e{place}" for place, node in enumerate(order)}
-    lines = []
-    for node in order:
-        marks = []
-        if node in stored:
-            marks.append("stored on workers")
-        elif len(users[node]) > 1:
-            marks.append(f"used {len(users[node])} times")
-        marks.extend(f"= {name}" for name in names.get(node, ()))
-        operands = tuple("..." if node in stored else numbers[operand] for operand in node.operands)
-        words = (texts or {}).get(node) or describe(node, operands)
-        text = f"  {numbers[node]:>5}  {words:<44} {kind_of(node)}"
-        lines.append(f"{text}  {'; '.join(marks)}".rstrip())
-    return "\n".join(_shortened(lines))
+    def __init__(self) -> None:
+        self._num_listed = 0
 
+    def of(
+        self, roots: Mapping[str, Expr], stored: Container[Expr] = (), names: Mapping[Expr, str] | None = None
+    ) -> tuple[list[str], dict[Expr, str]]:
+        """Return a line for each expression, operands first, and what each is called.
 
-def explain_bodies(node: Loop | Cond) -> str:
-    """Return what the body of a loop, or both bodies of a branch, compute."""
-    if isinstance(node, Loop):
-        texts: dict[Expr, str] = {}
-        for place, variable in enumerate(node.variables):
-            number = place - node.num_state
-            texts[variable] = (
-                f"state {place}"
-                if number < 0
-                else f"given {number - 1}"
-                if number
-                else "number of the iteration"
-            )
-        return _explain_body(node.body, texts)
-    texts = {variable: f"given {place}" for place, variable in enumerate(node.variables)}
-    return "\n".join(
-        (
-            "  where it is true",
-            _explain_body(node.then, texts),
-            "  else",
-            _explain_body(node.otherwise, texts),
-        )
-    )
+        Parameters
+        ----------
+        roots
+            Named expressions; their names are told.
+        stored
+            Expressions on workers, below which nothing is listed.
+        names
+            What some expressions are called already; they get no line of their own.
+        """
+        known = names or {}
+        order = topological(roots.values(), stored)
+        users = consumers(order, stored)
+        ends: dict[Expr, list[str]] = {}
+        for name, root in roots.items():
+            ends.setdefault(root, []).append(f"= {name}")
+        called = dict(known)
+        lines = []
+        for node in order:
+            marks = ends.get(node, [])
+            if node in known:
+                if marks:
+                    lines.append(f"  {'':>5}  {known[node]:<44} {kind_of(node)}  {'; '.join(marks)}")
+                continue
+            called[node] = f"e{self._num_listed}"
+            self._num_listed += 1
+            if node in stored:
+                marks = ["stored on workers", *marks]
+            elif len(users[node]) > 1:
+                marks = [f"used {len(users[node])} times", *marks]
+            operands = tuple("..." if node in stored else called[operand] for operand in node.operands)
+            text = f"  {called[node]:>5}  {describe(node, operands):<44} {kind_of(node)}"
+            lines.append(f"{text}  {'; '.join(marks)}".rstrip())
+        return lines, called
 
 
-def _explain_body(body: Body, texts: Mapping[Expr, str]) -> str:
-    named = {f"next {place}": result for place, result in enumerate(body.results)}
-    return explain_expressions(named if body.until is None else {**named, "until": body.until}, (), texts)
+def explain_expressions(roots: Mapping[str, Expr], stored: Container[Expr] = ()) -> str:
+    """Return a numbered list of expressions, operands first; shared ones and those on workers are marked."""
+    return "\n".join(shortened(Listing().of(roots, stored)[0]))
 
 
 def explain_stages(
-    stages: Iterable[Stage], kept: Container[Expr], names: Mapping[Expr, str] | None = None
+    stages: Iterable[Stage], kept: Container[Expr], names: Mapping[Expr, str] | None = None, first: int = 0
 ) -> list[str]:
-    """Return a line for each stage, with its layout."""
+    """Return a line for each stage, with its layout; ``first`` is the number of the first."""
     names = names or {}
     lines = []
-    for stage in stages:
+    for number, stage in enumerate(stages, start=first):
         counts = "x".join(map(str, stage.layout.grid.counts)) or "1"
+        blocks = "1 block" if counts == "1" else f"{counts} blocks"
         workers = len(set(stage.layout.owners))
         stays = "kept" if stage.expression in kept else "passing"
         words = stage.detail.split()
@@ -103,26 +100,28 @@ def explain_stages(
         detail = f" [{' '.join(words)}]" if words else ""
         name = f" = {names[stage.expression]}" if stage.expression in names else ""
         lines.append(
-            f"  {stage.name:>4}  {stage.kind}{detail}{name}: {stage.layout.grid.shape} in {counts} blocks "
-            f"on {workers} worker{'s' if workers != 1 else ''}, "
+            f"  {f's{number}':>4}  {stage.kind}{detail}{name}: {stage.layout.grid.shape} in {blocks} "
+            f"on {plural_text(workers, 'worker')}, "
             f"about {bytes_text(stage.estimated_bytes)}, {stays}"
         )
-    return _shortened(lines)
+    return shortened(lines)
 
 
-def explain_plan(plan: Plan, names: Mapping[Expr, str] | None = None) -> str:
+def explain_plan(plan: Plan, names: Mapping[Expr, str] | None = None, first: int = 0) -> str:
     """Return the stages of a plan with their layouts, and what it needs in all."""
-    lines = explain_stages(plan.stages, plan.outputs, names)
+    if not plan.stages and not plan.outputs:
+        return "  nothing to run: all of it is on the workers"
+    lines = explain_stages(plan.stages, plan.outputs, names, first)
     # How many entries a product of sparse arrays has is not known before it is made.
     inside = (one for stage in plan.stages for one in stage.inside)
     products = [one for one in inside if isinstance(one, MatMul | MaskedMatMul)]
     guessed = any(one.sparse and one.left.sparse and one.right.sparse for one in products)
     needs = "by a guess" if guessed else "at most"
     lines.append(
-        f"  {len(plan.tasks)} tasks, {len(plan.reused)} arrays read from the workers, "
-        f"{len(plan.outputs)} kept; moves {bytes_text(plan.moved_bytes)}, "
+        f"  {plural_text(len(plan.tasks), 'task')}, {plural_text(len(plan.reused), 'array')} read from the "
+        f"workers, {len(plan.outputs)} kept; moves {bytes_text(plan.moved_bytes)}, "
         f"needs {needs} about {bytes_text(plan.projected_bytes)} more "
-        f"on {len({task.owner for task in plan.tasks})} worker(s)"
+        f"on {plural_text(len({task.owner for task in plan.tasks}), 'worker')}"
     )
     return "\n".join(lines)
 
@@ -177,8 +176,8 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
             numbers = iter(operands[2:])
             texts = [next(numbers) if part is None else _key_text(part) for part in key]
             return f"{operands[0]} with [{', '.join(texts)}] = {operands[1]}"
-        case Loop():
-            return f"loop over {operands[0] if operands else 'nothing'}"
+        case Loop() if len(operands) == len(node.operands):
+            return _loop_text(node, operands)
         case Cond():
             return f"branch on {operands[0]}"
         case Final(_, place):
@@ -190,8 +189,23 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
     return f"{type(node).__name__.lower()}({listed})"
 
 
+def _loop_text(node: Loop, operands: tuple[str, ...]) -> str:
+    begins = [*operands[: min(node.num_state, MAX_STATES)]]
+    if node.num_state > MAX_STATES:
+        begins.append(f"{node.num_state - MAX_STATES:,} more")
+    text = f"loop from {', '.join(begins)}" if begins else "loop"
+    limit = operands[node.num_state]
+    if isinstance(node.limit, Literal):
+        if node.limit.value == np.iinfo(np.int64).max:
+            return text
+        limit = str(node.limit.value)
+    return f"{text}, at most {limit} times"
+
+
 def kind_of(node: Expr) -> str:
     """Return shape, dtype and format of an expression."""
+    if isinstance(node, Replicated):
+        return f"{len(node.outputs)} results together" if len(node.outputs) > 1 else "one result"
     return f"{node.shape} {node.dtype}{' sparse' if node.sparse else ''}"
 
 
@@ -202,7 +216,8 @@ def _key_text(part: int | slice | None) -> str:
     return str(part)
 
 
-def _shortened(lines: list[str]) -> list[str]:
+def shortened(lines: list[str]) -> list[str]:
+    """Return lines without those in the middle, where there are more than a person would read."""
     if len(lines) <= MAX_LINES:
         return lines
     half = MAX_LINES // 2

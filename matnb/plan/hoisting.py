@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from matnb.plan.operators import Constant
 from matnb.plan.plan import Task
 from matnb.plan.program import Action, Batch, Branch, Repeat
 
+_LAYING_OUT = ("gather", "cut", "regrid", "move", "transpose")
+
 
 def hoisted(repeat: Repeat) -> tuple[Action, ...]:
-    """Return a loop without the tasks that read nothing which changes in it, and before it a batch of these.
+    """Return a loop without the tasks that lay out what does not change in it, after a batch of these.
 
-    What an expression does not show is found here, such as the pieces of a given vector gathered for a
-    worker.
+    They are not found among the expressions: the pieces of a given vector gathered for a worker, say.
     """
     changing = {repeat.iteration, *(name for names in repeat.state for name in names)}
     before: list[Task] = []
@@ -25,7 +27,7 @@ def hoisted(repeat: Repeat) -> tuple[Action, ...]:
             continue
         stay = []
         for task in action.tasks:
-            if changing.isdisjoint(task.inputs):
+            if changing.isdisjoint(task.inputs) and _lays_out(task):
                 before.append(task)
             else:
                 stay.append(task)
@@ -40,6 +42,11 @@ def hoisted(repeat: Repeat) -> tuple[Action, ...]:
     read = names_read([rest])
     results = tuple(task.key for task in before if task.key in read)
     return Batch(tuple(before), results), rest
+
+
+def _lays_out(task: Task) -> bool:
+    # What is computed stays where the body put it: it may be larger than what it is made from.
+    return task.kind in _LAYING_OUT or all(isinstance(step.operator, Constant) for step in task.steps)
 
 
 def _filled(actions: Iterable[Action]) -> set[str]:

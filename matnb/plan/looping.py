@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from matnb.blocks.grid import whole
 from matnb.blocks.layout import Layout
 from matnb.lazy.control import Body, Cond, Final, Loop
-from matnb.lazy.expr import Expr, Regrid
+from matnb.lazy.expr import Elementwise, Expr, Regrid
 from matnb.lazy.passes import optimize
 from matnb.lazy.traverse import topological
 from matnb.plan.aligning import Alignment, sized, write_aligned
@@ -17,10 +17,12 @@ from matnb.plan.fuse import is_inline
 from matnb.plan.hoisting import hoisted, names_read
 from matnb.plan.lower import lower
 from matnb.plan.plan import Plan, Stage, Stored, Task, Workers
-from matnb.plan.program import Action, Batch, Branch, Names, Program, Repeat
+from matnb.plan.program import Action, Batch, Branch, Names, Program, Repeat, batches
 from matnb.plan.tasks import PlanWriter
 from matnb.plan.transposes import wished
 
+_MOST_INSIDE = 16
+_NUM_COPIES = 6  # of a state, where a loop is kept: two and one being made, of two workers
 _ROUNDS = 2  # a body is lowered so often at most until its results are cut as its state is
 
 
@@ -52,14 +54,30 @@ class ControlPlan:
     states: tuple[Stored, ...]
 
     @property
+    def peaks_with_copies(self) -> dict[int, int]:
+        """Return the peaks when each worker keeps copies of its state and of its neighbor's."""
+        held: dict[int, int] = {}
+        for array in self.states:
+            for owner, size in zip(array.layout.owners, array.block_bytes, strict=False):
+                held[owner] = held.get(owner, 0) + size
+        most = max(held.values(), default=0)
+        return {owner: peak + _NUM_COPIES * most for owner, peak in self.peaks.items()}
+
+    @property
     def num_tasks(self) -> int:
         """Tasks of the program, each counted once."""
         return sum(len(batch.tasks) for batch in batches(self.program.actions))
 
 
 def starts_inside(node: Expr) -> bool:
-    """Tell whether an initial state is made by the program itself, in the cuts that it needs."""
-    return is_inline(node)
+    """Tell whether an initial state is made by the program itself, in the cuts that it needs.
+
+    A few functions of constants are: another run before the loop takes longer than they do.
+    """
+    order = topological([node])
+    return len(order) <= _MOST_INSIDE and all(
+        is_inline(one) or (isinstance(one, Elementwise) and not one.sparse) for one in order
+    )
 
 
 def plan_control(
@@ -102,19 +120,6 @@ def plan_control(
         made[Final(node, place)] for place in range(node.num_state if isinstance(node, Loop) else 0)
     )
     return ControlPlan(program, outputs, tuple(writer.stages), given, writer.peaks(), states)
-
-
-def batches(actions: Iterable[Action]) -> Iterable[Batch]:
-    """Yield the batches of a program in their order, those of bodies too."""
-    for action in actions:
-        match action:
-            case Batch():
-                yield action
-            case Repeat():
-                yield from batches(action.body)
-            case Branch():
-                yield from batches(action.then)
-                yield from batches(action.otherwise)
 
 
 class _ProgramWriter:
@@ -230,7 +235,7 @@ class _ProgramWriter:
     ) -> tuple[list[Action], tuple[Names, ...]]:
         # Constants are made in the cuts that are wanted, anything else is laid out so.
         begins: list[Expr] = [
-            Regrid(one, layout.grid.cuts) if one not in stored and one.shape else one
+            one if one in stored else _cut_by(one, layout.grid.cuts)
             for one, layout in zip(loop.state, layouts, strict=True)
         ]
         if goes_on:
@@ -365,6 +370,15 @@ class _ProgramWriter:
     def _hold(self, array: Stored) -> None:
         for owner, size in zip(array.layout.owners, array.block_bytes, strict=False):
             self._held[owner] = self._held.get(owner, 0) + size
+
+
+def _cut_by(node: Expr, cuts: tuple[tuple[int, ...], ...]) -> Expr:
+    # Functions are cut as what they are of: a vector is then made where it is wanted.
+    if isinstance(node, Elementwise):
+        return node.with_operands(
+            *(_cut_by(one, cuts) if one.shape == node.shape else one for one in node.operands)
+        )
+    return Regrid(node, cuts) if node.shape else node
 
 
 def _renamed(task: Task, names: Mapping[str, str]) -> Task:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -105,6 +105,8 @@ class Program:
         Registers whose scalars every worker has.
     results
         Registers whose values are kept.
+    keeps
+        Whether members keep copies of the outermost loop's state, here and on a neighbor, while it runs.
     """
 
     actions: tuple[Action, ...]
@@ -112,3 +114,17 @@ class Program:
     owners: Mapping[str, int]
     everywhere: frozenset[str]
     results: Names
+    keeps: bool = True
+
+
+def batches(actions: Iterable[Action]) -> Iterator[Batch]:
+    """Yield the batches of a program in their order, those of bodies too."""
+    for action in actions:
+        match action:
+            case Batch():
+                yield action
+            case Repeat():
+                yield from batches(action.body)
+            case Branch():
+                yield from batches(action.then)
+                yield from batches(action.otherwise)

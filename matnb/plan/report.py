@@ -18,7 +18,7 @@ class RunReport:
     left_lazy
         Names that were not computed because they exceed the memo's budget.
     plan_text
-        How the largest of the runs was laid out.
+        How the largest of the runs and each of the loops was laid out.
     loops
         The loops and branches that the cell ran.
     """
@@ -29,17 +29,20 @@ class RunReport:
     loops: tuple[LoopFinished, ...] = ()
 
 
-def total(runs: tuple[RunFinished, ...], num_operations: int, num_merged: int) -> RunFinished:
-    """Return the sum of several runs of one cell."""
+def total(
+    runs: tuple[RunFinished, ...], loops: tuple[LoopFinished, ...], num_operations: int, num_merged: int
+) -> RunFinished:
+    """Return the sum of several runs of one cell; tasks are those outside of loops."""
+    every: tuple[RunFinished | LoopFinished, ...] = (*runs, *loops)
     return RunFinished(
         run=runs[-1].run if runs else "",
         num_operations=num_operations,
         num_merged=num_merged,
         num_stored=sum(run.num_stored for run in runs),
         num_tasks=sum(run.num_tasks for run in runs),
-        moved_bytes=sum(run.moved_bytes for run in runs),
-        projected_bytes=max((run.projected_bytes for run in runs), default=0),
+        moved_bytes=sum(run.moved_bytes for run in runs) + sum(loop.sent_bytes for loop in loops),
+        projected_bytes=max((one.projected_bytes for one in every), default=0),
         actual_bytes=sum(run.actual_bytes for run in runs),
         imbalance=max((run.imbalance for run in runs), default=1.0),
-        seconds=sum(run.seconds for run in runs),
+        seconds=sum(one.seconds for one in every),
     )

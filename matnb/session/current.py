@@ -272,7 +272,8 @@ def _check_closed(node: Expr) -> None:
     if node.free:
         raise LoopBodyError(
             "a value is asked for in the body of a loop or branch, which is recorded once and has none "
-            "yet: end the loop with until=, choose with mn.cond or np.where, and return what is wanted"
+            "yet: end the loop with until=, choose with mn.cond or np.where, return what is wanted outside; "
+            "give what is NumPy's or SciPy's own, as S in S @ x and b in b[mn.iteration()], with mn.asarray"
         )
 
 

@@ -20,6 +20,7 @@ from matnb.lazy.control import Cond, Final, Loop, results_of
 from matnb.lazy.expr import Expr
 from matnb.lazy.memo import lifetime
 from matnb.lazy.recording import Recording
+from matnb.pictures.quantities import plural_text
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.plan.plan import Stored, Workers
 from matnb.session.failures import cell_error
@@ -65,6 +66,10 @@ class Looper:
         self._config, self._engine, self._gang, self._store, self._emit = config, engine, gang, store, emit
         self._begins: dict[Expr, _Begin] = {}
 
+    def forget(self) -> None:
+        """Let go of the states from which loops that lost a worker were to go on."""
+        self._begins.clear()
+
     def plan(
         self, node: Loop | Cond, entries: Mapping[Expr, Entry], workers: Workers, wanted: Collection[Expr]
     ) -> ControlPlan:
@@ -100,15 +105,25 @@ class Looper:
         given = {name: arrays[one].futures[number] for name, (one, number) in plan.given.items()}
         resume = None if begin is None else begin.resume
 
+        num_done = 0 if resume is None else resume.iteration
+
         def told(iterations: int, seconds: float) -> None:
+            nonlocal num_done
+            num_done = iterations
             self._emit(LoopAdvanced(run, iterations, seconds))
 
+        if isinstance(node, Loop):
+            told(num_done, 0.0)
         try:
             done, reason = self._done(plan, given, _counts(plan, arrays), resume, told)
         except TaskFailed as error:
             raise cell_error(error.failed, plan.stages, record) from None
         except RunCancelled as error:
-            raise CellCancelled(str(error)) from None
+            words = ""
+            if isinstance(node, Loop):
+                done_words = plural_text(num_done, "iteration")
+                words = f", after at least {done_words} of a loop, whose state is not kept"
+            raise CellCancelled(f"{error}{words}") from None
         except OwnersLost:
             self._remember(node, plan)
             raise
@@ -125,6 +140,7 @@ class Looper:
             allocated=() if gang is None else gang.allocated,
             projected_bytes=sum(plan.peaks.values()),
             seconds=done.seconds,
+            is_branch=isinstance(node, Cond),
         )
         return finished, done.timed
 

@@ -177,6 +177,10 @@ class Planner:
         """
         self.check_peaks(plan.peaks, plan.reused)
 
+    def fits(self, peaks: Mapping[int, int]) -> bool:
+        """Tell whether each worker has so much memory besides what is stored."""
+        return self._over_limit(peaks) is None
+
     def check_peaks(self, peaks: Mapping[int, int], needed: Collection[Expr]) -> None:
         """Make room for so much memory on each worker, beside what is ``needed``, or refuse it."""
         over = self._over_limit(peaks)

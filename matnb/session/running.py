@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from matnb.backend.answers import OwnersLost
@@ -24,6 +24,7 @@ from matnb.lazy.memo import lifetime
 from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
 from matnb.plan.explain import explain_plan
+from matnb.plan.explain_control import explain_control
 from matnb.plan.looping import starts_inside
 from matnb.plan.plan import Plan
 from matnb.session.failures import cell_error
@@ -31,7 +32,6 @@ from matnb.session.looping import Looper, missing_results
 from matnb.session.planning import Planner
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
-_RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _LINEAGE_DEPTH = 20  # after this many runs on each other's results their history is cut
 
 
@@ -106,6 +106,7 @@ class Runner:
             return self.retried(lambda: self._attempt(roots, live, fetch, record))
         finally:
             self.planner.in_use = set()
+            self._looper.forget()
 
     def retried(self, work: Callable[[], _Result]) -> _Result:
         """Do work that reads the workers, again over the survivors each time some are lost.
@@ -146,17 +147,22 @@ class Runner:
         # Runs a loop or branch; those below it have run.
         if not wanted:
             return
-        inputs = {f"input {place}": one for place, one in enumerate(node.inputs) if not starts_inside(one)}
+        what = "loop" if isinstance(node, Loop) else "branch"
+        outside = [one for one in node.inputs if not starts_inside(one)]
+        inputs = {f"{what} input {place}": one for place, one in enumerate(outside)}
         entries = self._straight(inputs, live, (), record).entries
         found = {one: entries[name] for name, one in inputs.items()}
         plan = self._looper.plan(node, found, self.planner.workers(), wanted)
         self.planner.check_peaks(plan.peaks, list(found))
+        if not self.planner.fits(plan.peaks_with_copies):
+            plan = replace(plan, program=replace(plan.program, keeps=False))  # a loss starts it anew
         self._num_runs += 1
         self._emit(RunStarted(str(self._num_runs), plan.num_tasks, sum(plan.peaks.values())))
         finished, timed = self._looper.run(node, plan, found, str(self._num_runs), record)
         self.tell_times(timed)
         if record is not None:
             record.loops.append(finished)
+            record.loop_texts["\n".join(explain_control(plan))] = None
         self._emit(finished)
 
     def _straight(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -202,7 +203,12 @@ class Session:
             runs = tuple(record.runs) if record else ()
             counts = (record.num_operations, record.num_merged) if record else (0, 0)
             loops = tuple(record.loops) if record else ()
-            return RunReport(total(runs, *counts), lazy, record.plan_text if record else "", loops)
+            text = ""
+            if record is not None:
+                text = "\n".join([record.plan_text, *(f"loop\n{one}" for one in record.loop_texts)]).lstrip(
+                    "\n"
+                )
+            return RunReport(total(runs, loops, *counts), lazy, text, loops)
 
     # a person's large arrays
 
@@ -324,4 +330,7 @@ class Session:
 
     def _emit(self, event: Event) -> None:
         for listener in list(self._listeners):
-            listener(event)
+            try:
+                listener(event)
+            except Exception as error:  # they only look: what is looked at goes on
+                warnings.warn(f"a listener to events raised {type(error).__name__}: {error}", stacklevel=2)

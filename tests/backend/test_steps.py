@@ -12,11 +12,11 @@ from block_checks import array_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matnb.backend import worker
-from matnb.backend.steps import prepare
+from matnb.backend import steps, worker
+from matnb.backend.steps import in_turn, prepare
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
-from matnb.blocks.kernels import chains
-from matnb.blocks.kernels.tiles import Tiles
+from matnb.blocks.kernels import chains, row_parts
+from matnb.blocks.kernels.tile_passes import Pass
 from matnb.blocks.sums import num_nodes
 from matnb.plan import operators as op
 from matnb.plan.plan import Task
@@ -219,15 +219,15 @@ def random_matrix(rows: int, width: int, dtype: np.dtype, with_values: bool, see
 
 @pytest.fixture
 def machine_runs(monkeypatch):
-    """Return a list with an entry for each run of the tile machine."""
+    """Return a list with the length of each part that the tile machine ran."""
     runs: list[int] = []
-    run = Tiles.run
+    run = Pass.run
 
-    def counted(self, *arguments):
-        runs.append(self._length)
-        run(self, *arguments)
+    def counted(self, begin, end, *arguments):
+        runs.append(end - begin)
+        run(self, begin, end, *arguments)
 
-    monkeypatch.setattr(Tiles, "run", counted)
+    monkeypatch.setattr(Pass, "run", counted)
     return runs
 
 
@@ -241,6 +241,40 @@ def test_a_product_its_functions_and_their_sum_run_in_one_pass(rows, with_values
     ending = None if start is None else op.Partial("sum", (0,), FLOAT, 0, start)
     check(rank_task(ending), values)
     assert set(machine_runs) == {rows}
+
+
+@pytest.mark.parametrize("start", [None, 0, 5, 1000])
+@pytest.mark.parametrize(
+    "share", [in_turn, lambda run, count: [run(part) for part in reversed(range(count))]]
+)
+def test_rows_in_parts_give_the_bits_of_the_whole_in_any_order(start, share, machine_runs, monkeypatch):
+    monkeypatch.setattr(row_parts, "_LEAST_WORK", 2000)
+    matrix, generator = random_matrix(9000, 300, FLOAT, True), np.random.default_rng(1)
+    values = [matrix, *(freeze(Dense(generator.standard_normal(n))) for n in (300, 9000))]
+    task = rank_task(None if start is None else op.Partial("sum", (0,), FLOAT, 0, start))
+    found = prepare(task, share).run(values, np.empty, lambda array: None, None)
+    assert_same_bits(found, expected_of(task, values))
+    assert len(machine_runs) > 4
+    assert sum(machine_runs) == 9000
+
+
+@pytest.mark.parametrize("ending", [None, 0, 5])
+def test_long_vectors_in_parts_give_the_bits_of_the_whole(ending, machine_runs, monkeypatch):
+    monkeypatch.setattr(steps, "_PART", 128)
+    monkeypatch.setattr(steps, "_SUMMED", 64)
+    writer = TaskWriter()
+    (_, multiply), = functions("multiply")  # fmt: skip
+    made = writer.do(multiply, writer.read("x"), writer.read("y"))
+    if ending is not None:
+        writer.do(op.Partial("sum", (0,), FLOAT, 0, ending), made)
+    task, generator = writer.task("key", 0, "map"), np.random.default_rng(1)
+    for length in (0, 1, 64, 200, 1000):
+        machine_runs.clear()
+        values = [Dense(generator.standard_normal(length)) for _ in range(2)]
+        found = prepare(task).run(values, np.empty, lambda array: None, None)
+        assert_same_bits(found, expected_of(task, values))
+        assert sum(machine_runs) == length
+    assert len(machine_runs) > 4
 
 
 def test_operands_of_other_forms_in_later_runs_give_their_bits():
@@ -342,11 +376,16 @@ def test_a_later_run_allocates_nothing_that_grows():
         Csr((length, 1), np.arange(length + 1, dtype=np.int32), np.zeros(length, np.int32), None, FLOAT)
     )
     values = [matrix, Dense(np.ones(1)), Dense(np.ones(length))]
-    prepared, out, pool = prepare(rank_task()), np.empty(length), Pool()
-    prepared.run(values, pool.take, pool.give, out)
+    prepared, out = prepare(rank_task()), np.empty(length)
+    kept: dict[tuple[int, ...], np.ndarray] = {}
+
+    def take(shape, dtype):  # always the same, as from a pool
+        return kept.setdefault(shape, np.empty(shape if shape not in kept else 0, dtype))
+
+    prepared.run(values, take, lambda array: None, out)
     tracemalloc.start()
     try:
-        prepared.run(values, pool.take, pool.give, out)
+        prepared.run(values, take, lambda array: None, out)
         assert tracemalloc.get_traced_memory()[1] < 1 << 16
     finally:
         tracemalloc.stop()

@@ -214,3 +214,14 @@ def test_what_does_not_fit_is_refused():
         push(graph(), [np.ones(60)], np.ones(3, bool), MIN_PLUS, FLOAT)
     with pytest.raises(UnsupportedError, match="'plus_times': its sums depend"):
         push(graph(), [np.ones(60)], None, PLUS_TIMES, FLOAT)
+
+
+def test_dense_results_are_made_in_the_memory_that_is_given():
+    A = Csr((2, 3), np.array([0, 2, 3], np.int32), np.array([0, 1, 1], np.int32), None, np.dtype(float))
+    x, memory = np.array([1.0, 5.0]), np.full((2, 3), 7.0)
+    pushed = push(A, [x], None, MIN_PLUS, memory.dtype, lambda *_: memory[0])
+    assert isinstance(pushed, Dense)
+    both = put_together([pushed, pushed], [(1, 3)] * 2, MIN, memory.dtype, True, lambda *_: memory[1, :2])
+    np.testing.assert_array_equal(memory, [[2, 2, np.inf], [2, np.inf, 7]])
+    assert isinstance(both, Dense)
+    np.testing.assert_array_equal(both.values, [2, np.inf])

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense, Empty
+from matnb.blocks.kernels import reductions
 from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, reduce_block
 from matnb.blocks.kernels.shaping import cut
 from matnb.errors import OptionError, ShapeError, UnsupportedError
@@ -208,3 +209,13 @@ def test_what_is_unknown_or_does_not_fit_is_refused():
         combine("sum", [block, Dense(np.ones(3))])
     with pytest.raises(ShapeError, match="give some"):
         combine("sum", [])
+
+
+@pytest.mark.parametrize("operation", ["prod", "min", "max", "any", "all"])
+def test_the_ones_of_a_pattern_are_not_looked_at(operation, monkeypatch):
+    monkeypatch.setattr(reductions, "entries_as", None)
+    block = Csr((3, 2), np.array([0, 2, 3, 3], np.int32), np.array([0, 1, 1], np.int32), None, FLOAT)
+    for axes in [(0,), (1,), (0, 1)]:
+        dtype = dtype_of(operation, FLOAT)
+        expected = numpy_reduce(operation, array_of(block), axes, dtype)
+        np.testing.assert_array_equal(reduce_block(operation, block, axes, dtype).values, expected)

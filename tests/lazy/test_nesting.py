@@ -50,6 +50,13 @@ def test_nesting_reads_as_it_is_written() -> None:
     assert "4 more" in str(taken_apart(list(range(10)))[1])
 
 
+def test_dicts_are_matched_by_their_keys() -> None:
+    leaves, nesting = taken_apart({"a": {"x": 1, "y": 2}, "b": 3})
+    again, other = taken_apart({"b": 3, "a": {"y": 2, "x": 1}}, nesting)
+    assert (again, other) == (leaves, nesting)
+    assert taken_apart({"b": 3, "c": 4}, nesting)[1] != nesting
+
+
 def test_a_key_that_is_no_constant() -> None:
     with pytest.raises(DTypeError, match="use strings or numbers"):
         taken_apart({(1, 2): 3})

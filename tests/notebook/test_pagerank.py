@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 
 import nbformat
 import networkx as nx
@@ -37,6 +38,12 @@ def ranks_of(path, folder, **parameters):
     return dict(zip(saved["names"].tolist(), saved["rank"].tolist(), strict=True)), book
 
 
+def markdowns(book):
+    outputs = [output for cell in book.cells for output in cell.get("outputs", [])]
+    found = [output.get("data", {}).get("text/markdown") for output in outputs]
+    return [text for text in found if text is not None]
+
+
 def expected(path):
     if path.suffix == ".mtx":
         graph = nx.from_scipy_sparse_array(scipy.io.mmread(path), create_using=nx.DiGraph)
@@ -63,15 +70,23 @@ def test_the_generated_graph_and_the_texts_of_its_summaries(tmp_path):
     assert sum(found.values()) == pytest.approx(1)
     shown = texts(book)
     summaries = [text for text in shown if text.startswith("recorded ")]
-    assert len(summaries) == 2
-    assert all(text.endswith(" projected") for text in summaries)
+    heads = [text.splitlines()[0] for text in summaries]
+    assert len(heads) == 3
+    assert all(head.endswith(" projected") for head in heads)
+    loops = [line for text in summaries for line in text.splitlines()[1:]]
+    assert len(loops) == 1
+    assert re.fullmatch(r"loop: \d+ iterations of a program of \d+ tasks, by a gang of 1 worker", loops[0])
     assert any(text.startswith("DistArray 16384 x 16384 float64, sparse") for text in shown)
-    (table,) = (
-        output.data["text/markdown"]
-        for cell in book.cells
-        for output in cell.get("outputs", [])
-        if "PageRank" in output.get("data", {}).get("text/markdown", "")
-    )
+    (compared,) = (text for text in markdowns(book) if "Python loop" in text)
+    forms = [[word.strip() for word in line.split("|")[1:-1]] for line in compared.splitlines()[2:]]
+    assert [form[0] for form in forms] == ["Python loop", "`mn.iterate`", "`mn.graph.pagerank`"]
+    assert len({form[1] for form in forms}) == 1
+    assert forms[0][2] == forms[1][2]
+    assert [form[3] for form in forms] == ["none in 12 digits"] * 3
+    (explained,) = (text for text in shown if text.startswith("recorded\n"))
+    assert "each iteration of e" in explained
+    assert "stored on workers" in explained
+    (table,) = (text for text in markdowns(book) if "| PageRank |" in text)
     assert len(table.splitlines()) == 2 + 3
     best = max(found, key=found.get)
     assert f"| 1 | {best} | {found[best]:.6f} |" in table
@@ -105,13 +120,7 @@ def test_files_are_read_by_their_suffix(tmp_path, name):
     found, book = ranks_of(path, tmp_path)
     wanted = nx.pagerank(nx.DiGraph(links), weight=None, tol=1e-12)
     assert found == pytest.approx(wanted, abs=1e-7)
-    shown = [
-        output.data["text/markdown"]
-        for cell in book.cells
-        for output in cell.get("outputs", [])
-        if "text/markdown" in output.get("data", {})
-    ]
-    assert shown[0].startswith("4 pages, 5 links, 0 dangling pages.")
+    assert markdowns(book)[0].startswith("4 pages, 5 links, 0 dangling pages.")
 
 
 def test_a_matrix_that_is_no_graph_is_refused(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from matnb.pictures.summary import SummaryFacts, summary_html, summary_text
+from matnb.pictures.summary import LoopFacts, SummaryFacts, summary_html, summary_text
 
 COUNTS = SummaryFacts(24, 3, 5, 40, 1_234_567, 35_000_000, plan_text="stage 1\n  a < b & c")
 
@@ -38,3 +38,26 @@ def test_names_left_lazy_are_told_with_what_to_do():
     facts = SummaryFacts(2, 0, 0, 1, left_lazy=("P", "_"))
     assert "P stays lazy: larger than the memo budget; to compute it, use --keep P" in summary_text(facts)
     assert "the last value stays lazy" in summary_html(facts)
+
+
+def loop_line(*loops: LoopFacts) -> list[str]:
+    return summary_text(SummaryFacts(1, 0, 0, 1, loops=loops)).splitlines()[1:]
+
+
+def test_a_loop_says_how_often_and_by_whom():
+    assert loop_line(LoopFacts(20, 14, 1)) == [
+        "loop: 20 iterations of a program of 14 tasks, by a gang of 1 worker"
+    ]
+    assert loop_line(LoopFacts(1, 1, 3, sent_bytes=4000, seconds=0.5)) == [
+        "loop: 1 iteration of a program of 1 task, by a gang of 3 workers, 4 kB sent, 500 ms, 500 ms each"
+    ]
+    assert loop_line(LoopFacts(0, 14, 0, "no gang today", seconds=0.5)) == [
+        "loop: 0 iterations of a program of 14 tasks, task by task (no gang today), 500 ms"
+    ]
+    assert loop_line(LoopFacts(None, 4, 1)) == ["branch: a program of 4 tasks, by a gang of 1 worker"]
+
+
+def test_many_loops_are_told_of_together():
+    lines = loop_line(*(LoopFacts(number, 3, 1) for number in range(40)))
+    assert len(lines) == 4
+    assert lines[-1] == "and 37 more loops: 777 iterations"

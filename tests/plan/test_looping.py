@@ -12,9 +12,9 @@ from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout, spread
 from matnb.lazy.control import Cond, Loop
 from matnb.lazy.expr import Expr
-from matnb.plan.looping import ControlPlan, batches, plan_control, starts_inside
+from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.plan import Stored, Workers
-from matnb.plan.program import Action, Batch, Branch, Program, Repeat
+from matnb.plan.program import Action, Batch, Branch, Program, Repeat, batches
 
 WORKERS = Workers((3, 5), 2, 10**9)
 
@@ -196,3 +196,23 @@ def test_a_loop_in_a_loop_is_rid_of_what_the_outer_one_gives() -> None:
     (outer,) = (action for action in plan.program.actions if isinstance(action, Repeat))
     (inner,) = (action for action in outer.body if isinstance(action, Repeat))
     assert len(inner.body) == 1
+
+
+def test_copies_of_the_state_count_where_it_is_kept() -> None:
+    plan = planned(loop_of(lambda x: x * 2, mn.ones(70_000)))
+    added = {owner: plan.peaks_with_copies[owner] - peak for owner, peak in plan.peaks.items()}
+    assert all(4 * 280_000 <= one <= 8 * 560_000 for one in added.values())
+
+
+def test_a_state_that_is_a_few_functions_of_constants_is_made_by_the_program_as_it_is_cut() -> None:
+    A, at_source = graph(), mn.arange(40_000) == 7
+    plan = planned(loop_of(lambda x: x @ A, np.where(at_source, 1.0, 0.0)))
+    assert {node for node, _ in plan.given.values()} == {A.expression}
+    (repeat,) = (action for action in plan.program.actions if isinstance(action, Repeat))
+    firsts = [task for batch in plan.program.actions if isinstance(batch, Batch) for task in batch.tasks]
+    assert {task.key for task in firsts} >= {name for names in repeat.first for name in names}
+    assert {task.kind for task in firsts} == {"map"}  # nothing is cut and joined
+    many = at_source
+    for _ in range(20):
+        many = ~many
+    assert not starts_inside(many.expression)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -17,8 +18,14 @@ from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
 from matnb.blocks.kernels.casting import cast
 from matnb.errors import DTypeError, KernelError, ShapeError
 
+_calling: ContextVar[bool] = ContextVar("matnb_calling", default=False)
 Output = tuple[tuple[int, ...], np.dtype]  # shape and dtype of one result
 _ALIGNMENT = 64  # of each packed result: a cache line, and enough for every dtype
+
+
+def is_calling() -> bool:
+    """Tell whether this thread runs a person's function for a worker, which waits for it."""
+    return _calling.get()
 
 
 class Callee(Protocol):
@@ -54,9 +61,10 @@ class Function:
 
 
 @lru_cache(maxsize=64)
-def _loaded(pickled: bytes) -> Callee:
-    function: Callee = pickle.loads(pickled)
-    return function
+def _loaded(function: Function) -> Callee:
+    # By all that names it: a module that was loaded anew gives another function under the same name.
+    found: Callee = pickle.loads(function.pickled)
+    return found
 
 
 def packed_bytes(outputs: Sequence[Output]) -> int:
@@ -84,12 +92,15 @@ def call(function: Function, blocks: Sequence[Block], outputs: Sequence[Output])
     ShapeError, DTypeError
         When a result is not what it must be.
     """
+    token = _calling.set(True)
     try:
-        result = _loaded(function.pickled)(*(np.array(to_numpy(block))[()] for block in blocks))
-    except Exception as error:  # a person's function raises what it likes
+        result = _loaded(function)(*(np.array(to_numpy(block))[()] for block in blocks))
+    except BaseException as error:  # a person's function raises what it likes, SystemExit too
         failed = KernelError(f"{function.name} raised {type(error).__name__}: {error}")
         failed.add_note("".join(traceback.format_exception(error)).rstrip())
         raise failed from None
+    finally:
+        _calling.reset(token)
     values = results_of(result, function.name)
     if len(values) != len(outputs):
         raise ShapeError(_changed(function, f"{len(values)} results", f"{len(outputs)}"))

@@ -12,9 +12,11 @@ from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.elementwise import Function, apply, compute, function_named
 from matnb.blocks.kernels.patterns import same_pattern, settled
+from matnb.blocks.kernels.select_loops import select_into
 
 # With shorter ones threads wait for the interpreter's lock, which each call takes again when it is done.
 TILE_ELEMENTS = 1 << 16
+_WHERE = function_named("where")
 
 
 @dataclass(frozen=True)
@@ -285,6 +287,8 @@ def _evaluate(
 
 
 def _fill(function: Function, operands: Sequence[NumericArray], output: int, out: NumericArray) -> None:
+    if function is _WHERE and select_into(operands[0], operands[1], operands[2], out):
+        return
     if not isinstance(function, np.ufunc):
         found = function(*operands)
         assert not isinstance(found, tuple)

@@ -135,21 +135,49 @@ def multiply_rows_into(
     pattern, entries = pattern_of_loop(left), entries_of_loop(left, operand)
     match semiring.name:
         case "plus_times":
-            levels = np.empty(_LEVELS, sums_dtype(semiring, operand))
-            if rows is None and x.nbytes > _NEAR_BYTES and 8 * left.nnz > x.size:
-                values = None if left.values is None else entries[0]
-                room, order, listed = _room.arrays(levels.dtype)
-                banded_loops.plus_times_banded(*pattern, values, x, levels, room, order, listed, target)
-            elif left.values is None:
-                vector_loops.plus_times_ones(*pattern, x, rows, levels, target)
+            levels, values = sums_dtype(semiring, operand), None if left.values is None else entries[0]
+            if rows is None:
+                multiply_pattern_into(*pattern, values, x, target, levels)
+            elif values is None:
+                vector_loops.plus_times_ones(*pattern, x, rows, np.empty(_LEVELS, levels), target)
             else:
-                vector_loops.plus_times(*pattern, entries[0], x, rows, levels, target)
+                vector_loops.plus_times(*pattern, values, x, rows, np.empty(_LEVELS, levels), target)
         case "min_plus":
             vector_loops.min_plus(*pattern, *entries, x, rows, _identity(semiring, operand), target)
         case "lor_land":
             vector_loops.lor_land(*pattern, *entries, x, rows, target)
     if target is not out:
         np.copyto(out, cast(target, out.dtype), where=True if rows is None else rows)
+
+
+def multiply_pattern_into(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray | None,
+    x: NumericArray,
+    out: NumericArray,
+    sums: np.dtype | type = np.float64,
+) -> None:
+    """Write the product of rows of a sparse matrix with a vector into contiguous memory.
+
+    Parameters
+    ----------
+    pointers, columns, values
+        Where each row begins and the last ends; the columns and entries of all rows, or None for ones.
+    x
+        Of the entries' dtype; read-only, as loops are compiled for it.
+    sums
+        The dtype in which entries are added.
+    """
+    levels = np.empty(_LEVELS, sums)
+    num_entries = int(pointers[-1]) - int(pointers[0]) if pointers.size else 0
+    if x.nbytes > _NEAR_BYTES and 8 * num_entries > min(x.size, 8 * pointers.size):
+        room, order, listed = _room.arrays(levels.dtype)
+        banded_loops.plus_times_banded(pointers, columns, values, x, levels, room, order, listed, out)
+    elif values is None:
+        vector_loops.plus_times_ones(pointers, columns, x, None, levels, out)
+    else:
+        vector_loops.plus_times(pointers, columns, values, x, None, levels, out)
 
 
 def affine_into(

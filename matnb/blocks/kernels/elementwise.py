@@ -22,6 +22,7 @@ from matnb.blocks.kernels.patterns import (
     union,
     values_at,
 )
+from matnb.blocks.kernels.select_loops import select_into
 from matnb.errors import MatnbError, ShapeError, UnsupportedError
 
 _BOTH, _FIRST = frozenset({0, 1}), frozenset({0})
@@ -147,6 +148,10 @@ def _astype(values: NumericArray) -> NumericArray:
 
 @named("where")
 def _where(condition: NumericArray, chosen: NumericArray, other: NumericArray) -> NumericArray:
+    if chosen.dtype == other.dtype and condition.ndim >= max(chosen.ndim, other.ndim):
+        out = np.empty(condition.shape, chosen.dtype)
+        if select_into(condition, chosen, other, out):
+            return out
     return np.where(condition, chosen, other)
 
 

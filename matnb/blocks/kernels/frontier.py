@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from matnb.blocks.semiring import MAX, Monoid, Semiring
 from matnb.errors import ShapeError, UnsupportedError
 
 _TRUTH = np.dtype(np.bool_)
+Memory: TypeAlias = Callable[[tuple[int, ...], np.dtype], NumericArray]  # gives arrays, with any elements
 
 
 def push(
@@ -26,6 +28,7 @@ def push(
     wanted: NumericArray | None,
     semiring: Semiring,
     dtype: np.dtype,
+    memory: Memory = np.empty,
 ) -> Block:
     """Multiply a dense vector with a matrix, reading only the rows where the vector has something.
 
@@ -42,6 +45,8 @@ def push(
         One that adds by min or lor, so that the order in which entries meet changes no bit.
     dtype
         Of the result.
+    memory
+        Where a Dense result of numbers is made; asked at most once.
 
     Returns
     -------
@@ -82,9 +87,12 @@ def push(
             return _sorted(frontier, wanted, dtype)
         if operand == _TRUTH:
             return Dense(cast(_marked(frontier, wanted), dtype))
-        if keeps_elements and frontier.rises:
-            return Dense(cast(_firsts(frontier, wanted), dtype))
-        return Dense(cast(_least(frontier, wanted), dtype))
+        shape = (width,)
+        out = memory(shape, dtype) if operand == dtype else np.empty(shape, operand)
+        out.fill(frontier.identity[0])
+        fill = _firsts if keeps_elements and frontier.rises else _least
+        fill(frontier, wanted, out)
+        return Dense(cast(out, dtype))
 
 
 def most_sorted(width: int) -> int:
@@ -99,6 +107,7 @@ def put_together(
     monoid: Monoid,
     dtype: np.dtype,
     whole: bool,
+    memory: Memory = np.empty,
 ) -> Block:
     """Combine what was pushed from several blocks of rows, over a range of the columns.
 
@@ -112,6 +121,8 @@ def put_together(
         Of the addition and the result.
     whole
         Make a Dense block even of sparse parts alone; otherwise those give a sparse block of one row.
+    memory
+        Where a Dense block is made; asked at most once.
     """
     both = list(zip(parts, bounds, strict=True))
     dense = [part.values[start:stop] for part, (start, stop) in both if isinstance(part, Dense)]
@@ -119,15 +130,16 @@ def put_together(
     if not dense and not whole:
         return accumulate(sparse, monoid, dtype)
     combine = getattr(np, monoid.ufunc)
+    start, stop = bounds[0]
+    total = memory((stop - start,), dtype)
     if len(dense) > 1:
-        total = np.asarray(combine(dense[0], dense[1]))
+        combine(dense[0], dense[1], out=total)
         for values in dense[2:]:
             combine(total, values, out=total)
     elif dense:
-        total = cast(dense[0], dtype, copy=True)
+        np.copyto(total, dense[0])
     else:
-        start, stop = bounds[0]
-        total = np.full(stop - start, monoid.identity(dtype), dtype)
+        total.fill(monoid.identity(dtype))
     for part in sparse:
         if isinstance(part, Csr):
             total[part.columns] = combine(total[part.columns], part.entries)
@@ -225,23 +237,15 @@ def _marked(frontier: _Frontier, wanted: NumericArray | None) -> NumericArray:
     return found.view(_TRUTH)
 
 
-def _firsts(frontier: _Frontier, wanted: NumericArray | None) -> NumericArray:
+def _firsts(frontier: _Frontier, wanted: NumericArray | None, out: NumericArray) -> None:
     # Where x never falls along the rows, the first element that meets a column is the least.
-    left, out = _bits(frontier, wanted), _cleared(frontier)
-    columns = unsigned(frontier.block.columns)
+    left, columns = _bits(frontier, wanted), unsigned(frontier.block.columns)
     for one in frontier.pieces:
         loops.keep_first(given(one.rows), one.pointers, columns, one.x, left, out)
-    return out
 
 
-def _least(frontier: _Frontier, wanted: NumericArray | None) -> NumericArray:
-    out = _cleared(frontier)
+def _least(frontier: _Frontier, wanted: NumericArray | None, out: NumericArray) -> None:
     chosen = None if wanted is None else given(cast(wanted, _TRUTH))
     entries, columns = own_entries(frontier.block), unsigned(frontier.block.columns)
     for one in frontier.pieces:
         loops.keep_least(given(one.rows), one.pointers, columns, *entries, one.x, chosen, out)
-    return out
-
-
-def _cleared(frontier: _Frontier) -> NumericArray:
-    return np.full(frontier.block.shape[1], frontier.identity[0])

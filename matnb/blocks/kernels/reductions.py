@@ -197,6 +197,9 @@ def _reduce_lines(
     operand = _operand_dtype(operation, dtype)
     if by_rows and sums_as_tree(operation, operand) and block.values is not None:
         return cast(row_sums(block.pointers, block.values), dtype)
+    if block.values is None and operation != "sum":  # ones, and there is no need to look at each
+        out = np.where(counts > 0, operand.type(1), monoid.identity(operand))
+        return _with_absent(operation, out, counts < length, dtype)
     values = entries_as(block, operand)
     if operand.name in _LOOP_DTYPES:
         out = np.full(counts.size, monoid.identity(operand), operand)
@@ -207,9 +210,16 @@ def _reduce_lines(
             columns_loop(unsigned(block.columns), given(values), out)
     else:
         out = _reduce_others(monoid, block, values, counts, by_rows)
+    return _with_absent(operation, out, counts < length, dtype)
+
+
+def _with_absent(
+    operation: str, out: NumericArray, is_short: npt.NDArray[np.bool_], dtype: np.dtype
+) -> NumericArray:
+    # Lines that do not store all of their elements have a 0 besides.
     if operation not in ("sum", "any"):
-        short = counts < length
-        getattr(np, monoid.ufunc)(out, operand.type(0), out=out, where=short)
+        ufunc = getattr(np, _MONOIDS[operation].ufunc)
+        ufunc(out, out.dtype.type(0), out=out, where=is_short)
     return cast(out, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Products, elementwise functions and sums of double precision that run together in one pass over memory."""
+"""Elementwise functions and sums of double precision that run together in one pass over memory."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from matnb.blocks.formats import Csr, Dense, NumericArray
+from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels import tile_loops as loops
 from matnb.blocks.kernels.chains import Link
-from matnb.blocks.kernels.compiled import UnsignedArray, given
-from matnb.blocks.kernels.operands import pattern_of_loop
+from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.tile_passes import FLOAT, TRUTH, Ending, Tiles
 
-FLOAT, TRUTH = np.dtype(np.float64), np.dtype(np.bool_)
 _Written: TypeAlias = tuple[int, tuple[int, ...]]  # a function of the machine, and which operands it reads
 
 # NumPy leaves to the processor which of two zeros is the larger one.
@@ -60,22 +59,6 @@ _OF_TRUTHS: Mapping[str, _Written] = MappingProxyType(  # which are ones and zer
         "bitwise_xor": (loops.NOT_EQUAL, (0, 1)),
     }
 )
-_NOTHING = given(np.empty(0))
-_NOTHINGS = (_NOTHING,) * loops.NUM_INPUTS
-_NO_TRUTHS = (given(np.empty(0, np.bool_)),) * loops.NUM_TRUTHS
-_NO_PLACES: UnsignedArray = given(np.empty(0, np.uint32))
-_NO_ROOM, _NO_ROOM_FOR_TRUTHS = np.empty(0), np.empty(0, np.bool_)
-
-
-@dataclass(frozen=True)
-class Ending:
-    """A sum over all elements, of which the first has the global place ``start``.
-
-    Its share has ``num_nodes``; None for the value of the whole tree.
-    """
-
-    start: int
-    num_nodes: int | None
 
 
 class Form(NamedTuple):
@@ -91,105 +74,6 @@ def form_of(values: NumericArray) -> Form:
     return Form(values.shape, values.dtype, values.flags.c_contiguous)
 
 
-class Rows(NamedTuple):
-    """The rows of a sparse matrix, as the machine takes them."""
-
-    product: int
-    pointers: UnsignedArray
-    columns: UnsignedArray
-    entries: NumericArray
-
-
-_NO_ROWS = Rows(loops.NO_PRODUCT, _NO_PLACES, _NO_PLACES, _NOTHING)
-
-
-def rows_of(matrix: Csr) -> Rows:
-    """Return the rows of a matrix whose entries are of double precision, or ones."""
-    if matrix.values is None:
-        return Rows(loops.OF_ONES, *pattern_of_loop(matrix), _NOTHING)
-    return Rows(loops.OF_VALUES, *pattern_of_loop(matrix), given(matrix.values))
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """A program of the machine for operands of certain forms.
-
-    Attributes
-    ----------
-    shape, dtype
-        Of the result.
-    """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    _length: int
-    _code: NumericArray
-    _num_first: int
-    _num_buffers: int
-    _numbers: NumericArray
-    _number_places: tuple[tuple[int, int], ...]  # in numbers, and among the operands
-    _input_places: tuple[int, ...]
-    _truth_places: tuple[int, ...]
-    _last: int
-    _direct: bool
-    _ending: int
-    _start: int
-
-    def run(
-        self,
-        operands: Sequence[NumericArray],
-        out: NumericArray,
-        rows: Rows = _NO_ROWS,
-        x: NumericArray = _NOTHING,
-    ) -> None:
-        """Write the result into contiguous memory of its shape and dtype.
-
-        The memory may be that of an operand of this shape. Memory besides: a few tiles.
-
-        Parameters
-        ----------
-        operands
-            Of the forms that the program was written for, without the product.
-        rows, x
-            Of the product, where the program has one; a vector of double precision.
-        """
-        numbers = self._numbers
-        if self._number_places:
-            numbers = numbers.copy()
-            for number, place in self._number_places:
-                numbers[number] = operands[place].item()
-        inputs = [_flat(operands[place]) for place in self._input_places]
-        truths = [_flat(operands[place]) for place in self._truth_places]
-        flat = out if out.ndim == 1 else out.reshape(-1)
-        is_truth = self._ending == loops.TO_TRUTHS
-        loops.run_tiles(
-            self._code,
-            self._num_first,
-            self._num_buffers,
-            numbers,
-            (*inputs, *_NOTHINGS[len(inputs) :]),
-            (*truths, *_NO_TRUTHS[len(truths) :]),
-            *rows,
-            x if x is _NOTHING else _flat(x),
-            self._ending,
-            self._last,
-            self._direct,
-            self._start,
-            self._length,
-            _NO_ROOM if is_truth else flat,
-            flat if is_truth else _NO_ROOM_FOR_TRUTHS,
-        )
-
-
-def _flat(values: NumericArray) -> NumericArray:
-    # Read-only, so that the machine is compiled once.
-    if values.ndim == 1 and not values.flags.writeable:
-        return values
-    view = values.reshape(-1)
-    view.flags.writeable = False
-    return view
-
-
 def write_tiles(
     links: Sequence[Link], operands: Sequence[Form | None], num_rows: int, ending: Ending | None
 ) -> Tiles | None:
@@ -200,7 +84,7 @@ def write_tiles(
     links
         The functions; without any the value is the only operand.
     operands
-        Their forms; None for the product of a sparse matrix with a vector, which the machine makes.
+        Their forms; None for the product of a sparse matrix with a vector, which comes part by part.
     num_rows
         Of the product.
     ending
@@ -327,15 +211,13 @@ class _Writer:
             operands = [one if one < 0 else buffers[one] for one in row.operands]
             code[number] = row.function, buffers[row.value], *operands, *operands[:1] * (3 - len(operands))
         made = TRUTH if is_truth else FLOAT
-        direct = ending is None and not is_truth and bool(rest) and rest[-1].value == last
-        where, start = loops.TO_TRUTHS if is_truth else loops.TO_ARRAY, 0
+        direct = not is_truth and bool(rest) and rest[-1].value == last
         if ending is not None:
-            where = loops.TO_SUM if ending.num_nodes is None else loops.TO_SHARE
-            start, shape = ending.start, (1 if ending.num_nodes is None else ending.num_nodes,)
+            shape = (1 if ending.num_nodes is None else ending.num_nodes,)
         return Tiles(
             shape, made, self._length, given(code), len(first), num_buffers, np.array(self._numbers),
             tuple(self._number_places), tuple(self._inputs), tuple(self._truths),
-            last if last < 0 else buffers[last], direct, where, start,
+            last if last < 0 else buffers[last], direct, ending,
         )  # fmt: skip
 
     def _number(self, value: float) -> int:
@@ -383,16 +265,3 @@ class _Writer:
             ended = {one for one in row.operands if one >= 0 and readers[one] == number}
             free += [buffers[one] for one in sorted(ended - kept)]
         return buffers, count
-
-
-def product_fits(matrix: object, x: object) -> bool:
-    """Tell whether the machine multiplies two blocks with the bits of their product in double precision."""
-    return (
-        isinstance(matrix, Csr)
-        and isinstance(x, Dense)
-        and x.values.ndim == 1
-        and x.dtype == FLOAT
-        and x.values.flags.c_contiguous
-        and x.shape[0] == matrix.shape[1]
-        and (matrix.values is None or matrix.values.dtype == FLOAT)
-    )

@@ -176,5 +176,8 @@ def _portable(fn: Callee, name: str) -> Function:
             f"replicated: {name} cannot be sent to a worker: {error}; let it use arguments and plain values"
         ) from error
     code = getattr(fn, "__code__", None)
-    # Where only its place in a module travels, its code tells its versions apart.
-    return Function(name, pickled, marshal.dumps(code) if isinstance(code, CodeType) else b"")
+    if not isinstance(code, CodeType):
+        return Function(name, pickled, b"")
+    # Where only its place in a module travels, its code and defaults tell its versions apart.
+    defaults = cloudpickle.dumps((getattr(fn, "__defaults__", None), getattr(fn, "__kwdefaults__", None)))
+    return Function(name, pickled, marshal.dumps(code) + defaults)

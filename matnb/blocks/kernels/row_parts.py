@@ -1,0 +1,74 @@
+"""The rows of a sparse matrix in parts, whose products with a vector are made one by one or side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.blocks.formats import Csr, Dense, NumericArray
+from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.dense_products import multiply_pattern_into
+from matnb.blocks.kernels.operands import pattern_of_loop
+from matnb.blocks.kernels.tile_loops import TILE
+
+_FLOAT = np.dtype(np.float64)
+# What a row costs beside its entries, in entries. It also bounds the rows of a part, whose product stays in
+# the near cache until it is used.
+_ROW_ENTRIES = 8
+_LEAST_WORK, _MOST_WORK = 2**17, 2**19  # of a part, in entries: 0.2 to 2 ms
+_NUM_PARTS = 8  # so that threads which share them end at about the same time
+
+
+def product_fits(matrix: object, x: object) -> bool:
+    """Tell whether a product of two blocks is one in double precision."""
+    return (
+        isinstance(matrix, Csr)
+        and isinstance(x, Dense)
+        and x.values.ndim == 1
+        and x.dtype == _FLOAT
+        and x.values.flags.c_contiguous
+        and x.shape[0] == matrix.shape[1]
+        and (matrix.values is None or matrix.values.dtype == _FLOAT)
+    )
+
+
+class RowParts:
+    """The rows of a matrix, cut in parts of about equal work.
+
+    Parameters
+    ----------
+    matrix
+        With entries of double precision, or ones.
+    start
+        Global place of the first row: where sums follow, parts begin where a tile does.
+
+    Attributes
+    ----------
+    bounds
+        Where each part begins, and the last ends.
+    most_rows
+        Of a part.
+    """
+
+    def __init__(self, matrix: Csr, start: int) -> None:
+        self.matrix = matrix
+        self._pointers, self._columns = pattern_of_loop(matrix)
+        self._values = None if matrix.values is None else given(matrix.values)
+        num_rows = matrix.shape[0]
+        places = np.append(np.arange(-start % TILE, num_rows, TILE), num_rows)
+        work = matrix.pointers[places] + _ROW_ENTRIES * places
+        total = int(work[-1])
+        size = max(min(total // _NUM_PARTS, _MOST_WORK), _LEAST_WORK)
+        wanted = np.arange(1, total // size) * size
+        inner = np.unique(places[np.searchsorted(work, wanted)])
+        self.bounds: list[int] = [0, *inner[(inner > 0) & (inner < num_rows)].tolist(), num_rows]
+        self.most_rows = max(end - begin for begin, end in zip(self.bounds, self.bounds[1:], strict=False))
+
+    @property
+    def count(self) -> int:
+        """How many parts there are."""
+        return len(self.bounds) - 1
+
+    def multiply_into(self, part: int, x: NumericArray, out: NumericArray) -> None:
+        """Write the product of a part's rows with a vector of double precision."""
+        pointers = self._pointers[self.bounds[part] : self.bounds[part + 1] + 1]
+        multiply_pattern_into(pointers, self._columns, self._values, x, out)

@@ -1,0 +1,91 @@
+"""Cells with loops: what their summary says, and where their errors point."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from cells import fail, run
+
+from matnb.errors import IndexingError, KernelError, LoopBodyError, MatnbError, ShapeError
+from matnb.magics import progress
+
+LOOP = """%%distmat
+A = mn.asarray(np.eye(40), blocks=2)
+x, num_steps = mn.iterate(lambda x: A @ x + 1, mn.ones(40), max_iterations={})
+x
+"""
+
+
+def test_the_summary_tells_of_the_loop_and_its_plan(shell):
+    *_, summary = run(shell, LOOP.format(7))
+    head, loop = summary.splitlines()
+    assert head.startswith("recorded ")
+    assert re.fullmatch(r"loop: 7 iterations of a program of \d+ tasks, by a gang of 1 worker", loop)
+    html = shell.display_pub.outputs[-1]["data"]["text/html"]
+    assert "each iteration" in html
+    assert "product [plus_times" in html
+
+
+def test_a_loop_run_task_by_task_says_why(shell):
+    run(shell, 'mn.start(engine="dask")')
+    *_, summary = run(shell, LOOP.format(8))
+    assert summary.endswith(' tasks, task by task (engine="dask")')
+
+
+def test_live_a_long_loop_shows_its_progress_and_its_seconds(shell, monkeypatch):
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("matnb.magics.summary.QUIET_SECONDS", 0.0)
+    shell.run_line_magic("config", "DistMat.display = 'live'")
+    texts = run(shell, LOOP.format(9))
+    assert texts[0].startswith("loop: 0 iterations, ")
+    assert "" in texts
+    assert re.search(r"by a gang of 1 worker, \S+ .?s, \S+ .?s each$", texts[-1])
+
+
+def test_static_no_progress_is_shown(shell, monkeypatch):
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
+    assert not any(text.startswith("loop: 0 iterations, ") for text in run(shell, LOOP.format(10)))
+
+
+def test_seconds_and_memory_of_a_loop_count(shell):
+    run(shell, LOOP.format(20_000))
+    measured = shell.display_pub.outputs[-1]["metadata"]["matnb"]
+    assert measured["seconds"] > 0.05
+
+
+@pytest.mark.parametrize("engine", ["gang", "dask"])
+def test_the_status_names_the_engine(shell, capsys, engine):
+    run(shell, f'mn.start(engine="{engine}")')
+    capsys.readouterr()
+    shell.run_cell("%distmat status").raise_error()
+    assert f"; engine {engine}\n" in capsys.readouterr().out
+
+
+BODIES = {
+    "if on a value": ("    if x.sum() > 0:\n        x = x + 1\n    return x", 3, LoopBodyError, "until="),
+    "shapes in the step": ("    y = x * 2\n    return y + mn.ones(3)", 4, ShapeError, "(3,)"),
+    "an index found at run time": (
+        "    y = x * 2\n    y[mn.iteration()] = 3.0\n    return y", 4, IndexingError, "index 4"
+    ),
+    "a function that raises": (
+        "    def twice(a):\n        return a * 2 if a[0] < 2 else 1 / 0\n    return mn.replicated(twice, x)",
+        5,
+        KernelError,
+        "twice raised ZeroDivisionError: division by zero",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "line", "kind", "words"), BODIES.values(), ids=BODIES)
+def test_an_error_in_a_step_points_at_its_line(
+    shell, capsys, body: str, line: int, kind: type[MatnbError], words: str
+):
+    cell = f"%%distmat\ndef step(x):\n{body}\nx, _ = mn.iterate(step, mn.ones(4), max_iterations=9)\nx\n"
+    error, text = fail(shell, capsys, cell)
+    assert isinstance(error, kind)
+    shown = text.splitlines()
+    assert shown[0].endswith(f", line {line}")
+    assert shown[1] == f"----> {line} {cell.splitlines()[line - 1]}"
+    assert words in text
+    assert len(shown) <= 7

@@ -1,0 +1,97 @@
+"""A long loop's progress is one line, updated in place, that goes when the cell ends."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from matnb.events import LoopAdvanced, LoopFinished, RunStarted
+from matnb.magics.progress import Progress
+
+
+class Watched:
+    """What a Progress shows, at times that a test sets."""
+
+    def __init__(self, is_live: bool = True) -> None:
+        self.now = 100.0
+        self.shown: list[tuple[str, bool]] = []
+        self.ids: set[str] = set()
+        self.listeners: list[object] = []
+        shell = SimpleNamespace(display_pub=SimpleNamespace(publish=self._publish))
+        self.progress = Progress(shell, is_live, lambda: self.now)  # type: ignore[arg-type]
+
+    def _publish(self, data: dict[str, str], transient: dict[str, str], update: bool) -> None:
+        assert bool(data["text/html"]) is bool(data["text/plain"])
+        self.shown.append((data["text/plain"], update))
+        self.ids.add(transient["display_id"])
+
+    def subscribe(self, listener: object) -> object:
+        self.listeners.append(listener)
+        return lambda: self.listeners.remove(listener)
+
+    def at(self, seconds: float, iterations: int, each: float = 0.01) -> None:
+        self.now = 100.0 + seconds
+        self.progress.hear(LoopAdvanced("1", iterations, each))
+
+
+def finished() -> LoopFinished:
+    return LoopFinished("1", "gang", "", 5, 3, 1, 0, (), 0, 1.0)
+
+
+def test_a_short_loop_shows_nothing() -> None:
+    watched = Watched()
+    watched.at(0.1, 0)
+    watched.at(0.4, 50)
+    watched.progress.close()
+    assert watched.shown == []
+
+
+def test_a_long_loop_is_one_line_that_goes() -> None:
+    watched = Watched()
+    watched.at(0.6, 0, 0.0)
+    watched.at(0.7, 10)
+    watched.at(0.9, 1234)
+    watched.progress.close()
+    watched.progress.close()
+    assert watched.shown == [
+        ("loop: 0 iterations, 600 ms so far", False),
+        ("loop: 1,234 iterations, 10 ms each, 900 ms so far", True),
+        ("", True),
+    ]
+    assert len(watched.ids) == 1
+
+
+def test_it_is_updated_four_times_a_second_at_most() -> None:
+    watched = Watched()
+    for hundredth in range(300):
+        watched.at(hundredth / 100, hundredth)
+    assert 9 <= len(watched.shown) <= 11
+
+
+def test_a_second_loop_is_told_by_its_number() -> None:
+    watched = Watched()
+    watched.progress.hear(finished())
+    watched.progress.hear(RunStarted("2", 3, 0))
+    watched.at(1, 1)
+    assert watched.shown == [("loop 2: 1 iteration, 10 ms each, 1 s so far", False)]
+
+
+def test_another_threads_loop_is_not_shown() -> None:
+    watched = Watched()
+    other = threading.Thread(target=watched.at, args=(1, 5))
+    other.start()
+    other.join()
+    assert watched.shown == []
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_it_follows_a_session_until_it_is_closed_and_only_live(is_live: bool) -> None:
+    watched = Watched(is_live)
+    with watched.progress as progress:
+        progress.follow(None)
+        progress.follow(watched)  # type: ignore[arg-type]
+        progress.follow(watched)  # type: ignore[arg-type]
+        assert len(watched.listeners) == is_live
+    assert watched.listeners == []

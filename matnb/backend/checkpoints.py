@@ -59,4 +59,3 @@ class RingKeeper:
         copies = {name: freeze(copied(block)) for name, block in registers.items()}
         self._checkpoints.add(iteration, copies)
         self._mailbox.keep_at(self._next, iteration, copies)
-

@@ -15,7 +15,7 @@ from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
 from matnb.plan.operators import Constant
 from matnb.plan.plan import Plan, Step, Task
-from matnb.plan.program import Action, Batch, Branch, Program, Repeat
+from matnb.plan.program import Action, Batch, Branch, Program, Repeat, check_held
 
 _LINEAGE_DEPTH = 20  # after this many batches on each other's results their history is cut
 _COUNT = np.dtype(np.int64)
@@ -126,6 +126,21 @@ class Driver:
         for one in found.timed:
             self._timed[one.key] = one if one.key not in self._timed else _added(self._timed[one.key], one)
         self._depth += 1
+        self._check_memory(tasks)
+
+    def _check_memory(self, tasks: Sequence[Task]) -> None:
+        # How a sparse state grows is not known before.
+        limits = self._program.limits
+        if not limits:
+            return
+        owners = {**self._program.owners, **{task.key: task.owner for task in tasks}}
+        held: dict[int, int] = {}
+        for name, (_, size) in self._counts.items():
+            if name in owners and name in self._registers:
+                held[owners[name]] = held.get(owners[name], 0) + size
+        for owner, size in held.items():
+            if owner in limits:
+                check_held(size, limits[owner])
 
     def _count(self, name: str, number: int) -> None:
         # The number of an iteration, made by a task of its own as all values are.

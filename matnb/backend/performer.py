@@ -17,10 +17,10 @@ from matnb.backend.mailbox import Keeper, Mailbox
 from matnb.backend.member import Member, TaskRaised, Word
 from matnb.backend.outline import BatchPlace, BranchPlace, Place, RepeatPlace, batches, outline, renamings
 from matnb.backend.registers import Groups, Held, Pool, Wholes, parted
-from matnb.blocks.formats import Block, Dense, freeze, to_numpy
+from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
 from matnb.plan.plan import Task
-from matnb.plan.program import Program
+from matnb.plan.program import Program, check_held
 
 __all__ = ["Performed", "TaskRaised", "perform"]
 _COUNT = np.dtype(np.int64)
@@ -211,6 +211,7 @@ class _Walk:
             taken += 1
             ends = repeat.until is not None and bool(self._decided(repeat.until))
             self._rename(place, "after", after, state, place.ended, place.boundary)
+            self._check_memory(state)
             if watch is not None:
                 watch.end(taken, state, ends)
             if ends:
@@ -220,6 +221,13 @@ class _Walk:
             member.put(repeat.taken, Held(Dense(np.array(taken, _COUNT))))
         if watch is not None:
             self._iterations = taken
+
+    def _check_memory(self, state: Sequence[str]) -> None:
+        # How a sparse state grows is not known before.
+        limit = self._program.limits.get(self._me)
+        if limit is not None:
+            held = (self._member.held[name].value for name in state if name in self._member.held)
+            check_held(sum(value.nbytes for value in held if isinstance(value, Csr)), limit)
 
     def _enter(self, place: RepeatPlace) -> None:
         # What stays the same is sent once; then readers tell what entries they need of what changes.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from matnb.errors import TooLargeError
+from matnb.pictures.quantities import bytes_text
 from matnb.plan.plan import Task
 
 Names = tuple[str, ...]  # of the registers that hold an array, block by block
@@ -107,6 +109,8 @@ class Program:
         Registers whose values are kept.
     keeps
         Whether members keep copies of the outermost loop's state, here and on a neighbor, while it runs.
+    limits
+        The memory of each worker that has a limit.
     """
 
     actions: tuple[Action, ...]
@@ -115,6 +119,7 @@ class Program:
     everywhere: frozenset[str]
     results: Names
     keeps: bool = True
+    limits: Mapping[int, int] = field(default_factory=dict)
 
 
 def batches(actions: Iterable[Action]) -> Iterator[Batch]:
@@ -128,3 +133,19 @@ def batches(actions: Iterable[Action]) -> Iterator[Batch]:
             case Branch():
                 yield from batches(action.then)
                 yield from batches(action.otherwise)
+
+
+def check_held(num_bytes: int, limit_bytes: int) -> None:
+    """Refuse to go on with a loop whose arrays have outgrown a worker's memory.
+
+    Raises
+    ------
+    TooLargeError
+        With the numbers.
+    """
+    if num_bytes > limit_bytes:
+        raise TooLargeError(
+            f"the arrays of a loop have grown to {bytes_text(num_bytes)} on a worker that has "
+            f"{bytes_text(limit_bytes)}; keep its sparse state sparse, take fewer iterations, or start with "
+            "more workers or a larger memory_limit"
+        )

@@ -177,6 +177,11 @@ class Planner:
         """
         self.check_peaks(plan.peaks, plan.reused)
 
+    def limits(self) -> dict[int, int]:
+        """Return the memory of each worker that has a limit."""
+        found = {number: self._cluster.workers[number].memory_limit_bytes for number in self._cluster.alive()}
+        return {number: limit for number, limit in found.items() if limit}
+
     def fits(self, peaks: Mapping[int, int]) -> bool:
         """Tell whether each worker has so much memory besides what is stored."""
         return self._over_limit(peaks) is None

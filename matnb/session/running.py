@@ -154,8 +154,9 @@ class Runner:
         found = {one: entries[name] for name, one in inputs.items()}
         plan = self._looper.plan(node, found, self.planner.workers(), wanted)
         self.planner.check_peaks(plan.peaks, list(found))
-        if not self.planner.fits(plan.peaks_with_copies):
-            plan = replace(plan, program=replace(plan.program, keeps=False))  # a loss starts it anew
+        # Without room for copies of the state, a loss starts the loop anew.
+        keeps, limits = self.planner.fits(plan.peaks_with_copies), self.planner.limits()
+        plan = replace(plan, program=replace(plan.program, keeps=keeps, limits=limits))
         self._num_runs += 1
         self._emit(RunStarted(str(self._num_runs), plan.num_tasks, sum(plan.peaks.values())))
         finished, timed = self._looper.run(node, plan, found, str(self._num_runs), record)

@@ -18,7 +18,7 @@ from watching import tasks_on_scheduler
 
 import matnb as mn
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
-from matnb.errors import CellCancelled, ClusterError, KernelError
+from matnb.errors import CellCancelled, ClusterError, KernelError, TooLargeError
 from matnb.events import Event, LoopAdvanced, LoopFinished, WorkersLost
 
 N = 20_000
@@ -230,4 +230,19 @@ def test_without_a_gang_the_driver_says_why(engine: str, monkeypatch: pytest.Mon
             np.testing.assert_array_equal(x.compute(), np.full(3, 3.0))
             (loop,) = (one for one in events if isinstance(one, LoopFinished))
             assert (loop.engine, loop.reason) == ("dask", "another session's loop has the workers")
+    mn.stop()
+
+
+@pytest.mark.parametrize("engine", ["gang", "dask"])
+def test_a_sparse_state_that_outgrows_the_memory(engine: str) -> None:
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 5000, (2, 15_000))
+    A = sp.csr_array((np.ones(15_000), (rows, columns)), shape=(5000, 5000))
+    with mn.start(engine=engine, workers=1, threads=2, memory_limit="64MB"):
+        x, _ = mn.iterate(lambda x: x @ x, mn.asarray(A), max_iterations=12)
+        begin = time.monotonic()
+        with pytest.raises(TooLargeError, match=r"have grown to .* on a worker that has 64"):
+            x.sum().compute()
+        assert time.monotonic() - begin < 30
+        assert float(mn.ones(10).sum()) == 10
     mn.stop()

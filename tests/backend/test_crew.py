@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -28,13 +29,17 @@ def test_each_part_is_done_once_by_several_threads_before_the_job_ends(crew):
     meeting = threading.Barrier(3)
     done: list[int] = []
     ends: list[int] = []
+    owner: list[threading.Thread] = []
 
     def part(number: int) -> None:
         if number < 3:  # which no thread can do alone
             meeting.wait(5)
+        if threading.current_thread() is not owner[0]:  # who then waits
+            time.sleep(0.01)
         done.append(number)
 
     def job(_: int) -> None:
+        owner.append(threading.current_thread())
         crew.share(part, 20)
         ends.append(len(done))
 

@@ -243,22 +243,27 @@ def test_a_product_its_functions_and_their_sum_run_in_one_pass(rows, with_values
     assert set(machine_runs) == {rows}
 
 
-@pytest.mark.parametrize("start", [None, 0, 5, 1000])
+# What is wanted of the elements: themselves, the value of their sum's tree, or the share of a part of it.
+PLACES = [(None, 0), (0, 0), (0, 5), (0, 1000)]
+ENDINGS = [None, *(op.Partial("sum", (0,), FLOAT, along, start) for along, start in PLACES)]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
     "share", [in_turn, lambda run, count: [run(part) for part in reversed(range(count))]]
 )
-def test_rows_in_parts_give_the_bits_of_the_whole_in_any_order(start, share, machine_runs, monkeypatch):
+def test_rows_in_parts_give_the_bits_of_the_whole_in_any_order(ending, share, machine_runs, monkeypatch):
     monkeypatch.setattr(row_parts, "_LEAST_WORK", 2000)
     matrix, generator = random_matrix(9000, 300, FLOAT, True), np.random.default_rng(1)
     values = [matrix, *(freeze(Dense(generator.standard_normal(n))) for n in (300, 9000))]
-    task = rank_task(None if start is None else op.Partial("sum", (0,), FLOAT, 0, start))
+    task = rank_task(ending)
     found = prepare(task, share).run(values, np.empty, lambda array: None, None)
     assert_same_bits(found, expected_of(task, values))
     assert len(machine_runs) > 4
     assert sum(machine_runs) == 9000
 
 
-@pytest.mark.parametrize("ending", [None, 0, 5])
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_long_vectors_in_parts_give_the_bits_of_the_whole(ending, machine_runs, monkeypatch):
     monkeypatch.setattr(steps, "_PART", 128)
     monkeypatch.setattr(steps, "_SUMMED", 64)
@@ -266,7 +271,7 @@ def test_long_vectors_in_parts_give_the_bits_of_the_whole(ending, machine_runs, 
     (_, multiply), = functions("multiply")  # fmt: skip
     made = writer.do(multiply, writer.read("x"), writer.read("y"))
     if ending is not None:
-        writer.do(op.Partial("sum", (0,), FLOAT, 0, ending), made)
+        writer.do(ending, made)
     task, generator = writer.task("key", 0, "map"), np.random.default_rng(1)
     for length in (0, 1, 64, 200, 1000):
         machine_runs.clear()

@@ -102,22 +102,23 @@ class Rmat(PlainSource):
         """Return how many entries there are at most."""
         return self.num_drawn
 
-    def row_cuts(self, count: int) -> tuple[int, ...] | None:
-        """Return cuts of the rows in parts of about equal work; an edge is in the upper half with a + b."""
+    def row_cuts(self, count: int, transposed: bool = False) -> tuple[int, ...] | None:
+        """Return cuts of the rows, or of the columns, in parts of about equal work."""
         if self.permute:
             return None
+        upper = self.a + (self.c if transposed else self.b)  # in this half an edge is with this probability
         rows = range(1 << self.scale)
         whole = self.num_drawn + ROW_ENTRIES * len(rows)
 
         def work_above(row: int) -> float:
-            return self.num_drawn * self._share_above(row) + ROW_ENTRIES * row
+            return self.num_drawn * self._share_above(row, upper) + ROW_ENTRIES * row
 
         inner = (bisect_left(rows, number * whole / count, key=work_above) for number in range(1, count))
         return (0, *inner, len(rows))
 
-    def _share_above(self, row: int) -> float:
+    def _share_above(self, row: int, upper: float) -> float:
         # Of the edges: those of each half that lies above the row as a whole.
-        upper, share, part = self.a + self.b, 0.0, 1.0
+        share, part = 0.0, 1.0
         for level in reversed(range(self.scale)):
             if row >> level & 1:
                 share += part * upper

@@ -86,10 +86,10 @@ class Source(Protocol):
     def estimated_entries(self) -> int:
         """Return about how many entries there are, without reading."""
 
-    def row_cuts(self, count: int) -> tuple[int, ...] | None:
+    def row_cuts(self, count: int, transposed: bool = False) -> tuple[int, ...] | None:
         """Return cuts of the rows in ``count`` parts of about equal work, if known without reading.
 
-        A row is as much work as its entries and ``ROW_ENTRIES`` more.
+        A row is as much work as its entries and ``ROW_ENTRIES`` more. ``transposed``: cuts of the columns.
         """
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
@@ -117,7 +117,7 @@ class Source(Protocol):
 class PlainSource:
     """What most sources have in common: no vertex ids of their own, and no word on rows before reading."""
 
-    def row_cuts(self, count: int) -> tuple[int, ...] | None:
+    def row_cuts(self, count: int, transposed: bool = False) -> tuple[int, ...] | None:
         """Return None: where the entries are is not known without reading."""
         return None
 

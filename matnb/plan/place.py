@@ -12,7 +12,7 @@ from matnb.blocks.layout import Layout, spread
 from matnb.errors import TooLargeError
 from matnb.io.source import ROW_ENTRIES
 from matnb.lazy.digest import digest_of
-from matnb.lazy.expr import Expr, Load
+from matnb.lazy.expr import Expr, Load, Transpose
 from matnb.lazy.holdings import held
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.plan import Workers
@@ -36,16 +36,21 @@ def default_layout(node: Expr, num_bytes: int, workers: Workers, given: Block | 
 
 
 def _balanced_rows(node: Expr, count: int, given: Block | None) -> tuple[int, ...] | None:
-    if isinstance(node, Load):
-        cuts = node.source.row_cuts(count)
+    transposed = isinstance(node, Transpose)
+    source = node.operand if isinstance(node, Transpose) else node
+    if isinstance(source, Load):
+        cuts = source.source.row_cuts(count, transposed)
         # A count near that of the rows may leave no row for the last parts.
         return cuts if cuts and all(low < high for low, high in pairwise(cuts)) else None
-    block = held(node) if given is None else given
+    block = held(source) if given is None else given
     if not isinstance(block, Csr):
         return None
-    work = block.pointers + ROW_ENTRIES * np.arange(block.shape[0] + 1)
-    inner = np.searchsorted(work, np.arange(1, count) * (work[-1] / count)).clip(1, block.shape[0] - 1)
-    return (0, *map(int, np.unique(inner)), block.shape[0])
+    length, entries = node.shape[0], block.pointers
+    if transposed:
+        entries = np.append(0, np.cumsum(np.bincount(block.columns, minlength=length)))
+    work = entries + ROW_ENTRIES * np.arange(length + 1)
+    inner = np.searchsorted(work, np.arange(1, count) * (work[-1] / count)).clip(1, length - 1)
+    return (0, *map(int, np.unique(inner)), length)
 
 
 def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:

@@ -253,7 +253,7 @@ ENDINGS = [None, *(op.Partial("sum", (0,), FLOAT, along, start) for along, start
     "share", [in_turn, lambda run, count: [run(part) for part in reversed(range(count))]]
 )
 def test_rows_in_parts_give_the_bits_of_the_whole_in_any_order(ending, share, machine_runs, monkeypatch):
-    monkeypatch.setattr(row_parts, "_LEAST_WORK", 2000)
+    monkeypatch.setattr(row_parts, "_PART_WORK", 2000)
     matrix, generator = random_matrix(9000, 300, FLOAT, True), np.random.default_rng(1)
     values = [matrix, *(freeze(Dense(generator.standard_normal(n))) for n in (300, 9000))]
     task = rank_task(ending)

@@ -9,9 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
+from matnb.blocks.formats import to_scipy
 from matnb.io.local import read_here
 from matnb.io.rmat import Rmat
 from matnb.io.source import ROW_ENTRIES
+from matnb.lazy.expr import Transpose
 from matnb.plan.lower import lower
 from matnb.plan.place import default_layout
 from matnb.plan.plan import Workers
@@ -76,3 +78,22 @@ def test_a_cut_vector_is_put_together_by_each_of_few_products() -> None:
     assert "gather" not in {task.kind for task in few.tasks}
     many = lower([(A @ x).expression], (), {}, Workers((0,), 1, 0))
     assert "gather" in {task.kind for task in many.tasks}
+
+
+@pytest.mark.parametrize("kind", ["generated", "given"])
+def test_a_transpose_is_cut_in_rows_of_equal_work(kind: str) -> None:
+    if kind == "generated":
+        source = Rmat(12, 16, 0.5, 0.3, 0.1, seed=3)
+        node = mn.random.rmat(12, 16, 0.5, 0.3, 0.1, seed=3).expression
+        matrix = to_scipy(read_here(source)[1])
+    else:
+        rng = np.random.default_rng(0)
+        columns = (2000 * rng.random(60_000) ** 3).astype(int)
+        matrix = sp.csr_array(
+            (rng.random(60_000), (rng.integers(0, 1000, 60_000), columns)), shape=(1000, 2000)
+        )
+        node = mn.asarray(matrix).expression
+    cuts = default_layout(Transpose(node, (1, 0)), 10**6, FOUR).grid.cuts[0]
+    work = np.diff(sp.csr_array(matrix.T).indptr[list(cuts)]) + ROW_ENTRIES * np.diff(cuts)
+    assert len(work) == 4
+    assert work.max() < 1.1 * work.mean()

@@ -14,8 +14,7 @@ _FLOAT = np.dtype(np.float64)
 # What a row costs beside its entries, in entries. It also bounds the rows of a part, whose product stays in
 # the near cache until it is used.
 _ROW_ENTRIES = 8
-_LEAST_WORK, _MOST_WORK = 2**17, 2**19  # of a part, in entries: 0.2 to 2 ms
-_NUM_PARTS = 8  # so that threads which share them end at about the same time
+_PART_WORK = 2**19  # of a part, in entries: 1 to 2 ms; shorter ones cost more to share than they save
 
 
 def product_fits(matrix: object, x: object) -> bool:
@@ -56,9 +55,7 @@ class RowParts:
         num_rows = matrix.shape[0]
         places = np.append(np.arange(-start % TILE, num_rows, TILE), num_rows)
         work = matrix.pointers[places] + _ROW_ENTRIES * places
-        total = int(work[-1])
-        size = max(min(total // _NUM_PARTS, _MOST_WORK), _LEAST_WORK)
-        wanted = np.arange(1, total // size) * size
+        wanted = np.arange(1, int(work[-1]) // _PART_WORK) * _PART_WORK
         inner = np.unique(places[np.searchsorted(work, wanted)])
         self.bounds: list[int] = [0, *inner[(inner > 0) & (inner < num_rows)].tolist(), num_rows]
         self.most_rows = max(end - begin for begin, end in zip(self.bounds, self.bounds[1:], strict=False))

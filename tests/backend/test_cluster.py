@@ -152,6 +152,7 @@ def test_nothing_of_the_process_is_changed_while_it_runs_or_after(
         Client.current()
 
 
+@pytest.mark.slow
 def test_a_hundred_sessions_leave_no_thread_and_no_descriptor():
     start(IN_THREADS).close()
     process, num_threads = psutil.Process(), len(threading.enumerate())

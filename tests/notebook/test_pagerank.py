@@ -55,7 +55,9 @@ def expected(path):
     return nx.pagerank(graph, weight=None, tol=1e-12, max_iter=1000)
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "karate" else [pytest.mark.slow]) for name in GRAPHS]
+)
 def test_ranks_are_those_of_networkx(test_data, tmp_path, name):
     path = path_of(test_data, name)
     found, _ = ranks_of(path, tmp_path)
@@ -101,7 +103,13 @@ def test_a_weighted_list_with_doubled_links_ranks_as_its_plain_graph(tmp_path):
     assert found == pytest.approx(wanted, abs=1e-7)
 
 
-@pytest.mark.parametrize("name", ["links.tsv.gz", "links.CSV", "sparse.npz", "dense.npy"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "links.tsv.gz",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("links.CSV", "sparse.npz", "dense.npy")),
+    ],
+)
 def test_files_are_read_by_their_suffix(tmp_path, name):
     links = [(0, 1), (1, 2), (2, 0), (0, 2), (3, 0)]
     matrix = np.zeros((4, 4))

@@ -12,7 +12,7 @@ WORKERS = [
     {"workers": 1, "threads": 2},
     {"workers": 2, "threads": 1},
     {"workers": 4, "threads": 1},
-    {"workers": 1, "threads": 2, "engine": "dask"},
+    pytest.param({"workers": 1, "threads": 2, "engine": "dask"}, marks=pytest.mark.slow),
     pytest.param({"workers": 2, "threads": 1, "processes": True}, marks=pytest.mark.cluster),
 ]
 N = 3000

@@ -17,7 +17,7 @@ from matnb.plan.operators import Constant
 from matnb.plan.plan import Plan, Step, Task
 from matnb.plan.program import Action, Batch, Branch, Program, Repeat, check_held
 
-_LINEAGE_DEPTH = 20  # after this many batches on each other's results their history is cut
+LINEAGE_DEPTH = 20  # after this many batches on each other's results their history is cut
 _COUNT = np.dtype(np.int64)
 
 
@@ -106,7 +106,7 @@ class Driver:
             done = loop.until is not None and bool(self._scalar(loop.until))  # of the old state, it may be
             names = [name for state in loop.state for name in state]
             self._move(names, [name for after in loop.after for name in after])
-            if self._depth > _LINEAGE_DEPTH:
+            if self._depth > LINEAGE_DEPTH:
                 self._cut_lineage(names)
             number += 1
             if self._nested == 1:

@@ -21,7 +21,7 @@ from matnb.plan.program import Action, Batch, Branch, Names, Program, Repeat, ba
 from matnb.plan.tasks import PlanWriter
 from matnb.plan.transposes import wished
 
-_MOST_INSIDE = 16
+_MOST_INSIDE = 16  # expressions of an initial state that the program makes itself
 _NUM_COPIES = 6  # of a state, where a loop is kept: two and one being made, of two workers
 _ROUNDS = 2  # a body is lowered so often at most until its results are cut as its state is
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
+from matnb.backend.driven import LINEAGE_DEPTH
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.store import Entry, Store
@@ -32,7 +33,6 @@ from matnb.session.looping import Looper, missing_results
 from matnb.session.planning import Planner
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
-_LINEAGE_DEPTH = 20  # after this many runs on each other's results their history is cut
 
 
 _Result = TypeVar("_Result")
@@ -217,7 +217,7 @@ class Runner:
         depth = 1 + max((self._depth(node) for node in plan.reused), default=0)
         for node, stored in outcome.stored.items():
             futures, at = outcome.futures[node], depth
-            if depth > _LINEAGE_DEPTH:
+            if depth > LINEAGE_DEPTH:
                 futures, at = self._engine.cut_lineage(stored.keys, stored.layout.owners, futures), 0
             cost = times.get(node.digest.hex(), 0.0) if seconds is None else seconds
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))

@@ -1,8 +1,10 @@
 """What recording and running cost beside the arithmetic: matnb against dask.array.
 
-Compares the time to record one operation, and the time from the start of a cell of twenty operations on
-1000 x 1000 arrays to its result. Both get two threads, the same blocks and fresh input; the peer runs on the
-threaded scheduler, which is its fastest here, and on a distributed client like matnb's own.
+Compares the time to record one operation; the time from the start of a cell of twenty operations on
+1000 x 1000 arrays to its result, from arrays of this process and, warm, from arrays on the workers; and that
+of a Python loop which asks for a number in each of its turns. All get two threads, the same blocks and fresh
+input; the peer runs on the threaded scheduler, which is its fastest here, and on a distributed client like
+matnb's own.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from matnb.lazy.recording import recording
 
 SIZE = 1000
 BLOCKS = 2
+LENGTH, TURNS = 100_000, 50  # of the loop
 
 
 def twenty_operations(a: Any, b: Any) -> Any:
@@ -49,13 +52,42 @@ def inputs(number: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.random((SIZE, SIZE)), rng.random((SIZE, SIZE))
 
 
+def warm_inputs(number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return other values, since what a run gave is remembered."""
+    return inputs(1000 + number)
+
+
 def run_cell(given: tuple[np.ndarray, np.ndarray]) -> float:
     """Do what a %%distmat cell does: record, run what it ends with, then show the value."""
-    a, b = (mn.asarray(one, blocks=BLOCKS) for one in given)
+    return run_warm_cell([mn.asarray(one, blocks=BLOCKS) for one in given])
+
+
+def run_warm_cell(given: Sequence[mn.DistArray]) -> float:
+    """Do what a %%distmat cell does with arrays that are there."""
     with recording("benchmark") as record:
-        result = twenty_operations(a, b)
+        result = twenty_operations(*given)
     mn.current_session().run({"result": result.expression}, record)
     return float(result)
+
+
+def on_workers(number: int) -> list[mn.DistArray]:
+    """Return the arrays of a round, on the workers."""
+    return [mn.asarray(one, blocks=BLOCKS).persist() for one in warm_inputs(number)]
+
+
+def asking_loop(x: Any, value: Callable[[Any], float] = float) -> float:
+    """Ask for a number in each turn of a loop, as a convergence test does."""
+    state, total = x, 0.0
+    for _ in range(TURNS):
+        new = np.sqrt(state * 0.5 + x)
+        total += value(abs(new - state).sum())
+        state = new
+    return total
+
+
+def vector(number: int) -> np.ndarray:
+    """Return the values of a round of the loop."""
+    return np.random.default_rng(number).random(LENGTH)
 
 
 def dask_contender(scheduler: Scheduler) -> Contender:
@@ -66,6 +98,33 @@ def dask_contender(scheduler: Scheduler) -> Contender:
         return float(scheduler.compute(twenty_operations(a, b)))
 
     return Contender(scheduler.name, run, inputs)
+
+
+def dask_warm(scheduler: Scheduler) -> Contender:
+    """Return dask.array with the same blocks, computed before."""
+
+    def prepare(number: int) -> list[da.Array]:
+        given = (da.from_array(one, chunks=(SIZE // BLOCKS, SIZE)) for one in warm_inputs(number))
+        return [scheduler.persist(one) for one in given]
+
+    return Contender(
+        scheduler.name, lambda given: float(scheduler.compute(twenty_operations(*given))), prepare
+    )
+
+
+def dask_loop(scheduler: Scheduler) -> Contender:
+    """Return dask.array in the loop; its state is kept from turn to turn, too."""
+
+    def run(given: np.ndarray) -> float:
+        x = scheduler.persist(da.from_array(given, chunks=LENGTH // BLOCKS))
+        state, total = x, 0.0
+        for _ in range(TURNS):
+            new = scheduler.persist(np.sqrt(state * 0.5 + x))
+            total += float(scheduler.compute(abs(new - state).sum()))
+            state = new
+        return total
+
+    return Contender(scheduler.name, run, vector)
 
 
 def seconds_per_operation(make: Callable[[np.ndarray], Any], count: int) -> float:
@@ -97,11 +156,38 @@ def compare_cell(bench: Bench, dask_schedulers: Sequence[Scheduler]) -> None:
     )
 
 
+def compare_warm_cell(bench: Bench, dask_schedulers: Sequence[Scheduler]) -> None:
+    ours, call = public(run_warm_cell, on_workers)
+    numpy = Contender("NumPy", lambda given: float(twenty_operations(*given)), warm_inputs, judged=False)
+    bench.compare(
+        Claim(
+            "a cell of twenty operations, warm",
+            f"twenty operations on {SIZE} x {SIZE} arrays on the workers, as in rounds before",
+        ),
+        [ours, *map(dask_warm, dask_schedulers), numpy],
+        call.notes,
+    )
+
+
+def compare_loop(bench: Bench, dask_schedulers: Sequence[Scheduler]) -> None:
+    ours, call = public(lambda given: asking_loop(mn.asarray(given, blocks=BLOCKS).persist()), vector)
+    bench.compare(
+        Claim(
+            "a Python loop that asks",
+            f"{TURNS} turns of four operations on {LENGTH} numbers, each asking for a number",
+        ),
+        [ours, *map(dask_loop, dask_schedulers), Contender("NumPy", asking_loop, vector, judged=False)],
+        call.notes,
+    )
+
+
 def main() -> None:
     bench = Bench(__doc__)
     with mn.start(threads=THREADS), schedulers() as both:
         compare_recording(bench)
         compare_cell(bench, both)
+        compare_warm_cell(bench, both)
+        compare_loop(bench, both)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,18 @@ from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zero
 from matnb.lazy.functions.access import replicated, scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate, iteration
-from matnb.session import active_session, compute, connect, current_session, load, save, start, stop
+from matnb.session import (
+    active_session,
+    compute,
+    connect,
+    current_session,
+    load,
+    memo,
+    save,
+    start,
+    stop,
+    visualize,
+)
 from matnb.version import VERSION
 
 __version__ = VERSION
@@ -44,6 +55,7 @@ __all__ = [
     "linspace",
     "load",
     "matmul",
+    "memo",
     "ones",
     "random",
     "replicated",
@@ -51,6 +63,7 @@ __all__ = [
     "scatter_reduce",
     "start",
     "stop",
+    "visualize",
     "zeros",
 ]
 

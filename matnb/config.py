@@ -34,7 +34,11 @@ class Config:
     memory_limit_bytes
         Memory of each worker in bytes; None shares the machine's memory.
     memo_bytes
-        Bytes of results kept on the workers between runs.
+        Bytes of results kept on the workers between runs, and of those on disk.
+    remembers
+        Whether results stay, within those bytes, when no handle stands for them any more.
+    memo_dir
+        Folder in which results stay between processes, or None; not used unless ``remembers``.
     compute_limit_bytes
         Largest result in bytes that ``compute()`` brings into this process.
     engine
@@ -47,6 +51,8 @@ class Config:
     processes: bool = False
     memory_limit_bytes: int | None = None
     memo_bytes: int = 4 * 10**9
+    remembers: bool = True
+    memo_dir: str | None = None
     compute_limit_bytes: int = 2 * 10**9
     engine: str = "auto"
 
@@ -91,6 +97,19 @@ def parse_bytes(text: str | int | float, option: str = "size") -> int:
     return int(number * factor)
 
 
+def memo_fields(value: str | int, option: str = "memo") -> dict[str, int | bool]:
+    """Return the fields of Config that ``memo`` sets: a size, or "off", which leaves the size as it is.
+
+    Raises
+    ------
+    OptionError
+        For what is neither.
+    """
+    if isinstance(value, str) and value.strip().lower() == "off":
+        return {"remembers": False}
+    return {"memo_bytes": parse_bytes(value, option), "remembers": True}
+
+
 def _whole_number(text: str, option: str) -> int:
     try:
         return int(text)
@@ -107,6 +126,12 @@ def _truth(text: str, option: str) -> bool:
     raise OptionError(f"{option}={text!r}: give true or false")
 
 
+def _folder(text: str, option: str) -> str:
+    if not text.strip():
+        raise OptionError(f"{option}={text!r}: give the path of a folder")
+    return text
+
+
 def _as_it_is(text: str, option: str) -> str:
     return text
 
@@ -119,6 +144,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str]]] = {
     "MATNB_MEMORY_LIMIT": ("memory_limit_bytes", parse_bytes),
     "MATNB_MEMO": ("memo_bytes", parse_bytes),
     "MATNB_COMPUTE_LIMIT": ("compute_limit_bytes", parse_bytes),
+    "MATNB_MEMO_DIR": ("memo_dir", _folder),
     "MATNB_ENGINE": ("engine", _as_it_is),
 }
 # Read by the magics and by the tests.
@@ -146,9 +172,9 @@ def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
         field, read = _VARIABLES[variable]
         if text == "auto":
             continue
-        value = read(text, variable)
+        values = memo_fields(text, variable) if field == "memo_bytes" else {field: read(text, variable)}
         try:
-            config = replace(config, **{field: value})  # type: ignore[arg-type]  # each reader fits its field
+            config = replace(config, **values)
         except OptionError as error:
             raise OptionError(f"{variable}: {error}") from None
     return config

@@ -14,10 +14,13 @@ class MatnbError(Exception):
         Cell lines that wrote the expression, where an error was found on a worker.
     expression
         That expression as one line of text.
+    cell
+        File name of the cell, where it is an earlier one than that which asked for a value.
     """
 
     lines: tuple[int, ...] = ()
     expression: str = ""
+    cell: str = ""
 
 
 class ShapeError(MatnbError, ValueError):
@@ -106,7 +109,15 @@ class SessionEnded(MatnbError, RuntimeError):  # noqa: N818  DESIGN names it so:
 
 
 class KernelError(MatnbError, RuntimeError):
-    """A kernel failed on a worker with an error that is none of ours."""
+    """A kernel failed on a worker with an error that is none of ours.
+
+    Attributes
+    ----------
+    raised_at
+        File and line of the person's function that raised it, if it was one.
+    """
+
+    raised_at: tuple[str, int] | None = None
 
 
 class CellCancelled(KeyboardInterrupt):

@@ -61,7 +61,9 @@ class WorkersLost:
 class RunFinished:
     """A run ended: all that the summary under a cell and a report need.
 
-    Counts follow from plan and layout, so they repeat; seconds and actual bytes do not.
+    Counts follow from plan and layout, so they repeat; seconds and actual bytes do not. What ``num_run``,
+    ``num_arrays`` and ``num_remembered`` count, :class:`matnb.plan.counting.Counts` says; loops tell of
+    themselves.
     """
 
     run: str
@@ -74,6 +76,9 @@ class RunFinished:
     actual_bytes: int
     imbalance: float
     seconds: float
+    num_run: int = 0
+    num_arrays: int = 0
+    num_remembered: int = 0
 
 
 @dataclass(frozen=True)

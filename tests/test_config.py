@@ -39,6 +39,8 @@ def test_what_is_no_size_is_refused_under_the_name_of_its_option(text):
         ("MATNB_PROCESSES", "true", "processes", True),
         ("MATNB_MEMORY_LIMIT", "2GB", "memory_limit_bytes", 2 * 10**9),
         ("MATNB_MEMO", "1 MiB", "memo_bytes", 2**20),
+        ("MATNB_MEMO", "Off", "remembers", False),
+        ("MATNB_MEMO_DIR", "kept/results", "memo_dir", "kept/results"),
         ("MATNB_COMPUTE_LIMIT", "5kB", "compute_limit_bytes", 5000),
         ("MATNB_ENGINE", "interpret", "engine", "interpret"),
     ],
@@ -66,7 +68,7 @@ def test_truth_values(text, truth):
     [
         ("MATNB_WORKERS", "two"), ("MATNB_WORKERS", "0"), ("MATNB_WORKERS", "-1"), ("MATNB_WORKERS", "1.5"),
         ("MATNB_WORKERS", ""), ("MATNB_THREADS", "0"), ("MATNB_THREADS", "x"), ("MATNB_PROCESSES", "maybe"),
-        ("MATNB_MEMORY_LIMIT", "much"), ("MATNB_MEMO", "-1"), ("MATNB_COMPUTE_LIMIT", "2 XB"),
+        ("MATNB_MEMORY_LIMIT", "much"), ("MATNB_MEMO", "-1"), ("MATNB_MEMO_DIR", " "), ("MATNB_COMPUTE_LIMIT", "2 XB"),
         ("MATNB_ENGINE", "spark"),
     ],
 )  # fmt: skip

@@ -117,12 +117,19 @@ class Comparison:
 
 
 class Bench:
-    """One run of a script: its number of rounds, the load it started under, and what it found."""
+    """One run of a script: its number of rounds, the load it started under, and what it found.
 
-    def __init__(self, description: str | None) -> None:
+    A script that names a ``scale`` can be tried at a smaller one.
+    """
+
+    def __init__(self, description: str | None, scale: int = 0) -> None:
         parser = argparse.ArgumentParser(description=description)
         parser.add_argument("--rounds", type=int, default=ROUNDS, help="each contender runs once a round")
-        self.rounds: int = max(1, parser.parse_args().rounds)
+        if scale:
+            parser.add_argument("--scale", type=int, default=scale, help="of the graph: 2^scale vertices")
+        given = parser.parse_args()
+        self.rounds: int = max(1, given.rounds)
+        self.scale: int = given.scale if scale else 0
         self.load = print_load()
 
     def compare(

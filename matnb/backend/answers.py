@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import CancelledError, Client, Future
 from distributed.client import ClosedClientError
@@ -15,11 +15,15 @@ from matnb.backend.cluster import Cluster
 from matnb.errors import ClusterError
 
 _POLL_SECONDS = 0.05  # how soon a loss is noticed; a result is noticed at once
+_SHORT_SECONDS = 0.002  # until what was told of already is known to Dask as well
 _NEWS_SECONDS = 2.0  # news of a loss may come after the tasks that it cost
 _CANCEL_SECONDS = 1.0  # an interrupt waits this long for the scheduler's word, then leaves
 
 # What waiting for a result raises when a worker, the scheduler or the connection to it is gone.
 BROKEN = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError, OSError)
+
+
+_Told = TypeVar("_Told")
 
 
 class OwnersLost(Exception):  # noqa: N818  not an error yet: the run is laid out anew
@@ -83,6 +87,50 @@ class Answers:
             waiting.add_done_callback(_forget_outcome)
             raise
 
+    def told(
+        self,
+        expected: Sequence[concurrent.futures.Future[_Told]],
+        futures: Sequence[Future],
+        owners: Collection[int],
+    ) -> list[_Told]:
+        """Return what workers in this process tell by a way of their own, before Dask knows of it.
+
+        Parameters
+        ----------
+        expected
+            Where it will be.
+        futures
+            Of the run: one that will not come ends the waiting.
+        owners
+            The workers that are to tell.
+
+        Raises
+        ------
+        OwnersLost, ClusterError
+            As :meth:`gather` does.
+        """
+        found = []
+        for one in expected:
+            while True:
+                try:
+                    found.append(one.result(timeout=_POLL_SECONDS))
+                    break
+                except concurrent.futures.TimeoutError:
+                    self.check_alive(owners)
+                    self._check_coming(futures, owners)
+        return found
+
+    def finished(self, futures: Sequence[Future], owners: Collection[int]) -> None:
+        """Wait until values are there."""
+        while any(future.status == "pending" for future in futures):
+            self.check_alive(owners)
+            time.sleep(_SHORT_SECONDS)
+        self._check_coming(futures, owners)
+
+    def _check_coming(self, futures: Sequence[Future], owners: Collection[int]) -> None:
+        bad = [future for future in futures if future.status not in ("pending", "finished")]
+        self.gather(bad, owners)  # raises why
+
     def broken(self, error: BaseException, owners: Collection[int]) -> ClusterError:
         """Return the error for a broken connection, or raise OwnersLost if a worker's loss was the cause."""
         # If a worker's loss was the cause, this raises OwnersLost as soon as it is known.
@@ -100,6 +148,13 @@ class Answers:
         gone = set(owners) - set(self._cluster.alive())
         if gone:
             raise OwnersLost(sorted(gone))
+
+    def tell(self, function: Callable[..., None], *arguments: object) -> None:
+        """Call a function on every worker, waiting for nothing."""
+        telling = asyncio.run_coroutine_threadsafe(
+            _called(self._client, function, arguments), self._client.loop.asyncio_loop
+        )
+        telling.add_done_callback(_forget_outcome)
 
     def cancel(self, futures: Sequence[Future]) -> None:
         """Cancel names, waiting a little for the scheduler's word."""
@@ -129,6 +184,10 @@ async def _gathered(client: Client, futures: list[Future], enough: Callable[[Any
     finally:
         for task in asking:  # they end with their futures; cancelled, they would leave tasks of Dask's behind
             task.add_done_callback(_forget_outcome)
+
+
+async def _called(client: Client, function: Callable[..., None], arguments: tuple[object, ...]) -> None:
+    await client.run(function, *arguments, on_error="ignore")
 
 
 async def _cancelled(client: Client, futures: list[Future]) -> None:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from dask._task_spec import Task as GraphTask
-from dask._task_spec import TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from distributed import Future
 from threadpoolctl import ThreadpoolController
@@ -19,12 +17,14 @@ from threadpoolctl import ThreadpoolController
 from matnb.backend import worker
 from matnb.backend.answers import BROKEN, Answers, OwnersLost
 from matnb.backend.cluster import Cluster
+from matnb.backend.graphs import Graph, Run, graph_of, is_bundled
 from matnb.blocks.formats import Block, freeze
 from matnb.blocks.layout import Layout
-from matnb.errors import CellCancelled
+from matnb.errors import CellCancelled, ClusterError
 from matnb.events import TaskTimed
 from matnb.lazy.expr import Expr
 from matnb.lazy.holdings import held
+from matnb.plan.operators import Multiply
 from matnb.plan.plan import Plan, Shipment, Stored
 from matnb.plan.sources import piece_of
 
@@ -118,19 +118,30 @@ class DaskEngine:
         """
         begin = time.perf_counter()
         run_id = f"{self._prefix}r{next(self._runs)}"
-        self._answers.check_alive(self._owners(plan))
+        owners = self._owners(plan)
+        self._answers.check_alive(owners)
         futures: dict[str, Future] = {}
         counts: dict[str, tuple[int, int]] = {}
         wanted = [key for array in plan.outputs.values() for key in array.keys]
-        reports = self._reports(plan, hold)
+        threads = {number: one.threads for number, one in enumerate(self._cluster.workers)}
+        run = Run(plan, run_id, {*wanted, *hold, *fetch}, fetch, self._blas is not None, threads)
+        expected = worker.expect(run_id, run.owners) if run.is_here else []
         try:
             self._ship(plan.shipments, futures, counts)
-            sought = [key for key in dict.fromkeys((*wanted, *hold, *fetch, *reports)) if key not in futures]
-            graph = self._graph(plan, run_id, reports, {**(given or {}), **futures})
+            names = {key: future.key for key, future in {**(given or {}), **futures}.items()}
+            sought = [key for key in dict.fromkeys((*wanted, *hold, *fetch)) if key not in futures]
+            graph = graph_of(run, names, lambda key: self._held[key].key)
             with self._shared_blas(plan):
                 self._submit(graph, run_id, sought, futures)
-                values = self._answers.gather(
-                    [futures[key] for key in (*reports, *fetch)], self._owners(plan)
+                told: list[worker.Report] = (
+                    self._answers.told(expected, list(futures.values()), owners)
+                    if run.is_here
+                    else self._answers.gather([futures[name] for name in graph.reports], owners)
+                )
+                values = {key: one for report in told for key, one in report.values.items()}
+                rest = [] if _failures(told) else [key for key in fetch if key not in values]
+                values.update(
+                    zip(rest, self._answers.gather([futures[key] for key in rest], owners), strict=True)
                 )
         except KeyboardInterrupt:
             raise self._cancelled(plan, futures, run_id) from None
@@ -138,11 +149,12 @@ class DaskEngine:
             self._stop(plan, futures)
             worker.forget(run_id)
             raise
-        told: list[worker.Report] = values[: len(reports)]
+        except ClusterError:
+            worker.forget(run_id)
+            raise
         for report in told:
             counts.update(report.counts)
-        failures = [report.failed for report in told if report.failed is not None]
-        if failures:
+        if failures := _failures(told):
             futures.clear()  # the error's traceback would keep them
             raise TaskFailed(failures[0])
         kept = {node: tuple(futures[key] for key in array.keys) for node, array in plan.outputs.items()}
@@ -150,7 +162,7 @@ class DaskEngine:
         return Outcome(
             _with_counts(plan.outputs, counts),
             kept,
-            dict(zip(fetch, values[len(reports) :], strict=True)),
+            {key: values[key] for key in fetch},
             tuple(one for report in told for one in report.timed),
             time.perf_counter() - begin,
             tuple(futures[key] for key in hold),
@@ -203,6 +215,7 @@ class DaskEngine:
         keys, owners, futures
             Of each block: the plan's key, the worker that has it, and what keeps it now.
         """
+        self._answers.finished(futures, owners)
         run_id = f"{self._prefix}h{next(self._runs)}"
         new_names = {key: f"{run_id}-{key}" for key in keys}
         old_names = {key: future.key for key, future in zip(keys, futures, strict=True)}
@@ -246,7 +259,7 @@ class DaskEngine:
 
     def _shared_blas(self, plan: Plan) -> AbstractContextManager[object]:
         # Products side by side, each on all cores, take twice as long as one after the other.
-        products = sum(task.kind == "product" for task in plan.tasks)
+        products = sum(any(isinstance(step.operator, Multiply) for step in task.steps) for task in plan.tasks)
         threads = sum(one.threads for one in self._cluster.workers)
         if self._blas is None or products < 2 or threads < 2:
             return nullcontext()
@@ -275,57 +288,18 @@ class DaskEngine:
         for owner, blocks in by_owner.items():
             futures.update(self.ship(blocks, owner))
 
-    def _reports(self, plan: Plan, hold: Sequence[str]) -> dict[str, tuple[int, list[str]]]:
-        # A worker's report follows its last tasks, which no other of its tasks reads, and what stays on it.
-        staying = {*hold, *(key for array in plan.outputs.values() for key in array.keys)}
-        owners = {task.key: task.owner for task in plan.tasks}
-        read_here = {key for task in plan.tasks for key in task.inputs if owners.get(key) == task.owner}
-        last: dict[int, list[str]] = {}
-        for task in plan.tasks:
-            last.setdefault(task.owner, [])
-            if task.key not in read_here or task.key in staying:
-                last[task.owner].append(task.key)
-        return {f"report-{owner}": (owner, keys) for owner, keys in sorted(last.items())}
-
-    def _graph(
-        self,
-        plan: Plan,
-        run_id: str,
-        reports: Mapping[str, tuple[int, list[str]]],
-        shipped: Mapping[str, Future],
-    ) -> HighLevelGraph:
-        names = {key: future.key for key, future in shipped.items()}
-        # A loop makes a value of the same key again.
-        names.update({task.key: f"{run_id}-{task.key}" for task in plan.tasks})
-
-        def reference(key: str) -> TaskRef:
-            return TaskRef(names[key] if key in names else self._held[key].key)
-
-        by_owner: dict[int, dict[str, GraphTask]] = {}
-        for task in plan.tasks:
-            name = names[task.key]
-            by_owner.setdefault(task.owner, {})[name] = GraphTask(
-                name, worker.run, task.key, task.kind, run_id, task.owner, _Given(task.steps),
-                *(reference(key) for key in task.inputs),
-            )  # fmt: skip
-        for key, (owner, keys) in reports.items():
-            name = f"{run_id}-{key}"
-            by_owner.setdefault(owner, {})[name] = GraphTask(
-                name, worker.report, run_id, owner, _Given(keys), *(reference(one) for one in keys)
-            )
+    def _submit(self, graph: Graph, run_id: str, keys: Sequence[str], futures: dict[str, Future]) -> None:
+        if not graph.tasks:
+            return
         layers = {}
-        for owner, tasks in by_owner.items():
+        for owner, tasks in graph.tasks.items():
             pinned = {"workers": [self._cluster.workers[owner].address], "allow_other_workers": False}
-            layers[f"{run_id}-{owner}"] = MaterializedLayer(tasks, annotations=pinned)
-        return HighLevelGraph(layers, {name: set() for name in layers})
-
-    def _submit(
-        self, graph: HighLevelGraph, run_id: str, keys: Sequence[str], futures: dict[str, Future]
-    ) -> None:
-        if keys:
-            names = [f"{run_id}-{key}" for key in keys]
-            sent = self._client.get(graph, names, sync=False, retries=0)
-            futures.update(zip(keys, sent, strict=True))
+            layers[f"{run_id}-{owner}"] = MaterializedLayer(dict(tasks), annotations=pinned)
+        # Dask would look through each task of a plain dict, to name it by its content.
+        whole = HighLevelGraph(layers, {name: set() for name in layers})
+        names = [*(f"{run_id}-{key}" for key in keys), *graph.reports]
+        sent = self._client.get(whole, names, sync=False, retries=0)
+        futures.update(zip((*keys, *graph.reports), sent, strict=True))
 
     def _stop(self, plan: Plan, futures: Mapping[str, Future]) -> None:
         # Dask cancels what reads a cancelled name first, and fails with the client's connection where nobody
@@ -346,6 +320,8 @@ class DaskEngine:
         staying = {future.key for ones in kept.values() for future in ones}
         self._stop(plan, {key: one for key, one in futures.items() if one.key not in staying})
         worker.forget(run_id)
+        if self._blas is None and is_bundled(plan):
+            self._answers.tell(worker.forget, run_id)  # what runs goes on to the next of its tasks
         total = sum(len(array.keys) for array in plan.outputs.values())
         whole = sum(len(ones) for ones in kept.values())
         num_done = len(done.intersection(task.key for task in plan.tasks))
@@ -358,10 +334,8 @@ class DaskEngine:
         )
 
 
-class _Given(tuple[Any, ...]):
-    """Parameters that Dask hands on as they are, without looking inside for tasks."""
-
-    __slots__ = ()
+def _failures(told: Sequence[worker.Report]) -> list[worker.Failed]:
+    return [report.failed for report in told if report.failed is not None]
 
 
 def _with_counts(outputs: Mapping[Expr, Stored], counts: Mapping[str, tuple[int, int]]) -> dict[Expr, Stored]:

@@ -9,11 +9,13 @@ import numpy as np
 
 from matnb.backend.worker import execute
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, to_numpy
-from matnb.blocks.kernels.access import gather, local_place, put_into
+from matnb.blocks.kernels.access import gather, local_place, put_each, put_into
 from matnb.blocks.kernels.casting import cast
-from matnb.blocks.kernels.chains import Link, chain_into
+from matnb.blocks.kernels.chains import chain_into
 from matnb.blocks.kernels.dense_products import multiply_into
 from matnb.blocks.kernels.frontier import push, put_together
+from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.one_pass import packed, reduce_chain
 from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.blocks.kernels.products import accumulate
 from matnb.blocks.kernels.reductions import accumulator_dtype
@@ -51,6 +53,8 @@ def runner_of(operator: op.Operator) -> Runner:
             return _push_runner(operator)
         case op.PutTogether():
             return _together_runner(operator)
+        case op.PartialAll():
+            return _reduction_runner(operator)
         case op.Accumulate():
             return _accumulation_runner(operator)
         case op.Join(_, _, _, False):
@@ -63,6 +67,8 @@ def runner_of(operator: op.Operator) -> Runner:
             return _stretch_runner(operator)
         case op.PutAt():
             return _put_runner(operator)
+        case op.PutEachAt():
+            return _put_each_runner(operator)
         case op.GatherAt():
             return _gather_runner
     return lambda values, take, give, out: execute(operator, values)
@@ -139,6 +145,16 @@ def _together_runner(operator: op.PutTogether) -> Runner:
     def run(values: list[Any], take: Take, give: Give, out: NumericArray | None) -> Any:
         memory = _or_taken(out, take)
         return put_together(values, operator.bounds, monoid, operator.dtype, operator.whole, memory)
+
+    return run
+
+
+def _reduction_runner(operator: op.PartialAll) -> Runner:
+    links, shares, outputs = operator.links, operator.shares, operator.outputs
+
+    def run(values: list[Any], take: Take, give: Give, out: NumericArray | None) -> Any:
+        found = reduce_chain(links, shares, values, take, give)
+        return packed(found, outputs) if len(found) > 1 else found[0]
 
     return run
 
@@ -220,6 +236,17 @@ def _put_runner(operator: op.PutAt) -> Runner:
         if out is None and place is not None:
             out = take(values[0].shape, values[0].dtype)
         return put_into(values[0], place, values[1], out)
+
+    return run
+
+
+def _put_each_runner(operator: op.PutEachAt) -> Runner:
+    start, length = operator.start, operator.length
+
+    def run(values: list[Any], take: Take, give: Give, out: NumericArray | None) -> Any:
+        block, places, value = values
+        target = take(block.shape, block.dtype) if out is None else out
+        return put_each(block, places, value, start, length, target)
 
     return run
 

@@ -20,6 +20,7 @@ from matnb.blocks.kernels.tile_passes import FLOAT, Ending, Tiles
 from matnb.blocks.kernels.tiles import form_of, write_tiles
 from matnb.blocks.sums import num_nodes
 from matnb.plan import operators as op
+from matnb.plan.chaining import taken_apart
 from matnb.plan.plan import Step, Task
 
 Share: TypeAlias = Callable[
@@ -53,11 +54,10 @@ class Prepared:
 
     def __init__(self, task: Task, share: Share) -> None:
         count = len(task.inputs)
-        groups = _groups(task.steps, count)
-        self._sequence = _Sequence(
-            [_unit(group, task.steps, count, share) for group in groups], len(task.steps), count
-        )
-        self.may_overwrite = _may_overwrite(groups[-1] if groups else (), task.steps, count)
+        steps = taken_apart(task.steps, count)  # which run together where the tile machine knows them
+        groups = _groups(steps, count)
+        self._sequence = _Sequence([_unit(group, steps, count, share) for group in groups], len(steps), count)
+        self.may_overwrite = _may_overwrite(groups[-1] if groups else (), steps, count)
 
     @property
     def running(self) -> op.Operator | None:
@@ -377,7 +377,7 @@ def _may_overwrite(last: tuple[int, ...], steps: Sequence[Step], num_inputs: int
         case op.Apply() | op.Chain():
             is_sparse = any(link.sparse for link in links_of(final.operator))
             free = () if is_sparse else final.arguments
-        case op.PutAt():  # the rest stays as it is
+        case op.PutAt() | op.PutEachAt():  # the rest stays as it is
             free = final.arguments[:1] if final.arguments[0] not in final.arguments[1:] else ()
         case op.Accumulate(_, dtype):
             # the first two are read before anything is written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
 from typing import TypeAlias
@@ -16,6 +16,7 @@ from matnb.lazy.expr import Expr
 from matnb.plan.plan import Stored
 
 Kept: TypeAlias = Future  # keeps a block on its worker
+MOST_IDLE = 500  # arrays without a handle; each is some tasks that the scheduler knows of
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +43,20 @@ class Entry:
 @dataclass(frozen=True, eq=False)
 class _Kept:
     entry: Entry
-    node: Expr = field(repr=False)  # kept, so that it is the same object when it is written again
-    owner: Expr = field(repr=False)  # the expression whose handle it stays with
+    # Kept while there is a handle, so that it is the same object when it is written again; an array without
+    # one must not keep alive what it was made from.
+    node: Expr | None = field(repr=False)
+    owner: bytes  # digest of the expression whose handle it stays with
+    second: bool  # whether the array has a first name, under which it was made
 
 
 class Store:
     """Arrays on the workers by the digest of their expression, within a budget of bytes.
 
-    An array goes when the last handle on its expression is gone, when a worker that held a block is lost, or
-    when the budget is exceeded: then the one that is made again most quickly for its bytes. What a person
-    gave, and this process has no copy of, stays as long as any expression needs it.
+    An array goes when the last handle on its expression is gone, unless it is remembered; when a worker that
+    held a block is lost; or when the budget is exceeded: first those without a handle, and of them the one
+    that is made again most quickly for its bytes. What a person gave, and this process has no copy of, stays
+    as long as any expression needs it.
     """
 
     def __init__(self, budget_bytes: int) -> None:
@@ -59,12 +64,52 @@ class Store:
         self._kept: dict[bytes, _Kept] = {}
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
         self._pinned: dict[bytes, Expr] = {}
+        self._remembered: dict[bytes, None] = {}  # the one used longest ago first
+        self._idle: set[Entry] = set()  # those without a handle, when it was looked last
         self._lock = threading.RLock()
 
-    def add(self, node: Expr, entry: Entry, owner: Expr | None = None) -> None:
-        """Keep an array while there is a handle on its expression, or on that of ``owner``."""
+    def add(self, node: Expr, entry: Entry, owner: Expr | None = None, second: bool = False) -> None:
+        """Keep an array while there is a handle on its expression, or on that of ``owner``.
+
+        Parameters
+        ----------
+        second
+            Whether this is another name of an array that was added before: it goes with the handles on it,
+            though the array may stay.
+        """
         with self._lock:
-            self._kept[node.digest] = _Kept(entry, node, node if owner is None else owner)
+            owned = node.digest if owner is None else owner.digest
+            before = self._kept.get(node.digest)
+            second = second and (before is None or before.second or before.entry is not entry)
+            self._kept[node.digest] = _Kept(entry, node, owned, second)
+
+    def remember(self, node: Expr, by_this_name: bool = False) -> None:
+        """Keep an array that is here though its handles may go, as long as the budget allows it.
+
+        It is found by its first name then, if it has one, and by this one too if that is wanted.
+        """
+        with self._lock:
+            kept = self._kept.get(node.digest)
+            if kept is None:
+                return
+            names = [node.digest] if by_this_name or not kept.second else []
+            if kept.second:
+                every = self._kept.items()
+                names += [name for name, one in every if one.entry is kept.entry and not one.second]
+            for name in names or [node.digest]:
+                self._remembered.pop(name, None)
+                self._remembered[name] = None
+
+    def is_second(self, node: Expr) -> bool:
+        """Tell whether an array was added under another name before."""
+        with self._lock:
+            kept = self._kept.get(node.digest)
+            return kept is not None and kept.second
+
+    def forget(self) -> None:
+        """Keep nothing any more for which there is no handle."""
+        with self._lock:
+            self._remembered.clear()
 
     def add_given(self, node: Expr, entry: Entry) -> None:
         """Keep a person's array while any expression needs it, since nobody could make it again."""
@@ -98,6 +143,17 @@ class Store:
             every = (*(kept.entry for kept in self._kept.values()), *self._given.values())
             return tuple({id(entry): entry for entry in every}.values())
 
+    def named(self) -> dict[Entry, Expr]:
+        """Return an expression of each array that has a handle; the one it was recorded as, if two."""
+        with self._lock:
+            every = [(kept.entry, kept.node) for kept in self._kept.values()]
+            every += [(entry, node) for node, entry in self._given.items()]
+            return {entry: node for entry, node in every if node is not None}
+
+    def digests(self) -> Collection[bytes]:
+        """Return the digests of the expressions whose arrays are here."""
+        return self._kept.keys()
+
     @property
     def num_bytes(self) -> int:
         """Bytes on the workers."""
@@ -112,15 +168,54 @@ class Store:
         return held
 
     def retain(self, live: Collection[Expr]) -> None:
-        """Drop every array without a handle; ``live`` are the expressions that handles stand for.
+        """Drop every array without a handle that is not remembered; handles stand for the ``live`` ones.
 
         A loop's older states are operands of the newest one, so that an expression is in use says little.
         """
         with self._lock:
-            self._kept = {
-                digest: kept for digest, kept in self._kept.items() if kept.owner in live or kept.node in live
+            digests = {node.digest for node in live}
+            self._pinned = {digest: node for digest, node in self._pinned.items() if digest in digests}
+            handled = {
+                kept.entry
+                for digest, kept in self._kept.items()
+                if kept.owner in digests or digest in digests
             }
-            self._pinned = {digest: node for digest, node in self._pinned.items() if node in live}
+            self._idle = {
+                kept.entry
+                for digest, kept in self._kept.items()
+                if digest in self._remembered and kept.entry not in handled
+            }
+            if len(self._idle) > MOST_IDLE:
+                self._forget_oldest()
+            stay = handled | self._idle
+            self._kept = {
+                digest: kept if kept.node is None or kept.entry in handled else replace(kept, node=None)
+                for digest, kept in self._kept.items()
+                if kept.entry in stay
+                and (
+                    not kept.second
+                    or kept.owner in digests
+                    or digest in digests
+                    or digest in self._remembered
+                )
+            }
+            self._remembered = {digest: None for digest in self._remembered if digest in self._kept}
+
+    def _forget_oldest(self) -> None:
+        newest: set[Entry] = set()
+        for digest in reversed(self._remembered):
+            kept = self._kept.get(digest)
+            if kept is not None and kept.entry in self._idle and len(newest) < MOST_IDLE:
+                newest.add(kept.entry)
+        self._idle = newest
+
+    def idle(self) -> Collection[Entry]:
+        """Return the arrays without a handle, when it was looked last."""
+        return frozenset(self._idle)
+
+    def has_handle(self, entry: Entry) -> bool:
+        """Tell whether there was a handle on an array when it was looked last."""
+        return entry not in self._idle
 
     def trim(self, needed: Collection[Expr] = (), room_bytes: int = 0) -> None:
         """Drop arrays, the cheapest to make again for their bytes first, until the budget is met.
@@ -134,14 +229,31 @@ class Store:
         """
         with self._lock:
             excess = self.num_bytes + room_bytes - self.budget_bytes
-            stay = {id(self.entry(node)) for node in (*needed, *self._pinned.values(), *self._given)}
-            by_worth = sorted(self.entries(), key=lambda entry: entry.seconds / max(1, entry.num_bytes))
-            for entry in by_worth:
-                if excess <= 0:
+            if excess > 0:
+                stay = self._staying(needed)
+                for entry in sorted(self.entries(), key=self._worth):
+                    if excess <= 0:
+                        return
+                    if entry not in stay:
+                        self._drop(partial(is_, entry))
+                        excess -= entry.num_bytes
+
+    def make_room(self, needed: Collection[Expr], enough: Callable[[], bool]) -> None:
+        """Drop arrays without a handle, the cheapest to make again for their bytes first, till enough."""
+        with self._lock:
+            stay = self._staying(needed)
+            for entry in sorted(self._idle, key=self._worth):
+                if enough():
                     return
-                if id(entry) not in stay:
+                if entry not in stay:
                     self._drop(partial(is_, entry))
-                    excess -= entry.num_bytes
+
+    def _staying(self, needed: Collection[Expr]) -> set[Entry]:
+        found = {self.entry(node) for node in (*needed, *self._pinned.values(), *self._given)}
+        return {entry for entry in found if entry is not None}
+
+    def _worth(self, entry: Entry) -> tuple[bool, float]:
+        return entry not in self._idle, entry.seconds / max(1, entry.num_bytes)
 
     def drop_owner(self, owner: int) -> None:
         """Drop every array that had a block on a lost worker."""
@@ -157,6 +269,9 @@ class Store:
             self._kept.clear()
             self._given.clear()
             self._pinned.clear()
+            self._remembered.clear()
+            self._idle.clear()
 
     def _drop(self, goes: Callable[[Entry], bool]) -> None:
         self._kept = {digest: kept for digest, kept in self._kept.items() if not goes(kept.entry)}
+        self._idle = {entry for entry in self._idle if not goes(entry)}

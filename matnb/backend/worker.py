@@ -5,18 +5,20 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Any
 
 from matnb.blocks.creation import drawn_anew
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
-from matnb.blocks.kernels.access import gather, local_place, only, pick, put_into, scatter
+from matnb.blocks.kernels.access import gather, local_place, only, pick, put_each, put_into, scatter
 from matnb.blocks.kernels.calls import call, unpack
 from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise import apply
 from matnb.blocks.kernels.frontier import push, put_together
+from matnb.blocks.kernels.one_pass import packed, reduce_chain
 from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import combine, finish, reduce_block
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
@@ -28,7 +30,11 @@ from matnb.events import TaskTimed
 from matnb.plan import operators as op
 from matnb.plan.plan import Step
 
+_CARRIED_BYTES = 64 * 1024  # up to here a value that is wanted at home goes there with the report
+
 _timed: dict[tuple[str, int], list[TaskTimed]] = {}
+_expected: dict[tuple[str, int], Future[Report]] = {}  # by runs whose driver is in this process
+_forgotten: set[str] = set()
 _lock = threading.Lock()
 
 
@@ -62,7 +68,7 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
         if isinstance(value, Dense | Csr | Empty):
             value = freeze(value)
     except Exception as error:  # reported home, where the cell's line is known
-        if isinstance(running, op.Chain):
+        if isinstance(running, op.Chain | op.PartialAll):
             running = _failing_link(running, [registers[place] for place in step.arguments])
         return Failed(key, portable(error), traceback.format_exc(), running)
     seconds = time.perf_counter() - begin
@@ -84,33 +90,87 @@ class Report:
         The times of all its tasks that ran; a value that was still there from an earlier run has none.
     counts
         Entries and bytes of its last and kept values, by key.
+    values
+        Copies of those that are wanted at home and small.
     """
 
     failed: Failed | None
     timed: tuple[TaskTimed, ...]
     counts: dict[str, tuple[int, int]]
+    values: dict[str, Dense] = field(default_factory=dict)
 
 
-def report(run_id: str, owner: int, keys: Sequence[str], *finished: Any) -> Report:
-    """Return what a worker tells of a run whose last and kept values are given."""
-    failed = next((value for value in finished if isinstance(value, Failed)), None)
+def report(
+    run_id: str,
+    owner: int,
+    keys: Sequence[str],
+    *finished: Any,
+    fetched: Collection[str] = (),
+    failed: Failed | None = None,
+) -> Report:
+    """Return what a worker tells of a run whose last and kept values are given.
+
+    A driver in this process is told at once.
+
+    Parameters
+    ----------
+    fetched
+        Keys whose values are wanted at home.
+    failed
+        The first failure, where it is known.
+    """
+    if failed is None:
+        failed = next((value for value in finished if isinstance(value, Failed)), None)
     counts = {key: _counts(value)[1:] for key, value in zip(keys, finished, strict=True)}
+    values = {
+        key: Dense(value.values.copy())
+        for key, value in zip(keys, finished, strict=True)
+        if key in fetched and isinstance(value, Dense) and value.nbytes <= _CARRIED_BYTES
+    }
     session, _, number = run_id.rpartition("r")
     with _lock:
         timed = tuple(_timed.pop((run_id, owner), ()))
         # A kernel that was running when its run was cancelled told its time afterwards.
-        for other, place in list(_timed):
-            of_session, _, before = other.rpartition("r")
-            if of_session == session and int(before) < int(number):
-                del _timed[other, place]
-    return Report(failed, timed, counts)
+        for other in [other for other, _ in _timed if _is_before(other, session, number)]:
+            _drop_times(other)
+        _forgotten.difference_update([other for other in _forgotten if _is_before(other, session, number)])
+        expected = _expected.pop((run_id, owner), None)
+    told = Report(failed, timed, counts, values)
+    if expected is not None:
+        expected.set_result(told)
+    return told
+
+
+def _is_before(run_id: str, session: str, number: str) -> bool:
+    of_session, _, before = run_id.rpartition("r")
+    return of_session == session and int(before) < int(number)
+
+
+def _drop_times(run_id: str) -> None:
+    for key in [key for key in _timed if key[0] == run_id]:
+        del _timed[key]
+
+
+def expect(run_id: str, owners: Collection[int]) -> list[Future[Report]]:
+    """Return where the reports of workers in this process will be, before Dask has told of them."""
+    found: dict[tuple[str, int], Future[Report]] = {(run_id, owner): Future() for owner in owners}
+    with _lock:
+        _expected.update(found)
+    return list(found.values())
 
 
 def forget(run_id: str) -> None:
-    """Drop the times of a run that was cancelled."""
+    """Drop the times of a run that was cancelled, and begin no more of its tasks."""
     with _lock:
-        for key in [key for key in _timed if key[0] == run_id]:
-            del _timed[key]
+        _forgotten.add(run_id)
+        _drop_times(run_id)
+        for key in [key for key in _expected if key[0] == run_id]:
+            del _expected[key]
+
+
+def is_forgotten(run_id: str) -> bool:
+    """Tell whether a run was cancelled."""
+    return run_id in _forgotten
 
 
 def rename(names: dict[str, str], dask_worker: Any) -> dict[str, int]:
@@ -149,10 +209,13 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
             return accumulate(values, MONOIDS[monoid], dtype)
         case op.Partial(operation, axes, dtype, along, start):
             return reduce_block(operation, values[0], axes, dtype, along, start)
+        case op.PartialAll(links, shares, outputs):
+            found = reduce_chain(links, shares, values)
+            return packed(found, outputs) if len(found) > 1 else found[0]
         case op.Finish(operation, axes, keepdims, dtype, along, ranges):
-            shares = along is not None or len(values) > 1
-            whole = combine(operation, values, along, ranges) if shares else values[0]
-            return finish(whole, axes, keepdims, dtype)
+            is_shared = along is not None or len(values) > 1
+            whole = combine(operation, values, along, ranges) if is_shared else values[0]
+            return finish(whole, axes, keepdims, dtype, operation)
         case op.Cut(bounds):
             return cut(values[0], tuple(slice(*part) for part in bounds))
         case op.Join(offsets, shape, dtype, sparse):
@@ -175,6 +238,8 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
             return only(values, axis)
         case op.PutAt(key, region, shape):
             return put_into(values[0], local_place(key, region, shape, values[2:]), values[1])
+        case op.PutEachAt(start, length):
+            return put_each(values[0], values[1], values[2], start, length)
         case op.GatherAt():
             return gather(values[0], values[1])
         case op.ScatterBy(length, monoid, dtype, start):
@@ -205,7 +270,7 @@ def _turned(values: Sequence[Any]) -> tuple[Any, Any, Any]:
     return left, Dense(right.values.T), mask
 
 
-def _failing_link(chain: op.Chain, values: Sequence[Any]) -> op.Operator:
+def _failing_link(chain: op.Chain | op.PartialAll, values: Sequence[Any]) -> op.Operator:
     # The function of a chain that raises, found by applying one after the other.
     found = list(values)
     for link in chain.links:

@@ -20,9 +20,17 @@ import numpy as np
 from matnb.blocks.formats import IndexArray, NumericArray
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import given, unsigned
-from matnb.blocks.kernels.sum_loops import sum_contiguous, sum_nodes, sum_rows, sum_strided
+from matnb.blocks.kernels.sum_loops import (
+    MOST_NODES,
+    push_run,
+    sum_contiguous,
+    sum_nodes,
+    sum_rows,
+    sum_strided,
+)
 
 _SLAB = 2**19  # elements: what is made of them on the way stays in cache
+_SUMMED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 Range = tuple[int, int]
 
 
@@ -36,7 +44,7 @@ def sums_as_tree(operation: str, dtype: np.dtype) -> bool:
 
 def num_nodes(start: int, stop: int) -> int:
     """Return the length of the share of ``[start, stop)``: at most twice the levels of the tree."""
-    return len(_nodes(start, stop))
+    return len(nodes_of(start, stop))
 
 
 def share_of(
@@ -59,7 +67,7 @@ def share_of(
     start
         Global place of the values' first element on the axis ``along``.
     """
-    values = _single_or_double(values)
+    values = single_or_double(values)
     if values.dtype.kind == "c":  # real and imaginary parts are a last axis that is kept
         parts = np.ascontiguousarray(values)
         real = parts.view(parts.real.dtype).reshape(*values.shape, 2)
@@ -92,7 +100,33 @@ def sum_of_shares(shares: Sequence[NumericArray], ranges: Sequence[Range], axis:
     if nodes.dtype.kind == "c":
         real = np.ascontiguousarray(nodes).view(np.float64).reshape(*nodes.shape, 2)
         return sum_of_shares([real], ranges, axis).view(np.complex128)[..., 0]
-    return _merged(nodes, ranges, axis, True)
+    return merged(nodes, ranges, axis, True)
+
+
+class VectorSum:
+    """The sum of a real vector that is given piece by piece; each but the last ends where a leaf does.
+
+    Parameters
+    ----------
+    start
+        Global place of the first piece.
+    """
+
+    def __init__(self, start: int = 0) -> None:
+        self._start = self._at = start
+        self._stack, self._buffer, self._top = np.empty(MOST_NODES), np.empty(8), 0
+
+    def add(self, piece: NumericArray) -> None:
+        """Add the next piece."""
+        at, self._at = self._at, self._at + piece.size
+        values = given(single_or_double(piece))
+        self._top = push_run(
+            values, -at, at, self._at, self._start, False, self._stack, self._top, self._buffer
+        )
+
+    def share(self) -> NumericArray:
+        """Return the share of what was added."""
+        return self._stack[: self._top].copy()
 
 
 def row_sums(pointers: IndexArray, values: NumericArray) -> NumericArray:
@@ -101,7 +135,7 @@ def row_sums(pointers: IndexArray, values: NumericArray) -> NumericArray:
     The entries of row i are ``values[pointers[i] : pointers[i + 1]]``; a row without any sums to 0. Peak
     memory: the result; a copy of values that are not of single or double precision.
     """
-    values = _single_or_double(values)
+    values = single_or_double(values)
     if values.dtype.kind == "c":
         out = np.empty(pointers.size - 1, np.complex128)
         out.real, out.imag = row_sums(pointers, values.real), row_sums(pointers, values.imag)
@@ -111,8 +145,9 @@ def row_sums(pointers: IndexArray, values: NumericArray) -> NumericArray:
     return sums
 
 
-def _single_or_double(values: NumericArray) -> NumericArray:
-    if values.dtype.name in ("float32", "float64", "complex64", "complex128"):
+def single_or_double(values: NumericArray) -> NumericArray:
+    """Return values in single or double precision, whichever holds them."""
+    if values.dtype in _SUMMED:
         return values
     wide = "complex128" if values.dtype.kind == "c" else "float64"
     return cast(values, np.dtype("float32" if values.dtype == np.float16 else wide))
@@ -139,7 +174,7 @@ def _by_slabs(values: NumericArray, axes: Sequence[int], start: int, whole: bool
         for axis in reversed(axes[1:]):
             slab = _along_axis(slab, axis, None)
         shares.append(_along_axis(slab, 0, first))
-    return _merged(np.concatenate(shares), ranges, 0, whole)
+    return merged(np.concatenate(shares), ranges, 0, whole)
 
 
 def _along_axis(values: NumericArray, axis: int, start: int | None) -> NumericArray:
@@ -160,9 +195,9 @@ def _along_axis(values: NumericArray, axis: int, start: int | None) -> NumericAr
     return out.reshape(*values.shape[:axis], count, *values.shape[axis + 1 :])
 
 
-def _merged(nodes: NumericArray, ranges: Sequence[Range], axis: int, whole: bool) -> NumericArray:
-    # the nodes of adjacent shares to those of one share, or to the value of the tree
-    where = [node for start, stop in ranges for node in _nodes(start, stop)]
+def merged(nodes: NumericArray, ranges: Sequence[Range], axis: int, whole: bool) -> NumericArray:
+    """Return the nodes of adjacent real shares as those of one share, or as the value of the tree."""
+    where = [node for start, stop in ranges for node in nodes_of(start, stop)]
     count = 1 if whole else num_nodes(ranges[0][0], ranges[-1][1])
     outer, inner = _around(nodes.shape, axis)
     out = np.empty(outer * count * inner)
@@ -172,8 +207,11 @@ def _merged(nodes: NumericArray, ranges: Sequence[Range], axis: int, whole: bool
 
 
 @lru_cache(1 << 12)  # a loop asks for the same ones in each iteration
-def _nodes(start: int, stop: int) -> tuple[Range, ...]:
-    # level and end of each node of a share, in order: the largest that begin where the last one ends and fit
+def nodes_of(start: int, stop: int) -> tuple[Range, ...]:
+    """Return level and end of each node of a share, in order.
+
+    They are the largest ones that begin where the one before ends, and fit.
+    """
     nodes = []
     while start < stop:
         level = (stop - start).bit_length() - 1

@@ -33,8 +33,8 @@ class At(Expr):
 class Put(Expr):
     """A dense array with a value, which broadcasts, written at a place.
 
-    ``key`` has an entry for every axis: a number, a slice of step 1 with bounds, or None for the next of
-    ``inputs``, whole numbers without axes.
+    ``key`` has an entry for every axis: a number, a slice with bounds whose step is positive, or None for
+    the next of ``inputs``, whole numbers without axes.
     """
 
     operand: Expr
@@ -58,7 +58,38 @@ class Put(Expr):
     @property
     def target(self) -> Shape:
         """The shape of what is written over."""
-        return tuple(part.stop - part.start for part in self.key if isinstance(part, slice))
+        return tuple(
+            len(range(part.start, part.stop, part.step)) for part in self.key if isinstance(part, slice)
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PutEach(Expr):
+    """A dense array with elements, or rows of its first axis, written at the places that ``index`` lists.
+
+    ``value`` broadcasts to one element, or row, for each of them. Of equal places the last one stays.
+    """
+
+    operand: Expr
+    index: Expr
+    value: Expr
+
+    def __post_init__(self) -> None:
+        _check_index(self.index, 1)
+        if self.operand.sparse:
+            raise UnsupportedError(
+                "assignment to rows of a sparse array is not recorded: build another one, for example "
+                "A + B, or multiply with a sparse matrix that has a one in each row at the place wanted"
+            )
+        target = self.target
+        if broadcast_shapes(self.value.shape, target, name="assignment") != target:
+            raise ShapeError(f"a value of shape {self.value.shape} does not fit elements of shape {target}")
+        self._settle(self.operand.shape, self.operand.dtype, False, self.operand, self.index, self.value)
+
+    @property
+    def target(self) -> Shape:
+        """The shape of what is written over."""
+        return (*self.index.shape, *self.operand.shape[1:])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,9 +12,9 @@ from matnb.blocks.formats import Dense, to_numpy
 from matnb.blocks.kernels.calls import call, unpacked
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import IndexingError
-from matnb.lazy.access import At, Draw, Gather, Part, Put, Replicated, Scatter
+from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
 
-Access = At | Put | Gather | Scatter | Draw | Replicated | Part
+Access = At | Put | PutEach | Gather | Scatter | Draw | Replicated | Part
 
 
 def access_value(node: Access, given: Sequence[np.ndarray | sp.csr_array]) -> np.ndarray:
@@ -36,6 +36,12 @@ def access_value(node: Access, given: Sequence[np.ndarray | sp.csr_array]) -> np
                 for axis, one in enumerate(key)
             ]
             array[(*place, ...)] = value.astype(array.dtype)
+            return array
+        case PutEach():
+            array, value = operands[0].copy(), operands[2].astype(operands[0].dtype)
+            places = _checked(operands[1], len(array), 0)
+            for place, one in zip(places, np.broadcast_to(value, node.target), strict=True):
+                array[place] = one  # one after the other, so that the last one stays
             return array
         case Gather():
             array, index = operands

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from matnb.blocks.formats import Block, Dense, block_from, to_gcxs, to_numpy, to_scipy
 from matnb.blocks.layout import Layout
@@ -18,7 +17,8 @@ from matnb.lazy import reductions, ufuncs
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.expr import Data, Expr, MatMul, Transpose
 from matnb.lazy.holdings import given
-from matnb.lazy.places import assigned, indexed, replacing
+from matnb.lazy.operators import Operators
+from matnb.lazy.places import replacing
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
 from matnb.pictures.arrays import array_html, array_text
@@ -27,19 +27,26 @@ from matnb.pictures.facts import ArrayFacts
 if TYPE_CHECKING:
     from sparse import GCXS
 
-    from matnb.lazy.reductions import Axis
-
 Result = np.ndarray | np.generic  # what NumPy code receives
 
 
-_live: WeakValueDictionary[int, DistArray] = WeakValueDictionary()  # handles compare elementwise, so by id
+# The handles by their ids: they compare elementwise, and a weak table of Python's costs much more.
+_live: dict[int, ref[DistArray]] = {}
+_live_labels: dict[int, Expr] = {}
 
 
 def live_expressions() -> set[Expr]:
     """Return the expressions that some handle stands for now."""
-    handles = list(_live.values())
-    labels = {handle._labels for handle in handles if handle._labels is not None}
-    return {handle.expression for handle in handles} | labels
+    handles = [handle() for handle in _live.copy().values()]
+    return {*(one._expression for one in handles if one is not None), *_live_labels.copy().values()}
+
+
+def renew(new: Mapping[Expr, Expr]) -> None:
+    """Let every handle stand for what its expression became: another of the same meaning."""
+    for handle in _live.copy().values():
+        one = handle()
+        if one is not None and one._expression in new:
+            one._expression = new[one._expression]
 
 
 def wrap(node: Expr, labels: Expr | None = None) -> DistArray:
@@ -66,10 +73,10 @@ def expression_of_block(block: Block) -> Expr:
     return node
 
 
-class DistArray(NDArrayOperatorsMixin):
+class DistArray(Operators):
     """An array, sparse or dense, cut in blocks over the workers and computed when a value is asked for.
 
-    It takes NumPy's operators, ufuncs, functions and basic indexing, also by integer DistArrays. Nothing is
+    It takes NumPy's operators, ufuncs, functions and indices, also integer and boolean DistArrays. Nothing is
     computed until ``compute()``, ``float()``, ``np.asarray()``, ``persist()`` or the end of a ``%%distmat``
     cell. Assigning to elements changes this handle, but no slice that was taken before.
     An absent element of a sparse array is a zero; a product with it is absent, whatever meets it.
@@ -88,7 +95,27 @@ class DistArray(NDArrayOperatorsMixin):
     def __init__(self, expression: Expr, labels: Expr | None = None) -> None:
         self._expression = expression
         self._labels = labels
-        _live[id(self)] = self
+        _live[id(self)] = ref(self)
+        if labels is not None:
+            _live_labels[id(self)] = labels
+
+    def __del__(self) -> None:
+        _live.pop(id(self), None)
+        if _live_labels:
+            _live_labels.pop(id(self), None)
+
+    def _recorded(self, node: Expr) -> DistArray:
+        return wrap(node)
+
+    def _changed_to(self, node: Expr) -> DistArray:
+        # A scalar has no elements to change: `s += 1` makes another one, as with NumPy's scalars.
+        if not self.shape:
+            return wrap(node)
+        if node.dtype is self.dtype and node.shape == self.shape:
+            self._become(node)  # most often
+        else:
+            _assign(self, (node,), None)
+        return self
 
     @property
     def expression(self) -> Expr:
@@ -169,11 +196,18 @@ class DistArray(NDArrayOperatorsMixin):
         return wrap(MatMul(self._expression, right))
 
     def __getitem__(self, key: object) -> DistArray:
-        return wrap(indexed(self._expression, _with_expressions(key)))
+        from matnb.lazy.elements import read  # which makes handles
+
+        return read(self._expression, key)  # type: ignore[return-value]  # a Selection is used like a handle
 
     def __setitem__(self, key: object, value: object) -> None:
-        new = value if ufuncs.is_weak(value) else expression_of(value)
-        self._become(assigned(self._expression, _with_expressions(key), new))
+        from matnb.lazy.elements import written
+
+        self._become(written(self._expression, key, value))
+
+    def fill(self, value: object) -> None:
+        """Give every element one value."""
+        self[...] = value
 
     def _become(self, version: Expr) -> None:
         # The handle gets a new version; whoever read the old one keeps it.
@@ -181,52 +215,6 @@ class DistArray(NDArrayOperatorsMixin):
         if record is not None:
             record.note(version)
         self._expression = version
-
-    # reductions: each with NumPy's parameters
-
-    def sum(self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> DistArray:
-        """Return the sum over axes."""
-        return wrap(reductions.reduce(self._expression, "sum", axis, keepdims, dtype))
-
-    def prod(
-        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False
-    ) -> DistArray:
-        """Return the product over axes."""
-        return wrap(reductions.reduce(self._expression, "prod", axis, keepdims, dtype))
-
-    def min(self, axis: Axis = None, keepdims: bool = False) -> DistArray:
-        """Return the smallest element over axes; NaN where there is one."""
-        return wrap(reductions.reduce(self._expression, "min", axis, keepdims))
-
-    def max(self, axis: Axis = None, keepdims: bool = False) -> DistArray:
-        """Return the largest element over axes; NaN where there is one."""
-        return wrap(reductions.reduce(self._expression, "max", axis, keepdims))
-
-    def any(self, axis: Axis = None, keepdims: bool = False) -> DistArray:
-        """Tell whether any element over axes is not zero."""
-        return wrap(reductions.reduce(self._expression, "any", axis, keepdims))
-
-    def all(self, axis: Axis = None, keepdims: bool = False) -> DistArray:
-        """Tell whether every element over axes is not zero."""
-        return wrap(reductions.reduce(self._expression, "all", axis, keepdims))
-
-    def mean(
-        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False
-    ) -> DistArray:
-        """Return the arithmetic mean over axes, absent zeros included."""
-        return wrap(reductions.mean(self._expression, axis, keepdims, dtype))
-
-    def var(
-        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
-    ) -> DistArray:
-        """Return the variance over axes, with ``number - ddof`` in the denominator."""
-        return wrap(reductions.var(self._expression, axis, keepdims, ddof, dtype))
-
-    def std(
-        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
-    ) -> DistArray:
-        """Return the standard deviation over axes, with ``number - ddof`` in the denominator."""
-        return wrap(reductions.std(self._expression, axis, keepdims, ddof, dtype))
 
     # values
 
@@ -256,9 +244,17 @@ class DistArray(NDArrayOperatorsMixin):
         evaluator().persist([self._expression])
         return self
 
-    def explain(self) -> str:
-        """Return how the array would be computed: recorded, after each pass, and the plan."""
-        return evaluator().explain({"value": self._expression})
+    def explain(self, stage: str | None = None, measured: bool = False) -> str:
+        """Return how the array is computed: recorded, after each pass, and the plan.
+
+        Parameters
+        ----------
+        stage
+            Only "recorded", the name of a pass, or "plan".
+        measured
+            Whether seconds of the last run are told, too; the text depends on time then.
+        """
+        return evaluator().explain({"value": self._expression}, stage, measured)
 
     def facts(self) -> ArrayFacts:
         """Return what is known of the array, computing nothing."""
@@ -338,9 +334,10 @@ class DistArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
         out = options.pop("out", None)
         dtype = options.pop("dtype", None)
-        if options.pop("where", True) is not True:
+        where = options.pop("where", True)
+        if where is not True and (out is None or method != "__call__"):
             raise UnsupportedError(
-                f"np.{ufunc.__name__}(where=) is not recorded; use np.where(mask, new, old)"
+                f"np.{ufunc.__name__}(where=) without out= is not recorded; use np.where(mask, new, old)"
             )
         result: tuple[Expr, ...]
         if method == "reduce":
@@ -353,8 +350,9 @@ class DistArray(NDArrayOperatorsMixin):
         else:
             raise UnsupportedError(f"np.{ufunc.__name__}.{method} is not recorded; compute() the array first")
         # A scalar has no elements to change: `s += 1` makes another one, as with NumPy's scalars.
-        if out is not None and not (isinstance(out, tuple) and out[0] is inputs[0] and not self.shape):
-            return _assign(out, result)
+        is_scalar = isinstance(out, tuple) and out[0] is inputs[0] and not self.shape
+        if out is not None and (not is_scalar or where is not True):
+            return _assign(out, result, None if where is True else expression_of(where))
         handles = tuple(wrap(node) for node in result)
         return handles[0] if len(handles) == 1 else handles
 
@@ -375,19 +373,10 @@ class DistArray(NDArrayOperatorsMixin):
         return {"text/plain": array_text(facts), "text/html": array_html(facts)}
 
 
-def _assign(out: object, results: Sequence[Expr]) -> object:
+def _assign(out: object, results: Sequence[Expr], where: Expr | None) -> object:
     targets = out if isinstance(out, tuple) else (out,)
     for target, node in zip(targets, results, strict=True):
         if not isinstance(target, DistArray):
             raise UnsupportedError(f"out= of type {type(target).__name__}: give a DistArray, or compute()")
-        target._become(replacing(target.expression, node))
+        target._become(replacing(target.expression, node, where))
     return targets[0] if len(targets) == 1 else targets
-
-
-def _with_expressions(key: object) -> object:
-    # an index with expressions for handles, and for a NumPy array of places
-    if isinstance(key, tuple):
-        return tuple(map(_with_expressions, key))
-    if isinstance(key, np.ndarray) and key.ndim == 1 and key.dtype.kind in "iu":
-        return expression_of(key)
-    return key.expression if isinstance(key, DistArray) else key

@@ -63,7 +63,7 @@ class _Closing:
                 *(self._new[one] if inside(one) else self._brought(one) for one in node.operands)
             )
         made = tuple(self._new[root] if inside(root) else self._brought(root) for root in roots)
-        _keep_lines(self._new)
+        keep_lines(self._new)
         self.result = made, tuple(self._given)
 
     def _give(self, node: Expr) -> Variable:
@@ -132,7 +132,8 @@ def _samples(user: Expr, factor: Expr) -> bool:
     return False
 
 
-def _keep_lines(new: dict[Expr, Expr]) -> None:
+def keep_lines(new: dict[Expr, Expr]) -> None:
+    """Tell the cell that is recorded that expressions were written where those were that they stand for."""
     record = active_recording()
     if record is None:
         return

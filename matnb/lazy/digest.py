@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -25,35 +25,68 @@ def digest_of(*parts: Hashable) -> bytes:
     return blake2b(_PREFIX + b"".join(map(_encode, parts)), digest_size=16).digest()
 
 
+def digest_of_node(label: str, parameters: tuple[Hashable, ...], below: bytes, are_plain: bool) -> bytes:
+    """Return the digest of an operation with parameters on operands.
+
+    Parameters
+    ----------
+    below
+        The operands' digests side by side: an operation has a number of them, or its parameters tell it.
+    are_plain
+        Whether parameters that compare equal are the same, so that it is remembered how they are written.
+    """
+    head = _plain_head(label, parameters) if are_plain else _head(label, parameters)
+    return blake2b(head + below, digest_size=16).digest()
+
+
+def _head(label: str, parameters: tuple[Hashable, ...]) -> bytes:
+    return b"%sN%d:%b%b" % (_PREFIX, len(label), label.encode(), _encode_tuple(parameters))
+
+
+_plain_head = lru_cache(maxsize=1024)(_head)
+
+
+def _encode_bytes(value: bytes) -> bytes:
+    return b"b%d:" % len(value) + value
+
+
+def _encode_text(value: str) -> bytes:
+    text = value.encode()
+    return b"s%d:" % len(text) + text
+
+
+def _encode_tuple(value: tuple[Hashable, ...]) -> bytes:
+    return b"(%d:" % len(value) + b"".join(map(_encode, value)) + b")"
+
+
 @cache
-def _encoded_dtype(dtype: np.dtype) -> bytes:
+def _encode_dtype(dtype: np.dtype) -> bytes:
     return b"d" + dtype.str.encode() + b";"
 
 
+_ENCODERS: dict[type, Callable[..., bytes]] = {
+    bytes: _encode_bytes,
+    str: _encode_text,
+    tuple: _encode_tuple,
+    bool: lambda value: b"?1" if value else b"?0",
+    int: lambda value: b"i%d;" % value,
+    float: lambda value: b"f" + struct.pack("<d", value),
+    type(None): lambda value: b"n",
+    slice: lambda value: b"l" + _encode_tuple((value.start, value.stop, value.step)),
+}
+
+
 def _encode(value: Hashable) -> bytes:
-    # Those that every node has come first: this is most of the time of recording.
-    match value:
-        case bytes():
-            return b"b%d:" % len(value) + value
-        case str():
-            text = value.encode()
-            return b"s%d:" % len(text) + text
-        case tuple():
-            return b"(%d:" % len(value) + b"".join(map(_encode, value)) + b")"
-        case np.dtype():
-            return _encoded_dtype(value)
-        case bool():
-            return b"?1" if value else b"?0"
-        case int():
-            return b"i%d;" % value
-        case float():
-            return b"f" + struct.pack("<d", value)
-        case None:
-            return b"n"
-        case slice():
-            return b"l" + _encode((value.start, value.stop, value.step))
-        case np.generic():
-            return b"g" + value.dtype.str.encode() + b";" + value.tobytes()
+    encoder = _ENCODERS.get(type(value))
+    if encoder is not None:
+        return encoder(value)
+    if isinstance(value, np.dtype):
+        return _encode_dtype(value)
+    for kind, encode in _ENCODERS.items():  # of a kind that is derived from one of those
+        if isinstance(value, kind):
+            return encode(value)
+    if isinstance(value, np.generic):
+        return b"g" + value.dtype.str.encode() + b";" + value.tobytes()
     digest = getattr(value, "digest", None)
     if isinstance(digest, bytes):
         return b"h" + digest

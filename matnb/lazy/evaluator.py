@@ -31,8 +31,8 @@ class Evaluator(Protocol):
     def layout(self, node: Expr) -> Layout | None:
         """Return where the blocks of an expression are, or None while it is lazy."""
 
-    def explain(self, roots: Mapping[str, Expr]) -> str:
-        """Return how expressions would be computed."""
+    def explain(self, roots: Mapping[str, Expr], stage: str | None, measured: bool) -> str:
+        """Return how expressions would be computed, at one stage or all, and what was measured of it."""
 
 
 _evaluator: Evaluator

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, NoReturn, TypeVar
-from weakref import WeakValueDictionary
+from math import prod
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -17,25 +16,10 @@ from matnb.blocks.kernels.elementwise import ANNIHILATORS, zero_preserving
 from matnb.blocks.semiring import semiring_named
 from matnb.errors import ShapeError
 from matnb.io.source import Source
-from matnb.lazy.digest import digest_of
+from matnb.lazy.interning import Interned, form_of
 
 Shape = tuple[int, ...]
 Key = tuple[int | slice | None, ...]
-_Node = TypeVar("_Node", bound="Expr")
-
-
-class Interned(type):
-    """Makes equal expressions the same object, so that they are compared with ``is``."""
-
-    _nodes: ClassVar[WeakValueDictionary[bytes, Expr]] = WeakValueDictionary()
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-
-    def __call__(cls: type[_Node], *values: Hashable, **named: Hashable) -> _Node:  # type: ignore[misc]  # typed for the classes it makes
-        """Return the node of this class with these fields, which may be there already."""
-        node: _Node = type.__call__(cls, *values, **named)
-        # Without the lock, threads made twins of one expression.
-        with Interned._lock:
-            return Interned._nodes.setdefault(node.digest, node)  # type: ignore[return-value]  # of this class
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +36,9 @@ class Expr(metaclass=Interned):
         Sixteen bytes that name it by operation, parameters and operands.
     free
         The recordings of bodies whose variables it is made from.
+    plain
+        Of a class: whether parameters that compare equal are the same, as text and dtypes are, unlike 0.0 and
+        -0.0, or 1 and True.
     """
 
     shape: ClassVar[Shape]
@@ -60,22 +47,19 @@ class Expr(metaclass=Interned):
     operands: ClassVar[tuple[Expr, ...]]
     digest: ClassVar[bytes]
     free: ClassVar[frozenset[int]] = frozenset()
+    plain: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Set what follows from the fields."""
+        raise NotImplementedError
 
     def _settle(self, shape: Shape, dtype: np.dtype, sparse: bool, *operands: Expr) -> None:
-        parameters: list[Hashable] = []
-        for name, holds_operands in _fields_of(type(self)):
-            if name == "source":
-                # a file's size and time tell its versions apart
-                parameters.append(self.__dict__[name].identity())
-            elif not holds_operands:
-                parameters.append(self.__dict__[name])
-        below = [operand.digest for operand in operands]
-        digest = digest_of(type(self).__name__, tuple(parameters), *below)
         # The dataclass is frozen; these follow from its fields and are set once.
-        self.__dict__.update(shape=shape, dtype=dtype, sparse=sparse, operands=operands, digest=digest)
+        own = self.__dict__
+        own["shape"], own["dtype"], own["sparse"], own["operands"] = shape, dtype, sparse, operands
         for operand in operands:
             if operand.free:
-                self.__dict__["free"] = self.free | operand.free
+                own["free"] = self.free | operand.free
 
     @property
     def ndim(self) -> int:
@@ -85,7 +69,7 @@ class Expr(metaclass=Interned):
     @property
     def size(self) -> int:
         """Number of elements, absent ones included."""
-        return int(np.prod(self.shape, dtype=object))
+        return prod(self.shape)
 
     def with_operands(self, *operands: Expr) -> Expr:
         """Return the same operation on other operands."""
@@ -93,11 +77,12 @@ class Expr(metaclass=Interned):
             return self
         remaining = iter(operands)
         values: list[Hashable] = []
-        for name, holds_operands in _fields_of(type(self)):
-            if not holds_operands:
-                values.append(self.__dict__[name])
+        form = form_of(type(self))
+        for place, name in enumerate(form.names):
+            if place in form.operands:
+                values.append(next(remaining))
             else:
-                values.append(tuple(remaining) if name == "inputs" else next(remaining))
+                values.append(tuple(remaining) if place == form.inputs else self.__dict__[name])
         return type(self)(*values)
 
     def __reduce__(self) -> NoReturn:
@@ -105,12 +90,6 @@ class Expr(metaclass=Interned):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self.shape} {self.dtype}"
-
-
-@cache
-def _fields_of(node_class: type[Expr]) -> tuple[tuple[str, bool], ...]:
-    # The fields of a class of nodes, and whether each holds operands: one, or several in `inputs`.
-    return tuple((field.name, field.type in ("Expr", "tuple[Expr, ...]")) for field in fields(node_class))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,6 +157,7 @@ class Elementwise(Expr):
     ``input_dtypes`` are those of the ufunc's loop; ``output`` picks one of several results.
     """
 
+    plain: ClassVar[bool] = True
     name: str
     inputs: tuple[Expr, ...]
     input_dtypes: tuple[np.dtype, ...]
@@ -185,14 +165,18 @@ class Elementwise(Expr):
     output: int = 0
 
     def __post_init__(self) -> None:
-        shape = broadcast_shapes(*(operand.shape for operand in self.inputs), name=self.name)
-        self._settle(shape, self.element, self._stays_sparse(shape), *self.inputs)
+        shape, sparse = self.inputs[0].shape, False
+        for operand in self.inputs:
+            sparse = sparse or operand.sparse
+            if operand.shape != shape and operand.shape:
+                shape = broadcast_shapes(*(one.shape for one in self.inputs), name=self.name)
+        self._settle(shape, self.element, sparse and self._stays_sparse(shape), *self.inputs)
 
     def _stays_sparse(self, shape: Shape) -> bool:
         # An absent element is a zero that is not stored, so the result may leave it out only where f(0) = 0.
         # A product with an absent element is absent whatever meets it, as in SciPy and GraphBLAS.
         absent = [operand.sparse for operand in self.inputs]
-        if not any(absent) or self.element == np.float16:
+        if self.element == np.float16:
             return False  # no sparse format holds half precision
         if any(one.sparse and one.shape != shape for one in self.inputs):
             return False  # a sparse row or column stretched over a matrix is dense
@@ -213,6 +197,7 @@ class Elementwise(Expr):
 class MatMul(Expr):
     """A matrix product over a semiring, with the shape rules of ``numpy.matmul``."""
 
+    plain: ClassVar[bool] = True
     left: Expr
     right: Expr
     semiring: str = "plus_times"
@@ -251,6 +236,7 @@ class MaskedMatMul(Expr):
 class Transpose(Expr):
     """Axes in another order."""
 
+    plain: ClassVar[bool] = True
     operand: Expr
     axes: tuple[int, ...]
 
@@ -263,8 +249,12 @@ class Transpose(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduce(Expr):
-    """A reduction over some axes: sum, prod, min, max, any, all, or the number of stored entries."""
+    """A reduction over some axes: sum, prod, min, max, any, all, or the number of stored entries.
 
+    Or, of a real array over all axes, the "deviation": the sum of squared distances from the mean.
+    """
+
+    plain: ClassVar[bool] = True
     operand: Expr
     operation: str
     axes: tuple[int, ...]
@@ -340,12 +330,17 @@ def _product_of(left: Expr, right: Expr, semiring: str) -> tuple[Shape, np.dtype
             f"cannot multiply shapes {a} and {b}: the last axis of the left ({a[-1]}) must equal "
             f"the {'next-to-last' if len(b) > 1 else 'only'} axis of the right ({inner})"
         )
-    batch = broadcast_shapes(a[:-2], b[:-2], name="matmul")
+    batch = broadcast_shapes(a[:-2], b[:-2], name="matmul") if len(a) > 2 or len(b) > 2 else ()
     shape = (*batch, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ()))
-    dtype = semiring_named(semiring).result_dtype(left.dtype, right.dtype)
+    dtype = _product_dtype(semiring, left.dtype, right.dtype)
     if (left.sparse and len(b) > 2) or (right.sparse and len(a) > 2):
         raise ShapeError(f"a sparse matrix meets vectors and matrices only, not shapes {a} and {b}")
     return shape, dtype
+
+
+@cache
+def _product_dtype(semiring: str, left: np.dtype, right: np.dtype) -> np.dtype:
+    return semiring_named(semiring).result_dtype(left, right)
 
 
 def broadcast_shapes(*shapes: Shape, name: str) -> Shape:

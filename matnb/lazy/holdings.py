@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from weakref import WeakKeyDictionary
 
@@ -12,6 +14,7 @@ from matnb.lazy.expr import Data, Expr, Literal, Regrid
 
 LITERAL_BYTES = 256  # up to here a constant lies inside its node
 SHIP_BYTES = 64 * 10**6  # above this an array goes to the workers at once, and no copy stays here
+_HASHED_BYTES = 1 << 20
 
 _held: WeakKeyDictionary[Expr, Block] = WeakKeyDictionary()
 
@@ -61,8 +64,24 @@ def _content(block: Block) -> bytes:
     hashed.update(repr((type(block).__name__, block.shape, block.dtype.str)).encode())
     match block:
         case Dense(values):
-            hashed.update(np.ascontiguousarray(values).data.cast("B") if values.size else b"")
+            hashed.update(_content_of(values))
         case Csr(_, pointers, columns, values, _):
             for array in (pointers, columns, values):
-                hashed.update(b"pattern" if array is None else np.ascontiguousarray(array).data.cast("B"))
+                hashed.update(b"pattern" if array is None else _content_of(array))
     return hashed.digest()[:16]
+
+
+def _content_of(array: np.ndarray[tuple[int, ...], np.dtype]) -> bytes:
+    # In pieces on all cores: without those instructions 8 MB take 20 ms.
+    if not array.size:
+        return b""
+    content = np.ascontiguousarray(array).data.cast("B")
+    pieces = [content[begin : begin + _HASHED_BYTES] for begin in range(0, len(content), _HASHED_BYTES)]
+    if len(pieces) == 1:
+        return _hash_of(content)
+    with ThreadPoolExecutor(min(len(pieces), os.cpu_count() or 1)) as pool:
+        return b"".join(pool.map(_hash_of, pieces))
+
+
+def _hash_of(content: memoryview) -> bytes:
+    return sha256(content).digest()

@@ -18,7 +18,7 @@ from matnb.blocks.kernels.elementwise import ANNIHILATORS
 from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
 from matnb.errors import SessionEnded
 from matnb.io.local import labels_here, read_here
-from matnb.lazy.access import At, Draw, Gather, Part, Put, Replicated, Scatter
+from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
 from matnb.lazy.access_values import access_value
 from matnb.lazy.control import Body, Cond, Final, Loop
 from matnb.lazy.expr import (
@@ -130,7 +130,7 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
             return _masked(node, product, operands[2], complement)
         case Regrid():
             return operands[0]
-        case At() | Put() | Gather() | Scatter() | Draw() | Replicated() | Part():
+        case At() | Put() | PutEach() | Gather() | Scatter() | Draw() | Replicated() | Part():
             return access_value(node, operands)
         case Loop():
             return np.asarray(_looped(node, operands)[0])
@@ -207,6 +207,10 @@ def _reduced(node: Reduce, value: Value) -> np.ndarray:
     dense = _dense(value)
     if node.operation in ("sum", "prod"):
         return np.asarray(getattr(np, node.operation)(dense, axis=axes, keepdims=keep, dtype=node.dtype))
+    if node.operation == "deviation":
+        wide = dense.astype(np.float64)
+        away = wide - wide.mean(axis=axes, keepdims=True) if dense.size else wide
+        return np.asarray((away**2).sum(axis=axes, keepdims=keep)).astype(node.dtype)
     return np.asarray(getattr(np, node.operation)(dense, axis=axes, keepdims=keep)).astype(node.dtype)
 
 

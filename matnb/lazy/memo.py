@@ -1,10 +1,12 @@
-"""Which results are worth keeping after a run; the store keeps and evicts them."""
+"""Which results are worth keeping after a run, by counts alone; the store keeps and evicts them."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 
-from matnb.lazy.expr import Expr, Load, Transpose
+from matnb.lazy.expr import Broadcast, Create, Data, Expr, Index, Literal, Load, Regrid, Transpose
+
+SMALL_BYTES = 800  # up to here a dense value is remembered by the client, and needs no place on a worker
 
 
 def worth_keeping(node: Expr, live: Container[Expr]) -> bool:
@@ -21,6 +23,30 @@ def lifetime(node: Expr) -> Expr:
     match node:
         case Transpose(operand) if node.sparse:
             return operand
+    return node
+
+
+def is_small(node: Expr, num_bytes: int) -> bool:
+    """Tell whether a value is remembered in the client's own memory."""
+    return not node.sparse and num_bytes <= SMALL_BYTES
+
+
+def outlasts_handles(node: Expr, num_bytes: int) -> bool:
+    """Tell whether a result that was asked for stays on the workers when its last handle is gone.
+
+    What a person gave is given again with its expression, and a small value is remembered elsewhere.
+    """
+    return not is_small(node, num_bytes) and not isinstance(_source(node), Literal | Data)
+
+
+def worth_writing(node: Expr) -> bool:
+    """Tell whether a result is worth a file: sources, cut or turned, are read or made as fast."""
+    return not isinstance(_source(node), Literal | Data | Create | Load)
+
+
+def _source(node: Expr) -> Expr:
+    while isinstance(node, Transpose | Index | Broadcast | Regrid):
+        node = node.operand
     return node
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
-from matnb.lazy.access import At, Gather, Put
-from matnb.lazy.expr import Broadcast, Expr, Index, Key, Literal, Shape
+from matnb.lazy.access import At, Gather, Put, PutEach
+from matnb.lazy.expr import Broadcast, Expr, Index, Key, Literal, Shape, broadcast_shapes
 from matnb.lazy.indexing import normalize_key
+from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import Weak, astype, literal
 
 
@@ -51,7 +52,8 @@ def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
     Parameters
     ----------
     key
-        Integers, slices of step 1, ``...``, and expressions of whole numbers without axes.
+        As in NumPy, of integers, slices, ``...``, and expressions of whole numbers without axes; or one of a
+        single axis, for the first axis of the array, where the last one of equal places stays.
     value
         Broadcasts to the place, and is converted to the array's dtype.
 
@@ -69,19 +71,18 @@ def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
     for part in plain:
         if part is None:
             raise UnsupportedError("assignment to a new axis is not recorded: leave None out of the index")
-        if isinstance(part, slice) and part.step != 1:
+    new = fitting(value, node.dtype)
+    lists = [index for index in arrays.values() if index.ndim]
+    if lists:
+        if list(arrays) != [0] or lists[0].ndim > 1 or not _is_whole(plain, node.shape):
             raise UnsupportedError(
-                "assignment to a slice of another step than 1 is not recorded; build a new array, for "
-                "example np.where(condition, new, old)"
+                "assignment at the places of an array is along the first axis alone: x[idx] = v; transpose "
+                "the array, or build a new one, for example mn.scatter_reduce(values, places, length)"
             )
-    for place, index in arrays.items():
-        if index.ndim:
-            raise UnsupportedError(
-                "assignment at the places of an array is not recorded; build a new array, for example "
-                "np.where(condition, new, old), or mn.scatter_reduce(values, places, length)"
-            )
+        return PutEach(node, lists[0], _stripped(new, node.ndim))
+    for place in arrays:
         parts[place] = None
-    new = _fitting(value, node.dtype)
+    parts, new = _forward(parts, _stripped(new, sum(isinstance(part, slice) for part in parts)))
     put = Put(node, new, tuple(arrays[place] for place in sorted(arrays)), tuple(parts))
     if 0 in put.target:
         return node
@@ -92,8 +93,38 @@ def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
     return Put(node, new, put.inputs, put.key)
 
 
-def replacing(old: Expr, new: Expr) -> Expr:
-    """Return what ``out=`` makes of an array: the result in its dtype.
+def _forward(parts: list[int | slice | None], new: Expr) -> tuple[list[int | slice | None], Expr]:
+    # x[::-1] = v is x[::1] = v[::-1]: only slices that go up are left, and the value turns where they fell.
+    upward: list[int | slice | None] = []
+    turned: list[bool] = []  # for each axis of what is written
+    for part in parts:
+        if isinstance(part, slice) and part.step < 0:
+            covered = range(*part.indices(part.start + 1))
+            upward.append(slice(covered[-1], covered[0] + 1, -part.step))
+        else:
+            upward.append(part)
+        if isinstance(part, slice):
+            turned.append(part.step < 0)
+    key = [
+        slice(length - 1, None, -1) if falls and length > 1 else slice(0, length, 1)
+        for falls, length in zip(reversed(turned), reversed(new.shape), strict=False)
+    ]
+    if all(one.step > 0 for one in key):
+        return upward, new
+    rest = (slice(0, length, 1) for length in new.shape[: new.ndim - len(key)])
+    return upward, Index(new, (*rest, *reversed(key)))
+
+
+def _stripped(new: Expr, ndim: int) -> Expr:
+    # As in NumPy, leading axes of length 1 that the place has not are left out.
+    extra = new.ndim - ndim
+    if extra <= 0 or any(length != 1 for length in new.shape[:extra]):
+        return new
+    return Index(new, (*(0,) * extra, *(slice(0, length, 1) for length in new.shape[extra:])))
+
+
+def replacing(old: Expr, new: Expr, where: Expr | None = None) -> Expr:
+    """Return what ``out=`` makes of an array: the result in its dtype, where the booleans are true if given.
 
     Raises
     ------
@@ -104,7 +135,14 @@ def replacing(old: Expr, new: Expr) -> Expr:
     """
     if old.shape != new.shape:
         raise ShapeError(f"out= has shape {old.shape} but the result has shape {new.shape}")
-    return _converted(new, old.dtype, "a result")
+    result = _converted(new, old.dtype, "a result")
+    if where is None:
+        return result
+    if where.dtype.kind != "b" or broadcast_shapes(where.shape, old.shape, name="where=") != old.shape:
+        raise ShapeError(
+            f"where= is of shape {where.shape} {where.dtype}: give booleans for shape {old.shape}"
+        )
+    return choose(where, result, old)
 
 
 def _split(key: object, shape: Shape) -> tuple[Key, dict[int, Expr]]:
@@ -146,7 +184,14 @@ def _num_numbers(parts: Sequence[int | slice | None]) -> int:
     return sum(isinstance(part, int) for part in parts)
 
 
-def _fitting(value: Expr | Weak, dtype: np.dtype) -> Expr:
+def fitting(value: Expr | Weak, dtype: np.dtype) -> Expr:
+    """Return a value as it goes into an array of a dtype.
+
+    Raises
+    ------
+    DTypeError
+        When it would lose more than precision.
+    """
     if isinstance(value, Expr):
         return _converted(value, dtype, "a value")
     # A Python number takes on the dtype of the array it meets, if that holds such numbers.

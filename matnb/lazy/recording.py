@@ -20,8 +20,10 @@ class Recording:
     ----------
     filename
         File name under which the cell was compiled; tells the cell's frames from others.
-    num_operations, num_merged
-        Operations written, and how many of them equal one written before in the cell.
+    num_merged
+        How many operations equal one written before in the cell.
+    events
+        The expressions that were written, in order, repeats included.
     lines
         The cell lines that wrote each expression, in order.
     runs
@@ -32,35 +34,42 @@ class Recording:
         The loops and branches that were run.
     loop_texts
         How they were laid out, each that differs once.
+    num_seen
+        How many events were written when a value was asked for last.
+    unread
+        Those of them that no value has needed yet.
     """
 
     filename: str
-    num_operations: int = 0
     num_merged: int = 0
+    events: list[Expr] = field(default_factory=list)
     lines: dict[Expr, list[int]] = field(default_factory=dict)
     runs: list[RunFinished] = field(default_factory=list)
     plan_text: str = ""
     loops: list[LoopFinished] = field(default_factory=list)
     loop_texts: dict[str, None] = field(default_factory=dict)
+    num_seen: int = 0
+    unread: list[Expr] = field(default_factory=list)
+
+    @property
+    def num_operations(self) -> int:
+        """How many operations were written."""
+        return len(self.events)
 
     def note(self, node: Expr) -> None:
         """Note that the cell wrote an expression, with the line that is running."""
-        self.num_operations += 1
-        line = self._running_line()
-        if node in self.lines:
-            self.num_merged += 1
-            if line is not None and line not in self.lines[node]:
-                self.lines[node].append(line)
+        self.events.append(node)
+        filename = self.filename
+        frame = sys._getframe(1).f_back
+        while frame is not None and frame.f_code.co_filename != filename:
+            frame = frame.f_back
+        written = self.lines.get(node)
+        if written is None:
+            self.lines[node] = [] if frame is None else [frame.f_lineno]
             return
-        self.lines[node] = [] if line is None else [line]
-
-    def _running_line(self) -> int | None:
-        frame = sys._getframe(2)
-        while frame is not None:
-            if frame.f_code.co_filename == self.filename:
-                return frame.f_lineno
-            frame = frame.f_back  # type: ignore[assignment]  # None ends the walk
-        return None
+        self.num_merged += 1
+        if frame is not None and frame.f_lineno not in written:
+            written.append(frame.f_lineno)
 
 
 _active: ContextVar[Recording | None] = ContextVar("matnb_recording", default=None)
@@ -78,5 +87,15 @@ def recording(filename: str) -> Iterator[Recording]:
     token = _active.set(record)
     try:
         yield record
+    finally:
+        _active.reset(token)
+
+
+@contextmanager
+def resumed(record: Recording) -> Iterator[None]:
+    """Let lines that are noted inside go to a recording that may have ended."""
+    token = _active.set(record)
+    try:
+        yield
     finally:
         _active.reset(token)

@@ -74,7 +74,7 @@ def reduce(
         element = np.dtype(np.int64)
     else:
         element = node.dtype
-    return Reduce(node, operation, axes, keepdims, element)
+    return Reduce(node, operation, axes, bool(keepdims), element)
 
 
 def mean(node: Expr, axis: Axis = None, keepdims: bool = False, dtype: npt.DTypeLike | None = None) -> Expr:
@@ -87,8 +87,17 @@ def mean(node: Expr, axis: Axis = None, keepdims: bool = False, dtype: npt.DType
 def var(
     node: Expr, axis: Axis = None, keepdims: bool = False, ddof: float = 0, dtype: npt.DTypeLike | None = None
 ) -> Expr:
-    """Return the variance: the mean square distance from the mean, over ``number - ddof``."""
+    """Return the variance: the mean square distance from the mean, over ``number - ddof``.
+
+    That of all elements of a dense real array is found in one pass.
+    """
     element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
+    if _is_one_pass(node, axis, element):
+        whole = node if dtype is None else astype(node, element)
+        wide = np.dtype(np.float32) if element == np.float16 else element
+        away_from_mean = Reduce(whole, "deviation", tuple(range(node.ndim)), bool(keepdims), wide)
+        below = float(max(node.size - ddof, 0))
+        return astype(call(np.divide, (away_from_mean, below))[0], element)
     center = mean(node, axis, keepdims=True, dtype=element)
     (away,) = call(np.subtract, (astype(node, element), center))
     if element.kind == "c":
@@ -98,6 +107,12 @@ def var(
         (square,) = call(np.square, (away,))
     total, number = _total(square, axis, keepdims, None)
     return astype(call(np.divide, (total, float(max(number - ddof, 0))))[0], square.dtype)
+
+
+def _is_one_pass(node: Expr, axis: Axis, element: np.dtype) -> bool:
+    # Of sparse and complex arrays, and along some axes, what is away from the mean is made first.
+    is_full = len(normalize_axes(axis, node.ndim)) == node.ndim > 0
+    return is_full and not node.sparse and element.name in ("float64", "float32", "float16")
 
 
 def std(

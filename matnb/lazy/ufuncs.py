@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,13 @@ from matnb.lazy.expr import Elementwise, Expr, Literal, MatMul
 
 Weak = int | float | complex  # a Python number takes on the dtype of the array it meets
 Operand = Expr | Weak
+WEAK = frozenset({int, float, complex})
 _COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 
 
 def is_weak(value: object) -> TypeGuard[Weak]:
     """Tell whether a value is a Python number, which takes on the dtype of the array it meets."""
-    return type(value) in (int, float, complex)
+    return type(value) in WEAK
 
 
 def literal(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Literal:
@@ -28,14 +29,42 @@ def literal(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Literal
     return Literal(array.tobytes(), array.shape, array.dtype)
 
 
+def _number(value: Weak, dtype: np.dtype) -> Literal:
+    # Zeros have signs, NaN have bits, and so have parts of complex numbers, and none would be told apart.
+    if type(value) is int or (type(value) is float and value and value == value):
+        return _usual_number(value, dtype)
+    return literal(value, dtype)
+
+
+@lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 compare equal
+def _usual_number(value: Weak, dtype: np.dtype) -> Literal:
+    return literal(value, dtype)
+
+
+class _Loop(NamedTuple):
+    # What a ufunc does with operands of certain dtypes.
+    name: str
+    inputs: tuple[np.dtype, ...]
+    results: tuple[np.dtype, ...]
+
+
 @lru_cache(maxsize=4096)
-def _loop(
-    ufunc: np.ufunc, kinds: tuple[np.dtype | type, ...], dtype: np.dtype | None
-) -> tuple[np.dtype, ...]:
+def _loop(ufunc: np.ufunc, kinds: tuple[np.dtype | type, ...], dtype: np.dtype | None) -> _Loop:
+    name = ufunc.__name__
+    if ufunc.signature is not None or getattr(np, name, None) is not ufunc:
+        raise UnsupportedError(
+            f"the ufunc {name!r} is not recorded; call it on NumPy arrays: {name}(x.compute(), ...)"
+        )
     given = (*kinds, *(None,) * ufunc.nout)
-    if dtype is None:
-        return ufunc.resolve_dtypes(given)
-    return ufunc.resolve_dtypes(given, signature=(*(None,) * ufunc.nin, *(dtype,) * ufunc.nout))
+    try:
+        if dtype is None:
+            found = ufunc.resolve_dtypes(given)
+        else:
+            found = ufunc.resolve_dtypes(given, signature=(*(None,) * ufunc.nin, *(dtype,) * ufunc.nout))
+    except TypeError:
+        listed = ", ".join(kind.__name__ if isinstance(kind, type) else str(kind) for kind in kinds)
+        raise DTypeError(f"{name} is not defined for dtypes {listed}") from None
+    return _Loop(name, found[: ufunc.nin], found[ufunc.nin :])
 
 
 def call(
@@ -59,37 +88,25 @@ def call(
     UnsupportedError
         For a generalized ufunc or one that is not NumPy's own.
     """
-    name = ufunc.__name__
     if ufunc is np.matmul:
-        left, right = (one if isinstance(one, Expr) else literal(one) for one in operands)
-        return (MatMul(left, right),)
-    if ufunc.signature is not None or getattr(np, name, None) is not ufunc:
-        raise UnsupportedError(
-            f"the ufunc {name!r} is not recorded; call it on NumPy arrays: {name}(x.compute(), ...)"
-        )
-    wanted = None if dtype is None else number_dtype(dtype)
-    kinds = tuple(one.dtype if isinstance(one, Expr) else type(one) for one in operands)
-    try:
-        loop = _loop(ufunc, kinds, wanted)
-    except TypeError:
-        given = ", ".join(kind.__name__ if isinstance(kind, type) else str(kind) for kind in kinds)
-        raise DTypeError(f"{name} is not defined for dtypes {given}") from None
-    nodes, inputs = [], []
-    for one, kind in zip(operands, loop, strict=False):
-        if isinstance(one, Expr):
-            nodes.append(one)
-        else:
+        left, right = [one if isinstance(one, Expr) else literal(one) for one in operands]
+        return (MatMul(left, right, "plus_times"),)
+    kinds = tuple([one.dtype if isinstance(one, Expr) else type(one) for one in operands])
+    name, inputs, results = _loop(ufunc, kinds, None if dtype is None else number_dtype(dtype))
+    nodes = []
+    for one, kind in zip(operands, inputs, strict=True):
+        if not isinstance(one, Expr):
             try:
-                nodes.append(literal(one, kind))
+                one = _number(one, kind)
             except OverflowError:
                 if name not in _COMPARISONS or kind.kind not in "iu":
                     raise DTypeError(f"{name}: the number {one} does not fit dtype {kind}") from None
                 return call(ufunc, list(map(_beyond, operands)))
-        inputs.append(kind)
-    results = loop[ufunc.nin :]
-    return tuple(
-        Elementwise(name, tuple(nodes), tuple(inputs), kind, place) for place, kind in enumerate(results)
-    )
+        nodes.append(one)
+    read = tuple(nodes)
+    if len(results) == 1:
+        return (Elementwise(name, read, inputs, results[0], 0),)
+    return tuple(Elementwise(name, read, inputs, kind, place) for place, kind in enumerate(results))
 
 
 def _beyond(operand: Operand) -> Operand:

@@ -27,8 +27,10 @@ from matnb.magics.completion import match_options
 from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
 from matnb.magics.progress import Progress
 from matnb.magics.recorder import compile_cell, run_cell
-from matnb.magics.summary import is_headless, show_recorded, show_run, status_text
-from matnb.session import active_session, connect, current_session, start, stop
+from matnb.magics.summary import is_headless, show_memo, show_recorded, show_run, status_text
+from matnb.session import active_session, connect, current_session, memo, start, stop
+from matnb.session.failures import remember_lines
+from matnb.session.rolling import roll
 
 
 class DistMat(Configurable):
@@ -75,7 +77,12 @@ class DistMatMagics(Magics):
                 session = active_session()
                 print(status_text(session.status()) if session else "no session; the first result starts one")
             case "explain":
-                print(current_session().explain(self._roots(chosen.names, namespace)))
+                roots = self._roots(chosen.names, namespace)
+                print(current_session().explain(roots, chosen.stage, measured=self.live))
+            case "memo" if chosen.clear:
+                memo.clear(chosen.disk)
+            case "memo":
+                show_memo(memo.entries(), self.live, self.shell)
             case "stop":
                 stop()
 
@@ -100,6 +107,9 @@ class DistMatMagics(Magics):
                 progress.follow(active_session())
                 done = run_cell(code, self.shell.user_ns, keep)
                 self.names = [name for name in done.program.roots if name.isidentifier()]
+                if lazy:
+                    roll(list(done.program.roots.values()), done.record, ())
+                remember_lines(done.record)
                 session = None if lazy else current_session() if done.program.roots else active_session()
                 progress.follow(session)
                 report = session.run(done.program.roots, done.record, keep) if session else None

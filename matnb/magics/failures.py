@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import linecache
 import traceback
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 from weakref import WeakSet
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.errors import CellCancelled, CellSyntaxError, MatnbError
+from matnb.errors import CellCancelled, CellSyntaxError, KernelError, MatnbError
 
 HOOK = "_render_traceback_"  # what IPython asks an error for how it is to be shown
 _BETWEEN = ("IPython", "numpy")  # lie between a cell and a magic, or an operator
@@ -48,7 +49,7 @@ class ShownShortly:
             return [f"CellCancelled: {error}"]
         if isinstance(error, MatnbError):
             _shown.add(error)
-            return _rows(error, self.filename, self.shell)
+            return _rows(error, error.cell or self.filename, self.shell)
         # Somebody else's error in IPython's own form, without the frames between IPython and the cell.
         rows: list[str] = self.shell.InteractiveTB.structured_traceback(
             type(error), error, _from_cell(error, self.filename), tb_offset=0
@@ -74,7 +75,7 @@ def _render_plain(error: MatnbError, shell: InteractiveShell) -> list[str]:
         whole: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__)
         return whole
     _shown.add(error)
-    return _rows(error, filename, shell)
+    return _rows(error, error.cell or filename, shell)
 
 
 def _calling_cell(error: MatnbError, shell: InteractiveShell) -> str | None:
@@ -98,23 +99,45 @@ def _rows(error: MatnbError, filename: str, shell: InteractiveShell) -> list[str
         rows: list[str] = shell.SyntaxTB.structured_traceback(type(cause), cause, [])
         return rows
     words = shell.compile.format_code_name(filename)
-    return short_form(error, filename, " ".join(words) if words else "the cell")
+    return short_form(error, filename, " ".join(words) if words else "the cell", _raised(error, shell))
 
 
-def short_form(error: MatnbError, filename: str, cell_name: str) -> list[str]:
-    """Return the lines that say where in the cell an error was written, what was wrong and what to do."""
+def _raised(error: MatnbError, shell: InteractiveShell) -> list[str]:
+    # The line of a person's function that a worker called, where a cell defines it.
+    if not isinstance(error, KernelError) or error.raised_at is None:
+        return []
+    filename, line = error.raised_at
+    words = shell.compile.format_code_name(filename)
+    if words is None:
+        return []
+    return [f"raised in {' '.join(words)}, line {line}", _row(filename, line), ""]
+
+
+def short_form(error: MatnbError, filename: str, cell_name: str, raised: Sequence[str] = ()) -> list[str]:
+    """Return the lines that say where in the cell an error was written, what was wrong and what to do.
+
+    Parameters
+    ----------
+    raised
+        Lines that say where it was raised, if that is elsewhere.
+    """
     lines = lines_of(error, filename)
     rows = []
     if lines:
         place = f"{cell_name}, line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
         rows.append(f"{type(error).__name__} in {place}")
-        rows += [f"----> {line} {linecache.getline(filename, line).rstrip()}" for line in lines]
+        rows += [_row(filename, line) for line in lines]
         rows.append("")
+    rows += raised
     rows.append(f"{type(error).__name__}: {error}")
     # A note of several lines is a worker's traceback, which belongs to the long form.
     rows += [note for note in getattr(error, "__notes__", []) if "\n" not in note]
     rows.append("(%tb shows the whole traceback)")
     return rows
+
+
+def _row(filename: str, line: int) -> str:
+    return f"----> {line} {linecache.getline(filename, line).rstrip()}"
 
 
 def lines_of(error: BaseException, filename: str) -> tuple[int, ...]:

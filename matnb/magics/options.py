@@ -9,6 +9,8 @@ from typing import NoReturn
 
 from IPython.core.error import UsageError
 
+from matnb.session.looking import stage_names
+
 
 class OptionParser(argparse.ArgumentParser):
     """An argparse parser that ends with one line instead of the process."""
@@ -36,6 +38,8 @@ def _start() -> OptionParser:
         "--processes", action="store_true", default=None, help="give each worker a process of its own"
     )
     parser.add_argument("--memory-limit", metavar="SIZE", help="memory of each worker, such as 4GB")
+    parser.add_argument("--memo", metavar="SIZE", help="memory for results kept between runs, or off")
+    parser.add_argument("--memo-dir", metavar="FOLDER", help="keep results in files for other processes")
     return parser
 
 
@@ -54,6 +58,15 @@ def _connect() -> OptionParser:
 def _explain() -> OptionParser:
     parser = _parser("%distmat explain", "Show how arrays are computed; those of the last cell by default.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="variables that hold a DistArray")
+    stage = f"tell of one stage only: {', '.join(stage_names())}"
+    parser.add_argument("--stage", metavar="STAGE", help=stage)
+    return parser
+
+
+def _memo() -> OptionParser:
+    parser = _parser("%distmat memo", "Show the results that are remembered, with their uses and bytes.")
+    parser.add_argument("--clear", action="store_true", help="forget those for which there is no name")
+    parser.add_argument("--disk", action="store_true", help="with --clear: remove the files, too")
     return parser
 
 
@@ -70,6 +83,7 @@ COMMANDS: dict[str, OptionParser] = {
     "connect": _connect(),
     "status": _parser("%distmat status", "Show the workers, their memory and what is stored on them."),
     "explain": _explain(),
+    "memo": _memo(),
     "stop": _parser("%distmat stop", "Stop what was started here, or leave the cluster that was connected."),
 }
 CELL = _cell()

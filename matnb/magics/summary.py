@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from IPython.core.interactiveshell import InteractiveShell
 
 from matnb.events import LoopFinished
 from matnb.lazy.recording import Recording
+from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.pictures.summary import LoopFacts, SummaryFacts, summary_html, summary_text
 from matnb.plan.report import RunReport
@@ -44,7 +47,9 @@ def show_run(report: RunReport, live: bool, shell: InteractiveShell) -> None:
     facts = SummaryFacts(
         num_operations=run.num_operations,
         num_merged=run.num_merged,
-        num_stored=run.num_stored,
+        num_run=run.num_run,
+        num_arrays=run.num_arrays,
+        num_remembered=run.num_remembered,
         num_tasks=run.num_tasks,
         moved_bytes=run.moved_bytes,
         projected_bytes=run.projected_bytes,
@@ -70,10 +75,21 @@ def _loop_facts(loop: LoopFinished, live: bool) -> LoopFacts:
 
 
 def status_text(status: Status) -> str:
-    """Return what a session runs on and what it keeps, in two lines."""
+    """Return what a session runs on and what it keeps, in three lines."""
     stored = f"{bytes_text(status.stored_bytes)} of {bytes_text(status.memo_bytes)}"
     kept = f"{plural_text(status.num_arrays, 'array')} kept, {stored}"
-    return f"{status.description}; engine {status.engine}\n{kept}"
+    memo = "memo off"
+    if status.remembers:
+        idle = plural_text(status.num_remembered, "array")
+        values = plural_text(status.num_values, "small value")
+        memo = f"memo: {idle} without a name, {bytes_text(status.remembered_bytes)}; {values}"
+    return f"{status.description}; engine {status.engine}\n{kept}\n{memo}"
+
+
+def show_memo(entries: Sequence[MemoEntry], live: bool, shell: InteractiveShell) -> None:
+    """Show what is remembered; what was measured only live."""
+    bundle = {"text/plain": memo_text(entries, live), "text/html": memo_html(entries, live)}
+    shell.display_pub.publish(bundle)
 
 
 def _publish(facts: SummaryFacts, measured: dict[str, float | int], shell: InteractiveShell) -> None:

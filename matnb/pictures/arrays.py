@@ -33,6 +33,8 @@ def _facts_line(facts: ArrayFacts) -> str:
         if facts.num_bytes is not None:
             words.append(bytes_text(facts.num_bytes))
         words.append(_blocks(facts))
+    elif facts.value:
+        words.append("its value remembered")
     else:
         words.append(f"not computed: {_shortened(facts.expression)}" if facts.expression else "not computed")
     return ", ".join(words)
@@ -75,7 +77,7 @@ def _table(facts: ArrayFacts) -> list[tuple[str, str]]:
         rows.append(("blocks", _grid(facts.cuts)))
         rows.append(("layout", owner_legend(facts) or "no owner"))
     if not facts.stored:
-        rows.append(("state", "not computed"))
+        rows.append(("state", "its value remembered" if facts.value else "not computed"))
         if facts.expression:
             rows.append(("made by", f"<code>{escape(_shortened(facts.expression))}</code>"))
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
+from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 
 STYLE = "font-size:12px;margin:4px 0;opacity:.8"
 MAX_LOOPS = 3  # of a cell that are told of one by one
@@ -47,9 +47,12 @@ class SummaryFacts:
     ----------
     num_operations, num_merged
         Operations the cell wrote, and how many of them were the same as another one.
-    num_stored, num_tasks, moved_bytes, projected_bytes
-        Of its run: results found in the store, tasks, bytes between workers, memory planned on top of what is
-        used. ``num_tasks`` is None when nothing was run.
+    num_run, num_arrays, num_remembered
+        Of its run: operations that were computed, arrays newly made for them, and results that were there
+        already.
+    num_tasks, moved_bytes, projected_bytes
+        Of its run: tasks, bytes between workers, memory planned on top of what is used. ``num_tasks`` is None
+        when nothing was run.
     left_lazy
         Names that were not computed, being larger than the memo budget.
     plan_text
@@ -62,7 +65,9 @@ class SummaryFacts:
 
     num_operations: int
     num_merged: int
-    num_stored: int = 0
+    num_run: int = 0
+    num_arrays: int = 0
+    num_remembered: int = 0
     num_tasks: int | None = None
     moved_bytes: int = 0
     projected_bytes: int = 0
@@ -93,12 +98,16 @@ def summary_html(facts: SummaryFacts) -> str:
 
 
 def _line(facts: SummaryFacts) -> str:
-    words = [f"recorded {plural_text(facts.num_operations, 'operation')}", f"merged {facts.num_merged}"]
+    # What would say only that nothing was saved is left out.
+    words = [f"{plural_text(facts.num_operations, 'operation')} recorded"]
+    if facts.num_merged:
+        words.append(f"{count_text(facts.num_merged)} merged")
     if facts.num_tasks is None:
-        words.append("nothing run")
-        return ", ".join(words)
+        return ", ".join([*words, "nothing run"])
+    words += [f"{count_text(facts.num_run)} run", f"{plural_text(facts.num_arrays, 'array')} made"]
+    if facts.num_remembered:
+        words.append(f"{count_text(facts.num_remembered)} remembered")
     words += [
-        f"{facts.num_stored} from store",
         plural_text(facts.num_tasks, "task"),
         f"{bytes_text(facts.moved_bytes)} moved",
         f"{bytes_text(facts.projected_bytes)} projected",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
-from matnb.blocks.grid import Grid, Region
+from matnb.blocks.grid import Grid, Region, region_shape
+from matnb.blocks.kernels.access import steps_within
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
-from matnb.lazy.access import At, Gather, Part, Put, Replicated, Scatter
+from matnb.lazy.access import At, Gather, Part, Put, PutEach, Replicated, Scatter
 from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Expr
 from matnb.plan.operators import (
@@ -17,6 +19,7 @@ from matnb.plan.operators import (
     OnlyPart,
     PickAt,
     PutAt,
+    PutEachAt,
     ScatterBy,
     Unpack,
 )
@@ -25,7 +28,7 @@ from matnb.plan.plan import Workers
 from matnb.plan.regions import operand_region
 from matnb.plan.tasks import PlanWriter, TaskWriter, cut_of
 
-Access = At | Put | Gather | Scatter | Replicated | Part
+Access = At | Put | PutEach | Gather | Scatter | Replicated | Part
 
 
 def lower_access(node: Access, writer: PlanWriter, workers: Workers) -> None:
@@ -35,6 +38,8 @@ def lower_access(node: Access, writer: PlanWriter, workers: Workers) -> None:
             _lower_at(node, writer)
         case Put():
             _lower_put(node, writer)
+        case PutEach():
+            _lower_put_each(node, writer)
         case Gather():
             _lower_gather(node, writer)
         case Scatter():
@@ -88,7 +93,7 @@ def _lower_at(node: At, writer: PlanWriter) -> None:
 def _lower_put(node: Put, writer: PlanWriter) -> None:
     # Each block is written where it is; those which no part of the place can lie in are the operand's own.
     source = writer.registers[node.operand]
-    key = tuple((one.start, one.stop) if isinstance(one, slice) else one for one in node.key)
+    key = tuple((one.start, one.stop, one.step) if isinstance(one, slice) else one for one in node.key)
     base = _base(node, writer)
     writer.note_reuse(node.operand)
     keys = []
@@ -113,13 +118,36 @@ def _written(node: Put, region: Region) -> Region | None:
     part = []
     for chosen, (start, stop) in zip(node.key, region, strict=True):
         if isinstance(chosen, slice):
-            low, high = max(chosen.start, start), min(chosen.stop, stop)
+            low, high = steps_within((chosen.start, chosen.stop, chosen.step), start, stop)
             if low >= high:
                 return None
-            part.append((low - chosen.start, high - chosen.start))
+            part.append((low, high))
         elif chosen is not None and not start <= chosen < stop:
             return None
     return tuple(part)
+
+
+def _lower_put_each(node: PutEach, writer: PlanWriter) -> None:
+    # Each block is written where it is, at those of all places that lie in it.
+    source, length = writer.registers[node.operand], node.operand.shape[0]
+    base = _base(node, writer)
+    writer.note_reuse(node.operand)
+    keys = []
+    for number, (region, owner) in enumerate(
+        zip(source.layout.grid.regions(), source.layout.owners, strict=True)
+    ):
+        task = TaskWriter()
+        block = task.read(source.keys[number])
+        index = task.read(writer.block(node.index, ((0, node.index.shape[0]),), owner))
+        part = ((0, node.index.shape[0]), *region[1:])
+        value = writer.read(task, node.value, operand_region(node.value.shape, part), owner)
+        task.do(PutEachAt(region[0][0], length), block, index, value)
+        made = task.task(f"{base}-{number}", owner, "put")
+        # The places as numbers in the block, which of them lie there, and what they get.
+        row_bytes = prod(region_shape(region[1:])) * node.dtype.itemsize
+        made = replace(made, working_bytes=made.working_bytes + node.index.size * (32 + row_bytes))
+        keys.append(writer.add(made, writer.bytes_of(node, region)))
+    writer.finish(node, source.layout, keys, "put", "by an index")
 
 
 def _lower_gather(node: Gather, writer: PlanWriter) -> None:

@@ -1,12 +1,12 @@
-"""The elementwise steps of a task put together to chains, which run tile by tile."""
+"""The elementwise steps of a task, and reductions of them, put together to chains that run tile by tile."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from matnb.blocks.kernels.chains import Link
-from matnb.plan.operators import Apply, Chain
+from matnb.blocks.kernels.links import Link
+from matnb.plan.operators import Apply, Chain, Partial, PartialAll
 from matnb.plan.plan import Step
 
 
@@ -21,7 +21,8 @@ class Joined:
 def chained(steps: Sequence[Step], num_inputs: int) -> tuple[Joined, ...]:
     """Return steps with the same last value, in which elementwise functions are chains as long as can be.
 
-    A function joins the chain of its readers where all of them are in one, so that nothing is done twice.
+    A function joins the chain of its readers where all of them are in one, so that nothing is done twice. A
+    chain may end in reductions.
 
     Parameters
     ----------
@@ -40,17 +41,44 @@ def chained(steps: Sequence[Step], num_inputs: int) -> tuple[Joined, ...]:
         found = {ends[reader] for reader in readers[number]}
         if isinstance(steps[number].operator, Apply) and len(found) == 1:
             (end,) = found
-            if isinstance(steps[end].operator, Apply):
+            if isinstance(steps[end].operator, Apply | PartialAll):
                 ends[number] = end
     places = {place: place for place in range(num_inputs)}
     result: list[Joined] = []
     for end in sorted(set(ends)):
         members = tuple(number for number in range(end + 1) if ends[number] == end)
-        step = steps[end] if len(members) == 1 else _chain(steps, members, num_inputs)
+        step = _alone(steps[end]) if len(members) == 1 else _chain(steps, members, num_inputs)
         arguments = tuple(places[place] for place in step.arguments)
         result.append(Joined(Step(step.operator, arguments), members))
         places[num_inputs + end] = num_inputs + len(result) - 1
     return tuple(result)
+
+
+def taken_apart(steps: Sequence[Step], num_inputs: int) -> tuple[Step, ...]:
+    """Return steps with the same last value, in which a chain that ends in one reduction is two steps."""
+    result: list[Step] = []
+    places = {place: place for place in range(num_inputs)}
+    for number, step in enumerate(steps):
+        arguments = tuple(places[place] for place in step.arguments)
+        match step.operator:
+            case PartialAll(links, (share,), _):
+                if links:
+                    result.append(Step(Chain(links), arguments))
+                    arguments = (num_inputs + len(result) - 1,)
+                result.append(_alone(Step(PartialAll((), (share,), ()), arguments)))
+            case operator:
+                result.append(Step(operator, arguments))
+        places[num_inputs + number] = num_inputs + len(result) - 1
+    return tuple(result)
+
+
+def _alone(step: Step) -> Step:
+    match step.operator:
+        case PartialAll(_, (share,), _):
+            return Step(
+                Partial(share.operation, share.axes, share.dtype, share.along, share.start), step.arguments
+            )
+    return step
 
 
 def _chain(steps: Sequence[Step], members: Sequence[int], num_inputs: int) -> Step:
@@ -61,6 +89,12 @@ def _chain(steps: Sequence[Step], members: Sequence[int], num_inputs: int) -> St
     links: list[Link] = []
     for member in members:
         operator = steps[member].operator
+        if isinstance(operator, PartialAll):
+            places = [numbers[steps[member].arguments[share.place]] for share in operator.shares]
+            shares = tuple(
+                replace(share, place=place) for share, place in zip(operator.shares, places, strict=True)
+            )
+            return Step(PartialAll(tuple(links), shares, operator.outputs), tuple(outside))
         assert isinstance(operator, Apply)
         arguments = tuple(numbers[place] for place in steps[member].arguments)
         links.append(

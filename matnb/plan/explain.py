@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from matnb.lazy.access import At, Draw, Gather, Part, Put, Replicated, Scatter
+from matnb.blocks.layout import Layout
+from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
 from matnb.lazy.control import Cond, Final, Loop, Variable
 from matnb.lazy.expr import (
     Broadcast,
@@ -24,12 +26,16 @@ from matnb.lazy.expr import (
     Transpose,
 )
 from matnb.lazy.traverse import consumers, topological
-from matnb.pictures.quantities import bytes_text, plural_text
-from matnb.plan.plan import Plan, Stage
+from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
+from matnb.plan.counting import functions_of, reductions_of, tasks_by_stage
+from matnb.plan.measured import MadeStage, Measured, Measures
+from matnb.plan.plan import Plan, Stage, Task
 
 MAX_WORDS = 12
 MAX_STATES = 4  # of a loop, named in its line
 MAX_LINES = 200  # beyond, a listing tells no person anything
+
+_Item = TypeVar("_Item")
 
 
 class Listing:
@@ -39,9 +45,15 @@ class Listing:
         self._num_listed = 0
 
     def of(
-        self, roots: Mapping[str, Expr], stored: Container[Expr] = (), names: Mapping[Expr, str] | None = None
+        self,
+        roots: Mapping[str, Expr],
+        stored: Container[Expr] = (),
+        names: Mapping[Expr, str] | None = None,
+        remembered: Container[Expr] = (),
     ) -> tuple[list[str], dict[Expr, str]]:
         """Return a line for each expression, operands first, and what each is called.
+
+        Of more than a person would read, those in the middle are left out, and no time is spent on them.
 
         Parameters
         ----------
@@ -51,67 +63,160 @@ class Listing:
             Expressions on workers, below which nothing is listed.
         names
             What some expressions are called already; they get no line of their own.
+        remembered
+            Expressions whose values are in this process.
         """
         known = names or {}
         order = topological(roots.values(), stored)
-        users = consumers(order, stored)
         ends: dict[Expr, list[str]] = {}
         for name, root in roots.items():
             ends.setdefault(root, []).append(f"= {name}")
         called = dict(known)
-        lines = []
+        listed = []
         for node in order:
+            if node not in known:
+                called[node] = f"e{self._num_listed}"
+                self._num_listed += 1
+            elif node not in ends:
+                continue
+            listed.append(node)
+        users = consumers(order, stored)
+
+        def line(node: Expr) -> str:
             marks = ends.get(node, [])
             if node in known:
-                if marks:
-                    lines.append(f"  {'':>5}  {known[node]:<44} {kind_of(node)}  {'; '.join(marks)}")
-                continue
-            called[node] = f"e{self._num_listed}"
-            self._num_listed += 1
-            if node in stored:
-                marks = ["stored on workers", *marks]
-            elif len(users[node]) > 1:
-                marks = [f"used {len(users[node])} times", *marks]
+                return f"  {'':>5}  {known[node]:<44} {kind_of(node)}  {'; '.join(marks)}"
+            marks = [*marks_of(node, len(users[node]), stored, remembered), *marks]
             operands = tuple("..." if node in stored else called[operand] for operand in node.operands)
             text = f"  {called[node]:>5}  {describe(node, operands):<44} {kind_of(node)}"
-            lines.append(f"{text}  {'; '.join(marks)}".rstrip())
-        return lines, called
+            return f"{text}  {'; '.join(marks)}".rstrip()
+
+        first, num_hidden, last = ends_of(listed)
+        hidden = [_hidden(num_hidden)] if num_hidden else []
+        return [*map(line, first), *hidden, *map(line, last)], called
 
 
-def explain_expressions(roots: Mapping[str, Expr], stored: Container[Expr] = ()) -> str:
-    """Return a numbered list of expressions, operands first; shared ones and those on workers are marked."""
-    return "\n".join(shortened(Listing().of(roots, stored)[0]))
+def marks_of(
+    node: Expr, num_users: int, stored: Container[Expr], remembered: Container[Expr] = ()
+) -> list[str]:
+    """Return what is special about an expression: that its value is known, or that it is shared."""
+    if node in stored:
+        return ["stored on workers"]
+    shared = [f"used {num_users} times"] if num_users > 1 else []
+    return ["remembered value", *shared] if node in remembered else shared
+
+
+def explain_expressions(
+    roots: Mapping[str, Expr], stored: Container[Expr] = (), remembered: Container[Expr] = ()
+) -> str:
+    """Return a numbered list of expressions, operands first; shared ones and known values are marked."""
+    return "\n".join(Listing().of(roots, stored, None, remembered)[0])
 
 
 def explain_stages(
-    stages: Iterable[Stage], kept: Container[Expr], names: Mapping[Expr, str] | None = None, first: int = 0
+    stages: Sequence[Stage],
+    kept: Container[Expr],
+    names: Mapping[Expr, str] | None = None,
+    first: int = 0,
+    tasks: Mapping[str, Task] | None = None,
+    measures: Measures | None = None,
 ) -> list[str]:
-    """Return a line for each stage, with its layout; ``first`` is the number of the first."""
+    """Return a line for each stage, with its layout.
+
+    Parameters
+    ----------
+    stages
+        In their order.
+    kept
+        Expressions whose arrays stay.
+    names
+        What some arrays are called by a person.
+    first
+        The number of the first stage.
+    tasks
+        The plan's tasks by their keys; what stages save is told then.
+    measures
+        What was measured when the same was made before, told beside what is estimated.
+    """
     names = names or {}
     lines = []
-    for number, stage in enumerate(stages, start=first):
-        counts = "x".join(map(str, stage.layout.grid.counts)) or "1"
-        blocks = "1 block" if counts == "1" else f"{counts} blocks"
-        workers = len(set(stage.layout.owners))
-        stays = "kept" if stage.expression in kept else "passing"
-        words = stage.detail.split()
-        if len(words) > MAX_WORDS:
-            words = [*words[:MAX_WORDS], f"... {len(words) - MAX_WORDS:,} more"]
-        detail = f" [{' '.join(words)}]" if words else ""
-        name = f" = {names[stage.expression]}" if stage.expression in names else ""
-        lines.append(
-            f"  {f's{number}':>4}  {stage.kind}{detail}{name}: {stage.layout.grid.shape} in {blocks} "
-            f"on {plural_text(workers, 'worker')}, "
-            f"about {bytes_text(stage.estimated_bytes)}, {stays}"
-        )
+    last = {stage.expression: stage for stage in stages}
+    found = tasks_by_stage(stages, (tasks or {}).values())
+    for number, (stage, own) in enumerate(zip(stages, found, strict=True), start=first):
+        # Shares of reductions made in one pass are a stage before that of the first one's value.
+        is_value = last[stage.expression] is stage
+        name = f" = {names[stage.expression]}" if is_value and stage.expression in names else ""
+        known = None if measures is None else measures.of(stage.tasks)
+        words = [f"about {bytes_text(stage.estimated_bytes)}"]
+        words += measured_words(known)
+        words += shared_words(own)
+        words.append("kept" if is_value and stage.expression in kept else "passing")
+        lines.append(_stage_line(number, stage, name, words))
     return shortened(lines)
 
 
-def explain_plan(plan: Plan, names: Mapping[Expr, str] | None = None, first: int = 0) -> str:
+def explain_made(made: Sequence[tuple[MadeStage, Measured | None]]) -> list[str]:
+    """Return a line for each stage of a run that is over."""
+    lines = [
+        _stage_line(number, stage, "", [f"about {bytes_text(stage.estimated_bytes)}", *measured_words(known)])
+        for number, (stage, known) in enumerate(made)
+    ]
+    return shortened(lines)
+
+
+def _stage_line(number: int, stage: Stage | MadeStage, name: str, words: Sequence[str]) -> str:
+    detail = shortened_words(stage.detail)
+    return (
+        f"  {f's{number}':>4}  {stage.kind}{f' [{detail}]' if detail else ''}{name}: "
+        f"{stage.layout.grid.shape} in {blocks_text(stage.layout)}, {', '.join(words)}"
+    )
+
+
+def shortened_words(detail: str) -> str:
+    """Return what a stage does without the words that are too many."""
+    words = detail.split()
+    if len(words) > MAX_WORDS:
+        words = [*words[:MAX_WORDS], f"... {len(words) - MAX_WORDS:,} more"]
+    return " ".join(words)
+
+
+def blocks_text(layout: Layout) -> str:
+    """Return in how many blocks an array is cut, and on how many workers they are."""
+    counts = "x".join(map(str, layout.grid.counts)) or "1"
+    blocks = "1 block" if counts == "1" else f"{counts} blocks"
+    return f"{blocks} on {plural_text(len(set(layout.owners)), 'worker')}"
+
+
+def shared_words(tasks: Sequence[Task]) -> list[str]:
+    """Return what the tasks of a stage save: buffers that functions share, and passes over the data."""
+    words = []
+    num_functions, num_buffers = max(map(functions_of, tasks), default=(0, 0))
+    if num_buffers < num_functions:
+        words.append(f"{count_text(num_functions)} functions in {plural_text(num_buffers, 'buffer')}")
+    num_reductions = max(map(reductions_of, tasks), default=0)
+    if num_reductions > 1:
+        words.append(f"{num_reductions} reductions in one pass")
+    return words
+
+
+def measured_words(known: Measured | None) -> list[str]:
+    """Return what was measured of a stage, if it was, beside what was estimated of it."""
+    if known is None:
+        return []
+    words = [f"{bytes_text(known.num_bytes)} made"]
+    if known.seconds is not None:
+        words.append(f"{seconds_text(known.seconds)}{' with compiling' if known.compiled else ''}")
+    return words
+
+
+def explain_plan(
+    plan: Plan, names: Mapping[Expr, str] | None = None, first: int = 0, measures: Measures | None = None
+) -> str:
     """Return the stages of a plan with their layouts, and what it needs in all."""
     if not plan.stages and not plan.outputs:
         return "  nothing to run: all of it is on the workers"
-    lines = explain_stages(plan.stages, plan.outputs, names, first)
+    tasks = {task.key: task for task in plan.tasks}
+    lines = explain_stages(plan.stages, plan.outputs, names, first, tasks, measures)
     # How many entries a product of sparse arrays has is not known before it is made.
     inside = (one for stage in plan.stages for one in stage.inside)
     products = [one for one in inside if isinstance(one, MatMul | MaskedMatMul)]
@@ -176,6 +281,8 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
             numbers = iter(operands[2:])
             texts = [next(numbers) if part is None else _key_text(part) for part in key]
             return f"{operands[0]} with [{', '.join(texts)}] = {operands[1]}"
+        case PutEach() if len(operands) == 3:
+            return f"{operands[0]} with [{operands[1]}] = {operands[2]}"
         case Loop() if len(operands) == len(node.operands):
             return _loop_text(node, operands)
         case Cond():
@@ -218,7 +325,17 @@ def _key_text(part: int | slice | None) -> str:
 
 def shortened(lines: list[str]) -> list[str]:
     """Return lines without those in the middle, where there are more than a person would read."""
-    if len(lines) <= MAX_LINES:
-        return lines
+    first, num_hidden, last = ends_of(lines)
+    return [*first, _hidden(num_hidden), *last] if num_hidden else lines
+
+
+def ends_of(items: Sequence[_Item]) -> tuple[Sequence[_Item], int, Sequence[_Item]]:
+    """Return the first of many, how many are left out, and the last; nothing is left out of a few."""
+    if len(items) <= MAX_LINES:
+        return items, 0, ()
     half = MAX_LINES // 2
-    return [*lines[:half], f"  ... {len(lines) - 2 * half} more ...", *lines[-half:]]
+    return items[:half], len(items) - 2 * half, items[-half:]
+
+
+def _hidden(count: int) -> str:
+    return f"  ... {count} more ..."

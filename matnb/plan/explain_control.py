@@ -4,14 +4,71 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from matnb.lazy.control import Body, Cond, Loop
 from matnb.lazy.expr import Expr
 from matnb.pictures.quantities import bytes_text, plural_text
-from matnb.plan.explain import Listing, explain_stages, shortened
+from matnb.plan.explain import Listing, explain_stages
 from matnb.plan.looping import ControlPlan
-from matnb.plan.plan import Stage
+from matnb.plan.measured import Measures
+from matnb.plan.plan import Stage, Task
 from matnb.plan.program import Action, Batch, Branch, Repeat, batches
+
+
+@dataclass(frozen=True)
+class NamedBody:
+    """A body, and what is said of it.
+
+    Attributes
+    ----------
+    title
+        When it runs.
+    roots
+        What it gives, by names.
+    names
+        What its variables are called.
+    outer
+        What its variables are called in a loop inside, which has states of its own.
+    """
+
+    title: str
+    roots: Mapping[str, Expr]
+    names: Mapping[Expr, str]
+    outer: Mapping[Expr, str]
+
+
+def bodies_of(node: Loop | Cond, called: Mapping[Expr, str]) -> list[NamedBody]:
+    """Return the bodies of a loop or a branch; ``called`` has its name, and those of all that it is given."""
+    name = called[node]
+    names: dict[Expr, str] = {
+        variable: called[one]
+        for variable, one in zip(node.variables, _inputs(node), strict=True)
+        if one is not None
+    }
+    if isinstance(node, Cond):
+        return [
+            NamedBody(f"{name}, where it is true", _roots(node.then, "result"), names, names),
+            NamedBody(f"{name}, else", _roots(node.otherwise, "result"), names, names),
+        ]
+    own: dict[Expr, str] = {
+        variable: f"state {place}" for place, variable in enumerate(node.variables[: node.num_state])
+    }
+    own[node.variables[node.num_state]] = "iteration"
+    outer = {**names, **{variable: f"{text} of {name}" for variable, text in own.items()}}
+    roots = _roots(node.body, "next state")
+    return [NamedBody(f"each iteration of {name}", roots, {**names, **own}, outer)]
+
+
+def _inputs(node: Loop | Cond) -> Sequence[Expr | None]:
+    if isinstance(node, Loop):
+        return (*(None for _ in node.state), None, *node.given)
+    return node.given
+
+
+def _roots(body: Body, what: str) -> dict[str, Expr]:
+    roots = {f"{what} {place}": result for place, result in enumerate(body.results)}
+    return roots if body.until is None else {**roots, "until": body.until}
 
 
 def explain_bodies(node: Loop | Cond, called: Mapping[Expr, str], listing: Listing) -> list[str]:
@@ -24,61 +81,114 @@ def explain_bodies(node: Loop | Cond, called: Mapping[Expr, str], listing: Listi
     listing
         Numbers what is inside.
     """
-    name = called[node]
-    names: dict[Expr, str] = {
-        variable: called[one]
-        for variable, one in zip(node.variables, _inputs(node), strict=True)
-        if one is not None
-    }
-    if isinstance(node, Cond):
-        outer = dict(names)
-        return [
-            *_explain_body(f"{name}, where it is true", node.then, "result", names, listing, outer),
-            *_explain_body(f"{name}, else", node.otherwise, "result", names, listing, outer),
-        ]
-    own: dict[Expr, str] = {
-        variable: f"state {place}" for place, variable in enumerate(node.variables[: node.num_state])
-    }
-    own[node.variables[node.num_state]] = "iteration"
-    outer = {**names, **{variable: f"{text} of {name}" for variable, text in own.items()}}
-    return _explain_body(
-        f"each iteration of {name}", node.body, "next state", {**names, **own}, listing, outer
-    )
-
-
-def _inputs(node: Loop | Cond) -> Sequence[Expr | None]:
-    if isinstance(node, Loop):
-        return (*(None for _ in node.state), None, *node.given)
-    return node.given
-
-
-def _explain_body(
-    title: str,
-    body: Body,
-    what: str,
-    names: Mapping[Expr, str],
-    listing: Listing,
-    outer: Mapping[Expr, str],
-) -> list[str]:
-    # In a loop inside, a state of this one is told from its own by what is in ``outer``.
-    roots = {f"{what} {place}": result for place, result in enumerate(body.results)}
-    if body.until is not None:
-        roots["until"] = body.until
-    lines, called = listing.of(roots, (), names)
-    lines = [title, *shortened(lines)]
-    for one in called:
-        if isinstance(one, Loop | Cond) and one not in names:
-            lines += explain_bodies(one, {**called, **outer}, listing)
+    lines: list[str] = []
+    for body in bodies_of(node, called):
+        told, inside = listing.of(body.roots, (), body.names)
+        lines += [body.title, *told]
+        for one in inside:
+            if isinstance(one, Loop | Cond) and one not in body.names:
+                lines += explain_bodies(one, {**inside, **body.outer}, listing)
     return lines
 
 
-def explain_control(plan: ControlPlan, first: int = 0) -> list[str]:
+@dataclass(frozen=True)
+class Told:
+    """Stages of a program that run one after the other, with no control between them.
+
+    Attributes
+    ----------
+    stages, kept, tasks
+        What runs, what is read afterwards, and the tasks by the keys that stages know.
+    """
+
+    stages: tuple[Stage, ...]
+    kept: tuple[Expr, ...]
+    tasks: Mapping[str, Task]
+
+
+@dataclass(frozen=True)
+class Section:
+    """What of a program runs at the same time; without a title it goes on with the one of its depth above."""
+
+    title: str
+    depth: int
+    batches: tuple[Told, ...]
+
+
+def sections_of(plan: ControlPlan) -> list[Section]:
+    """Return the stages of a program by when they run."""
+    waiting = list(plan.stages)
+    sections: list[Section] = []
+
+    def told(batch: Batch) -> Told:
+        tasks = {_bare(task.key): _renamed(task) for task in batch.tasks}
+        read = set(map(_bare, batch.results))
+        stages = [one for one in waiting if not tasks.keys().isdisjoint(one.tasks)]
+        for one in stages:
+            waiting.remove(one)
+        kept = tuple(one.expression for one in stages if read.intersection(one.tasks))
+        return Told(tuple(stages), kept, tasks)
+
+    def write(actions: Sequence[Action], title: str, depth: int) -> None:
+        straight: list[Told] = []
+        if any(isinstance(action, Batch) for action in actions):
+            sections.append(Section(title, depth, ()))
+        for action in actions:
+            match action:
+                case Batch():
+                    straight.append(told(action))
+                    continue
+            if straight:
+                sections.append(Section("", depth, tuple(straight)))
+                straight = []
+            inside = depth + (title != "once")
+            match action:
+                case Repeat():
+                    write(action.body, "each iteration", inside)
+                case Branch():
+                    write(action.then, "where it is true", inside)
+                    write(action.otherwise, "else", inside)
+        if straight:
+            sections.append(Section("", depth, tuple(straight)))
+
+    write(plan.program.actions, "once", 1)
+    return sections
+
+
+def _renamed(task: Task) -> Task:
+    return replace(task, key=_bare(task.key), inputs=tuple(map(_bare, task.inputs)))
+
+
+def _bare(key: str) -> str:
+    # In a program the name of their body is added to the keys of a stage's tasks.
+    return key.split("~", 1)[0]
+
+
+def explain_control(plan: ControlPlan, first: int = 0, measures: Measures | None = None) -> list[str]:
     """Return the stages of a program by when they run, and what it needs in all.
 
-    ``first`` is the number of the first stage.
+    Parameters
+    ----------
+    plan
+        Of the loop or branch.
+    first
+        The number of the first stage.
+    measures
+        What was measured when the same was made before.
     """
-    writer = _ProgramText(plan.stages, first)
-    writer.write(plan.program.actions, "once")
+    lines = []
+    for section in sections_of(plan):
+        indent = "  " * section.depth
+        if section.title:
+            lines.append(f"{indent}{section.title}")
+        for batch in section.batches:
+            told = explain_stages(batch.stages, batch.kept, None, first, batch.tasks, measures)
+            lines += [indent + line for line in told]
+            first += len(batch.stages)
+            if not batch.stages:
+                kinds = Counter(task.kind for task in batch.tasks.values())
+                words = ", ".join(plural_text(count, f"{kind} task") for kind, count in kinds.items())
+                lines.append(f"{indent}        lay arrays out anew: {words}")
     inside = sum(
         len(batch.tasks)
         for action in plan.program.actions
@@ -88,46 +198,7 @@ def explain_control(plan: ControlPlan, first: int = 0) -> list[str]:
     often = f", {inside:,} in each iteration" if inside else ""
     workers = plural_text(len(plan.peaks), "worker")
     return [
-        *writer.lines,
+        *lines,
         f"  {plural_text(plan.num_tasks, 'task')}{often}; needs at most about "
         f"{bytes_text(sum(plan.peaks.values()))} more on {workers}",
     ]
-
-
-class _ProgramText:
-    """Writes the stages of actions, numbered throughout."""
-
-    def __init__(self, stages: Sequence[Stage], first: int) -> None:
-        self._stages = list(stages)
-        self._number = first
-        self.lines: list[str] = []
-
-    def write(self, actions: Sequence[Action], title: str, depth: int = 1) -> None:
-        """Write what is done one after the other, under a title."""
-        if any(isinstance(action, Batch) for action in actions):
-            self.lines.append(f"{'  ' * depth}{title}")
-        for action in actions:
-            match action:
-                case Batch():
-                    self._batch(action, "  " * depth)
-                case Repeat():
-                    self.write(action.body, "each iteration", depth + (title != "once"))
-                case Branch():
-                    self.write(action.then, "where it is true", depth + (title != "once"))
-                    self.write(action.otherwise, "else", depth + (title != "once"))
-
-    def _batch(self, batch: Batch, indent: str) -> None:
-        # In a program the name of their body is added to the keys of a stage's tasks.
-        kinds = {task.key.split("~", 1)[0]: task.kind for task in batch.tasks}
-        read = {key.split("~", 1)[0] for key in batch.results}
-        stages = [one for one in self._stages if not kinds.keys().isdisjoint(one.tasks)]
-        kept = [one.expression for one in stages if read.intersection(one.tasks)]
-        for one in stages:
-            self._stages.remove(one)
-        self.lines += [indent + line for line in explain_stages(stages, kept, first=self._number)]
-        self._number += len(stages)
-        if not stages:
-            told = ", ".join(
-                plural_text(count, f"{kind} task") for kind, count in Counter(kinds.values()).items()
-            )
-            self.lines.append(f"{indent}        lay arrays out anew: {told}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 
 from matnb.blocks.creation import Arange, Eye, Full, Linspace
 from matnb.lazy.access import Draw
 from matnb.lazy.expr import Broadcast, Create, Data, Elementwise, Expr, Literal, Load, Reduce, Regrid
 from matnb.lazy.traverse import consumers
+from matnb.plan.grouping import Groups
 from matnb.plan.matching import Wiring
 
 
@@ -26,9 +28,29 @@ def is_source(node: Expr) -> bool:
     return isinstance(node, Data | Load | Create | Literal | Draw)
 
 
+@dataclass(frozen=True)
+class Stages:
+    """Which expressions are apart from those that read them.
+
+    Attributes
+    ----------
+    apart
+        They become arrays on the workers, or shares of one.
+    ending
+        Reductions among them whose shares are put together by the one task that reads the value.
+    """
+
+    apart: set[Expr]
+    ending: set[Expr]
+
+
 def materialized(
-    order: Sequence[Expr], roots: Iterable[Expr], wiring: Wiring, stored: Container[Expr]
-) -> set[Expr]:
+    order: Sequence[Expr],
+    roots: Iterable[Expr],
+    wiring: Wiring,
+    stored: Container[Expr],
+    groups: Groups,
+) -> Stages:
     """Return the expressions that become arrays on the workers.
 
     Parameters
@@ -41,8 +63,11 @@ def materialized(
         What they are made from.
     stored
         Those whose blocks are there already; they are not among the result.
+    groups
+        Reductions that are made in one pass.
     """
     wanted = set(roots)
+    ending: set[Expr] = set()
     users = consumers(order, stored, wiring.operands)
     homes: dict[Expr, set[Expr]] = {}
     with_product: set[Expr] = set()
@@ -67,7 +92,9 @@ def materialized(
         shared = len(homes.get(node, ())) > 1 and not is_inline(node)
         if node in wanted or read_whole or not can_fuse or shared:
             result.add(node)
-            home = {node}
+            home: set[Expr] = {groups[node][0]} if isinstance(node, Reduce) and node in groups else {node}
+            if node not in wanted and not read_whole and _ends_inside(node, homes.get(node, set())):
+                ending.add(node)
         else:
             home = homes[node]
             if node in wiring.products:
@@ -75,7 +102,15 @@ def materialized(
         if wiring.fuses_operands(node):
             for operand in node.operands:
                 homes.setdefault(operand, set()).update(home)
-    return result
+    return Stages(result, ending)
+
+
+def _ends_inside(node: Expr, homes: set[Expr]) -> bool:
+    # A number that one task alone reads; several would each read all the shares.
+    if not isinstance(node, Reduce) or node.shape or not node.operand.shape or len(homes) != 1:
+        return False
+    (head,) = homes
+    return not isinstance(head, Reduce) and not head.shape
 
 
 def _domain(head: Expr) -> Expr:

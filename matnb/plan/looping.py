@@ -1,29 +1,21 @@
-"""From loops and branches to programs: their bodies are lowered once, over registers."""
+"""How loops and branches run: their programs, what these are given, and what they need."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from matnb.blocks.grid import whole
-from matnb.blocks.layout import Layout
-from matnb.lazy.control import Body, Cond, Final, Loop
-from matnb.lazy.expr import Elementwise, Expr, Regrid
-from matnb.lazy.passes import optimize
+from matnb.lazy.control import Cond, Final, Loop
+from matnb.lazy.expr import Elementwise, Expr
 from matnb.lazy.traverse import topological
-from matnb.plan.aligning import Alignment, sized, write_aligned
-from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import is_inline
-from matnb.plan.hoisting import hoisted, names_read
-from matnb.plan.lower import lower
-from matnb.plan.plan import Plan, Stage, Stored, Task, Workers
-from matnb.plan.program import Action, Batch, Branch, Names, Program, Repeat, batches
-from matnb.plan.tasks import PlanWriter
-from matnb.plan.transposes import wished
+from matnb.plan.hoisting import names_read
+from matnb.plan.plan import Stage, Stored, Workers
+from matnb.plan.program import Program, batches
+from matnb.plan.writing import ProgramWriter
 
 _MOST_INSIDE = 16  # expressions of an initial state that the program makes itself
 _NUM_COPIES = 6  # of a state, where a loop is kept: two and one being made, of two workers
-_ROUNDS = 2  # a body is lowered so often at most until its results are cut as its state is
 
 
 @dataclass(frozen=True)
@@ -44,6 +36,8 @@ class ControlPlan:
         For each worker the memory that the program needs on top of what is used now.
     states
         Of a loop the arrays of its state, while it runs.
+    origins
+        For what passes made in its bodies, the expressions that were written.
     """
 
     program: Program
@@ -52,6 +46,7 @@ class ControlPlan:
     given: Mapping[str, tuple[Expr, int]]
     peaks: Mapping[int, int]
     states: tuple[Stored, ...]
+    origins: Mapping[Expr, tuple[Expr, ...]]
 
     @property
     def peaks_with_copies(self) -> dict[int, int]:
@@ -102,7 +97,7 @@ def plan_control(
     begins
         The state in which a loop goes on, instead of its initial one.
     """
-    writer = _ProgramWriter(workers)
+    writer = ProgramWriter(workers)
     known = dict(stored)
     if begins is not None:
         known.update(zip(node.variables, begins, strict=False))
@@ -119,268 +114,4 @@ def plan_control(
     states = tuple(
         made[Final(node, place)] for place in range(node.num_state if isinstance(node, Loop) else 0)
     )
-    return ControlPlan(program, outputs, tuple(writer.stages), given, writer.peaks(), states)
-
-
-class _ProgramWriter:
-    """Writes the actions of a program.
-
-    Attributes
-    ----------
-    owners
-        The worker of each register that is not the key of a task.
-    everywhere
-        Registers that every worker has.
-    stages
-        Of all that was lowered.
-    """
-
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
-        self.owners: dict[str, int] = {}
-        self.everywhere: set[str] = set()
-        self.stages: list[Stage] = []
-        self._held: dict[int, int] = {}
-        self._most: dict[int, int] = {}
-
-    def peaks(self) -> dict[int, int]:
-        """Return for each worker the memory that states and the largest batch need together."""
-        every = {*self._held, *self._most}
-        return {owner: self._held.get(owner, 0) + self._most.get(owner, 0) for owner in every}
-
-    def control(
-        self, node: Loop | Cond, stored: dict[Expr, Stored], path: str, goes_on: bool = False
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
-        """Return the actions of a loop or branch, and the arrays it gives; its inputs are in ``stored``.
-
-        Where it ``goes_on``, its state is there, under its variables.
-        """
-        if isinstance(node, Loop):
-            return self._loop(node, stored, path, goes_on)
-        return self._branch(node, stored, path)
-
-    # loops
-
-    def _loop(
-        self, loop: Loop, stored: dict[Expr, Stored], path: str, goes_on: bool
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
-        present = [(one, stored[one]) for one in loop.inputs if one in stored]
-        alignment = Alignment(present, self._workers)
-        layouts = [alignment.layout(one) for one in loop.state]
-        iteration, taken = self._everywhere(f"{path}-iteration"), self._everywhere(f"{path}-taken")
-        before, given, limit = self._before(loop, stored, alignment, path)
-        for last in range(_ROUNDS):
-            variables = self._variables(loop, layouts, given, iteration, stored, path)
-            marked = len(self.stages)
-            body, inside = self._body(loop.body, variables, f"{path}.")
-            results = [inside[result] for result in loop.body.results]
-            # Where nothing in the loop suggests cuts, an array is cut as it comes out.
-            wanted = [
-                alignment.wished(one) or found.layout for one, found in zip(loop.state, results, strict=True)
-            ]
-            if wanted == layouts or last == _ROUNDS - 1:
-                break
-            del self.stages[marked:]
-            layouts = wanted
-        states = [variables[one] for one in loop.variables[: loop.num_state]]
-        for one in states:
-            self._hold(one)
-        body_results = list(zip(loop.body.results, results, layouts, strict=True))
-        tasks, after = self._aligned(body_results, f"{path}.next")
-        starts = self._starts(loop, layouts, stored, path, goes_on)
-        until = None if loop.body.until is None else inside[loop.body.until].keys[0]
-        repeat = Repeat(
-            state=tuple(one.keys for one in states),
-            first=starts[1],
-            after=after,
-            limit=limit,
-            until=until,
-            iteration=iteration.keys[0],
-            taken=taken.keys[0],
-            body=(*body, *tasks),
-        )
-        made: dict[Expr, Stored] = {Final(loop, place): one for place, one in enumerate(states)}
-        made[loop] = taken
-        return [*before, *starts[0], *hoisted(repeat)], made
-
-    def _before(
-        self, loop: Loop, stored: Mapping[Expr, Stored], alignment: Alignment, path: str
-    ) -> tuple[list[Action], list[Stored], str]:
-        # What is given, laid out as the arrays it meets, and the register of the limit.
-        missing = [one for one in (loop.limit, *loop.given) if one not in stored]
-        actions, found = self._segment(missing, stored, f"{path}.given")
-        known = {**stored, **found}
-        wanted = []
-        for one in loop.given:
-            layout = known[one].layout
-            if not one.sparse and one.shape and layout.grid.num_blocks > 1:
-                layout = alignment.wished(one) or layout
-            wanted.append((one, known[one], layout))
-        tasks, names = self._aligned(wanted, f"{path}.given")
-        given = [
-            sized(one, layout, keys, array) for (one, array, layout), keys in zip(wanted, names, strict=True)
-        ]
-        for (_, array, layout), aligned in zip(wanted, given, strict=True):
-            if array.layout != layout:
-                self._hold(aligned)
-        return [*actions, *tasks], given, known[loop.limit].keys[0]
-
-    def _starts(
-        self,
-        loop: Loop,
-        layouts: Sequence[Layout],
-        stored: Mapping[Expr, Stored],
-        path: str,
-        goes_on: bool,
-    ) -> tuple[list[Action], tuple[Names, ...]]:
-        # Constants are made in the cuts that are wanted, anything else is laid out so.
-        begins: list[Expr] = [
-            one if one in stored else _cut_by(one, layout.grid.cuts)
-            for one, layout in zip(loop.state, layouts, strict=True)
-        ]
-        if goes_on:
-            begins = list(loop.variables[: loop.num_state])
-        missing = [one for one in begins if one not in stored]
-        actions, found = self._segment(missing, stored, f"{path}.first")
-        known = {**stored, **found}
-        wanted = [(one, known[one], layout) for one, layout in zip(begins, layouts, strict=True)]
-        tasks, names = self._aligned(wanted, f"{path}.first")
-        return [*actions, *tasks], names
-
-    def _variables(
-        self,
-        loop: Loop,
-        layouts: Sequence[Layout],
-        given: Sequence[Stored],
-        iteration: Stored,
-        stored: Mapping[Expr, Stored],
-        path: str,
-    ) -> dict[Expr, Stored]:
-        arrays = []
-        for place, (one, layout) in enumerate(zip(loop.state, layouts, strict=True)):
-            names = [f"{path}-state{place}-{number}" for number in range(layout.grid.num_blocks)]
-            self.owners.update(zip(names, layout.owners, strict=True))
-            arrays.append(sized(one, layout, names, stored.get(one)))
-        return dict(zip(loop.variables, (*arrays, iteration, *given), strict=True))
-
-    # branches
-
-    def _branch(
-        self, cond: Cond, stored: dict[Expr, Stored], path: str
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
-        actions, found = self._segment(
-            [one for one in cond.inputs if one not in stored], stored, f"{path}.given"
-        )
-        known = {**stored, **found}
-        variables: dict[Expr, Stored] = dict(
-            zip(cond.variables, (known[one] for one in cond.given), strict=True)
-        )
-        then, inside = self._body(cond.then, variables, f"{path}.then")
-        otherwise, other = self._body(cond.otherwise, variables, f"{path}.otherwise")
-        chosen = [inside[one] for one in cond.then.results]
-        wanted = [
-            (one, other[one], first.layout) for one, first in zip(cond.otherwise.results, chosen, strict=True)
-        ]
-        tasks, names = self._aligned(wanted, f"{path}.otherwise")
-        made: dict[Expr, Stored] = {}
-        results: list[str] = []
-        for place, first in enumerate(chosen):
-            keys = tuple(f"{path}-result{place}-{number}" for number in range(len(first.keys)))
-            self.owners.update(zip(keys, first.layout.owners, strict=True))
-            made[Final(cond, place)] = replace(first, keys=keys)
-            results += keys
-        made[cond] = known[cond.inputs[0]]
-        branch = Branch(
-            predicate=known[cond.inputs[0]].keys[0],
-            then=tuple(then),
-            otherwise=(*otherwise, *tasks),
-            results=tuple(results),
-            from_then=tuple(key for first in chosen for key in first.keys),
-            from_otherwise=tuple(key for keys in names for key in keys),
-        )
-        return [*actions, branch], made
-
-    # straight-line parts
-
-    def _body(
-        self, body: Body, variables: Mapping[Expr, Stored], path: str
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
-        # The actions of a body and where its roots are. Loops and branches inside stand between batches.
-        named = {str(place): root for place, root in enumerate(body.roots)}
-        after = optimize(named, variables)
-        known = dict(variables)
-        actions: list[Action] = []
-        inner = [one for one in topological(after.values(), known) if isinstance(one, Loop | Cond)]
-        for number, control in enumerate(inner):
-            missing = [one for one in control.inputs if one not in known and not is_inline(one)]
-            done, found = self._segment(missing, known, f"{path}{number}")
-            known.update(found)
-            run, made = self.control(control, known, f"{path}{number}")
-            known.update(made)
-            actions += [*done, *run]
-        done, found = self._segment([one for one in after.values() if one not in known], known, path)
-        known.update(found)
-        return [*actions, *done], {root: known[after[name]] for name, root in named.items()}
-
-    def _segment(
-        self, roots: Sequence[Expr], stored: Mapping[Expr, Stored], path: str
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
-        roots = tuple(dict.fromkeys(roots))
-        if not roots:
-            return [], {}
-        # In a loop a stored transpose pays, unless the person does not want it.
-        known = {node: stored[node] for node in topological(roots, stored) if node in stored}
-        plan = lower(roots, (), known, self._workers, scatters=lambda node, _: wished(node.operand) != "keep")
-        self.stages += plan.stages
-        made = {root: plan.outputs[root] for root in roots}
-        own, actions = self._batch(plan, [key for array in made.values() for key in array.keys], path)
-        return actions, {
-            node: sized(node, array.layout, [own.get(key, key) for key in array.keys])
-            for node, array in made.items()
-        }
-
-    def _aligned(
-        self, wanted: Sequence[tuple[Expr, Stored, Layout]], path: str
-    ) -> tuple[list[Action], tuple[Names, ...]]:
-        others = {node: array for node, array, layout in wanted if array.layout != layout}
-        entries = estimate_entries(others, others)
-        writer = PlanWriter(others, entries, {}, self._workers.threads)
-        names = [
-            write_aligned(node, layout, writer) if node in others else array.keys
-            for node, array, layout in wanted
-        ]
-        own, actions = self._batch(writer.plan(()), [key for keys in names for key in keys], path)
-        return actions, tuple(tuple(own.get(key, key) for key in keys) for keys in names)
-
-    def _batch(self, plan: Plan, results: Iterable[str], path: str) -> tuple[dict[str, str], list[Action]]:
-        # Bodies name their variables alike, so the same key means other things in other bodies.
-        own = {task.key: f"{task.key}~{path}" for task in plan.tasks}
-        tasks = tuple(_renamed(task, own) for task in plan.tasks)
-        for owner, peak in plan.peaks.items():
-            self._most[owner] = max(self._most.get(owner, 0), peak)
-        kept = tuple(dict.fromkeys(own[key] for key in results if key in own))
-        return own, [Batch(tasks, kept)] if tasks else []
-
-    def _everywhere(self, name: str) -> Stored:
-        self.everywhere.add(name)
-        owner = self._workers.numbers[0]
-        self.owners[name] = owner
-        return Stored(Layout(whole(()), (owner,)), (name,), (1,), (8,))
-
-    def _hold(self, array: Stored) -> None:
-        for owner, size in zip(array.layout.owners, array.block_bytes, strict=False):
-            self._held[owner] = self._held.get(owner, 0) + size
-
-
-def _cut_by(node: Expr, cuts: tuple[tuple[int, ...], ...]) -> Expr:
-    # Functions are cut as what they are of: a vector is then made where it is wanted.
-    if isinstance(node, Elementwise):
-        return node.with_operands(
-            *(_cut_by(one, cuts) if one.shape == node.shape else one for one in node.operands)
-        )
-    return Regrid(node, cuts) if node.shape else node
-
-
-def _renamed(task: Task, names: Mapping[str, str]) -> Task:
-    inputs = tuple(names.get(key, key) for key in task.inputs)
-    return replace(task, key=names[task.key], inputs=inputs)
+    return ControlPlan(program, outputs, tuple(writer.stages), given, writer.peaks(), states, writer.origins)

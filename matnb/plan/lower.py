@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from matnb.blocks.layout import Layout
-from matnb.lazy.access import At, Draw, Gather, Part, Put, Replicated, Scatter
+from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
 from matnb.lazy.expr import (
     Broadcast,
     Create,
@@ -24,13 +24,14 @@ from matnb.lazy.traverse import topological
 from matnb.plan.access import lower_access
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import fused_below, materialized
+from matnb.plan.grouping import Groups, reduction_groups
 from matnb.plan.indexing import lower_index, lower_transpose
 from matnb.plan.maps import lower_map, stage_tag
 from matnb.plan.matching import Choice, Wiring, match_products
 from matnb.plan.place import default_layout
 from matnb.plan.plan import Plan, Stored, Workers
 from matnb.plan.products import lower_product, product_cuts, product_layout
-from matnb.plan.reducing import lower_reduction
+from matnb.plan.reducing import lower_reductions
 from matnb.plan.regridding import lower_regrid
 from matnb.plan.sources import lower_data, lower_load
 from matnb.plan.tasks import PlanWriter
@@ -66,9 +67,16 @@ def lower(
     order = topological(roots, stored, wiring.operands)
     reached = set(order)
     wanted = list(dict.fromkeys([*roots, *(node for node in keep if node in reached)]))
-    apart = materialized(order, wanted, wiring, stored)
+    groups = reduction_groups(order, wiring, stored)
+    if groups:  # each comes after all that it reads
+        together: dict[Expr, tuple[Expr, ...]] = {
+            node: tuple(one.operand for one in group) for node, group in groups.items()
+        }
+        order = topological(roots, stored, lambda node: together.get(node) or wiring.operands(node))
+    stages = materialized(order, wanted, wiring, stored, groups)
+    apart = stages.apart
     writer = PlanWriter(stored, estimate_entries(roots, stored), wiring.products, workers.threads, present)
-    lowering = _Lowering(writer, workers, wiring, apart | set(stored))
+    lowering = _Lowering(writer, workers, wiring, apart | set(stored), stages.ending, groups)
     for node in order:
         if node in apart:
             lowering.lower(node)
@@ -83,8 +91,17 @@ def lower(
 class _Lowering:
     # Writes one array of a plan after the other, operands first.
 
-    def __init__(self, writer: PlanWriter, workers: Workers, wiring: Wiring, apart: set[Expr]) -> None:
+    def __init__(
+        self,
+        writer: PlanWriter,
+        workers: Workers,
+        wiring: Wiring,
+        apart: set[Expr],
+        ending: set[Expr],
+        groups: Groups,
+    ) -> None:
         self._writer, self._workers, self._wiring, self._apart = writer, workers, wiring, apart
+        self._ending, self._groups = ending, groups
 
     def lower(self, node: Expr) -> None:
         writer, workers = self._writer, self._workers
@@ -92,16 +109,20 @@ class _Lowering:
             case _ if node in writer.products:
                 lower_product(node, writer.products[node], writer, workers)
             case Elementwise() | Broadcast() | Create() | Literal() | Draw():
-                inside, layout = self._stage(node, node)
+                inside, layout = self._stage((node,), node)
                 lower_map(node, inside, layout, writer)
+            case Reduce() if node in writer.registers:
+                pass  # made with another one
             case Reduce():
-                inside, layout = self._stage(node, node.operand)
-                lower_reduction(node, inside, layout, stage_tag(layout, inside, writer), writer)
+                members = self._groups.get(node, (node,))
+                inside, layout = self._stage(members, node.operand)
+                tag = stage_tag(layout, inside, writer)
+                lower_reductions(members, inside, layout, tag, writer, self._ending)
             case Transpose():
                 lower_transpose(node, writer, workers)
             case Index():
                 lower_index(node, writer, workers)
-            case At() | Put() | Gather() | Scatter() | Replicated() | Part():
+            case At() | Put() | PutEach() | Gather() | Scatter() | Replicated() | Part():
                 lower_access(node, writer, workers)
             case Data():
                 lower_data(node, node, chosen_layout(node, (), writer, workers), writer)
@@ -112,10 +133,12 @@ class _Lowering:
             case _:
                 raise TypeError(f"no lowering for {type(node).__name__}")
 
-    def _stage(self, node: Expr, domain: Expr) -> tuple[list[Expr], Layout]:
+    def _stage(self, nodes: Sequence[Expr], domain: Expr) -> tuple[list[Expr], Layout]:
         # What a stage computes inside and how it is cut. A product whose inner axis is cut is summed over
         # several tasks, so it becomes an array of its own.
-        inside, read = fused_below(node, self._apart, self._wiring)
+        found = [fused_below(node, self._apart, self._wiring) for node in nodes]
+        inside = list(dict.fromkeys(one for some, _ in found for one in some))
+        read = list(dict.fromkeys(one for _, some in found for one in some))
         products = [one for one in inside if one in self._writer.products]
         if not products:
             return inside, chosen_layout(domain, read, self._writer, self._workers)
@@ -126,7 +149,7 @@ class _Lowering:
             return inside, product_layout(product, cuts, self._writer)
         lower_product(made, product, self._writer, self._workers)
         self._apart.add(made)
-        return self._stage(node, domain)
+        return self._stage(nodes, domain)
 
 
 def chosen_layout(domain: Expr, read: Sequence[Expr], writer: PlanWriter, workers: Workers) -> Layout:

@@ -27,7 +27,7 @@ def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWr
     keys = []
     for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
         task = TaskWriter()
-        write_fused(task, inside, region, owner, writer, layout.owners.count(owner))
+        write_fused(task, inside, inside[-1:], region, owner, writer, layout.owners.count(owner))
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "map"), writer.bytes_of(node, region)))
     kind = "product" if any(one in writer.products for one in inside) else "map"
     writer.finish(node, layout, keys, kind, inside_text(inside, writer).removesuffix(";") or "make", inside)
@@ -51,16 +51,24 @@ def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:
 
 
 def write_fused(
-    task: TaskWriter, inside: Sequence[Expr], region: Region, owner: int, writer: PlanWriter, num_tasks: int
-) -> tuple[bool, int]:
-    """Write the steps that make a region of the last of ``inside``, and return the register that holds it.
+    task: TaskWriter,
+    inside: Sequence[Expr],
+    wanted: Sequence[Expr],
+    region: Region,
+    owner: int,
+    writer: PlanWriter,
+    num_tasks: int,
+) -> list[tuple[bool, int]]:
+    """Write the steps that make a region of some expressions, and return the registers that hold them.
 
     Parameters
     ----------
     inside
-        What is computed in the task, operands first; a Reduce at the end is left to the caller.
+        What is computed in the task, operands first; each Reduce is left to the caller.
+    wanted
+        Some of ``inside``, or what it reads.
     region
-        The part of the result, or of what is reduced.
+        The part of the results, or of what is reduced.
     num_tasks
         How many of the stage's tasks the owner has.
     """
@@ -71,25 +79,22 @@ def write_fused(
             values[node] = writer.read(task, node, operand_region(node.shape, region), owner)
         return values[node]
 
-    last = (False, -1)
     for node in inside:
         if isinstance(node, Reduce):
-            return value(node.operand)
+            continue
         if node in writer.products:
             product = writer.products[node]
             inner = (0, product.left.shape[-2 if product.transposed else -1])
             total = _total_of(node, product, inside)
-            values[node] = last = write_product(
-                task, node, product, region, inner, owner, writer, num_tasks, total
-            )
+            values[node] = write_product(task, node, product, region, inner, owner, writer, num_tasks, total)
             continue
         arguments = [value(operand) for operand in node.operands]
-        values[node] = last = task.do(
+        values[node] = task.do(
             _operator(node, operand_region(node.shape, region)),
             *arguments,
             num_bytes=writer.bytes_of(node, operand_region(node.shape, region)),
         )
-    return last
+    return [value(node) for node in wanted]
 
 
 def _total_of(node: Expr, product: Product, inside: Sequence[Expr]) -> np.dtype | None:

@@ -33,7 +33,7 @@ def peaks(
     threads
         Tasks that a worker runs at a time.
     """
-    tasks = _depth_first(tasks)
+    tasks = depth_first(tasks)
     last: dict[str, int] = {}
     for number, task in enumerate(tasks):
         for key in task.inputs:
@@ -66,8 +66,11 @@ def peaks(
     return {owner: peak + sum(nlargest(threads - 1, beside.get(owner, ()))) for owner, peak in most.items()}
 
 
-def _depth_first(tasks: Sequence[Task]) -> list[Task]:
-    # What one result needs comes before what the next one needs; an order by stages would hold whole arrays.
+def depth_first(tasks: Sequence[Task]) -> list[Task]:
+    """Return tasks in an order in which what one result needs comes before what the next one needs.
+
+    An order by stages would hold whole arrays.
+    """
     by_key = {task.key: task for task in tasks}
     read = {key for task in tasks for key in task.inputs}
     order: list[Task] = []

@@ -11,7 +11,8 @@ from matnb.blocks.creation import Creation, Random
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.blocks.kernels.calls import Function, Output
-from matnb.blocks.kernels.chains import Link
+from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.one_pass import Share
 from matnb.io.source import Piece, Source
 
 
@@ -149,6 +150,19 @@ class Partial:
 
 
 @dataclass(frozen=True)
+class PartialAll:
+    """A block's shares of several reductions, of chains as well, in one pass.
+
+    ``shares`` number the step's operands, then the links. Several are packed as ``outputs``; one is as of
+    Partial.
+    """
+
+    links: tuple[Link, ...]
+    shares: tuple[Share, ...]
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True)
 class Finish:
     """The shares of several blocks combined, converted, and the reduced axes dropped unless kept.
 
@@ -215,13 +229,24 @@ class OnlyPart:
 class PutAt:
     """A block with a value written at a place of the whole array, of ``shape``; ``region`` is the block's.
 
-    ``key`` has for each axis bounds, a number, or None for the next of the numbers given after block and
-    value.
+    ``key`` has for each axis bounds and a step, a number, or None for the next of the numbers given after
+    block and value.
     """
 
-    key: tuple[tuple[int, int] | int | None, ...]
+    key: tuple[tuple[int, int, int] | int | None, ...]
     region: Region
     shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PutEachAt:
+    """A block with values written at places of the first axis of the whole array, which has ``length``.
+
+    The block begins at ``start`` on it. After the block come the places and the values.
+    """
+
+    start: int
+    length: int
 
 
 @dataclass(frozen=True)
@@ -249,7 +274,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Unpack:
-    """One of the results of a call."""
+    """One of the results of a call, or of the shares of several reductions."""
 
     outputs: tuple[Output, ...]
     place: int
@@ -309,7 +334,7 @@ class Labels:
 
 Operator: TypeAlias = (
     Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate
-    | Push | PutTogether | Partial | Finish | Flip | Take | Stretch
-    | MakeDrawn | PickAt | OnlyPart | PutAt | GatherAt
+    | Push | PutTogether | Partial | PartialAll | Finish | Flip | Take | Stretch
+    | MakeDrawn | PickAt | OnlyPart | PutAt | PutEachAt | GatherAt
     | ScatterBy | Call | Unpack | Parse | Summarize | Merge | Tell | Part | Assemble | Labels
 )  # fmt: skip

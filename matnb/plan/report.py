@@ -45,4 +45,7 @@ def total(
         actual_bytes=sum(run.actual_bytes for run in runs),
         imbalance=max((run.imbalance for run in runs), default=1.0),
         seconds=sum(one.seconds for one in every),
+        num_run=sum(run.num_run for run in runs),
+        num_arrays=sum(run.num_arrays for run in runs),
+        num_remembered=sum(run.num_remembered for run in runs),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
@@ -72,12 +73,37 @@ class TaskWriter:
     def _between_bytes(self, steps: Sequence[Step], members: Sequence[int]) -> int:
         count = len(self._inputs)
         last = {place - count: number for number in members for place in steps[number].arguments}
+        leaving: dict[int, int] = {}  # bytes that go after each step
+        for one in members:
+            if one in last:
+                leaving[last[one]] = leaving.get(last[one], 0) + self._sizes[one]
         held = most = 0
         for number in members[:-1]:
             held += self._sizes[number]
             most = max(most, held)
-            held -= sum(self._sizes[one] for one in members if last.get(one) == number)
+            held -= leaving.get(number, 0)
         return most
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a task that reads a reduction's value puts it together from shares: their keys, and the steps.
+
+    ``parts`` are what picks each share out of the task's value, or None where that is the share.
+    """
+
+    keys: tuple[str, ...]
+    parts: tuple[Operator | None, ...]
+    operator: Operator
+
+    def write(self, task: TaskWriter) -> tuple[bool, int]:
+        """Write the steps, and return the register of the value."""
+        shares = [task.read(key) for key in self.keys]
+        picked = [
+            share if part is None else task.do(part, share)
+            for share, part in zip(shares, self.parts, strict=True)
+        ]
+        return task.do(self.operator, *picked)
 
 
 class PlanWriter:
@@ -109,6 +135,7 @@ class PlanWriter:
         self.products = products
         self.num_threads = num_threads
         self.registers: dict[Expr, Stored] = dict(stored)
+        self.endings: dict[Expr, Ending] = {}
         self.reused: dict[Expr, Stored] = {}
         self._stored = stored
         self._tasks: dict[str, Task] = {}
@@ -157,6 +184,23 @@ class PlanWriter:
     ) -> None:
         """Note that the tasks added for an expression make its array, and what they compute on the way."""
         self.registers[node] = Stored(layout, tuple(keys))
+        self.note_stage(node, layout, keys, kind, detail, inside)
+
+    def leave(self, node: Expr, layout: Layout, ending: Ending) -> None:
+        """Note that the task that reads a number puts it together."""
+        self.registers[node] = Stored(layout, ())
+        self.endings[node] = ending
+
+    def note_stage(
+        self,
+        node: Expr,
+        layout: Layout,
+        keys: Sequence[str],
+        kind: str,
+        detail: str,
+        inside: Sequence[Expr] = (),
+    ) -> None:
+        """Note tasks that make an array, or its shares, for a person; the node is the last thing they do."""
         name = f"s{len(self._stages)}"
         size = self.bytes_of(node)
         self._stages.append(Stage(name, kind, detail, layout, tuple(keys), size, node, (*inside, node)))
@@ -225,6 +269,8 @@ class PlanWriter:
         What lies inside a block of the same worker is cut out by the task itself, which copies little. A task
         that reads it ``alone`` also puts together several blocks of the worker, which spares a task before.
         """
+        if node in self.endings:
+            return self.endings[node].write(task)
         array = self.registers[node]
         grid = array.layout.grid
         found = list(grid.overlapping(region)) if region_size(region) else []

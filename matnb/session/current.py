@@ -14,14 +14,16 @@ from matnb.backend import cluster as clusters
 from matnb.backend.cluster import Cluster
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.layout import Layout
-from matnb.config import Config, config_from_environment, parse_bytes
-from matnb.errors import ClusterError, LoopBodyError
+from matnb.config import Config, config_from_environment, memo_fields, parse_bytes
+from matnb.errors import ClusterError, LoopBodyError, OptionError
+from matnb.io.result_folder import ResultFolder
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator
 from matnb.lazy.expr import Data, Expr, Literal
 from matnb.lazy.holdings import held
 from matnb.pictures.facts import ArrayFacts
+from matnb.pictures.picture import Picture
 from matnb.plan.explain import describe, kind_of
 from matnb.plan.plan import Stored
 from matnb.session.session import Session
@@ -52,6 +54,7 @@ def start(
     memo: str | int | None = None,
     compute_limit: str | int | None = None,
     engine: str | None = None,
+    memo_dir: str | os.PathLike[str] | None = None,
 ) -> Session:
     """Start an embedded cluster and use it; a session that runs already is stopped first.
 
@@ -69,13 +72,17 @@ def start(
     memory_limit
         Memory of each worker, such as "4GB"; the machine's memory shared among them by default.
     memo
-        Memory for results kept between runs, "4GB" by default.
+        Memory for results kept between runs, "4GB" by default: those of cells and of ``compute()`` stay when
+        no name is left for them, and are found when the same is asked for again. "off" lets them go.
     compute_limit
         Largest result that ``compute()`` brings into this process, "2GB" by default.
     engine
         "auto" runs cells as tasks on the cluster, and loops by a gang of its workers, or as tasks where no
         gang comes together; "gang" refuses that, "dask" always does it. "interpret" evaluates with NumPy and
         SciPy in this process.
+    memo_dir
+        Folder in which these results are kept as files too, up to ``memo`` bytes, so that another process
+        that asks for the same reads them. It is made if it is not there. Keep it where only you can write.
 
     Raises
     ------
@@ -92,17 +99,22 @@ def start(
     3.0
     """
     given: dict[str, Any] = {"workers": workers, "threads": threads, "processes": processes, "engine": engine}
-    for option, value in (("memory_limit", memory_limit), ("memo", memo), ("compute_limit", compute_limit)):
+    for option, value in (("memory_limit", memory_limit), ("compute_limit", compute_limit)):
         if value is not None and value != "auto":
             given[f"{option}_bytes"] = parse_bytes(value, option)
+    if memo is not None and memo != "auto":
+        given |= memo_fields(memo)
+    if memo_dir is not None:
+        given["memo_dir"] = os.fspath(memo_dir)
     config = replace(
         config_from_environment(), **{option: value for option, value in given.items() if value is not None}
     )
     global _session
     with _lock:
         _check_process()
+        folder = _folder_of(config)
         stop()
-        _session = _session_on(config, clusters.start(config))
+        _session = _session_on(config, clusters.start(config), folder)
         return _session
 
 
@@ -137,12 +149,13 @@ def connect(
     global _session
     with _lock:
         _check_process()
+        folder = _folder_of(config)
         # Only a cluster that answers takes the place of the one in use.
         cluster = clusters.connect(
             target, scheduler_file=scheduler_file, security=security, timeout_seconds=timeout_seconds
         )
         stop()
-        _session = _session_on(config, cluster)
+        _session = _session_on(config, cluster, folder)
         return _session
 
 
@@ -156,9 +169,15 @@ def _check_process() -> None:
     _used = True
 
 
-def _session_on(config: Config, cluster: Cluster) -> Session:
+def _folder_of(config: Config) -> ResultFolder | None:
+    if config.memo_dir is None or not config.remembers or config.engine == "interpret":
+        return None
+    return ResultFolder(config.memo_dir, config.memo_bytes)
+
+
+def _session_on(config: Config, cluster: Cluster, folder: ResultFolder | None) -> Session:
     try:
-        return Session(config, cluster)
+        return Session(config, cluster, folder)
     except BaseException:
         cluster.close()
         raise
@@ -208,6 +227,50 @@ def compute(*arrays: object) -> tuple[object, ...]:
     return tuple(handle.compute() for handle in handles)
 
 
+def visualize(*arrays: object, stage: str = "plan", measured: bool = False) -> Picture:
+    """Draw how arrays are computed, computing nothing.
+
+    The result shows itself in a notebook, prints as a tree, and has ``save(path)`` for ``.svg`` and ``.txt``.
+
+    Parameters
+    ----------
+    *arrays
+        DistArrays, or what :func:`matnb.asarray` takes.
+    stage
+        "recorded" for the expressions as they were written, the name of a pass for what it left of them, or
+        "plan" for what runs where.
+    measured
+        Whether seconds of the last run are told, too.
+
+    Returns
+    -------
+    Picture
+        Of expressions, or of the plan's stages with their blocks, workers, tasks and bytes, those of the last
+        run beside the estimates.
+
+    Raises
+    ------
+    OptionError
+        For a stage that there is not.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> x = mn.zeros(4)
+    >>> picture = mn.visualize((x + 1) * (x + 1), stage="recorded")
+    >>> print(picture.text.splitlines()[1])
+    e3  multiply(e2, e2)  (4,) float64, about 32 B, = value
+    """
+    handles = [one if isinstance(one, DistArray) else asarray(one) for one in arrays]
+    if not handles:
+        raise OptionError("nothing to draw: give at least one array")
+    for handle in handles:
+        _check_closed(handle.expression)
+    names = ["value"] if len(handles) == 1 else [f"value {place}" for place in range(len(handles))]
+    roots = {name: handle.expression for name, handle in zip(names, handles, strict=True)}
+    return current_session().picture(roots, stage, measured)
+
+
 class _Evaluator:
     """Gives values to handles through the session in use; looking never starts one."""
 
@@ -223,10 +286,10 @@ class _Evaluator:
     def ship(self, node: Data, block: Block) -> None:
         current_session().ship(node, block)
 
-    def explain(self, roots: Mapping[str, Expr]) -> str:
+    def explain(self, roots: Mapping[str, Expr], stage: str | None, measured: bool) -> str:
         for node in roots.values():
             _check_closed(node)
-        return current_session().explain(roots)
+        return current_session().explain(roots, stage, measured)
 
     def layout(self, node: Expr) -> Layout | None:
         stored = _stored(node)

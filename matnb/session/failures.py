@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from weakref import WeakKeyDictionary
 
 from matnb.backend.worker import Failed
 from matnb.errors import KernelError, MatnbError, TooLargeError
@@ -12,13 +14,30 @@ from matnb.plan.explain import describe, kind_of
 from matnb.plan.operators import Apply, Multiply, MultiplyMasked, Operator, SumMasked
 from matnb.plan.plan import Stage
 
+_earlier: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
+_NONE: Mapping[Expr, tuple[Expr, ...]] = MappingProxyType({})
 
-def cell_error(failed: Failed, stages: Sequence[Stage], record: Recording | None) -> MatnbError:
+
+def cell_error(
+    failed: Failed,
+    stages: Sequence[Stage],
+    record: Recording | None,
+    origins: Mapping[Expr, tuple[Expr, ...]] = _NONE,
+) -> MatnbError:
     """Return the error to raise in the cell for a task that failed.
 
     Its attributes are ``lines``, the cell's lines that wrote the expression, and ``expression``, its text.
+
+    Parameters
+    ----------
+    stages
+        Of the plan whose task it was.
+    record
+        The cell that is running.
+    origins
+        For expressions that passes made, the recorded ones that they stand for.
     """
-    nodes = _culprits(failed, stages)
+    nodes = list(dict.fromkeys(_recorded(failed, stages, origins)))
     node = nodes[0] if nodes else None
     match failed.error:
         case MatnbError() as error:
@@ -28,18 +47,73 @@ def cell_error(failed: Failed, stages: Sequence[Stage], record: Recording | None
                 f"a worker ran out of memory: {failed.error}; cut into more blocks, or use less"
             )
         case other:
-            error = KernelError(f"a kernel failed on a worker with {type(other).__name__}: {other}")
+            what = failed.operator.name if isinstance(failed.operator, Apply) else "a kernel"
+            error = KernelError(
+                f"{what} failed on a worker with {type(other).__name__}: {other}{_advice(other)}"
+            )
             error.add_note(failed.trace.rstrip())
     lines: tuple[int, ...] = ()
+    elsewhere: list[tuple[str, tuple[int, ...]]] = []
     if record is not None:
-        lines = tuple(sorted({line for one in nodes for line in record.lines.get(one, ())}))
+        lines = _lines([one for one in nodes if one in record.lines], record)
+    if not lines:
+        elsewhere = [_earlier[one] for one in nodes if one in _earlier]
+    if record is not None and not lines and not elsewhere:
+        lines = _lines(_writers(nodes, record), record)
+    if elsewhere:
+        error.cell, lines = elsewhere[0]
     text = "" if node is None else f"{describe(node, tuple(map(kind_of, node.operands)))} -> {kind_of(node)}"
     error.lines, error.expression = lines, text
     if lines:
-        error.add_note(f"recorded on line {', '.join(map(str, lines))} of the cell: {text}")
+        word = "lines" if len(lines) > 1 else "line"
+        which = "an earlier" if elsewhere else "the"
+        error.add_note(f"recorded on {word} {', '.join(map(str, lines))} of {which} cell: {text}")
     elif text:
         error.add_note(f"while computing {text}")
     return error
+
+
+def remember_lines(record: Recording) -> None:
+    """Remember the lines of a cell that has ended, for errors of what is computed later."""
+    for node, lines in record.lines.items():
+        if lines:
+            _earlier[node] = (record.filename, tuple(lines))
+
+
+def _advice(error: BaseException) -> str:
+    if isinstance(error, ValueError) and "negative integer powers" in str(error):
+        return " Convert to floats with astype first."
+    return ""
+
+
+def _lines(written: Sequence[Expr], record: Recording) -> tuple[int, ...]:
+    return tuple(sorted({line for one in written for line in record.lines[one]}))
+
+
+def _writers(nodes: Iterable[Expr], record: Recording) -> list[Expr]:
+    # What the cell wrote that is made from the nodes by steps it did not write, as std is from a mean.
+    wanted = set(nodes)
+    found = []
+    for written in record.lines if wanted else ():
+        seen, below = set(), list(written.operands)
+        while below:
+            node = below.pop()
+            if node in wanted:
+                found.append(written)
+                break
+            if node not in seen and node not in record.lines:
+                seen.add(node)
+                below += node.operands
+    return found
+
+
+def _recorded(
+    failed: Failed, stages: Sequence[Stage], origins: Mapping[Expr, tuple[Expr, ...]]
+) -> Iterator[Expr]:
+    # Of all that an expression stands for, what asks for the operator that raised: p of p and -(-p).
+    for made in _culprits(failed, stages):
+        meant = origins.get(made, (made,))
+        yield from [one for one in meant if _is_made_by(one, failed.operator)] or meant
 
 
 def _culprits(failed: Failed, stages: Sequence[Stage]) -> list[Expr]:

@@ -21,8 +21,9 @@ from matnb.lazy.expr import Expr
 from matnb.lazy.memo import lifetime
 from matnb.lazy.recording import Recording
 from matnb.pictures.quantities import plural_text
-from matnb.plan.looping import ControlPlan, plan_control
+from matnb.plan.looping import ControlPlan
 from matnb.plan.plan import Stored, Workers
+from matnb.plan.reusing import ControlPlans
 from matnb.session.failures import cell_error
 
 _BEFORE = "before-"  # in the names of a state's registers of a gang that lost a member
@@ -65,6 +66,7 @@ class Looper:
     ) -> None:
         self._config, self._engine, self._gang, self._store, self._emit = config, engine, gang, store, emit
         self._begins: dict[Expr, _Begin] = {}
+        self._plans = ControlPlans()
 
     def forget(self) -> None:
         """Let go of the states from which loops that lost a worker were to go on."""
@@ -79,7 +81,7 @@ class Looper:
         """
         begin = self._begins.get(node)
         stored = {one: entry.stored for one, entry in entries.items()}
-        return plan_control(node, stored, workers, wanted, None if begin is None else begin.states)
+        return self._plans.plan(node, stored, workers, wanted, None if begin is None else begin.states)
 
     def run(
         self,
@@ -117,7 +119,7 @@ class Looper:
         try:
             done, reason = self._done(plan, given, _counts(plan, arrays), resume, told)
         except TaskFailed as error:
-            raise cell_error(error.failed, plan.stages, record) from None
+            raise cell_error(error.failed, plan.stages, record, plan.origins) from None
         except RunCancelled as error:
             words = ""
             if isinstance(node, Loop):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -12,21 +12,19 @@ from matnb.backend.store import Store
 from matnb.config import Config
 from matnb.errors import SessionEnded, TooLargeError, WorkerLostError
 from matnb.lazy.array import live_expressions
-from matnb.lazy.control import Cond, Loop
 from matnb.lazy.expr import Data, Expr, Transpose
 from matnb.lazy.holdings import held
 from matnb.lazy.memo import worth_keeping
-from matnb.lazy.passes import optimize
+from matnb.lazy.passes import traced
 from matnb.lazy.traverse import topological
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_bytes, estimate_entries
-from matnb.plan.explain import Listing, explain_plan
-from matnb.plan.explain_control import explain_bodies, explain_control
-from matnb.plan.looping import plan_control, starts_inside
+from matnb.plan.forms import form_of
 from matnb.plan.lower import lower
 from matnb.plan.plan import Plan, Stored, Workers
+from matnb.plan.templates import Planned, Scattering
 from matnb.plan.transposes import prefers_scatter, wished
-from matnb.session.looping import missing_results
+from matnb.session.templates import Templates
 
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 
@@ -62,47 +60,50 @@ class Planner:
         self._config, self._cluster, self._store = config, cluster, store
         self.in_use: set[Expr] = set()
         self.num_scattered: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
-
-    def explain_controls(self, roots: Mapping[str, Expr]) -> tuple[list[str], dict[Expr, Stored], int]:
-        """Return how the loops and branches below some roots would run, and the arrays they would give.
-
-        The last number is that of the stages told of.
-        """
-        text: list[str] = []
-        made: dict[Expr, Stored] = {}
-        num_stages = 0
-        listing = Listing()
-        _, called = listing.of(roots, self._store)
-        order = topological(roots.values(), self._store)
-        for node in order:
-            if not isinstance(node, Loop | Cond) or not (wanted := missing_results(node, order, self._store)):
-                continue
-            inputs = {str(place): one for place, one in enumerate(node.inputs) if not starts_inside(one)}
-            before, after = self.plan(inputs, set(), made)
-            found = {**before.reused, **before.outputs, **made}
-            found.update(self._store.find(after.values()))
-            stored = {one: found[after[one]] for one in inputs.values()}
-            plan = plan_control(node, stored, self.workers(), wanted)
-            made.update(plan.outputs)
-            name = f"{'loop' if isinstance(node, Loop) else 'branch'} {called[node]}"
-            if before.stages:
-                names = {after[one]: called[one] for one in inputs.values()}
-                text += [f"before {name}", explain_plan(before, names, num_stages)]
-                num_stages += len(before.stages)
-            text += explain_bodies(node, called, listing)
-            text += [f"plan of {name}", *explain_control(plan, num_stages)]
-            num_stages += len(plan.stages)
-        return text, made, num_stages
+        self._templates = Templates()
 
     def plan(
-        self, roots: Mapping[str, Expr], live: set[Expr], made: Mapping[Expr, Stored] | None = None
-    ) -> tuple[Plan, dict[Expr, Expr]]:
-        """Return the plan for the roots, and what each recorded expression became in it.
+        self,
+        roots: Mapping[str, Expr],
+        made: Mapping[Expr, Stored],
+        passed: Mapping[str, Expr] | None = None,
+    ) -> tuple[Plan, Mapping[Expr, Expr]]:
+        """Return a plan for looking, laid out anew, and what each recorded expression became in it.
 
-        ``made`` are arrays that will be there by then.
+        Parameters
+        ----------
+        roots
+            Named expressions.
+        made
+            Arrays that will be there by then.
+        passed
+            What the passes make of the roots, where that is known.
         """
+        _, known, keep = self._needed(roots, set(), made)
+        planned = self._anew(roots, keep, known, made, self.workers(), None if keep else passed)
+        return planned.plan, planned.optimized
+
+    def planned(self, roots: Mapping[str, Expr], live: set[Expr]) -> Planned:
+        """Return the plan for the roots, with what is known of its expressions.
+
+        It is an earlier one with other names where one of the same form is remembered. ``live`` expressions
+        stay if they are computed on the way.
+        """
+        needed, known, keep = self._needed(roots, live, {})
+        workers = self.workers()
+        return self._templates.planned(
+            lambda with_numbers: form_of(needed, known, roots.values(), keep, workers, with_numbers),
+            known,
+            self._store,
+            lambda: self._anew(roots, keep, known, {}, workers),
+            self._scatters(workers),
+        )
+
+    def _needed(
+        self, roots: Mapping[str, Expr], live: set[Expr], there: Mapping[Expr, Stored]
+    ) -> tuple[list[Expr], dict[Expr, Stored], list[Expr]]:
+        # What a plan is made of, what of it is there, and what stays though it is only on the way.
         self.drop_dead()
-        there = made or {}
         needed = topological(roots.values(), _Either(there, self._store))
         known = {**self._store.find(needed), **{node: there[node] for node in needed if node in there}}
         # What this run starts from stays for it, such as a loop's last state, on which no name is left.
@@ -114,8 +115,19 @@ class Planner:
                     "here; give it again with mn.asarray"
                 )
         keep = [node for node in needed if worth_keeping(node, live) and node not in known]
+        return needed, known, keep
+
+    def _anew(
+        self,
+        roots: Mapping[str, Expr],
+        keep: Sequence[Expr],
+        known: Mapping[Expr, Stored],
+        there: Mapping[Expr, Stored],
+        workers: Workers,
+        passed: Mapping[str, Expr] | None = None,
+    ) -> Planned:
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
-        after = optimize(named, known)
+        after, origins = traced(named, known) if passed is None else (passed, {})
         optimized = {node: after[name] for name, node in named.items()}
         reached = topological(after.values(), _Either(there, self._store))
         known = {**self._store.find(reached), **{node: there[node] for node in reached if node in there}}
@@ -126,18 +138,27 @@ class Planner:
             for node in keep
             if estimate_bytes(optimized[node], entries[optimized[node]]) <= self._config.memo_bytes
         ]
-        workers = self.workers()
+        chooses, choices = self._scatters(workers), []
 
         def scatters(transpose: Transpose, right: Expr) -> bool:
-            operand = transpose.operand
+            operand, width = transpose.operand, 1 if right.ndim == 1 else right.shape[1]
+            chosen = chooses(operand, entries[operand], width)
+            choices.append(Scattering(operand, entries[operand], width, chosen))
+            return chosen
+
+        plan = lower(wanted, held_on_way, known, workers, scatters=scatters)
+        return Planned(plan, optimized, origins, tuple(choices))
+
+    def _scatters(self, workers: Workers) -> Callable[[Expr, int, int], bool]:
+        # Whether a product of a sparse transpose does without it, by entries and the columns it meets.
+        def chooses(operand: Expr, num_entries: int, width: int) -> bool:
             wish = wished(operand)
             if wish != "auto":
                 return wish == "none"
-            width = 1 if right.ndim == 1 else right.shape[1]
             uses = self.num_scattered.get(operand, 0)
-            return prefers_scatter(entries[operand], operand.shape[1], workers.slots, width, uses)
+            return prefers_scatter(num_entries, operand.shape[1], workers.slots, width, uses)
 
-        return lower(wanted, held_on_way, known, workers, scatters=scatters), optimized
+        return chooses
 
     def workers(self) -> Workers:
         """Return the workers that a plan is laid out over now, waiting a while when there are none."""
@@ -189,6 +210,9 @@ class Planner:
     def check_peaks(self, peaks: Mapping[int, int], needed: Collection[Expr]) -> None:
         """Make room for so much memory on each worker, beside what is ``needed``, or refuse it."""
         over = self._over_limit(peaks)
+        if over is not None:
+            self._store.make_room(needed, lambda: self._over_limit(peaks) is None)
+            over = self._over_limit(peaks)
         if over is not None:
             self._store.trim(needed, sum(peaks.values()))
             over = self._over_limit(peaks)

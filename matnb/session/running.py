@@ -18,19 +18,23 @@ from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, WorkerLostError
 from matnb.events import Event, RunFinished, RunStarted, TasksFinished, TaskTimed, WorkersLost
-from matnb.lazy.control import Cond, Loop
+from matnb.io.result_folder import ResultFolder
+from matnb.lazy.control import Cond, Final, Loop
 from matnb.lazy.expr import Expr
 from matnb.lazy.holdings import copied
 from matnb.lazy.memo import lifetime
 from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
+from matnb.plan.counting import counts_of
 from matnb.plan.explain import explain_plan
 from matnb.plan.explain_control import explain_control
 from matnb.plan.looping import starts_inside
+from matnb.plan.measured import Measures
 from matnb.plan.plan import Plan
 from matnb.session.failures import cell_error
 from matnb.session.looping import Looper, missing_results
 from matnb.session.planning import Planner
+from matnb.session.remembering import Memo
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
 
@@ -55,6 +59,8 @@ class Runner:
         Of the session.
     emit
         Called with every event.
+    folder
+        Where results stay between processes, or None.
     """
 
     def __init__(
@@ -65,11 +71,16 @@ class Runner:
         gang: GangEngine,
         store: Store,
         emit: Callable[[Event], None],
+        folder: ResultFolder | None = None,
     ) -> None:
         self._config, self._cluster, self._engine, self._store = config, cluster, engine, store
         self._emit = emit
         self._num_runs = 0
         self.planner = Planner(config, cluster, store)
+        self.memo = Memo(config, store, engine, self.planner, folder)
+        self._num_taken = 0  # roots of the run that is under way whose values were remembered
+        self.measures = Measures()
+        self._made: set[Expr] = set()  # by the loops of the run that is under way
         self._looper = Looper(config, engine, gang, store, emit)
 
     def run(
@@ -106,6 +117,7 @@ class Runner:
             return self.retried(lambda: self._attempt(roots, live, fetch, record))
         finally:
             self.planner.in_use = set()
+            self._made.clear()
             self._looper.forget()
 
     def retried(self, work: Callable[[], _Result]) -> _Result:
@@ -134,12 +146,16 @@ class Runner:
     def _attempt(
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
     ) -> Ran:
-        order = topological(roots.values(), self._store)
+        taken = self.memo.recall(roots, fetch)
+        self._num_taken = len(taken)
+        roots = {name: node for name, node in roots.items() if name not in taken}
+        order = topological(roots.values(), self._store, _with_inputs)
         self.planner.in_use = set(order)
         for node in order:
             if isinstance(node, Loop | Cond):
                 self._control(node, missing_results(node, order, self._store), live, record)
-        return self._straight(roots, live, fetch, record)
+        ran = self._straight(roots, live, [name for name in fetch if name in roots], record)
+        return Ran(ran.entries, {**taken, **ran.fetched})
 
     def _control(
         self, node: Loop | Cond, wanted: Sequence[Expr], live: set[Expr], record: Recording | None
@@ -160,6 +176,8 @@ class Runner:
         self._num_runs += 1
         self._emit(RunStarted(str(self._num_runs), plan.num_tasks, sum(plan.peaks.values())))
         finished, timed = self._looper.run(node, plan, found, str(self._num_runs), record)
+        self._made.update(plan.outputs)
+        self.measures.note(plan.stages, timed, plan.outputs)
         self.tell_times(timed)
         if record is not None:
             record.loops.append(finished)
@@ -169,7 +187,10 @@ class Runner:
     def _straight(
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
     ) -> Ran:
-        plan, optimized = self.planner.plan(roots, live)
+        planned = self.planner.planned(roots, live)
+        if self.memo.bring(made for node, made in planned.optimized.items() if made is not node):
+            planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
+        plan, optimized = planned.plan, planned.optimized
         self.planner.check_memory(plan)
         after = {name: optimized[node] for name, node in roots.items()}
         made = [name for name in fetch if after[name] in plan.outputs and not after[name].sparse]
@@ -181,17 +202,20 @@ class Runner:
             try:
                 outcome = self._engine.run(plan, keys)
             except TaskFailed as error:
-                raise cell_error(error.failed, plan.stages, record) from None
+                raise cell_error(error.failed, plan.stages, record, planned.origins) from None
             except RunCancelled as error:
                 self.keep(error.outcome, plan)
                 self._alias(optimized)
                 raise CellCancelled(str(error)) from None
             self.keep(outcome, plan)
+            given = [node for node, became in optimized.items() if became in plan.outputs]
+            self.measures.note(plan.stages, outcome.timed, given)
             for operand in plan.scattered:
                 self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
         self._alias(optimized)
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
+        self.memo.count([*plan.reused, *(one for one in after.values() if one not in plan.outputs)])
         self._finish(plan, after, outcome, record)
         self._store.trim()
         fetched = {}
@@ -200,6 +224,7 @@ class Runner:
                 array = plan.outputs[after[name]]
                 blocks = [outcome.fetched[key] for key in array.keys]
                 fetched[name] = whole(after[name], array.layout, blocks)
+                self.memo.keep_value(fetched[name], roots[name], after[name])
         return Ran({name: entry for name, entry in entries.items() if entry is not None}, fetched)
 
     def keep(self, outcome: Outcome, plan: Plan, seconds: float | None = None) -> None:
@@ -227,7 +252,7 @@ class Runner:
         for recorded, node in optimized.items():
             entry = self._store.entry(node)
             if recorded is not node and entry is not None:
-                self._store.add(recorded, entry, lifetime(recorded))
+                self._store.add(recorded, entry, lifetime(recorded), second=True)
 
     def _depth(self, node: Expr) -> int:
         entry = self._store.entry(node)
@@ -242,6 +267,7 @@ class Runner:
             loads[one.worker] = loads.get(one.worker, 0.0) + one.seconds
         self.tell_times(timed)
         mean = sum(loads.values()) / max(1, len(loads))
+        counts = counts_of(plan, after.values(), self._made)
         finished = RunFinished(
             run=str(self._num_runs),
             num_operations=record.num_operations if record else 0,
@@ -253,7 +279,11 @@ class Runner:
             actual_bytes=sum(one.output_bytes for one in timed),
             imbalance=max(loads.values()) / mean if mean > 0 else 1.0,
             seconds=0.0 if outcome is None else outcome.seconds,
+            num_run=counts.num_run,
+            num_arrays=counts.num_arrays,
+            num_remembered=counts.num_remembered + self._num_taken,
         )
+        self._num_taken = 0  # told once, though loops have runs before them
         if record is not None:
             if len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
                 record.plan_text = explain_plan(plan, {node: name for name, node in after.items()})
@@ -265,6 +295,11 @@ class Runner:
         for owner in sorted({one.worker for one in timed}):
             here = tuple(one for one in timed if one.worker == owner)
             self._emit(TasksFinished(str(self._num_runs), owner, here))
+
+
+def _with_inputs(node: Expr) -> tuple[Expr, ...]:
+    # What a loop gives may be gone though the number of its iterations is known: then it runs again.
+    return (*node.control.operands, node.control) if isinstance(node, Final) else node.operands
 
 
 def whole(node: Expr, layout: Layout, blocks: Sequence[Block]) -> Block:

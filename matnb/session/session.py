@@ -19,31 +19,44 @@ from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerLostError
 from matnb.events import CellRecorded, Event
+from matnb.io.result_folder import ResultFolder
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
 from matnb.lazy.expr import Data, Expr
-from matnb.lazy.holdings import copied, keep_copy
+from matnb.lazy.holdings import keep_copy
 from matnb.lazy.interpret import Value, block_of, interpret
-from matnb.lazy.passes import stages
-from matnb.lazy.recording import Recording
+from matnb.lazy.memo import is_small
+from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
+from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_bytes, estimate_entries
-from matnb.plan.explain import explain_expressions, explain_plan
 from matnb.plan.lower import lower
 from matnb.plan.place import default_layout, layout_tag
 from matnb.plan.plan import Stored
 from matnb.plan.report import RunReport, total
 from matnb.plan.sources import reading_plan
 from matnb.session.failures import cell_error
+from matnb.session.looking import Looker
+from matnb.session.rolling import roll
 from matnb.session.running import Runner, whole
-
-_SMALL_BYTES = 800  # up to here a value comes back with the run that makes it, and is remembered here
 
 
 @dataclass(frozen=True)
 class Status:
-    """What a session is now."""
+    """What a session is now.
+
+    Attributes
+    ----------
+    stored_bytes, num_arrays
+        Of the arrays on the workers; ``memo_bytes`` is their limit.
+    num_values
+        Small values remembered in this process.
+    num_remembered, remembered_bytes
+        Of the arrays, those without a handle.
+    remembers
+        Whether anything is, without a handle.
+    """
 
     description: str
     num_workers: int
@@ -52,12 +65,16 @@ class Status:
     memo_bytes: int
     num_arrays: int
     engine: str
+    num_values: int = 0
+    num_remembered: int = 0
+    remembered_bytes: int = 0
+    remembers: bool = True
 
 
 class Session:
     """A cluster in use. Made by :func:`matnb.start` and :func:`matnb.connect`; a context manager."""
 
-    def __init__(self, config: Config, cluster: Cluster) -> None:
+    def __init__(self, config: Config, cluster: Cluster, folder: ResultFolder | None = None) -> None:
         self.config, self.cluster = config, cluster
         # Sessions one after another in a process, or at once on a cluster, must not take each other's names.
         prefix = f"matnb-{secrets.token_hex(4)}-"
@@ -67,8 +84,8 @@ class Session:
         self._store = Store(config.memo_bytes)
         self._listeners: list[Callable[[Event], None]] = []
         self._lock = threading.RLock()
-        self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit)
-        self._small: WeakKeyDictionary[Expr, Dense] = WeakKeyDictionary()
+        self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit, folder)
+        self.memo = self._runner.memo
         self._interpreted: WeakKeyDictionary[Expr, Value] = WeakKeyDictionary()
         self.ended = False
 
@@ -97,7 +114,7 @@ class Session:
     def status(self) -> Status:
         """Return what the session is now."""
         self._store.retain(live_expressions())
-        workers = self._runner.planner.workers()
+        workers, idle = self._runner.planner.workers(), self._store.idle()
         return Status(
             self.cluster.description,
             len(workers.numbers),
@@ -106,6 +123,10 @@ class Session:
             self.config.memo_bytes,
             len(self._store.entries()),
             self.config.engine,
+            self.memo.num_values,
+            len(idle),
+            sum(entry.num_bytes for entry in idle),
+            self.config.remembers,
         )
 
     # values
@@ -120,48 +141,61 @@ class Session:
         """
         self._check_limit(node, 0 if node.sparse else estimate_bytes(node, node.size))
         if self.config.engine == "interpret":
+            (node,) = self.rolled([node])
             return block_of(interpret(node, self._interpreted))
-        if node in self._small:
-            return copied(self._small[node])
+        if (small := self.memo.take(node)) is not None:
+            return small
         with self._lock:
-            block = self._runner.retried(lambda: self._value(node))
-            self._remember(node, block)
-        return block
-
-    def _remember(self, node: Expr, block: Block) -> None:
-        if isinstance(block, Dense) and block.nbytes <= _SMALL_BYTES:
-            self._small[node] = Dense(block.values.copy())
+            (node,) = self.rolled([node])
+            return self._runner.retried(lambda: self._value(node))
 
     def small_value(self, node: Expr) -> Dense | None:
         """Return the value of a small array that has come back from the workers before."""
-        return self._small.get(node)
+        return self.memo.value(node)
 
     def _value(self, node: Expr) -> Block:
         entry = self._store.entry(node)
         if entry is None:
             ran = self._runner.run({"value": node}, live_expressions(), fetch=["value"])
             if "value" in ran.fetched:
+                self.memo.keep([node])
                 return ran.fetched["value"]
             entry = ran.entries["value"]
+        else:
+            self.memo.count([node])
         self._check_limit(node, entry.num_bytes)
         blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
-        return whole(node, entry.stored.layout, blocks)
+        block = whole(node, entry.stored.layout, blocks)
+        self.memo.keep_value(block, node)
+        self.memo.keep([node], blocks.__getitem__)
+        return block
 
     def persist(self, nodes: Sequence[Expr]) -> None:
         """Compute expressions in one run and keep them on the workers."""
         with self._lock:
+            nodes = self.rolled(nodes)
             for node in nodes:
                 self._store.pin(node)
             self.make(nodes)
 
     def make(self, nodes: Sequence[Expr]) -> None:
-        """Compute expressions in one run; their arrays stay while handles on them do, and room is left."""
+        """Compute expressions in one run, and remember their arrays."""
+        nodes = self.rolled(nodes)
         if self.config.engine == "interpret":
             for node in nodes:
                 interpret(node, self._interpreted)
             return
         with self._lock:
             self._runner.run({f"array {place}": node for place, node in enumerate(nodes)}, live_expressions())
+            self.memo.keep(nodes)
+
+    def rolled(self, nodes: Sequence[Expr], record: Recording | None = None) -> list[Expr]:
+        """Return what is wanted, with the loops of Python's that a cell ran as one node each.
+
+        Without a record they are those of the cell that is running now, if one is. Handles get the loops too.
+        """
+        known = self._interpreted if self.config.engine == "interpret" else self._store
+        return roll(nodes, record or active_recording(), known)
 
     def run(self, roots: Mapping[str, Expr], record: Recording | None, keep: Sequence[str] = ()) -> RunReport:
         """Run what a cell ends with, and return what there is to tell.
@@ -178,6 +212,7 @@ class Session:
         with self._lock:
             if record is not None:
                 self._emit(CellRecorded(record.num_operations, record.num_merged))
+            roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
             known = self._store.find(topological(roots.values(), self._store))
             entries = estimate_entries(roots.values(), known)
             lazy = tuple(
@@ -192,14 +227,13 @@ class Session:
                 small = [
                     name
                     for name, node in chosen.items()
-                    if not node.sparse and estimate_bytes(node, node.size) <= _SMALL_BYTES
+                    if not node.sparse and is_small(node, estimate_bytes(node, node.size))
                 ]
-                ran = self._runner.run(chosen, set(), fetch=small, record=record)
-                for name, block in ran.fetched.items():
-                    self._remember(chosen[name], block)
+                self._runner.run(chosen, set(), fetch=small, record=record)
                 for name in small:
-                    if chosen[name] not in self._small:  # its blocks were there already
+                    if chosen[name] not in self.memo:  # its blocks were there already
                         self.value(chosen[name])
+                self.memo.keep(chosen.values())
             runs = tuple(record.runs) if record else ()
             counts = (record.num_operations, record.num_merged) if record else (0, 0)
             loops = tuple(record.loops) if record else ()
@@ -278,6 +312,7 @@ class Session:
         if self.config.engine == "interpret":
             raise UnsupportedError('mn.save writes from the workers; use engine="auto"')
         with self._lock:
+            (node,) = self.rolled([node])
             ran = self._runner.run({"value": node}, live_expressions())
         entry = ran.entries["value"]
 
@@ -298,26 +333,24 @@ class Session:
         entry = self._store.entry(node)
         return None if entry is None else entry.stored
 
-    def explain(self, roots: Mapping[str, Expr]) -> str:
-        """Return how expressions would be computed: recorded, after each pass, and the plan."""
+    def explain(self, roots: Mapping[str, Expr], stage: str | None = None, measured: bool = False) -> str:
+        """Return how expressions would be computed, as :meth:`matnb.session.looking.Looker.explain` does."""
         with self._lock:
-            self._runner.planner.drop_dead()
-            known = self._store.find(topological(roots.values(), self._store))
-            parts = ["recorded", explain_expressions(roots, known)]
-            before = dict(roots)
-            for name, after in stages(roots, known):
-                if all(after[one] is before[one] for one in roots):
-                    parts.append(f"after {name}: no change")
-                else:
-                    parts.extend((f"after {name}", explain_expressions(after, known)))
-                before = after
-            text, made, num_stages = self._runner.planner.explain_controls(roots)
-            plan, optimized = self._runner.planner.plan(roots, set(), made)
-            parts.extend(text)
-            if plan.stages or not text:
-                names = {optimized[node]: name for name, node in roots.items()}
-                parts.extend(("plan", explain_plan(plan, names, num_stages)))
-            return "\n".join(parts)
+            return self._looker(measured).explain(roots, stage)
+
+    def picture(self, roots: Mapping[str, Expr], stage: str, measured: bool = False) -> Picture:
+        """Return a picture of how expressions would be computed."""
+        with self._lock:
+            return self._looker(measured).picture(roots, stage)
+
+    def _looker(self, measured: bool) -> Looker:
+        measures = self._runner.measures
+        return Looker(
+            self._runner.planner,
+            self._store,
+            measures if measured else measures.without_seconds(),
+            self.memo,
+        )
 
     def _check_limit(self, node: Expr, size: int) -> None:
         if size > self.config.compute_limit_bytes:

@@ -8,7 +8,7 @@ import pytest
 from matnb.backend.steps import prepare
 from matnb.backend.worker import execute
 from matnb.blocks.formats import Dense
-from matnb.plan.operators import GatherAt, PutAt
+from matnb.plan.operators import GatherAt, PutAt, PutEachAt
 from matnb.plan.plan import Step, Task
 
 
@@ -29,14 +29,16 @@ def read_only(array: np.ndarray) -> Dense:
     return Dense(view)
 
 
-def run(operator: PutAt | GatherAt, values: list[Dense], out: np.ndarray | None) -> tuple[Dense, Taken]:
+def run(
+    operator: PutAt | PutEachAt | GatherAt, values: list[Dense], out: np.ndarray | None
+) -> tuple[Dense, Taken]:
     names = tuple(map(str, range(len(values))))
     task = Task("key", (Step(operator, tuple(range(len(values)))),), names, 0, "put")
     taken = Taken()
     return prepare(task).run(values, taken.take, taken.arrays.append, out), taken
 
 
-PUT = PutAt(((2, 9), None), ((4, 8), (0, 3)), (10, 3))
+PUT = PutAt(((2, 9, 1), None), ((4, 8), (0, 3)), (10, 3))
 
 
 @pytest.mark.parametrize("column", [1, -3])
@@ -58,7 +60,7 @@ def test_an_assignment_is_made_in_place_in_given_or_in_taken_memory(column: int)
 
 def test_a_block_beside_the_place_stays():
     block = read_only(np.arange(12.0).reshape(4, 3))
-    beside = PutAt((None, (0, 3)), ((4, 8), (0, 3)), (10, 3))
+    beside = PutAt((None, (0, 3, 1)), ((4, 8), (0, 3)), (10, 3))
     value, taken = run(beside, [block, Dense(np.ones(3)), Dense(np.asarray(2))], None)
     assert value is block
     assert taken.arrays == []
@@ -76,6 +78,31 @@ def test_only_the_array_assigned_to_may_be_overwritten():
     assert overwritten((0, 1, 2), 3) == (True, False, False)
     assert overwritten((1, 0, 2), 3) == (False, True, False)
     assert overwritten((0, 0, 1), 2) == (False, False)
+
+
+def test_values_at_many_places_are_written_in_place():
+    values = [
+        read_only(np.zeros((3, 2))),
+        Dense(np.array([-1, 5, 4, -1, 0])),
+        Dense(np.arange(10.0).reshape(5, 2)),
+    ]
+    put = PutEachAt(3, 7)  # the block has the places 3 to 5 of 7
+    expected = np.array([[0.0, 0], [4, 5], [2, 3]])
+    fresh, taken = run(put, values, None)
+    assert fresh.values is taken.arrays[0]
+    np.testing.assert_array_equal(fresh.values, expected)
+    np.testing.assert_array_equal(execute(put, values).values, expected)
+    own = np.zeros((3, 2))
+    in_place, taken = run(put, [read_only(own), *values[1:]], own)
+    assert in_place.values is own
+    assert taken.arrays == []
+    np.testing.assert_array_equal(own, expected)
+    task = Task("key", (Step(put, (0, 1, 2)),), ("0", "1", "2"), 0, "put")
+    assert tuple(prepare(task).may_overwrite) == (True, False, False)
+    far = np.array([2**31 - 1], np.int32)
+    assert execute(
+        PutEachAt(2**31 - 1, 2**31), [Dense(np.zeros(1)), Dense(far), Dense(np.ones(()))]
+    ).values == [1]
 
 
 def test_a_gather_takes_its_memory():

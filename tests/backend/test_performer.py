@@ -18,7 +18,7 @@ from matnb.backend import worker
 from matnb.backend.mailbox import Aborted
 from matnb.backend.performer import TaskRaised, perform
 from matnb.blocks.formats import Block, Csr, Dense, block_from, csr_block, to_numpy
-from matnb.blocks.kernels.chains import Link
+from matnb.blocks.kernels.links import Link
 from matnb.plan.operators import Apply, Chain, Cut, Multiply
 from matnb.plan.plan import Task
 from matnb.plan.program import Batch, Branch, Program, Repeat

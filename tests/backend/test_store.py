@@ -176,3 +176,77 @@ def test_nothing_holds_the_futures_of_what_is_gone():
     del other
     gc.collect()
     assert all(future() is None for future in futures)
+
+
+def test_what_is_remembered_stays_without_a_handle_and_goes_first():
+    store = Store(250)
+    held, worth, cheap = node("held"), node("worth"), node("cheap")
+    store.add(held, entry(100, seconds=0.1))
+    store.add(worth, entry(100, seconds=9.0))
+    store.add(cheap, entry(100, seconds=1.0))
+    for one in (worth, cheap, node("nowhere")):
+        store.remember(one)
+    store.retain({held})
+    assert names(store, held, worth, cheap) == [True, True, True]
+    assert len(store.idle()) == 2
+    store.trim()
+    assert names(store, held, worth, cheap) == [True, True, False]
+    store.retain({held, worth})
+    assert not store.idle()
+    store.forget()
+    store.retain({held})
+    assert names(store, held, worth) == [True, False]
+
+
+def test_room_is_made_of_what_has_no_handle_alone():
+    store = Store(1000)
+    nodes = [node(name) for name in ("held", "needed", "worth", "cheap")]
+    for one, seconds in zip(nodes, (0.0, 0.1, 9.0, 1.0), strict=True):
+        store.add(one, entry(100, seconds))
+        store.remember(one)
+    store.retain({nodes[0]})
+    store.make_room([nodes[1]], lambda: store.num_bytes <= 300)
+    assert names(store, *nodes) == [True, True, True, False]
+    store.make_room([nodes[1]], lambda: False)
+    assert names(store, *nodes) == [True, True, False, False]
+
+
+def test_an_array_stays_under_its_first_name():
+    store, one = Store(1000), entry()
+    made, recorded, other = node("made"), node("recorded"), node("other")
+    store.add(made, one)
+    store.add(recorded, one, second=True)
+    store.add(other, one, second=True)
+    store.retain({recorded})
+    assert names(store, made, recorded, other) == [True, True, False]
+    store.remember(recorded)
+    store.retain(())
+    assert names(store, made, recorded) == [True, False]
+    store.add(recorded, one, second=True)
+    store.remember(recorded, by_this_name=True)
+    store.retain(())
+    assert names(store, made, recorded) == [True, True]
+
+
+def test_what_is_remembered_keeps_nothing_that_it_was_made_from():
+    store = Store(1000)
+    given, made = node("given"), Transpose(node("given"), (1, 0))
+    store.add(made, entry())
+    store.remember(made)
+    gone = weakref.ref(given)
+    del given, made
+    store.retain(())
+    gc.collect()
+    assert gone() is None
+    assert names(store, Transpose(node("given"), (1, 0))) == [True]
+
+
+def test_there_are_not_many_arrays_without_a_handle(monkeypatch):
+    monkeypatch.setattr("matnb.backend.store.MOST_IDLE", 3)
+    store, nodes = Store(10_000), [node(str(number)) for number in range(6)]
+    for one in nodes:
+        store.add(one, entry())
+        store.remember(one)
+    store.remember(nodes[1])  # used again
+    store.retain({nodes[5]})
+    assert names(store, *nodes) == [False, True, False, True, True, True]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import cloudpickle
 import numpy as np
 import psutil
@@ -22,6 +24,7 @@ from matnb.blocks.kernels.access import (
     put_into,
     reduced_dtype,
     scatter,
+    steps_within,
 )
 from matnb.blocks.kernels.calls import Function, call, packed_bytes, unpack
 from matnb.blocks.semiring import MAX, MIN, MONOIDS, PLUS
@@ -71,12 +74,33 @@ def test_pick_finds_the_place_in_one_block(drawn: st.DataObject):
 
 
 def test_a_place_is_made_local():
-    key, region, shape = ((2, 6), None, 7), ((4, 8), (0, 5), (6, 9)), (8, 10, 9)
-    assert local_place(key, region, shape, [number(-6)]) == (slice(0, 2), 4, 1)
+    key, region, shape = ((2, 6, 1), None, 7), ((4, 8), (0, 5), (6, 9)), (8, 10, 9)
+    assert local_place(key, region, shape, [number(-6)]) == (slice(0, 2, 1), 4, 1)
     assert local_place(key, region, shape, [number(5)]) is None  # beside the block
-    assert local_place(((0, 4), None, 7), region, shape, [number(4)]) is None
+    assert local_place(((0, 4, 1), None, 7), region, shape, [number(4)]) is None
     with pytest.raises(IndexingError, match="index 10 on axis 1 of length 10"):
-        local_place(((0, 4), None, 7), region, shape, [number(10)])  # also where nothing would be written
+        local_place(((0, 4, 1), None, 7), region, shape, [number(10)])  # also where nothing would be written
+
+
+@given(st.data())
+def test_what_lies_of_a_slice_in_blocks_is_all_of_it(drawn: st.DataObject):
+    length = drawn.draw(st.integers(1, 20))
+    start, step = drawn.draw(st.integers(0, length - 1)), drawn.draw(st.integers(1, 5))
+    chosen = (start, drawn.draw(st.integers(start, length)), step)
+    cuts = [
+        0,
+        *sorted(drawn.draw(st.sets(st.integers(1, length - 1), max_size=4) if length > 1 else st.just([]))),
+        length,
+    ]
+    whole, expected = np.zeros(length), np.zeros(length)
+    expected[slice(*chosen)] = new = np.arange(1.0, len(range(*chosen)) + 1)
+    for low, high in itertools.pairwise(cuts):
+        first, last = steps_within(chosen, low, high)
+        place = local_place((chosen,), ((low, high),), (length,), [])
+        assert (place is None) == (first >= last)
+        if place is not None:
+            whole[low:high][place] = new[first:last]
+    np.testing.assert_array_equal(whole, expected)
 
 
 def test_put_copies_unless_it_is_given_memory():

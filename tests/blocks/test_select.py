@@ -7,8 +7,9 @@ import pytest
 
 from matnb.blocks.formats import Dense
 from matnb.blocks.kernels import elementwise
-from matnb.blocks.kernels.chains import Link, chain_into
+from matnb.blocks.kernels.chains import chain_into
 from matnb.blocks.kernels.elementwise import apply
+from matnb.blocks.kernels.links import Link
 from matnb.blocks.kernels.select_loops import select_into
 
 LENGTH = 2_000

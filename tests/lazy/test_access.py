@@ -146,9 +146,7 @@ def test_indices_of_other_kinds_are_refused():
     with pytest.raises(IndexingError, match="dtype float64: give whole numbers"):
         x[unknown(1, np.float64)]
     with pytest.raises(IndexingError, match=r"booleans .* np\.where"):
-        x[x > 1]
-    with pytest.raises(IndexingError, match="booleans"):
-        x[x > 1] = 0
+        x[mn.asarray(True)]
     with pytest.raises(UnsupportedError, match="along the first axis"):
         A[:, mn.arange(2)]
     with pytest.raises(UnsupportedError, match="along the first axis"):
@@ -158,18 +156,16 @@ def test_indices_of_other_kinds_are_refused():
     with pytest.raises(IndexingError, match="2 indices for an array of 1 axes"):
         x[unknown(1), unknown(1)]
     with pytest.raises(IndexingError, match="type list"):
-        x[[1, 2]]
+        x[[1.5, 2]]
 
 
 def test_assignments_of_other_kinds_are_refused():
     x = mn.arange(6)
     before = x.expression
     refused: list[tuple[object, object, type[Exception], str]] = [
-        (mn.arange(2), 1, UnsupportedError, "places of an array"),
-        (slice(None, None, 2), 1, UnsupportedError, "another step than 1"),
         (None, 1, UnsupportedError, "new axis"),
         (slice(0, 3), np.ones(2, int), ShapeError, r"\(2,\)"),
-        (slice(0, 1), np.ones((1, 3), int), ShapeError, r"\(1, 3\)"),
+        (slice(0, 1), np.ones((1, 3), int), ShapeError, r"\(3,\)"),
         (0, 0.5, DTypeError, "the number 0.5 does not go into an array of dtype int64"),
         (0, 2**63, DTypeError, "does not fit dtype int64"),
         (0, np.float64(1), DTypeError, "float64 does not go into .* int64; convert it with astype"),

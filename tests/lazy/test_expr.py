@@ -26,7 +26,6 @@ from matnb.lazy.expr import (
     Elementwise,
     Expr,
     Index,
-    Interned,
     Literal,
     MatMul,
     Reduce,
@@ -34,6 +33,7 @@ from matnb.lazy.expr import (
     Transpose,
     broadcast_shapes,
 )
+from matnb.lazy.interning import Interned
 from matnb.lazy.interpret import interpret
 from matnb.lazy.traverse import topological
 from matnb.lazy.ufuncs import call, literal

@@ -20,7 +20,7 @@ def test_the_last_value_is_shown_and_kept_then_the_summary(shell, capsys):
     assert "DistArray 6 float64, dense, 48 B" in capsys.readouterr().out
     assert shell.user_ns["_"] is shell.user_ns["y"]
     assert shell.user_ns["Out"][shell.execution_count - 1] is shell.user_ns["y"]
-    assert summary.startswith("recorded 2 operations, merged 0, 0 from store, ")
+    assert summary.startswith("2 operations recorded, 2 run, 2 arrays made, 1 task, ")
     assert summary.endswith(" projected")
     np.testing.assert_array_equal(shell.user_ns["y"].compute(), np.arange(6.0) + 1)
 
@@ -73,7 +73,7 @@ def test_names_of_earlier_cells_are_not_run_again(shell):
 def test_equal_operations_are_merged(shell):
     run(shell, "a = mn.arange(4.0)")
     (summary,) = run(shell, "%%distmat\nb = (a + 1) * (a + 1)")
-    assert summary.startswith("recorded 3 operations, merged 1, ")
+    assert summary.startswith("3 operations recorded, 1 merged, 3 run, 2 arrays made, ")
 
 
 def test_a_loop_that_asks_for_values_keeps_its_blocks_for_the_next_turn(shell):
@@ -83,14 +83,15 @@ def test_a_loop_that_asks_for_values_keeps_its_blocks_for_the_next_turn(shell):
         "while float(x.sum()) > 1:\n    x = x / 2\n    count += 1\nx",
     )
     assert shell.user_ns["count"] == 8
-    assert summary.startswith("recorded 18 operations")
-    from_store = int(summary.split(", ")[2].split()[0])
-    assert from_store == 7  # a turn starts from the stored half, the first from an array made anew
+    assert summary.startswith("18 operations recorded")
+    (remembered,) = (int(words.split()[0]) for words in summary.split(", ") if "remembered" in words)
+    # A turn starts from the stored half, the first from an array made anew; the last value is there.
+    assert remembered == 7 + 1
 
 
 def test_lazy_only_records(shell):
     (summary,) = run(shell, "%%distmat --lazy\nx = mn.ones(3) + 1")
-    assert summary == "recorded 2 operations, merged 0, nothing run"
+    assert summary == "2 operations recorded, nothing run"
     assert not stored(shell, "x")
     assert mn.active_session() is None
 
@@ -149,10 +150,10 @@ def test_future_imports_of_earlier_cells_hold(shell):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%distmat", "%distmat: a command is missing; there are start, connect, status, explain, stop"),
+        ("%distmat", "%distmat: a command is missing; there are start, connect, status, explain, memo, stop"),
         (
             "%distmat strat",
-            "%distmat: unknown command 'strat'; there are start, connect, status, explain, stop",
+            "%distmat: unknown command 'strat'; there are start, connect, status, explain, memo, stop",
         ),
         (
             "%distmat start --worker 2",
@@ -230,6 +231,10 @@ def test_explain_shows_the_last_cell_or_what_is_named(shell, capsys):
     assert "y" in capsys.readouterr().out
     shell.run_cell("%distmat explain x").raise_error()
     assert "add(" in capsys.readouterr().out
+    shell.run_cell("%distmat explain --stage recorded x").raise_error()
+    assert capsys.readouterr().out.count("\n") == 4
+    error, _ = fail(shell, capsys, "%distmat explain --stage none x")
+    assert isinstance(error, OptionError)
 
 
 def test_help_shows_every_option(shell, capsys):
@@ -241,3 +246,21 @@ def test_help_shows_every_option(shell, capsys):
     assert "mn.connect(ADDRESS, security=" in text
     assert "tls://" not in text
     assert "--memory-limit SIZE" in text
+
+
+def test_what_is_remembered_is_listed_without_measured_numbers_and_cleared(shell, capsys):
+    run(shell, "%%distmat\nx = np.sqrt(mn.arange(3000.0))")
+    run(shell, "%%distmat\ntotal = x.max()")
+    run(shell, "del x")
+    (listed,) = run(shell, "%distmat memo")
+    head, *rows, last = [line.split() for line in listed.splitlines()]
+    assert head == ["result", "shape", "dtype", "bytes", "hits", "where", "handle"]
+    assert [(row[0].split("(")[0], row[-1]) for row in rows] == [
+        ("sqrt", "workers"), ("max", "yes"), ("max", "yes"),
+    ]  # fmt: skip
+    assert " ".join(last) == "3 entries, 24 kB on workers, 8 B as values"
+    capsys.readouterr()
+    run(shell, "%distmat status")
+    assert "memo: 1 array without a name, 24 kB; 1 small value" in capsys.readouterr().out
+    assert run(shell, "%distmat memo --clear") == []
+    assert run(shell, "%distmat memo")[0].endswith("\n1 entry, 8 B on workers")

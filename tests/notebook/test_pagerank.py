@@ -71,7 +71,7 @@ def test_the_generated_graph_and_the_texts_of_its_summaries(tmp_path):
     assert len(found) == 2**14
     assert sum(found.values()) == pytest.approx(1)
     shown = texts(book)
-    summaries = [text for text in shown if text.startswith("recorded ")]
+    summaries = [text for text in shown if " recorded, " in text.splitlines()[0]]
     heads = [text.splitlines()[0] for text in summaries]
     assert len(heads) == 3
     assert all(head.endswith(" projected") for head in heads)

@@ -66,7 +66,7 @@ SMALL = ArrayFacts((2, 2), "int64", False, expression="x + 1", value="[[1 2]\n [
 
 def test_text_of_few_values_starts_with_them():
     assert array_text(SCALAR) == "15.0  (DistArray scalar float64)"
-    assert array_text(SMALL) == "[[1 2]\n [3 4]]\nDistArray 2 x 2 int64, dense, not computed: x + 1"
+    assert array_text(SMALL) == "[[1 2]\n [3 4]]\nDistArray 2 x 2 int64, dense, its value remembered"
 
 
 def test_few_values_stand_above_the_table():

@@ -6,25 +6,26 @@ from xml.etree import ElementTree
 
 from matnb.pictures.summary import LoopFacts, SummaryFacts, summary_html, summary_text
 
-COUNTS = SummaryFacts(24, 3, 5, 40, 1_234_567, 35_000_000, plan_text="stage 1\n  a < b & c")
+COUNTS = SummaryFacts(24, 3, 18, 2, 5, 40, 1_234_567, 35_000_000, plan_text="stage 1\n  a < b & c")
 
 
 def test_counts_only():
     assert summary_text(COUNTS) == (
-        "recorded 24 operations, merged 3, 5 from store, 40 tasks, 1.23 MB moved, 35 MB projected"
+        "24 operations recorded, 3 merged, 18 run, 2 arrays made, 5 remembered, 40 tasks, 1.23 MB moved, "
+        "35 MB projected"
     )
 
 
 def test_measured_numbers_come_last():
-    facts = SummaryFacts(1, 0, 0, 1, 0, 8, seconds=1.234, imbalance=1.5, actual_bytes=16)
+    facts = SummaryFacts(1, 0, 1, 1, 0, 1, 0, 8, seconds=1.234, imbalance=1.5, actual_bytes=16)
     assert summary_text(facts) == (
-        "recorded 1 operation, merged 0, 0 from store, 1 task, 0 B moved, 8 B projected, 16 B used, "
+        "1 operation recorded, 1 run, 1 array made, 1 task, 0 B moved, 8 B projected, 16 B used, "
         "imbalance 1.50, 1.23 s"
     )
 
 
 def test_a_cell_that_only_records_says_so():
-    assert summary_text(SummaryFacts(2, 1)) == "recorded 2 operations, merged 1, nothing run"
+    assert summary_text(SummaryFacts(2, 1)) == "2 operations recorded, 1 merged, nothing run"
     assert "<details" not in summary_html(SummaryFacts(2, 1))
 
 
@@ -35,13 +36,13 @@ def test_the_plan_is_behind_the_line():
 
 
 def test_names_left_lazy_are_told_with_what_to_do():
-    facts = SummaryFacts(2, 0, 0, 1, left_lazy=("P", "_"))
+    facts = SummaryFacts(2, 0, num_tasks=1, left_lazy=("P", "_"))
     assert "P stays lazy: larger than the memo budget; to compute it, use --keep P" in summary_text(facts)
     assert "the last value stays lazy" in summary_html(facts)
 
 
 def loop_line(*loops: LoopFacts) -> list[str]:
-    return summary_text(SummaryFacts(1, 0, 0, 1, loops=loops)).splitlines()[1:]
+    return summary_text(SummaryFacts(1, 0, num_tasks=1, loops=loops)).splitlines()[1:]
 
 
 def test_a_loop_says_how_often_and_by_whom():

@@ -193,7 +193,10 @@ def test_what_a_person_reads_in_explain():
     assert describe(values.expression, ("f",)) == "result 0 of f"
     drawn = Draw(mn.random.default_rng(0).random(3).expression.creation, (k.expression,))
     assert describe(drawn, ("k",)) == "uniform(drawn anew for k)"
-    for array in (A[k], B, A[mn.arange(2)], values):
+    C = A.copy()
+    C[mn.arange(2)] = 7
+    assert describe(C.expression, ("A", "i", "v")) == "A with [i] = v"
+    for array in (A[k], B, C, A[mn.arange(2)], values):
         assert describe(array.expression, ("...",))  # an operand that is on the workers
 
 
@@ -228,6 +231,58 @@ def test_assignments_are_numpys(engine: str, blocks: object):
         theirs[other] = new.compute() if isinstance(new, mn.DistArray) else new
         np.testing.assert_array_equal(mine.compute(), theirs)
     np.testing.assert_array_equal(old.compute(), before)
+
+
+@pytest.mark.parametrize("blocks", FOUR_BLOCKS)
+def test_steps_booleans_and_places_are_numpys(engine: str, blocks: object):
+    theirs = np.random.default_rng(2).normal(size=(7, 5))
+    mine, mask = mn.asarray(theirs, blocks=blocks), theirs > 0.3
+    old, before = mine[::-1], theirs[::-1].copy()
+    places = np.array([6, -7, 2, 2, 3])
+    new = np.arange(25.0).reshape(5, 5)
+    steps = [
+        lambda x, m, p: x.__setitem__((slice(None, None, 3), slice(4, 0, -2)), x[1:4, :2]),
+        lambda x, m, p: x.__setitem__((slice(None, None, -1), 1), x[:, 0]),
+        lambda x, m, p: x.__setitem__(m, -1),
+        lambda x, m, p: x.__setitem__(m, x[m] * 2 + 1),
+        lambda x, m, p: x.__setitem__((m[:, 1], slice(1, 4)), np.arange(3)),
+        lambda x, m, p: x.__setitem__(p, new),
+        lambda x, m, p: x.__setitem__(p[:2], x[p[1:3]] + 1),
+        lambda x, m, p: np.add(x, new[0], out=x, where=m),
+    ]
+    made = []
+    for step in steps:
+        step(mine, mn.asarray(mask, blocks=3), mn.asarray(places, blocks=2))
+        made.append(mine.copy())
+    for step, found in zip(steps, mn.compute(*made), strict=True):
+        step(theirs, mask, places)
+        np.testing.assert_array_equal(found, theirs)
+    np.testing.assert_array_equal(old.compute(), before)
+    mine[mn.asarray(np.array([0, 7]), blocks=2)] = 1
+    with pytest.raises(IndexError, match="index 7 on axis 0 of length 7"):
+        mine.compute()
+
+
+@pytest.mark.parametrize("gang", ["gang", "dask"])
+def test_a_loops_body_changes_elements_of_its_state(gang: str):
+    def step(x: mn.DistArray) -> mn.DistArray:
+        x[::2] += 1
+        x[x > 3] -= 2
+        x[mn.arange(3)] = x[::-4]
+        x[-2::-5] = [7, 8, 9]
+        return x
+
+    theirs = np.arange(12.0) % 5
+    with mn.start(workers=2, threads=1, engine=gang):
+        mine, _ = mn.iterate(step, mn.asarray(theirs, blocks=4), max_iterations=3)
+        found = mine.compute()
+    mn.stop()
+    for _ in range(3):
+        theirs[::2] += 1
+        theirs[theirs > 3] -= 2
+        theirs[:3] = theirs[::-4].copy()
+        theirs[-2::-5] = [7, 8, 9]
+    np.testing.assert_array_equal(found, theirs)
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 4])

@@ -1,15 +1,24 @@
-"""Explanations: every root named, what is shared and stored marked, long listings cut in the middle."""
+"""Explanations: each stage alone, every root named, what is shared, known or measured marked."""
 
 from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import matnb as mn
+from matnb.errors import LoopBodyError, OptionError
+from matnb.events import TaskTimed
 from matnb.lazy.expr import Data, Expr
 from matnb.plan.explain import MAX_LINES, describe, explain_expressions, explain_plan, kind_of
 from matnb.plan.lower import lower
+from matnb.plan.measured import MOST_RUNS, Measures
 from matnb.plan.plan import Workers
+from matnb.session.looking import stage_names
 
 FLOAT = np.dtype(np.float64)
 TWO = Workers((0, 1), 2, 0)
@@ -105,3 +114,169 @@ def test_long_listings_keep_both_ends():
     assert lines[-1].endswith("= end")
     assert "more ..." in lines[MAX_LINES // 2]
     assert lines[0].split()[0] == "e0"
+
+
+# with a session
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[mn.session.Session]:
+    with mn.start(workers=2, threads=1) as started:
+        yield started
+
+
+def fresh(count: int = 3000) -> mn.DistArray:
+    return mn.asarray(np.random.default_rng().random(count), blocks=2)
+
+
+def titles(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line[0] != " "]
+
+
+def test_each_stage_is_told_alone_and_all_of_them_by_default(session: mn.session.Session) -> None:
+    x = fresh()
+    y = (x - x.mean()) * 1 + 0.5
+    whole = y.explain()
+    assert titles(whole)[0] == "recorded"
+    assert titles(whole)[-1] == "plan"
+    assert len(titles(whole)) == len(stage_names())
+    alone = {name: y.explain(name) for name in stage_names()}
+    assert "\n".join(alone.values()) == whole
+    assert [len(titles(text)) for text in alone.values()] == [1] * len(alone)
+    assert any(text.endswith(": no change") for text in alone.values())
+
+
+def test_a_stage_that_is_not_there_is_refused_with_those_that_are(session: mn.session.Session) -> None:
+    for look in (fresh().explain, lambda stage: mn.visualize(fresh(), stage=stage)):
+        with pytest.raises(OptionError, match=r"no stage 'planned'; there are recorded, .*, plan$"):
+            look("planned")
+
+
+def test_values_that_are_known_are_marked(session: mn.session.Session) -> None:
+    x = fresh()
+    y = x * 2 + 1
+    total = y.sum()
+    y.persist()
+    float(total)
+    (line,) = ((total + y).explain("recorded")).splitlines()[1:2]
+    assert "stored on workers" in line
+    both = explain_expressions({"t": (total * 3).expression}, {y.expression}, {total.expression})
+    assert [line.split("  ")[-1] for line in both.splitlines()[:2]] == [
+        "stored on workers",
+        "remembered value",
+    ]
+    assert "nothing to run" in total.explain("plan")
+
+
+def test_shared_buffers_and_passes_are_told(session: mn.session.Session) -> None:
+    x = fresh()
+    chain = np.sqrt(x * x + x) * 2 - abs(x - 0.5) + np.exp(-x)
+    found = re.search(r", (\d+) functions in (\d+) buffers, ", chain.explain("plan"))
+    assert found is not None
+    assert int(found[1]) == 10
+    assert 3 <= int(found[2]) <= 5
+    several = x.min() + x.max() * x.sum()
+    assert "3 reductions in one pass" in several.explain("plan")
+
+
+def test_after_a_run_the_measured_stands_beside_the_estimated(session: mn.session.Session) -> None:
+    x = fresh()
+    y = (x + 1) * (x + 2)
+    before = y.explain("plan")
+    assert " made" not in before
+    assert "about 24 kB, " in before
+    y.persist()
+    after = y.explain("plan")
+    assert titles(after) == ["plan", "as it ran"]
+    assert "about 24 kB, 24 kB made" in after
+    assert y.explain("plan") == after  # nothing in it is timed
+    timed = y.explain("plan", measured=True)
+    assert timed != after
+    assert after.splitlines()[-1] in timed
+    assert timed.splitlines()[-1].split(", ")[-1].split()[1] in ("ms", "s")
+
+
+def test_a_loop_tells_how_it_ran(session: mn.session.Session) -> None:
+    x, _ = mn.iterate(lambda s: s / 2 + 1, fresh(), max_iterations=5)
+    x.compute()
+    told = x.explain("plan").partition("as it ran")[2]
+    assert "map [divide add]: (3000,) in 2 blocks on 2 workers, about 24 kB, 24 kB made" in told
+
+
+def test_measures_are_bounded_and_hold_no_expression() -> None:
+    measures = Measures()
+    plan = lower([(mn.ones(4) + 1).expression], (), {}, TWO)
+    key = plan.tasks[-1].key
+    for number in range(2 * MOST_RUNS):
+        measures.note(plan.stages, [TaskTimed(key, "map", 0, 1.0, 3, 12, number)], plan.outputs)
+    assert len(measures._runs) == MOST_RUNS
+    assert measures.of([key]).num_bytes == 2 * MOST_RUNS - 1
+    assert measures.without_seconds().of([key]).seconds is None
+    big = [TaskTimed(f"{place}", "map", 0, 1.0, 3, 12, 8) for place in range(30_000)]
+    measures.note(plan.stages, big, plan.outputs)
+    assert len(measures._runs) == 1
+    assert measures.of([key]) is None
+    for stage in measures._runs[0].stages:
+        assert not any(isinstance(value, Expr) for value in vars(stage).values())
+
+
+def test_five_thousand_operations_are_recorded_and_explained_quickly(session: mn.session.Session) -> None:
+    x = fresh()
+    seconds = []
+    for turn in range(2):
+        start = time.process_time()
+        y = x
+        for number in range(2500):
+            y = y * x + float(number % 7 + turn)
+        text = y.explain()
+        seconds.append(time.process_time() - start)
+        assert "5,000 functions in 3 buffers" in text
+        assert "more ..." in text
+    assert min(seconds) < 1.5
+
+
+def pictured(*arrays: mn.DistArray, stage: str = "plan") -> tuple[str, str]:
+    picture = mn.visualize(*arrays, stage=stage)
+    tree = ElementTree.fromstring(picture._repr_mimebundle_()["text/html"])
+    return picture.text, " / ".join(one.text for one in tree.iter("text"))
+
+
+def test_a_picture_shows_any_stage(session: mn.session.Session) -> None:
+    x, M = fresh(40), mn.asarray(np.random.default_rng().random((40, 40)), blocks=2)
+    y = M @ x
+    z = y * y + 1
+    for stage in stage_names():
+        text, drawn = pictured(z, y, stage=stage)
+        assert "= value 0" in text
+        assert "= value 1" in drawn
+        assert "used 2 times" in drawn or stage == "plan"
+    assert text.splitlines()[0] == "the plan"
+    assert "(40,) float64 / 2 blocks on 2 workers, 2 tasks / about 320 B / = value 0" in drawn
+    y.persist()
+    text, drawn = pictured(z + 1)
+    assert "stored on workers" in drawn
+    assert "value is there already" in drawn
+    assert mn.visualize(z + 1).svg == mn.visualize(z + 1).svg
+
+
+def test_a_picture_of_a_loop_has_its_body_in_a_box(session: mn.session.Session) -> None:
+    x, _ = mn.iterate(lambda s: s / 2 + 1, fresh(), until=lambda a, b: abs(a - b).sum() < 1, max_iterations=5)
+    text, drawn = pictured(x, stage="recorded")
+    assert "loop or branch" in drawn
+    assert "each iteration of e" in drawn
+    assert "= next state 0" in drawn
+    assert "= until" in text
+    text, drawn = pictured(x)
+    assert "each iteration of loop e" in drawn
+    assert "map divide add" in drawn
+    assert "state 0" in drawn
+    other = mn.cond(x.sum() > 1, lambda: x * 2, lambda: x * 3)
+    assert "where it is true" in pictured(other)[1]
+    assert ", else" in pictured(other, stage="recorded")[1]
+
+
+def test_a_picture_needs_something_to_draw(session: mn.session.Session) -> None:
+    with pytest.raises(OptionError, match="at least one array"):
+        mn.visualize()
+    with pytest.raises(LoopBodyError):
+        mn.iterate(lambda s: mn.visualize(s), mn.ones(3), max_iterations=2)

@@ -98,7 +98,7 @@ def test_what_is_inside_of_a_loop_is_told_too() -> None:
 def test_a_loop_without_a_bound_or_with_many_arrays_is_one_line() -> None:
     many = tuple(mn.ones(2) * place for place in range(9))
     (first, *_), _ = mn.iterate(lambda state: state[::-1], many, until=lambda old, new: new[0].sum() > 1)
-    (line,) = (line for line in first.explain().splitlines() if "loop from" in line)
+    (line,) = (line for line in first.explain("recorded").splitlines() if "loop from" in line)
     assert re.search(r"loop from e\d+, e\d+, e\d+, e\d+, 5 more +\(\) int64", line)
 
 

@@ -4,59 +4,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_hand import ONE, THREE, run_by_hand, whole
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from programs import programs
 
 import matnb as mn
-from matnb.backend.worker import execute
-from matnb.blocks.formats import Block, Dense, to_numpy
-from matnb.blocks.grid import Grid, region_shape, regular
-from matnb.blocks.kernels.shaping import join
+from matnb.blocks.formats import Dense, to_numpy
+from matnb.blocks.grid import Grid, regular
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Data, Expr
-from matnb.lazy.holdings import held
 from matnb.lazy.interpret import block_of, interpret
 from matnb.plan.lower import lower
 from matnb.plan.operators import Apply, Chain, Constant, Cut, Join, Multiply
 from matnb.plan.place import layout_tag
 from matnb.plan.plan import Plan, Stored, Task, Workers
 from matnb.plan.regions import operand_region, piece_cuts, region_size, slice_pieces
-from matnb.plan.sources import piece_of
 
-ONE = Workers((0,), 2, 0)
-THREE = Workers((0, 1, 2), 1, 0)
 FLOAT = np.dtype(np.float64)
 MEGABYTE = (1024, 128)  # a float64 array of this shape is cut into a block a thread
-
-
-def run_by_hand(plan: Plan, stored: Mapping[str, Block] | None = None) -> dict[str, Block]:
-    """Run the steps of a plan in this process, one task after another."""
-    values = dict(stored or {})
-    for one in plan.shipments:
-        values[one.key] = piece_of(held(one.expression), one.region)
-    for task in plan.tasks:
-        registers = [values[key] for key in task.inputs]
-        for step in task.steps:
-            registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
-        values[task.key] = registers[-1]
-    return values
-
-
-def whole(node: Expr, array: Stored, values: Mapping[str, Block]) -> np.ndarray:
-    """Put the blocks of an array together, checking that each has its region's shape and its dtype."""
-    parts = []
-    for key, region in zip(array.keys, array.layout.grid.regions(), strict=True):
-        assert values[key].shape == region_shape(region)
-        assert values[key].dtype == node.dtype
-        parts.append((tuple(start for start, _ in region), values[key]))
-    block = join(parts, node.shape, node.dtype, node.sparse)
-    return to_numpy(block)
 
 
 def data(shape: tuple[int, ...] = MEGABYTE, seed: int = 0, blocks: object = None) -> mn.DistArray:

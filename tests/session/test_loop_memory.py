@@ -36,3 +36,26 @@ def test_iterations_of_pagerank_allocate_nothing(options: dict) -> None:
         assert not any(loop.allocated[2:])
         assert loop.projected_bytes > 5 * 8 * N
     mn.stop()
+
+
+def test_several_reductions_in_a_loop_take_tiles_that_are_there() -> None:
+    def step(x: mn.DistArray) -> mn.DistArray:
+        y = abs(x - 0.5)
+        return (x - y.min()) / (y.max() + x.std())
+
+    def until(old: mn.DistArray, new: mn.DistArray) -> mn.DistArray:
+        return abs(old - new).max() + abs(old - new).sum() < 0
+
+    x = np.random.default_rng(0).standard_normal(400_000)
+    with mn.start(engine="gang", workers=2, threads=1) as session:
+        loops: list[LoopFinished] = []
+        session.subscribe(lambda event: loops.append(event) if isinstance(event, LoopFinished) else None)
+        found, _ = mn.iterate(step, mn.asarray(x), until=until, max_iterations=6)
+        expected = x
+        for _ in range(6):
+            y = abs(expected - 0.5)
+            expected = (expected - y.min()) / (y.max() + expected.std())
+        np.testing.assert_allclose(found.compute(), expected, rtol=1e-10)
+        (loop,) = loops
+        assert not any(loop.allocated[2:])
+    mn.stop()

@@ -154,10 +154,10 @@ def test_a_worker_error_names_the_expression(
 
     monkeypatch.setattr(worker, "apply", broken)
     with pytest.raises(KernelError, match="ZeroDivisionError: on purpose") as caught:
-        (mn.asarray(np.ones(3)) + 1).compute()
+        (mn.asarray(np.ones(50)) + 1).compute()
     assert any("add" in note for note in caught.value.__notes__)
     monkeypatch.undo()
-    assert float((mn.asarray(np.ones(3)) + 1).sum()) == 6
+    assert float((mn.asarray(np.ones(50)) + 1).sum()) == 100
 
 
 def test_two_threads_share_a_session(session: mn.session.Session) -> None:

@@ -71,7 +71,7 @@ def only(parts: Sequence[Dense], axis: int) -> Dense:
 
 
 def local_place(
-    key: Sequence[tuple[int, int] | int | None],
+    key: Sequence[tuple[int, int, int] | int | None],
     region: Region,
     shape: tuple[int, ...],
     indices: Sequence[Block],
@@ -81,7 +81,7 @@ def local_place(
     Parameters
     ----------
     key
-        For each axis bounds, a number, or None for the next of ``indices``.
+        For each axis bounds and a step above 0, a number, or None for the next of ``indices``.
     region
         Of the block.
     shape
@@ -97,14 +97,29 @@ def local_place(
     outside = False
     for axis, (chosen, (start, stop)) in enumerate(zip(key, region, strict=True)):
         if isinstance(chosen, tuple):
-            low, high = max(chosen[0], start), min(chosen[1], stop)
+            low, high = steps_within(chosen, start, stop)
             outside |= low >= high
-            place.append(slice(low - start, high - start))
+            first, last = (chosen[0] + chosen[2] * number - start for number in (low, high - 1))
+            place.append(slice(first, last + 1, chosen[2]))
             continue
         number = place_of(next(remaining), shape[axis], axis) if chosen is None else chosen
         outside |= not start <= number < stop
         place.append(number - start)
     return None if outside else tuple(place)
+
+
+def steps_within(chosen: tuple[int, int, int], start: int, stop: int) -> tuple[int, int]:
+    """Return which elements of a slice lie between two bounds, as a range of their numbers, empty if none.
+
+    Parameters
+    ----------
+    chosen
+        Bounds and a step above 0.
+    """
+    begin, _, step = chosen
+    count = len(range(*chosen))
+    low, high = (min(max(0, -(-(bound - begin) // step)), count) for bound in (start, stop))
+    return low, high
 
 
 def put_into(block: Dense, place: Place | None, value: Dense, out: NumericArray | None = None) -> Dense:
@@ -130,6 +145,40 @@ def put_into(block: Dense, place: Place | None, value: Dense, out: NumericArray 
     return Dense(values)
 
 
+def put_each(
+    block: Dense, index: Dense, value: Dense, start: int, length: int, out: NumericArray | None = None
+) -> Dense:
+    """Return a block with values written at places of the whole array's first axis; of equal ones, the last.
+
+    Parameters
+    ----------
+    index
+        Whole numbers of one axis; negative ones count from the end.
+    value
+        Broadcasts to an element, or row, for each, and is converted to the block's dtype.
+    start, length
+        Where on the axis the block begins, and the length of the whole.
+    out
+        As in :func:`put_into`.
+
+    Raises
+    ------
+    IndexingError
+        For the first index that is out of range.
+    """
+    places = _in_range(index, length).astype(np.int64)
+    places[places < 0] += length
+    places -= start
+    values = block.values.copy(order="C") if out is None else out
+    if out is not None and not np.may_share_memory(out, block.values):
+        np.copyto(out, block.values)
+    here = np.flatnonzero((places >= 0) & (places < block.shape[0]))
+    # NumPy promises that of equal places the last one stays
+    new = cast(value.values, block.dtype)
+    values[places[here]] = np.broadcast_to(new, (len(places), *block.shape[1:]))[here]
+    return Dense(values)
+
+
 def gather(operand: Dense, index: Dense, out: NumericArray | None = None) -> Dense:
     """Return elements, or rows of the first axis, at the places of an index.
 
@@ -145,10 +194,7 @@ def gather(operand: Dense, index: Dense, out: NumericArray | None = None) -> Den
     IndexingError
         For the first index that is out of range.
     """
-    length, places = operand.shape[0], _signed(index.values)
-    if places.size and not -length <= places.min() <= places.max() < length:
-        bad = int(np.flatnonzero((places < -length) | (places >= length))[0])
-        raise IndexingError(f"index {index.values[bad]} on axis 0 of length {length}")
+    places = _in_range(index, operand.shape[0])
     values = np.empty((len(places), *operand.shape[1:]), operand.dtype) if out is None else out
     if places.size:
         # The range is known to be right, and without a check NumPy writes straight into the result.
@@ -200,6 +246,14 @@ def reduced_dtype(monoid: Monoid, dtype: np.dtype) -> np.dtype:
         return np.result_type(np.add.reduce(np.empty(0, dtype)))
     monoid.identity(dtype)
     return dtype
+
+
+def _in_range(index: Dense, length: int) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
+    places = _signed(index.values)
+    if places.size and not -length <= places.min() <= places.max() < length:
+        bad = int(np.flatnonzero((places < -length) | (places >= length))[0])
+        raise IndexingError(f"index {index.values[bad]} on axis 0 of length {length}")
+    return places
 
 
 def _signed(places: NumericArray) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:

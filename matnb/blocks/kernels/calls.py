@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from math import prod
+from types import CodeType
 from typing import Protocol
 
 import numpy as np
@@ -46,7 +47,7 @@ class Function:
     pickled
         The function, by value where its module is not one that workers import.
     code
-        What it does, where ``pickled`` only says where to find it.
+        What it does, which names it; ``pickled`` also says in which file and line it was written.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Function:
     @property
     def digest(self) -> bytes:
         """Sixteen bytes that name it by what it does."""
-        parts = (self.name.encode(), self.pickled, self.code)
+        parts = (self.name.encode(), self.code)
         return blake2b(b"".join(b"%d:" % len(part) + part for part in parts), digest_size=16).digest()
 
 
@@ -92,11 +93,13 @@ def call(function: Function, blocks: Sequence[Block], outputs: Sequence[Output])
     ShapeError, DTypeError
         When a result is not what it must be.
     """
-    token = _calling.set(True)
+    token, callee = _calling.set(True), None
     try:
-        result = _loaded(function)(*(np.array(to_numpy(block))[()] for block in blocks))
+        callee = _loaded(function)
+        result = callee(*(np.array(to_numpy(block))[()] for block in blocks))
     except BaseException as error:  # a person's function raises what it likes, SystemExit too
         failed = KernelError(f"{function.name} raised {type(error).__name__}: {error}")
+        failed.raised_at = _line_of(callee, error)
         failed.add_note("".join(traceback.format_exception(error)).rstrip())
         raise failed from None
     finally:
@@ -112,6 +115,15 @@ def call(function: Function, blocks: Sequence[Block], outputs: Sequence[Output])
             raise DTypeError(_changed(function, f"a result of dtype {value.dtype}", f"{part.dtype}"))
         part[...] = cast(value, part.dtype)
     return Dense(buffer)
+
+
+def _line_of(callee: Callee | None, error: BaseException) -> tuple[str, int] | None:
+    # Where in the function's file it went wrong, also inside other functions of that file.
+    code = getattr(callee, "__code__", None)
+    if not isinstance(code, CodeType):
+        return None
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == code.co_filename]
+    return (code.co_filename, frames[-1].lineno or 0) if frames else None
 
 
 def _changed(function: Function, given: str, recorded: str) -> str:

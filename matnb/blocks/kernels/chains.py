@@ -4,37 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.casting import cast
+from matnb.blocks.kernels.compiled import is_ready
 from matnb.blocks.kernels.elementwise import Function, apply, compute, function_named
+from matnb.blocks.kernels.links import Link
 from matnb.blocks.kernels.patterns import same_pattern, settled
 from matnb.blocks.kernels.select_loops import select_into
+from matnb.blocks.kernels.tile_loops import TILE, run_tiles
+from matnb.blocks.kernels.tile_passes import FLOAT, TRUTH, Tiles
+from matnb.blocks.kernels.tiles import Form, form_of, write_tiles
 
 # With shorter ones threads wait for the interpreter's lock, which each call takes again when it is done.
 TILE_ELEMENTS = 1 << 16
 _WHERE = function_named("where")
-
-
-@dataclass(frozen=True)
-class Link:
-    """One function of a chain: what :func:`apply` takes, and where its operands are.
-
-    Parameters
-    ----------
-    arguments
-        Numbers of its operands: the operands of the chain come first, then the links in their order.
-    """
-
-    name: str
-    input_dtypes: tuple[np.dtype, ...]
-    dtype: np.dtype
-    output: int
-    sparse: bool
-    arguments: tuple[int, ...]
+_WORTH_COMPILING = 1 << 18  # elements: below, what the machine saves is little beside its first call
+_LINE = 8  # doubles of a line of the cache, at which tiles begin
 
 
 @dataclass(frozen=True)
@@ -61,7 +51,8 @@ def apply_chain(links: Sequence[Link], operands: Sequence[Block]) -> Block:
     Block
         The bits that :func:`apply`, link by link, gives. Where all operands are Dense, or are scalars and
         blocks that share the memory of one pattern, values between the first and the last link exist only a
-        tile at a time. Peak memory is then the result and a tile for each value that is alive at a time;
+        tile at a time. Peak memory is then the result, and a tile for each value that is alive at a time and
+        for each number;
         links of fewer elements than the result, as those of scalars, are held whole. Otherwise it is that of
         the links one by one, each value going with its last reader.
 
@@ -109,6 +100,8 @@ def chain_into(
     shapes = _shapes_of(links, arrays)
     if shapes is None or not _fits_tiles(shapes, arrays):
         return False
+    if _run_by_machine(links, arrays, out, take, give):
+        return True
     with np.errstate(all="ignore"):
         writer = _write_steps(links, arrays, shapes)
         _evaluate(writer.steps, writer.sources, out, take, give)
@@ -173,11 +166,39 @@ def _tiled(links: Sequence[Link], arrays: Sequence[NumericArray]) -> NumericArra
         return values[-1]
     if not _fits_tiles(shapes, arrays):
         return None
+    out = np.empty(shapes[-1], links[-1].dtype)
+    if _run_by_machine(links, arrays, out, np.empty, lambda memory: None):
+        return out
     writer = _write_steps(links, arrays, shapes)
-    result = np.empty(shapes[-1], writer.steps[-1].dtype)
     with np.errstate(all="ignore"):
-        _evaluate(writer.steps, writer.sources, result, np.empty, lambda memory: None)
-    return result
+        _evaluate(writer.steps, writer.sources, out, np.empty, lambda memory: None)
+    return out
+
+
+def _run_by_machine(
+    links: Sequence[Link],
+    arrays: Sequence[NumericArray],
+    out: NumericArray,
+    take: Callable[[tuple[int, ...], np.dtype], NumericArray],
+    give: Callable[[NumericArray], None],
+) -> bool:
+    # It goes from function to function without the interpreter's lock, so that its tiles may be short.
+    if out.dtype not in (FLOAT, TRUTH) or (out.size < _WORTH_COMPILING and not is_ready(run_tiles)):
+        return False
+    tiles = _program(tuple(links), tuple(map(form_of, arrays)))
+    if tiles is None:
+        return False
+    memory = take((tiles.num_buffers * TILE + _LINE,), FLOAT)
+    skipped = -memory.ctypes.data % (_LINE * FLOAT.itemsize) // FLOAT.itemsize
+    buffers = memory[skipped:][: tiles.num_buffers * TILE].reshape(tiles.num_buffers, TILE)
+    tiles.begin(arrays, out).run(0, tiles.length, buffers)
+    give(memory)
+    return True
+
+
+@lru_cache(maxsize=256)
+def _program(links: tuple[Link, ...], forms: tuple[Form, ...]) -> Tiles | None:
+    return write_tiles(links, forms, 0, None)
 
 
 def _shapes_of(links: Sequence[Link], arrays: Sequence[NumericArray]) -> list[tuple[int, ...]] | None:

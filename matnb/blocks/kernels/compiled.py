@@ -58,6 +58,11 @@ def inlined(function: Loop) -> Loop:
     return lines
 
 
+def is_ready(loop: Callable[..., object]) -> bool:
+    """Return whether a compiled loop was called before in this process."""
+    return bool(getattr(loop, "overloads", ()))
+
+
 def num_specializations() -> int:
     """Return how many machine codes this process has made or read from disk.
 

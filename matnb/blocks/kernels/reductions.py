@@ -8,7 +8,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
+from matnb.blocks.deviations import deviation_of_shares, deviation_share
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, to_numpy
 from matnb.blocks.kernels import reduction_loops as loops
 from matnb.blocks.kernels.casting import cast, entries_as
 from matnb.blocks.kernels.compiled import given, unsigned
@@ -44,10 +45,14 @@ _LOOP_DTYPES = (
 )  # what sparse blocks are made of; more would each be compiled
 
 Ranges = Sequence[Range]
+# Of elements, and of what is left of them when the last axes are reduced: see ``blocks.deviations``.
+DEVIATIONS = ("deviation", "deviation of nodes")
 
 
 def accumulator_dtype(operation: str, dtype: np.dtype) -> np.dtype:
     """Return the dtype of the partial results of a reduction: short floats are summed in long ones."""
+    if operation in DEVIATIONS:
+        return np.dtype(np.float64)
     return _WIDE.get(dtype.name, dtype) if operation == "sum" else dtype
 
 
@@ -69,7 +74,7 @@ def reduce_block(
     ----------
     operation
         "sum", "prod", "min", "max", "any", "all", or "stored": the number of stored entries, in a Dense
-        block all elements.
+        block all elements. Or one of ``DEVIATIONS``, whose part has one more axis, for the numbers of a node.
     block
         Absent elements of a sparse block count as 0, except for "stored". NaN goes through as in NumPy.
     axes
@@ -92,6 +97,9 @@ def reduce_block(
     UnsupportedError
         For an unknown operation.
     """
+    if operation in DEVIATIONS:
+        values = to_numpy(block)
+        return Dense(deviation_share(values, axes, along, start, operation != "deviation"))
     kernel = REDUCTIONS.find(operation, block)
     wide = accumulator_dtype(operation, dtype)
     with np.errstate(all="ignore"):
@@ -124,6 +132,8 @@ def combine(operation: str, parts: Sequence[Dense], along: int | None = None, ra
     OptionError
         For an unknown operation.
     """
+    if operation == "deviation" and along is not None and parts:
+        return Dense(deviation_of_shares([part.values for part in parts], ranges, along))
     if operation not in _MONOIDS:
         raise OptionError(f"no reduction {operation!r}; known: {', '.join(_MONOIDS)}")
     if along is not None and parts:
@@ -138,12 +148,15 @@ def combine(operation: str, parts: Sequence[Dense], along: int | None = None, ra
     return Dense(total)
 
 
-def finish(block: Dense, axes: tuple[int, ...], keepdims: bool, dtype: np.dtype) -> Dense:
+def finish(
+    block: Dense, axes: tuple[int, ...], keepdims: bool, dtype: np.dtype, operation: str = ""
+) -> Dense:
     """Return the combined partial results as ``dtype``, without the reduced axes unless ``keepdims``.
 
-    Shares the memory of the block where the dtype is the same.
+    Shares the memory of the block where the dtype is the same. Without axes, a "deviation" goes on.
     """
-    values = cast(block.values, dtype)
+    last = block.values[..., -1] if operation == "deviation" and axes else block.values
+    values = cast(last, dtype)
     return Dense(values if keepdims else np.squeeze(values, axis=axes))
 
 

@@ -11,8 +11,8 @@ from matnb.blocks.kernels.compiled import UnsignedArray, compiled
 _LEAF = 64  # elements summed without looking at levels
 _LEAF_LEVEL = 6
 _TILE = 256  # columns summed side by side: the nodes of a tile stay in cache
-_MOST_NODES = 128  # of a range on the way, for any length
-# Places are kept unsigned: with a signed one each access asks whether it is negative, and loops stay scalar.
+MOST_NODES = 128  # of a range on the way, for any length
+# Places are unsigned: with a signed one each access asks whether it is negative, and loops stay scalar.
 _1, _2, _3, _4, _5, _6, _7, _8 = (np.uint64(number) for number in range(1, 9))
 
 Floats = npt.NDArray[np.float64]
@@ -33,8 +33,8 @@ def sum_contiguous(
     count, whole
         The length of a share; whether to write the value of the tree instead, of length 1.
     """
-    stack, buffer = np.empty(_MOST_NODES), np.empty(8)
-    if whole and length == 2:  # of a length that is known, several runs are summed by one instruction
+    stack, buffer = np.empty(MOST_NODES), np.empty(8)
+    if whole and length == 2:  # of known lengths, several runs are summed by one instruction
         for i in range(np.uint64(outer)):
             out[i] = (np.float64(values[i * _2]) + np.float64(values[i * _2 + _1])) + 0.0
         return
@@ -82,14 +82,14 @@ def push_run(
     at, stop, start
         Where the run begins and ends, no leaf being in two runs, and where the range begins.
     whole, stack, top, buffer
-        Whether what is incomplete is one node; room for nodes, how many there are; room for eight numbers.
+        Whether what is incomplete is one node; nodes, how many there are; room for eight numbers.
     """
     while at < stop:
         if at & (_LEAF - 1) == 0 and at + _LEAF <= stop:
-            stack[top] = _sum_leaf(values, np.uint64(at + shift), buffer)
+            stack[top] = sum_leaf(values, np.uint64(at + shift), buffer)
             level, at = _LEAF_LEVEL, at + _LEAF
         elif whole:
-            stack[top] = _sum_part(values, np.uint64(at + shift), np.uint64(stop - at), buffer)
+            stack[top] = sum_part(values, np.uint64(at + shift), np.uint64(stop - at), buffer)
             level, at = -1, stop
         else:
             stack[top] = values[np.uint64(at + shift)]
@@ -101,11 +101,11 @@ def push_run(
 @compiled
 def sum_rows(pointers: UnsignedArray, values: NumericArray, out: Floats) -> None:
     """Sum the values between pointers, each row by a tree of its own."""
-    stack, buffer = np.empty(_MOST_NODES), np.empty(8)
+    stack, buffer = np.empty(MOST_NODES), np.empty(8)
     for i in range(out.size):
         place, count = np.uint64(pointers[i]), np.int64(pointers[i + 1]) - np.int64(pointers[i])
         if count < _LEAF:
-            out[i] = _sum_part(values, place, np.uint64(count), buffer) + 0.0 if count else 0.0
+            out[i] = sum_part(values, place, np.uint64(count), buffer) + 0.0 if count else 0.0
             continue
         run = values[place : place + np.uint64(count)]
         top = push_run(run, 0, 0, run.size, 0, True, stack, 0, buffer)
@@ -125,7 +125,7 @@ def sum_strided(
 ) -> None:
     """Sum the middle one of three axes; as ``sum_contiguous``, for ``inner`` columns side by side."""
     wide = min(inner, _TILE)
-    stack, buffer = np.empty((_MOST_NODES, wide)), np.empty(8 * wide)
+    stack, buffer = np.empty((MOST_NODES, wide)), np.empty(8 * wide)
     stop = start + length
     for i in range(outer):
         for begin in range(0, inner, wide):
@@ -163,7 +163,7 @@ def sum_nodes(
     """Sum nodes that together cover a range; ``where``: the level and the end of each."""
     num_nodes = where.shape[0]
     wide = max(1, min(inner, _TILE))
-    stack = np.empty((_MOST_NODES, wide))
+    stack = np.empty((MOST_NODES, wide))
     start = where[0, 1] - (1 << where[0, 0]) if num_nodes else 0
     for i in range(outer):
         for begin in range(0, inner, wide):
@@ -206,8 +206,8 @@ def _merge_rows(stack: Floats, top: int, level: int, stop: int, start: int, widt
 
 
 @compiled
-def _fold(values: NumericArray, p: np.uint64, count: np.uint64) -> float:
-    # the tree of 1 to 8 values
+def fold(values: NumericArray, p: np.uint64, count: np.uint64) -> float:
+    """Sum 1 to 8 values from the place ``p`` on."""
     if count == _8:
         return (
             (np.float64(values[p]) + np.float64(values[p + _1]))
@@ -235,7 +235,8 @@ def _fold(values: NumericArray, p: np.uint64, count: np.uint64) -> float:
 
 
 @compiled
-def _sum_leaf(values: NumericArray, place: np.uint64, buffer: Floats) -> float:
+def sum_leaf(values: NumericArray, place: np.uint64, buffer: Floats) -> float:
+    """Sum the 64 values of a leaf."""
     for j in range(_8):
         p = place + j * _8
         buffer[j] = (
@@ -245,14 +246,14 @@ def _sum_leaf(values: NumericArray, place: np.uint64, buffer: Floats) -> float:
             (np.float64(values[p + _4]) + np.float64(values[p + _5]))
             + (np.float64(values[p + _6]) + np.float64(values[p + _7]))
         )
-    return _fold(buffer, np.uint64(0), _8)
+    return fold(buffer, np.uint64(0), _8)
 
 
 @compiled
-def _sum_part(values: NumericArray, place: np.uint64, count: np.uint64, buffer: Floats) -> float:
-    # 1 to 63 values, from the first of a leaf on
+def sum_part(values: NumericArray, place: np.uint64, count: np.uint64, buffer: Floats) -> float:
+    """Sum 1 to 63 values, from the first of a leaf on."""
     if count <= _8:
-        return _fold(values, place, count)
+        return fold(values, place, count)
     num_groups, rest = count >> _3, count & _7
     for j in range(num_groups):
         p = place + j * _8
@@ -264,9 +265,9 @@ def _sum_part(values: NumericArray, place: np.uint64, count: np.uint64, buffer: 
             + (np.float64(values[p + _6]) + np.float64(values[p + _7]))
         )
     if rest:
-        buffer[num_groups] = _fold(values, place + num_groups * _8, rest)
+        buffer[num_groups] = fold(values, place + num_groups * _8, rest)
         num_groups = num_groups + _1
-    return _fold(buffer, np.uint64(0), num_groups)
+    return fold(buffer, np.uint64(0), num_groups)
 
 
 @compiled
@@ -291,8 +292,8 @@ def _fold_into(
     width: np.uint64,
     apart: np.uint64,
 ) -> None:
-    # The tree of 1 to 8 rows, ``step`` from each other, of elements ``apart`` from each other; four rows at a
-    # time, since of more the compiler does not prove them apart.
+    # The tree of 1 to 8 rows, ``step`` from each other, of elements ``apart`` from each other; by four, since
+    # of more the compiler does not prove them apart.
     rest = count & _3
     if count & (_4 + _8):
         for c in range(width):
@@ -395,6 +396,5 @@ def _sum_stack_into(target: Floats, stack: Floats, top: int, width: np.uint64) -
 @compiled
 def _write_stack(target: Floats, inner: int, stack: Floats, top: int, width: np.uint64) -> None:
     for node in range(top):
-        at, row = np.uint64(node * inner), stack[node]
         for c in range(width):
-            target[at + c] = row[c]
+            target[np.uint64(node * inner) + c] = stack[node, c]

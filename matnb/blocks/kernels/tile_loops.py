@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic
@@ -52,6 +52,38 @@ def _byte_pointer(context: object, address: types.Integer) -> tuple[Signature, C
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def _call_numpy(
+    context: object,
+    address: types.Integer,
+    first: types.Integer,
+    second: types.Integer,
+    third: types.Integer,
+    width: types.Integer,
+    first_step: types.Integer,
+    second_step: types.Integer,
+) -> tuple[Signature, Callable[..., ir.Value]]:
+    # One of NumPy's loops: addresses and distances are of its operands and then of what it gives.
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]
+    ) -> ir.Value:
+        word = ir.IntType(64)
+        address, *places, width, first_step, second_step = arguments
+        steps = [first_step, second_step, word(ITEM)]
+        memory = []
+        for values in (places, [width], steps):
+            room = cgutils.alloca_once(builder, ir.ArrayType(word, len(values)))
+            for number, value in enumerate(values):
+                builder.store(value, cgutils.gep_inbounds(builder, room, 0, number))
+            memory.append(builder.bitcast(room, word.as_pointer()))
+        memory.append(word.as_pointer()(None))
+        takes = ir.FunctionType(ir.VoidType(), [word.as_pointer()] * 4)
+        builder.call(builder.inttoptr(address, takes.as_pointer()), memory)
+        return context.get_dummy_value()
+
+    return types.none(*(types.int64,) * 7), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def _apart(context: object) -> tuple[Signature, Callable[..., ir.Value]]:
     # The loop that says so is called, not copied into its callers, where it would be optimized once more.
     def generate(
@@ -64,9 +96,12 @@ def _apart(context: object) -> tuple[Signature, Callable[..., ir.Value]]:
 
 
 @compiled
-def _fill_tile(function: int, first: int, second: int, third: int, target: int, width: int) -> None:
+def _fill_tile(
+    function: int, first: int, second: int, third: int, target: int, width: int, numbers: int
+) -> None:
     # Operands are addresses. Truths are ones and zeros. Where operands of maximum and minimum are equal, they
     # are the second one, as processors have it and NumPy with them: zeros have signs.
+    # Any other function is where NumPy's loop is, of one operand, or below zero of two.
     a, b = numba.carray(_pointer(first), width), numba.carray(_pointer(second), width)
     c, out = numba.carray(_pointer(third), width), numba.carray(_pointer(target), width)
     _apart()
@@ -114,6 +149,12 @@ def _fill_tile(function: int, first: int, second: int, third: int, target: int, 
         for i in range(n):
             chosen, other = b[i], c[i]  # both read, so that there is no branch
             out[i] = chosen if a[i] != 0.0 else other
+    elif function > 0:
+        _call_numpy(function, first, target, target, width, ITEM, ITEM)
+    else:
+        # NumPy goes other ways where an operand is one number, which may give other bits.
+        first_step, second_step = ITEM * (1 - (numbers & 1)), ITEM * (1 - (numbers >> 1))
+        _call_numpy(-function, first, second, target, width, first_step, second_step)
 
 
 @compiled
@@ -140,7 +181,8 @@ def run_tiles(
     Parameters
     ----------
     code, num_first
-        Rows of a function, its value and three operands; the first ones are of numbers alone, and run once.
+        Rows of a function, its value, three operands, and which of the first two are numbers (1 and 2,
+        added); the first rows are of numbers alone, and run once.
     numbers
         Operands of one element.
     tiles
@@ -173,6 +215,7 @@ def run_tiles(
                 places[code[row, 4]] + begin * steps[code[row, 4]],
                 places[code[row, 1]] + begin * steps[code[row, 1]],
                 TILE if row < num_first else width,
+                code[row, 5],
             )
         first = num_first
         made = places[last] + begin * steps[last]

@@ -12,8 +12,9 @@ import numpy as np
 
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels import tile_loops as loops
-from matnb.blocks.kernels.chains import Link
 from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.numpy_loops import loop_address
 from matnb.blocks.kernels.tile_passes import FLOAT, TRUTH, Ending, Tiles
 
 _Written: TypeAlias = tuple[int, tuple[int, ...]]  # a function of the machine, and which operands it reads
@@ -37,6 +38,9 @@ _OF_FLOATS: Mapping[str, _Written] = MappingProxyType(
         "sqrt": (loops.SQRT, (0,)),
         **_EXTREMES,
     }
+)
+_ARITHMETIC: Mapping[int, str] = MappingProxyType(
+    {loops.ADD: "add", loops.SUBTRACT: "subtract", loops.MULTIPLY: "multiply", loops.DIVIDE: "divide"}
 )
 _COMPARISONS: Mapping[str, _Written] = MappingProxyType(
     {
@@ -186,6 +190,8 @@ class _Writer:
             value, gives_truth = self._do(loops.EQUAL, (operands[0], self._number(0.0))), True
         elif link.name == "reciprocal" and of_floats:
             value = self._do(loops.DIVIDE, (self._number(1.0), operands[0]))
+        elif of_floats and link.dtype == FLOAT and (address := loop_address(link.name)):
+            value = self._do(address if len(operands) == 1 else -address, tuple(operands))
         elif link.name == "where" and link.input_dtypes[0] == TRUTH:
             gives_truth = link.input_dtypes[1] == link.input_dtypes[2] == TRUTH
             value = self._do(loops.WHERE, tuple(operands))
@@ -206,10 +212,12 @@ class _Writer:
         first = [row for row in self._rows if row.value in self._constant]
         rest = [row for row in self._rows if row.value not in self._constant]
         buffers, num_buffers = self._buffers(rest, last)
-        code = np.zeros((len(self._rows), 5), np.int64)
+        code = np.zeros((len(self._rows), 6), np.int64)
         for number, row in enumerate((*first, *rest)):
             operands = [one if one < 0 else buffers[one] for one in row.operands]
-            code[number] = row.function, buffers[row.value], *operands, *operands[:1] * (3 - len(operands))
+            numbers = sum(place + 1 for place, one in enumerate(row.operands[:2]) if one in self._constant)
+            padding = operands[:1] * (3 - len(operands))
+            code[number] = row.function, buffers[row.value], *operands, *padding, numbers
         made = TRUTH if is_truth else FLOAT
         direct = not is_truth and bool(rest) and rest[-1].value == last
         if ending is not None:
@@ -239,6 +247,10 @@ class _Writer:
         return self._do(function, tuple(operands[place] for place in places))
 
     def _do(self, function: int, operands: tuple[int, ...]) -> int:
+        if function in _ARITHMETIC and not self._constant.isdisjoint(operands):
+            # NumPy's loop takes a number as one, which leaves the first cache to other tiles.
+            address = loop_address(_ARITHMETIC[function])
+            function = function if address is None else -address
         value = self._new()
         self._rows.append(_Row(function, value, operands))
         if all(operand in self._constant for operand in operands):

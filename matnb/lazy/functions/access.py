@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import marshal
 import operator
 import pickle
 import warnings
 from collections.abc import Callable, Sequence
-from types import CodeType
 
 import cloudpickle
 import numpy as np
@@ -19,6 +17,7 @@ from matnb.errors import MatnbError, OptionError, ShapeError, TooLargeError
 from matnb.lazy.access import Part, Replicated, Scatter
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Expr
+from matnb.lazy.functions.naming import named_by
 from matnb.lazy.holdings import SHIP_BYTES
 from matnb.pictures.quantities import bytes_text
 
@@ -166,7 +165,7 @@ def _example(like: object) -> object:
 
 def _portable(fn: Callee, name: str) -> Function:
     try:
-        pickled = cloudpickle.dumps(fn)
+        pickled, code = cloudpickle.dumps(fn), named_by(fn)
     except MatnbError as error:
         raise OptionError(
             f"replicated: {name} cannot be sent to a worker: {error}; give every DistArray as an argument"
@@ -175,9 +174,4 @@ def _portable(fn: Callee, name: str) -> Function:
         raise OptionError(
             f"replicated: {name} cannot be sent to a worker: {error}; let it use arguments and plain values"
         ) from error
-    code = getattr(fn, "__code__", None)
-    if not isinstance(code, CodeType):
-        return Function(name, pickled, b"")
-    # Where only its place in a module travels, its code and defaults tell its versions apart.
-    defaults = cloudpickle.dumps((getattr(fn, "__defaults__", None), getattr(fn, "__kwdefaults__", None)))
-    return Function(name, pickled, marshal.dumps(code) + defaults)
+    return Function(name, pickled, code)

@@ -6,10 +6,15 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 from matnb.lazy.expr import Expr
+from matnb.lazy.passes.chains import order_chains
 from matnb.lazy.passes.identities import drop_identities
+from matnb.lazy.passes.narrowing import narrow
+from matnb.lazy.passes.order import order_operands
+from matnb.lazy.passes.transposes import move_transposes
+from matnb.lazy.traverse import Graph, Rewritten, composed
 
 Roots = Mapping[str, Expr]
-Pass = Callable[[Roots, Container[Expr]], dict[str, Expr]]
+Pass = Callable[[Graph], Rewritten]
 
 
 @dataclass(frozen=True)
@@ -22,17 +27,39 @@ class Listed:
 
 
 PASSES: tuple[Listed, ...] = (
+    Listed("order", order_operands, "first, so that what is written in two ways is one for all others"),
+    Listed("identities", drop_identities, "next, so that what does nothing hides no pattern from the others"),
+    Listed("transposes", move_transposes, "before slices, which then meet the functions below transposes"),
+    Listed("narrowing", narrow, "before chains, whose order follows from what is left of the operands"),
+    Listed("chains", order_chains, "after whatever changes the operands of products"),
     Listed(
-        "identities", drop_identities, "first, so that what does nothing hides no pattern from later passes"
+        "order again", order_operands, "last, so that what the others made has one name, too, in the memo"
     ),
 )
 
 
 def optimize(roots: Roots, known: Container[Expr] = ()) -> dict[str, Expr]:
     """Run every pass; names, shapes, dtypes and formats of the roots stay."""
-    for _, after in stages(roots, known):
-        roots = after
-    return dict(roots)
+    return _steps(Graph(roots, known))[-1][1].roots
+
+
+def traced(roots: Roots, known: Container[Expr] = ()) -> tuple[dict[str, Expr], dict[Expr, tuple[Expr, ...]]]:
+    """Run every pass, and tell what the new expressions stand for.
+
+    Returns
+    -------
+    tuple
+        The new roots; and for every expression that a pass made the recorded ones it stands for.
+    """
+    origins: dict[Expr, tuple[Expr, ...]] = {}
+    recorded = Graph(roots, known)
+    steps = _steps(recorded)
+    for _, step in steps:
+        if step.origins:
+            origins = composed(origins, step.origins)
+    for node in recorded.order if origins else ():
+        origins.pop(node, None)
+    return steps[-1][1].roots, origins
 
 
 def stages(roots: Roots, known: Container[Expr] = ()) -> list[tuple[str, dict[str, Expr]]]:
@@ -40,12 +67,16 @@ def stages(roots: Roots, known: Container[Expr] = ()) -> list[tuple[str, dict[st
 
     Expressions in ``known`` have values already and are left alone.
     """
+    return [(name, after.roots) for name, after in _steps(Graph(roots, known))]
+
+
+def _steps(graph: Graph) -> list[tuple[str, Rewritten]]:
     result = []
     for listed in PASSES:
-        after = listed.run(roots, known)
-        for name, root in roots.items():
-            new = after[name]
+        after = listed.run(graph)
+        for name, root in graph.roots.items():
+            new = after.roots[name]
             assert (new.shape, new.dtype, new.sparse) == (root.shape, root.dtype, root.sparse), listed.name
-        roots = after
+        graph = after.graph
         result.append((listed.name, after))
     return result

@@ -1,0 +1,152 @@
+"""A handle's operators, by a shorter way than NumPy's where operands are the usual ones; its reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from matnb.lazy import reductions
+from matnb.lazy.expr import Expr
+from matnb.lazy.reductions import Axis
+from matnb.lazy.ufuncs import WEAK, call
+
+_BINARY = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+_COMPARISONS = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+
+
+class Operators(NDArrayOperatorsMixin):
+    """The operators and reductions of handles.
+
+    NumPy's mixin calls the ufunc, which finds its way back to the handle. Between handles, and with Python
+    numbers, the operators go there at once; anything else takes NumPy's way.
+    """
+
+    __slots__ = ()
+
+    _expression: Expr
+
+    def _recorded(self, node: Expr) -> Self:
+        # Notes what an operator gives, and returns a handle on it.
+        raise NotImplementedError
+
+    def _changed_to(self, node: Expr) -> Self:
+        # What an operator in place leaves: this handle with a new version, or another handle.
+        raise NotImplementedError
+
+    # reductions: each with NumPy's parameters
+
+    def sum(self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Self:
+        """Return the sum over axes."""
+        return self._recorded(reductions.reduce(self._expression, "sum", axis, keepdims, dtype))
+
+    def prod(self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Self:
+        """Return the product over axes."""
+        return self._recorded(reductions.reduce(self._expression, "prod", axis, keepdims, dtype))
+
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Self:
+        """Return the smallest element over axes; NaN where there is one."""
+        return self._recorded(reductions.reduce(self._expression, "min", axis, keepdims))
+
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Self:
+        """Return the largest element over axes; NaN where there is one."""
+        return self._recorded(reductions.reduce(self._expression, "max", axis, keepdims))
+
+    def any(self, axis: Axis = None, keepdims: bool = False) -> Self:
+        """Tell whether any element over axes is not zero."""
+        return self._recorded(reductions.reduce(self._expression, "any", axis, keepdims))
+
+    def all(self, axis: Axis = None, keepdims: bool = False) -> Self:
+        """Tell whether every element over axes is not zero."""
+        return self._recorded(reductions.reduce(self._expression, "all", axis, keepdims))
+
+    def mean(self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Self:
+        """Return the arithmetic mean over axes, absent zeros included."""
+        return self._recorded(reductions.mean(self._expression, axis, keepdims, dtype))
+
+    def var(
+        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
+    ) -> Self:
+        """Return the variance over axes, with ``number - ddof`` in the denominator."""
+        return self._recorded(reductions.var(self._expression, axis, keepdims, ddof, dtype))
+
+    def std(
+        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
+    ) -> Self:
+        """Return the standard deviation over axes, with ``number - ddof`` in the denominator."""
+        return self._recorded(reductions.std(self._expression, axis, keepdims, ddof, dtype))
+
+
+def _binary(ufunc: np.ufunc, usual: Callable[[Operators, object], object]) -> Callable[..., object]:
+    def operator(self: Operators, other: object) -> object:
+        if type(other) is type(self):
+            return self._recorded(call(ufunc, (self._expression, other._expression))[0])
+        if type(other) in WEAK:
+            return self._recorded(call(ufunc, (self._expression, other))[0])  # type: ignore[arg-type]  # a number
+        return usual(self, other)
+
+    return operator
+
+
+def _reflected(ufunc: np.ufunc, usual: Callable[[Operators, object], object]) -> Callable[..., object]:
+    def operator(self: Operators, other: object) -> object:
+        if type(other) in WEAK:
+            return self._recorded(call(ufunc, (other, self._expression))[0])  # type: ignore[arg-type]  # a number
+        return usual(self, other)
+
+    return operator
+
+
+def _in_place(ufunc: np.ufunc, usual: Callable[[Operators, object], object]) -> Callable[..., object]:
+    def operator(self: Operators, other: object) -> object:
+        if type(other) is type(self):
+            return self._changed_to(call(ufunc, (self._expression, other._expression))[0])
+        if type(other) in WEAK:
+            return self._changed_to(call(ufunc, (self._expression, other))[0])  # type: ignore[arg-type]  # a number
+        return usual(self, other)
+
+    return operator
+
+
+def _unary(ufunc: np.ufunc) -> Callable[..., object]:
+    def operator(self: Operators) -> object:
+        return self._recorded(call(ufunc, (self._expression,))[0])
+
+    return operator
+
+
+def _install(name: str, operator: Callable[..., object]) -> None:
+    operator.__name__, operator.__qualname__ = name, f"{Operators.__name__}.{name}"
+    setattr(Operators, name, operator)
+
+
+for _name, _ufunc in {**_BINARY, **_COMPARISONS}.items():
+    _install(f"__{_name}__", _binary(_ufunc, getattr(NDArrayOperatorsMixin, f"__{_name}__")))
+for _name, _ufunc in _BINARY.items():
+    _install(f"__r{_name}__", _reflected(_ufunc, getattr(NDArrayOperatorsMixin, f"__r{_name}__")))
+    _install(f"__i{_name}__", _in_place(_ufunc, getattr(NDArrayOperatorsMixin, f"__i{_name}__")))
+for _name, _ufunc in _UNARY.items():
+    _install(f"__{_name}__", _unary(_ufunc))

@@ -1,0 +1,292 @@
+"""Loops of Python's as one node: what a cell wrote again and again over what it had made before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from matnb.blocks.creation import Full
+from matnb.lazy.closing import closed, keep_lines
+from matnb.lazy.control import Body, Final, Loop, Variable
+from matnb.lazy.expr import (
+    Broadcast,
+    Create,
+    Elementwise,
+    Expr,
+    Index,
+    Literal,
+    MatMul,
+    Reduce,
+    Regrid,
+    Transpose,
+)
+from matnb.lazy.repeats import FEWEST, Inner, Read, Repetition, places_read, repetitions
+from matnb.lazy.traverse import topological
+from matnb.lazy.ufuncs import literal
+
+_MOST_TRIES = 16  # loops of one cell, and what is refused
+_OLDEST = 2  # a state and the one before it can be read after a loop
+_MOST_OLD = 3  # states of one array that are carried at once
+_LIGHT = (Elementwise, Broadcast, Index, Transpose, Regrid, Literal, Create)  # a chain of these is fused
+
+
+@dataclass(frozen=True)
+class _Either:
+    """Expressions that are in one of two containers."""
+
+    one: Container[Expr]
+    other: Container[Expr]
+
+    def __contains__(self, node: object) -> bool:
+        return node in self.one or node in self.other
+
+
+class _Refused(Exception):  # noqa: N818  not an error: it stays unrolled
+    """What repeats cannot be a loop, or is better without."""
+
+
+def rolled(
+    roots: Collection[Expr],
+    events: Iterable[Expr],
+    known: Container[Expr] = (),
+    live: Collection[Expr] = (),
+) -> dict[Expr, Expr]:
+    """Return what roots and live expressions become where their histories are loops; those that change.
+
+    A part that repeats becomes a loop if a product or a reduction is in it, if it is repeated four times or
+    more, and if nobody needs what the older repetitions made. The values stay what they are.
+
+    Parameters
+    ----------
+    roots
+        What is wanted.
+    events
+        What the cell wrote, in order, repeats included.
+    known
+        Expressions whose values exist already.
+    live
+        What handles stand for: older states among them are needed as well.
+    """
+    # What is written in every repetition alike does not change in the loop.
+    sequence = [node for node, times in Counter(events).items() if times < FEWEST]
+    become = {node: node for node in (*roots, *live)}
+    tries = iter(range(_MOST_TRIES))
+    while True:
+        wanted = {become[node] for node in roots}
+        reached = set(topological(wanted, known))
+        sequence = [node for node in sequence if node in reached and node not in known]
+        if not any(map(_is_heavy, sequence)):
+            break
+        new = _first_loop(sequence, wanted, known, {become[node] for node in live}, tries)
+        if new is None:
+            break
+        become = {node: new.get(now, now) for node, now in become.items()}
+        sequence = list(dict.fromkeys(new.get(node, node) for node in sequence))
+    return {node: now for node, now in become.items() if now is not node}
+
+
+def _first_loop(
+    sequence: Sequence[Expr],
+    roots: Collection[Expr],
+    known: Container[Expr],
+    live: Collection[Expr],
+    tries: Iterator[int],
+) -> dict[Expr, Expr] | None:
+    # What expressions become with one loop more.
+    for found in repetitions(sequence, known, list(map(_is_heavy, sequence))):
+        if all(isinstance(node, MatMul) and node.ndim > 1 for node in sequence[found.last : found.end]):
+            continue  # powers of a matrix are best multiplied in another order
+        if next(tries, None) is None:
+            return None
+        try:
+            return _Rolling(found, roots, known, live).new
+        except _Refused:
+            continue
+    return None
+
+
+def _is_heavy(node: Expr) -> bool:
+    # Chains of elementwise functions are one fused task as they are. A mean is a sum, not noted, divided.
+    return not isinstance(node, _LIGHT) or any(isinstance(one, Reduce) for one in node.operands)
+
+
+class _Rolling:
+    """One repetition made a loop, and what is made from it."""
+
+    def __init__(
+        self, found: Repetition, roots: Collection[Expr], known: Container[Expr], live: Collection[Expr]
+    ) -> None:
+        self._found, self._known = found, known
+        self._places = {found.sequence[place]: place for place in range(found.begin, found.end)}
+        self._old = self._carried()
+        self._rest: set[int] = set()  # places of events that are made again from what the loop gives
+        for node in self._outside(roots):
+            if node in self._places:
+                self._want(self._places[node])
+        held = self._outside(live)
+        for node in held:
+            # A link of a chain is not given only because a handle is on it: nobody has asked for it.
+            place = self._places.get(node, -1)
+            if node in live and place >= 0 and (not node.shape or self._slot(place)[0] in self._old):
+                self._want(place)
+        states = [(slot, old) for slot, most in sorted(self._old.items()) for old in range(1, most + 1)]
+        self._numbers = {state: number for number, state in enumerate(states)}
+        self._loop = self._written(states)
+        self._values: dict[int, Expr] = {}
+        found_again: set[Expr] = set()
+        for node in held:
+            place = self._places.get(node, -1)
+            if self._is_given(place) if place >= 0 else found_again.issuperset(self._below(node)):
+                found_again.add(node)
+        self.new = self._replaced([*roots, *found_again.intersection(live)])
+        after = topological({self.new[one] for one in roots}, known)
+        if any(node in self._places for node in after):
+            raise _Refused
+        keep_lines(self.new)
+
+    def _slot(self, place: int) -> tuple[int, int]:
+        # Which event of a repetition, and in the how manieth repetition from the end, counted from 1.
+        found = self._found
+        return (place - found.begin) % found.period, (found.end - 1 - place) // found.period + 1
+
+    def _carried(self) -> dict[int, int]:
+        # The events that later repetitions read, and how far back.
+        found = self._found
+        old: dict[int, int] = {}
+        for place in range(found.last, found.end):
+            for back in places_read(found.read_at(place)):
+                if place - back < found.last:
+                    slot, age = self._slot(place - back)
+                    old[slot] = max(old.get(slot, 0), age - 1)
+        if max(old.values(), default=0) > _MOST_OLD:
+            raise _Refused
+        return old
+
+    def _outside(self, nodes: Iterable[Expr]) -> list[Expr]:
+        # What some expressions are made from, down to the events that are read from outside.
+        order = topological(nodes, _Either(self._known, self._places))
+        for node in order:
+            if node in self._places:
+                slot, age = self._slot(self._places[node])
+                if age > max(_OLDEST, self._old.get(slot, 0)):
+                    raise _Refused
+        return order
+
+    def _below(self, node: Expr) -> tuple[Expr, ...]:
+        return () if node in self._known else node.operands
+
+    def _want(self, place: int) -> None:
+        # Makes the loop give what an event gives, or what it is made from.
+        slot, age = self._slot(place)
+        node = self._found.sequence[place]
+        if place in self._rest:
+            return
+        if slot not in self._old and isinstance(node, _LIGHT) and node.shape:
+            self._rest.add(place)
+            for back in places_read(self._found.read_at(place)):
+                self._want(place - back)
+            return
+        if age > _MOST_OLD:
+            raise _Refused
+        self._old[slot] = max(self._old.get(slot, 0), age)
+
+    def _is_given(self, place: int) -> bool:
+        slot, age = self._slot(place)
+        return place in self._rest or age <= self._old.get(slot, 0)
+
+    # the loop
+
+    def _written(self, states: Sequence[tuple[int, int]]) -> Loop:
+        found = self._found
+        sequence = found.sequence
+        results = [sequence[found.last + slot - (old - 1) * found.period] for slot, old in states]
+        own = {sequence[found.last + slot - old * found.period]: (slot, old) for slot, old in states}
+
+        def variable(node: Expr) -> Variable | None:
+            if node not in own:
+                return None
+            return Variable(self._numbers[own[node]], node.shape, node.dtype, node.sparse)
+
+        inside = self._inside(results)
+        inside.update(own)
+        made, given = closed(results, inside.__contains__, variable, len(states) + 1)
+        begins = [self._begin(slot, old) for slot, old in states]
+        limit = literal(found.count, np.dtype(np.int64))
+        return Loop((*begins, limit, *given), Body(made), len(states))
+
+    def _inside(self, results: Sequence[Expr]) -> set[Expr]:
+        # What the last repetition computes.
+        found = self._found
+        inside: set[Expr] = set()
+
+        def enter(reads: Sequence[Read], nodes: Sequence[Expr], place: int) -> None:
+            for read, node in zip(reads, nodes, strict=True):
+                if isinstance(read, int):
+                    if place - read >= found.last:
+                        waiting.append(place - read)
+                elif isinstance(read, Inner):
+                    inside.add(node)
+                    enter(read.parts, node.operands, place)
+
+        waiting = [self._places[node] for node in results if self._places[node] >= found.last]
+        seen: set[int] = set()
+        while waiting:
+            place = waiting.pop()
+            if place not in seen:
+                seen.add(place)
+                node = found.sequence[place]
+                inside.add(node)
+                enter(found.read_at(place), node.operands, place)
+        return inside
+
+    def _begin(self, slot: int, old: int) -> Expr:
+        # What a state is before the first repetition; where no repetition reads that, anything of its kind.
+        found = self._found
+        for age in (old, *range(1, _MOST_OLD + 1)):
+            begin = found.before.get(found.begin + slot - age * found.period)
+            if begin is not None:
+                return begin
+        like = found.sequence[found.begin + slot]
+        if like.sparse:
+            raise _Refused
+        return Create(Full(like.shape, np.zeros((), like.dtype).tobytes(), like.dtype))
+
+    # what is made from it
+
+    def _replaced(self, nodes: Iterable[Expr]) -> dict[Expr, Expr]:
+        new: dict[Expr, Expr] = {}
+        for node in topological(nodes, _Either(self._known, self._places)):
+            if node in self._places:
+                new[node] = self._value(self._places[node])
+            elif node in self._known:
+                new[node] = node
+            else:
+                new[node] = node.with_operands(*(new[operand] for operand in node.operands))
+        return new
+
+    def _value(self, place: int) -> Expr:
+        # What an event gives, after the loop.
+        if place not in self._values:
+            slot, age = self._slot(place)
+            if place not in self._rest:
+                value: Expr = Final(self._loop, self._numbers[slot, age])
+            else:
+                node = self._found.sequence[place]
+                value = node.with_operands(*self._read(self._found.read_at(place), node.operands, place))
+            self._values[place] = value
+        return self._values[place]
+
+    def _read(self, reads: Sequence[Read], nodes: Sequence[Expr], place: int) -> list[Expr]:
+        values: list[Expr] = []
+        for read, node in zip(reads, nodes, strict=True):
+            match read:
+                case int():
+                    values.append(self._value(place - read))
+                case Inner(_, parts):
+                    values.append(node.with_operands(*self._read(parts, node.operands, place)))
+                case _:
+                    values.append(node)
+        return values

@@ -1,0 +1,104 @@
+"""What is remembered, as a table: a line for each result, with its size, its uses and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text, shape_text
+
+MAX_ROWS = 50  # the rest is told of in one line
+_LONGEST = 44  # characters of an expression in the text
+_COLUMNS = ("result", "shape", "dtype", "bytes", "hits", "where", "handle", "to make")
+_CELL = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent"
+
+
+@dataclass(frozen=True)
+class MemoEntry:
+    """One result that is remembered.
+
+    Attributes
+    ----------
+    expression
+        How it is made, in a line.
+    shape, dtype, num_bytes
+        Of the array; bytes of all blocks.
+    hits
+        How often it was found instead of being made.
+    seconds
+        What making it took.
+    where
+        "value" in this process, on the "workers", or on "disk".
+    has_handle
+        Whether a name or another handle still stands for it.
+    """
+
+    expression: str
+    shape: tuple[int, ...]
+    dtype: str
+    num_bytes: int
+    hits: int
+    seconds: float
+    where: str
+    has_handle: bool
+
+
+def memo_text(entries: Sequence[MemoEntry], measured: bool = True) -> str:
+    """Return a table of text, the last line with the sums; without ``measured`` the same every time."""
+    rows = _rows(entries, measured, _LONGEST)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows] if entries else []
+    return "\n".join([*lines, _sum(entries)])
+
+
+def memo_html(entries: Sequence[MemoEntry], measured: bool = True) -> str:
+    """Return the table as HTML."""
+    head, *rows = _rows(entries, measured, None)
+    table = (
+        '<table style="border-collapse:collapse;border:none;margin:0;font-size:13px">'
+        f"{_html_row('th', head)}{''.join(_html_row('td', row) for row in rows)}</table>"
+    )
+    note = f'<div style="font-size:12px;margin:4px 0;opacity:.8">{escape(_sum(entries))}</div>'
+    return f"<div>{table if entries else ''}{note}</div>"
+
+
+def _html_row(tag: str, row: Sequence[str]) -> str:
+    cells = "".join(f'<{tag} style="{_CELL}">{escape(word)}</{tag}>' for word in row)
+    return f'<tr style="background:transparent">{cells}</tr>'
+
+
+def _rows(entries: Sequence[MemoEntry], measured: bool, longest: int | None) -> list[tuple[str, ...]]:
+    every = [_COLUMNS, *(_row(one, longest) for one in entries[:MAX_ROWS])]
+    return every if measured else [row[:-1] for row in every]
+
+
+def _row(one: MemoEntry, longest: int | None) -> tuple[str, ...]:
+    text = " ".join(one.expression.split())
+    if longest is not None and len(text) > longest:
+        text = f"{text[: longest - 3]}..."
+    return (
+        text,
+        shape_text(one.shape),
+        one.dtype,
+        bytes_text(one.num_bytes),
+        count_text(one.hits),
+        one.where,
+        "yes" if one.has_handle else "",
+        seconds_text(one.seconds) if one.seconds > 0 else "",
+    )
+
+
+def _sum(entries: Sequence[MemoEntry]) -> str:
+    if not entries:
+        return "nothing is remembered"
+    words = [plural_text(len(entries), "entry")]
+    for where in ("workers", "value", "disk"):
+        here = [one for one in entries if one.where == where]
+        if here:
+            place = {"workers": "on workers", "value": "as values", "disk": "on disk"}[where]
+            words.append(f"{bytes_text(sum(one.num_bytes for one in here))} {place}")
+    more = (
+        f"; {plural_text(len(entries) - MAX_ROWS, 'more entry')} not shown" if len(entries) > MAX_ROWS else ""
+    )
+    return f"{', '.join(words)}{more}"

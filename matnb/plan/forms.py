@@ -1,0 +1,115 @@
+"""The form of what is asked for: what runs have in common that differ in their data and their names alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+
+import numpy as np
+
+from matnb.lazy.digest import digest_of
+from matnb.lazy.expr import Data, Expr, Literal, Load, Regrid
+from matnb.plan.fuse import is_inline
+from matnb.plan.plan import Stored, Workers
+
+# Below this a person's array may travel inside the plan, or in it as a whole.
+_LARGE_BYTES = 1 << 20
+# Numbers that passes look at: what they do to one of these they do not do to others.
+_SPECIAL = (0.0, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a run is asked for, told apart from others by ``key``.
+
+    Attributes
+    ----------
+    key
+        Equal for runs that are planned alike: operations, parameters and constants, which operand is which,
+        and of what is stored shapes, dtypes, formats, cuts, owners and counts.
+    nodes
+        The expressions, operands first; what is stored has no operands here. Forms of equal keys have
+        expressions that play the same part at the same place.
+    numbers
+        The places of constants whose value may be another in a run of the same form.
+    """
+
+    key: Hashable
+    nodes: Sequence[Expr]
+    numbers: frozenset[int]
+
+
+def form_of(
+    order: Sequence[Expr],
+    known: Mapping[Expr, Stored],
+    roots: Collection[Expr],
+    keep: Collection[Expr],
+    workers: Workers,
+    with_numbers: bool = False,
+) -> Form:
+    """Return the form of what is asked for.
+
+    Parameters
+    ----------
+    order
+        Every expression, operands before their users.
+    known
+        Those whose arrays are stored.
+    roots, keep
+        Those that are wanted, and those that stay if they are computed on the way.
+    workers
+        What a plan is laid out over.
+    with_numbers
+        Whether the value of every constant belongs to the form.
+    """
+    places = {node: place for place, node in enumerate(order)}
+    numbers = set()
+    parts: list[Hashable] = []
+    for place, node in enumerate(order):
+        if node in known:
+            parts.append(_stored_part(node, known[node], places))
+        elif isinstance(node, Literal):
+            if with_numbers or not _may_differ(node):
+                parts.append((node.content, node.lengths, node.element))
+            else:
+                numbers.add(place)
+                parts.append((Literal, node.element))
+        elif isinstance(node, Data):
+            large = not node.sparse and node.size * node.dtype.itemsize >= _LARGE_BYTES
+            parts.append((Data, node.shape, node.dtype) if large else node.digest)
+        else:
+            own = tuple(node.__dict__[name] for name in _parameters_of(type(node)))
+            told = own if node.plain else _told(node, own)
+            parts.append((type(node), node.sparse, told, *[places[one] for one in node.operands]))
+    ends = tuple(places[node] for node in roots), tuple(places[node] for node in keep)
+    return Form((tuple(parts), ends, workers, with_numbers), order, frozenset(numbers))
+
+
+def _stored_part(node: Expr, array: Stored, places: Mapping[Expr, int]) -> Hashable:
+    about: Hashable = None
+    if is_inline(node) or (isinstance(node, Data | Load | Regrid) and node.sparse):
+        about = node.digest  # made again where it is read; where entries are decides how a transpose is cut
+    elif isinstance(node, Regrid):
+        about = places.get(node.operand)
+    return (
+        type(node), about, node.shape, node.dtype, node.sparse,
+        array.layout, array.block_nnz, array.block_bytes,
+    )  # fmt: skip
+
+
+def _may_differ(node: Literal) -> bool:
+    if node.lengths or node.element.kind != "f":
+        return False
+    value = abs(float(node.value))
+    return bool(np.isfinite(value)) and value not in _SPECIAL
+
+
+@cache
+def _parameters_of(node_class: type[Expr]) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(node_class) if one.type not in ("Expr", "tuple[Expr, ...]"))
+
+
+def _told(node: Expr, own: tuple[Hashable, ...]) -> bytes:
+    # 1, 1.0 and True compare equal, and so do 0.0 and -0.0: their digests differ. A file's tells its version.
+    return node.digest if isinstance(node, Load) else digest_of(*own)

@@ -1,0 +1,336 @@
+"""The memo: small values kept here, results on workers that outlast their handles, and files of both."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from matnb.backend.answers import OwnersLost
+from matnb.backend.engine_dask import DaskEngine
+from matnb.backend.store import Entry, Kept, Store
+from matnb.blocks.formats import Block, Dense
+from matnb.blocks.grid import Grid, whole
+from matnb.blocks.layout import Layout, spread
+from matnb.config import Config
+from matnb.errors import TooLargeError
+from matnb.io.result_folder import ResultFolder
+from matnb.io.results import About, Result, writable
+from matnb.lazy.array import live_expressions
+from matnb.lazy.control import Cond, Final, Loop
+from matnb.lazy.expr import Expr
+from matnb.lazy.holdings import copied
+from matnb.lazy.memo import is_small, outlasts_handles, worth_writing
+from matnb.lazy.traverse import topological
+from matnb.pictures.memo import MemoEntry
+from matnb.plan.explain import describe, kind_of
+from matnb.plan.place import layout_tag
+from matnb.plan.plan import Stored
+from matnb.session.planning import Planner
+
+MOST_VALUES = 100_000  # small values; a loop that asks for one each time does not fill the memory
+
+
+@dataclass(eq=False)
+class _Value:
+    block: Dense
+    seconds: float
+    text: str
+    hits: int = 0
+
+
+class Memo:
+    """What a session remembers, by the digests of expressions.
+
+    Parameters
+    ----------
+    config, store, engine, planner
+        Of the session.
+    folder
+        Where results stay between processes, or None.
+    """
+
+    def __init__(
+        self, config: Config, store: Store, engine: DaskEngine, planner: Planner, folder: ResultFolder | None
+    ) -> None:
+        self._store, self._engine, self._planner, self._folder = store, engine, planner, folder
+        self._remembers = config.remembers
+        self._values: OrderedDict[bytes, _Value] = OrderedDict()
+        self._shown: WeakKeyDictionary[Expr, _Value] = WeakKeyDictionary()  # all there is when it is off
+        self._texts: WeakKeyDictionary[Entry, tuple[str, str]] = WeakKeyDictionary()
+        self._hits: WeakKeyDictionary[Entry, int] = WeakKeyDictionary()
+        self._lock = threading.RLock()
+
+    # small values
+
+    def __contains__(self, node: object) -> bool:
+        """Tell whether the value of an expression is remembered in this process."""
+        return isinstance(node, Expr) and self._found(node) is not None
+
+    def value(self, node: Expr) -> Dense | None:
+        """Return the value of a small array that was computed before; nobody writes into it."""
+        found = self._found(node)
+        return None if found is None else found.block
+
+    def take(self, node: Expr) -> Dense | None:
+        """Return a copy of a small value instead of computing it, and count that."""
+        found = self._found(node)
+        if found is None:
+            return None
+        found.hits += 1
+        block = copied(found.block)
+        assert isinstance(block, Dense), "small values are dense"
+        return block
+
+    def _found(self, node: Expr) -> _Value | None:
+        with self._lock:
+            return self._values.get(node.digest) if self._remembers else self._shown.get(node)
+
+    def keep_value(self, block: Block, *names: Expr) -> None:
+        """Remember a value under one or several expressions that have it, if it is small."""
+        node = names[0]
+        if not isinstance(block, Dense) or not is_small(node, block.nbytes):
+            return
+        entry = self._store.entry(node)
+        values = Dense(block.values.copy())
+        values.values.flags.writeable = False
+        self._put(_Value(values, 0.0 if entry is None else entry.seconds, _text(node)), *names)
+
+    def _put(self, value: _Value, *names: Expr) -> None:
+        with self._lock:
+            for name in names:
+                if not self._remembers:
+                    self._shown[name] = value
+                elif name.digest not in self._values:
+                    self._values[name.digest] = value
+            while len(self._values) > MOST_VALUES:
+                self._values.popitem(last=False)
+
+    # before a run
+
+    def recall(self, roots: Mapping[str, Expr], fetch: Collection[str]) -> dict[str, Block]:
+        """Return the values of roots that need no run; make sure that others find what is remembered.
+
+        From the roots down, small values and what is on disk are put on the workers where the run would read
+        them and no array is there.
+        """
+        taken: dict[str, Block] = {}
+        if self._folder is not None:
+            self._folder.refresh()
+        self.bring(roots.values(), [roots[name] for name in fetch])
+        for name in fetch:
+            node = roots[name]
+            if node not in self._store and (block := self.take(node)) is not None:
+                taken[name] = block
+        return taken
+
+    def bring(self, roots: Iterable[Expr], asked: Collection[Expr] = ()) -> bool:
+        """Put what is remembered on the workers, where a run over the roots reads it; tell whether it did.
+
+        Parameters
+        ----------
+        asked
+            Roots whose values are wanted here: what is remembered of them stays here.
+        """
+        if not self._remembers or not (self._values or self._folder is not None):
+            return False
+        before = len(self._store.digests())
+        seen: set[Expr] = set()
+        waiting = list(roots)
+        while waiting:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node in self._store or self._brought(node, node in asked, seen):
+                continue
+            # How often a loop ran says nothing of what it gave.
+            waiting.extend(node.control.operands if isinstance(node, Final) else node.operands)
+        return len(self._store.digests()) > before
+
+    def _brought(self, node: Expr, asked: bool, needed: Collection[Expr]) -> bool:
+        # Whether a value or an array of the expression is where it is wanted now.
+        found = self._found(node)
+        if found is None and self._folder is not None and node.digest in self._folder:
+            if self._folder.read(node.digest, lambda result: self._read(node, result, needed)):
+                return True
+            found = self._found(node)
+        if found is None or asked:
+            return found is not None
+        block = found.block
+        return self._ship(node, whole(node.shape), [block.nbytes], lambda _: block, found.seconds, needed)
+
+    def _read(self, node: Expr, result: Result, needed: Collection[Expr]) -> bool:
+        # True where the array is on the workers now; a small value stays here.
+        about = result.about
+        if (about.grid.shape, about.dtype, about.sparse) != (node.shape, node.dtype, node.sparse):
+            return False
+        if is_small(node, result.num_bytes) and about.grid.num_blocks == 1:
+            block = result.block(0)
+            assert isinstance(block, Dense), "what is not sparse is dense"
+            block.values.flags.writeable = False
+            self._put(_Value(block, about.seconds, about.text), node)
+            return False
+        if not self._ship(node, about.grid, result.sizes(), result.block, about.seconds, needed):
+            return False
+        entry = self._store.entry(node)
+        assert entry is not None, "it was just put there"
+        self._store.remember(node)
+        self._texts[entry] = about.text, about.dtype.name
+        return True
+
+    def _ship(
+        self,
+        node: Expr,
+        grid: Grid,
+        sizes: Sequence[int],
+        block: Callable[[int], Block],
+        seconds: float,
+        needed: Collection[Expr],
+    ) -> bool:
+        # Block by block, so that this process holds one; False where there is no room on the workers.
+        layout = Layout(grid, spread(grid.num_blocks, self._planner.workers().numbers))
+        peaks: dict[int, int] = {}
+        for owner, size in zip(layout.owners, sizes, strict=True):
+            peaks[owner] = peaks.get(owner, 0) + size
+        try:
+            self._planner.check_peaks(peaks, needed)
+        except TooLargeError:
+            return False
+        base = f"{node.digest.hex()}-{layout_tag(layout)}"
+        futures: list[Kept] = []
+        counts: list[tuple[int, int]] = []
+        keys = tuple(f"{base}-{number}" for number in range(grid.num_blocks))
+        for number, (key, owner) in enumerate(zip(keys, layout.owners, strict=True)):
+            one = block(number)
+            futures.extend(self._engine.ship({key: one}, owner).values())
+            counts.append((one.nnz, one.nbytes))
+        stored = Stored(layout, keys, tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts))
+        self._store.add(node, Entry(stored, tuple(futures), seconds))
+        self._planner.in_use.add(node)  # it may be there under a name that only passes give
+        return True
+
+    # after a run
+
+    def count(self, nodes: Iterable[Expr]) -> None:
+        """Count a use of arrays that were there already."""
+        for node in nodes:
+            if (entry := self._store.entry(node)) is not None:
+                self._hits[entry] = self._hits.get(entry, 0) + 1
+
+    def keep(self, nodes: Iterable[Expr], blocks: Callable[[int], Block] | None = None) -> None:
+        """Let results that were asked for outlast their handles, and write them to the folder.
+
+        Parameters
+        ----------
+        blocks
+            Gives the blocks of the one result there is, where they are in this process already.
+        """
+        if not self._remembers:
+            return
+        for node in nodes:
+            entry = self._store.entry(node)
+            if entry is not None and outlasts_handles(node, entry.num_bytes):
+                # Loops run before passes tell what an expression is called.
+                by_this_name = self._store.is_second(node) and any(
+                    isinstance(one, Loop | Cond) for one in topological([node])
+                )
+                self._store.remember(node, by_this_name)
+                self._texts[entry] = _text(node), node.dtype.name
+            if self._folder is not None:
+                self._write(self._folder, node, entry, blocks)
+
+    def _write(
+        self, folder: ResultFolder, node: Expr, entry: Entry | None, blocks: Callable[[int], Block] | None
+    ) -> None:
+        if node.digest in folder or not worth_writing(node) or not writable(node.dtype):
+            return
+        value = self._found(node)
+        if value is not None:
+            small = value.block
+            about = About(node.digest, whole(node.shape), node.dtype, False, value.text, value.seconds)
+            folder.write(about, lambda _: small)
+        elif entry is not None and entry.stored.block_bytes:
+            layout, futures = entry.stored.layout, entry.futures
+            about = About(node.digest, layout.grid, node.dtype, node.sparse, _text(node), entry.seconds)
+
+            def fetched(number: int) -> Block:
+                (block,) = self._engine.gather([futures[number]], [layout.owners[number]])
+                return block
+
+            # A worker that was lost meanwhile is the next run's to find out.
+            with suppress(OwnersLost):
+                folder.write(about, blocks or fetched, entry.num_bytes)
+
+    # looking
+
+    @property
+    def num_values(self) -> int:
+        """Small values remembered in this process."""
+        return len(self._values)
+
+    def entries(self) -> tuple[MemoEntry, ...]:
+        """Return everything that is remembered: arrays on the workers, small values, and files of others."""
+        live = live_expressions()
+        self._store.retain(live)
+        named = self._store.named()
+        rows = []
+        for entry in self._store.entries():
+            node = named.get(entry)
+            about = ("", "") if node is None else (_text(node), node.dtype.name)
+            text, dtype = self._texts.get(entry, about)
+            shape, hits = entry.stored.layout.grid.shape, self._hits.get(entry, 0)
+            has_handle = self._store.has_handle(entry)
+            rows.append(
+                MemoEntry(text, shape, dtype, entry.num_bytes, hits, entry.seconds, "workers", has_handle)
+            )
+        digests = {node.digest for node in live}
+        names: dict[_Value, list[bytes]] = {}
+        with self._lock:
+            for digest, value in self._values.items():
+                names.setdefault(value, []).append(digest)
+        for value, known in names.items():
+            block, has_handle = value.block, not digests.isdisjoint(known)
+            rows.append(
+                MemoEntry(
+                    value.text, block.shape, block.dtype.name, block.nbytes, value.hits, value.seconds,
+                    "value", has_handle,
+                )
+            )  # fmt: skip
+        return (*rows, *self._on_disk_alone(digests))
+
+    def _on_disk_alone(self, live: Collection[bytes]) -> list[MemoEntry]:
+        rows: list[MemoEntry] = []
+        if self._folder is None:
+            return rows
+        self._folder.refresh()
+        for digest in self._folder:
+            if digest in self._values or digest in self._store.digests():
+                continue
+            found = self._folder.read(digest, lambda result: (result.about, result.num_bytes), is_use=False)
+            if found is not None:
+                about, size = found
+                rows.append(
+                    MemoEntry(
+                        about.text, about.grid.shape, about.dtype.name, size, 0, about.seconds,
+                        "disk", digest in live,
+                    )
+                )  # fmt: skip
+        return rows
+
+    def clear(self, disk: bool = False) -> None:
+        """Forget everything without a handle, all small values, and with ``disk`` the files."""
+        with self._lock:
+            self._values.clear()
+            self._shown.clear()
+        self._store.forget()
+        self._store.retain(live_expressions())
+        if disk and self._folder is not None:
+            self._folder.clear()
+
+
+def _text(node: Expr) -> str:
+    return describe(node, tuple(map(kind_of, node.operands)))

@@ -1,0 +1,134 @@
+"""Tasks of a small run that a worker's threads do together, inside one task of Dask's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from matnb.backend import bundle, worker
+from matnb.backend.bundle import Bundle, perform
+from matnb.backend.graphs import is_bundled
+from matnb.blocks.formats import Dense
+from matnb.blocks.grid import whole
+from matnb.blocks.layout import Layout
+from matnb.plan.operators import Accumulate, Constant
+from matnb.plan.plan import Plan, Step, Stored, Task
+
+FLOAT = np.dtype(np.float64)
+RUN = "test-bundle-r7"
+
+
+def number(value: float) -> Dense:
+    return Dense(np.array([value]))
+
+
+def added(key: str, *inputs: str, owner: int = 0) -> Task:
+    step = Step(Accumulate("plus", FLOAT), tuple(range(len(inputs))))
+    return Task(key, (step,), inputs, owner, "combine")
+
+
+def constant(key: str, value: float) -> Task:
+    return Task(key, (Step(Constant(number(value)), ()),), (), 0, "data")
+
+
+# a and b from c; then their sum twice over, and what nobody wants
+TASKS = [
+    added("a", "given", "c"),
+    constant("c", 2.0),
+    added("b", "a", "c"),
+    added("sum", "a", "b"),
+    added("twice", "sum", "sum"),
+]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    worker.forget(RUN)
+    worker._forgotten.discard(RUN)
+
+
+def test_several_results_are_a_bundle_with_a_report() -> None:
+    made = perform(RUN, 0, TASKS, ["b", "twice"], ["b"], ["given"], False, 0, number(1.0))
+    assert isinstance(made, Bundle)
+    assert [bundle.take(key, made).values.item() for key in ("b", "twice")] == [5.0, 16.0]
+    told = bundle.report_of(made)
+    assert told.failed is None
+    assert set(told.counts) == {"b", "twice"}
+    assert {key: one.values.item() for key, one in told.values.items()} == {"b": 5.0}
+    assert told.values["b"].values is not made.values["b"].values  # a copy
+    assert sorted(one.key for one in told.timed) == ["a", "b", "c", "sum", "twice"]
+    assert not bundle.take("b", made).values.flags.writeable
+
+
+def test_a_driver_here_is_told_at_once_and_the_only_result_is_left_alone() -> None:
+    (expected,) = worker.expect(RUN, [0])
+    made = perform(RUN, 0, TASKS, ["twice"], [], ["given"], True, 0, number(1.0))
+    assert made.values.item() == 16.0
+    assert expected.result(timeout=0).counts == {"twice": (1, 8)}
+    assert not worker._expected
+
+
+def test_a_failure_ends_the_run() -> None:
+    tasks = [constant("c", 1.0), added("bad"), added("after", "bad", "c"), added("beside", "c")]
+    made = perform(RUN, 0, tasks, ["after", "beside"], [], [], False, 0)
+    assert made.report.failed.key == "bad"
+    assert made.values == {}
+    assert isinstance(bundle.take("beside", made), worker.Failed)
+
+
+def test_a_run_that_is_forgotten_begins_no_more_tasks() -> None:
+    worker.forget(RUN)
+    made = perform(RUN, 0, TASKS, ["b", "twice"], [], ["given"], False, 0, number(1.0))
+    assert made.report.failed is not None
+    assert made.report.timed == ()
+
+
+def test_threads_do_each_task_once_and_let_values_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    run = worker.run
+    monkeypatch.setattr(worker, "run", lambda key, *rest: (begun.append(key), run(key, *rest))[1])
+    tasks = [constant("x0", 1.0)]
+    tasks += [added(f"x{place}", f"x{place // 2}", f"x{place // 3}") for place in range(1, 200)]
+    values: dict[str, object] = {}
+    sharing = bundle._Sharing(RUN, tasks, values, {"x199"})
+    threads = [threading.Thread(target=sharing.work) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(timeout=20)
+        assert not one.is_alive()
+    assert sorted(begun) == sorted(task.key for task in tasks)
+    assert [key for task in tasks for key in task.inputs if key in values] == []
+    expected = [1.0]
+    for place in range(1, 200):
+        expected.append(expected[place // 2] + expected[place // 3])
+    assert sharing.finished()["x199"].values.item() == expected[-1]
+    sharing.work()  # one that comes late
+
+
+def test_what_breaks_a_helper_breaks_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise SystemExit("told to")
+
+    monkeypatch.setattr(worker, "run", broken)
+    sharing = bundle._Sharing(RUN, TASKS[1:2], {}, {"c"})
+    helper = threading.Thread(target=sharing.work)
+    helper.start()
+    helper.join()
+    with pytest.raises(SystemExit, match="told to"):
+        sharing.finished()
+
+
+def test_only_small_runs_without_exchanges_are_bundled() -> None:
+    def plan(*tasks: Task, peak: int = 8, read: int = 8) -> Plan:
+        layout = Layout(whole((1,)), (0,))
+        return Plan(tasks, (), (), {}, {constant: Stored(layout, ("given",), (1,), (read,))}, {0: peak}, 0)
+
+    assert is_bundled(plan(added("a", "given"), added("b", "a"), added("c", "given", owner=1)))
+    assert not is_bundled(plan(added("a", "given"), added("b", "a", owner=1)))
+    assert not is_bundled(plan(added("a", "given"), peak=10**9))
+    assert not is_bundled(plan(added("a", "given"), read=10**9))

@@ -1,0 +1,118 @@
+"""Plans of loops are used again for others of the same form, and are then what planning anew would give."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import matnb as mn
+from matnb.blocks.grid import Grid
+from matnb.blocks.layout import Layout, spread
+from matnb.lazy.control import Cond, Final, Loop
+from matnb.lazy.expr import Expr
+from matnb.plan import reusing
+from matnb.plan.looping import ControlPlan, plan_control, starts_inside
+from matnb.plan.plan import Stored, Workers
+from matnb.plan.reusing import ControlPlans
+
+WORKERS = Workers((3, 5), 2, 10**9)
+MATRIX = sp.random(40, 40, 0.1, random_state=0, format="csr")
+
+
+def stored(node: Expr, name: str, num_blocks: int = 4) -> Stored:
+    rows = tuple(int(cut) for cut in np.linspace(0, node.shape[0], num_blocks + 1)) if node.shape else ()
+    cuts = (rows, *((0, other) for other in node.shape[1:])) if node.shape else ()
+    count = num_blocks if node.shape else 1
+    sizes = (node.size // count,) * count
+    layout = Layout(Grid(cuts), spread(count, WORKERS.numbers))
+    return Stored(layout, tuple(f"{name}-{k}" for k in range(count)), sizes, tuple(8 * one for one in sizes))
+
+
+def loop(seed: int) -> Loop:
+    rng = np.random.default_rng(seed)
+    A, b = mn.asarray(MATRIX), mn.asarray(rng.random(40))
+
+    def step(state: tuple) -> tuple:
+        x, total = state
+        y = mn.cond(x.sum() > seed, lambda: A @ x, lambda: x * b)
+        z, _ = mn.iterate(lambda z: A.T @ z + b, y, max_iterations=3)
+        return z * 0.5 + x, total + z.max()
+
+    _, count = mn.iterate(step, (mn.asarray(rng.random(40)), 0.0), max_iterations=5)
+    assert isinstance(count.expression, Loop)
+    return count.expression
+
+
+def inputs(node: Loop | Cond, name: str, num_blocks: int = 4) -> dict[Expr, Stored]:
+    return {
+        one: stored(one, f"{name}{place}", num_blocks)
+        for place, one in enumerate(node.inputs)
+        if not starts_inside(one)
+    }
+
+
+def text(plan: ControlPlan, node: Loop) -> str:
+    """The plan, with names numbered as they come."""
+    given = {name: (node.inputs.index(one), number) for name, (one, number) in plan.given.items()}
+    places = {one: place for place, one in enumerate((node, *(Final(node, k) for k in range(2))))}
+    outputs = {places[one]: array for one, array in plan.outputs.items()}
+    whole = repr((replace(plan, given={}, outputs={}, stages=(), origins={}), given, outputs))
+    numbers: dict[str, str] = {}
+    names = re.sub(r"'[^' ]*-[^' ]*'", lambda found: numbers.setdefault(found[0], f"n{len(numbers)}"), whole)
+    return re.sub(r"frozenset\(.*?\)", "", names)  # of no order
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[Expr]:
+    """The nodes that were planned anew."""
+    anew: list[Expr] = []
+
+    def counting(node: Loop | Cond, *arguments: object) -> ControlPlan:
+        anew.append(node)
+        return plan_control(node, *arguments)
+
+    monkeypatch.setattr(reusing, "plan_control", counting)
+    return anew
+
+
+def test_the_same_form_over_other_arrays_is_planned_once(planned: list[Expr]) -> None:
+    plans, first = ControlPlans(), loop(1)
+    other = first.with_operands(*(mn.asarray(np.arange(40.0) + 1).expression, *first.inputs[1:]))
+    assert isinstance(other, Loop)
+    plans.plan(first, inputs(first, "a"), WORKERS, [Final(first, 0)])
+    arrays = inputs(other, "b")
+    again = plans.plan(other, arrays, WORKERS, [Final(other, 0)])
+    assert planned == [first]
+    assert text(again, other) == text(plan_control(other, arrays, WORKERS, [Final(other, 0)]), other)
+    assert all(name == arrays[one].keys[number] for name, (one, number) in again.given.items())
+    assert first.digest.hex() not in repr((again.program, again.outputs, again.given, again.states))
+    # An array that the first loop gave may be what the next begins with.
+    chained = first.with_operands(Final(other, 0), *first.inputs[1:])
+    assert isinstance(chained, Loop)
+    arrays = inputs(chained, "c") | {Final(other, 0): again.outputs[Final(other, 0)]}
+    third = plans.plan(chained, arrays, WORKERS, [Final(chained, 0)])
+    assert planned == [first]
+    assert text(third, chained) == text(plan_control(chained, arrays, WORKERS, [Final(chained, 0)]), chained)
+    assert len(set(third.outputs[Final(chained, 0)].keys) | set(arrays[Final(other, 0)].keys)) == 8
+
+
+def test_another_form_is_planned_anew(planned: list[Expr]) -> None:
+    plans, node = ControlPlans(), loop(1)
+    arrays, wanted = inputs(node, "a"), [Final(node, 0)]
+    plans.plan(node, arrays, WORKERS, wanted)
+    plans.plan(node, arrays, WORKERS, [Final(node, 1)])
+    plans.plan(node, arrays, Workers((3,), 2, 10**9), wanted)
+    plans.plan(node, inputs(node, "a", num_blocks=2), WORKERS, wanted)
+    plans.plan(loop(2), inputs(loop(2), "a"), WORKERS, [])
+    limit = node.inputs[node.num_state]
+    fewer = node.with_operands(*(mn.asarray(4).expression if one is limit else one for one in node.inputs))
+    assert isinstance(fewer, Loop)
+    plans.plan(fewer, arrays, WORKERS, [Final(fewer, 0)])
+    assert len(planned) == 6
+    begins = [stored(one, f"s{place}") for place, one in enumerate(node.state)]
+    plans.plan(node, arrays, WORKERS, wanted, begins)
+    assert len(planned) == 7

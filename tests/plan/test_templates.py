@@ -1,0 +1,247 @@
+"""Plans made from earlier ones: the same as planning anew but for names, and right for their own data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from by_hand import ONE, THREE, run_by_hand, whole
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from programs import programs
+
+import matnb as mn
+from matnb.blocks.formats import Block, Dense
+from matnb.lazy.array import DistArray
+from matnb.lazy.expr import Data, Expr, Regrid
+from matnb.lazy.holdings import held, keep_copy
+from matnb.lazy.interpret import block_of, interpret
+from matnb.lazy.passes import traced
+from matnb.lazy.traverse import topological
+from matnb.plan.constants import Unfit
+from matnb.plan.forms import form_of
+from matnb.plan.lower import lower
+from matnb.plan.place import default_layout
+from matnb.plan.plan import Plan, Stored, Workers
+from matnb.plan.sources import piece_of
+from matnb.plan.templates import Planned, Scattering, Template
+
+FLOAT = np.dtype(np.float64)
+
+
+def given_array(values: object, blocks: object = None) -> mn.DistArray:
+    """Return a handle on data of any size, which is no constant inside its expression."""
+    if isinstance(values, np.ndarray):
+        node = Data(values.tobytes() + str(values.shape).encode(), values.shape, values.dtype, False)
+        keep_copy(node, Dense(values))
+        values = DistArray(node)
+    return mn.asarray(values, blocks=blocks)
+
+
+def with_other_data(roots: list[Expr]) -> list[Expr]:
+    """Return the same operations on other numbers."""
+    new: dict[Expr, Expr] = {}
+    for node in topological(roots):
+        new[node] = node.with_operands(*(new[one] for one in node.operands))
+        if isinstance(node, Data) and not node.sparse:
+            values = np.array(held(node).values == 0, node.dtype)
+            new[node] = given_array(values).expression
+    return [new[root] for root in roots]
+
+
+def on_workers(roots: list[Expr], workers: Workers) -> tuple[dict[Expr, Stored], dict[str, Block]]:
+    """Store the dense data below some expressions, and return where it is, and the blocks."""
+    stored, blocks = {}, {}
+    for number, node in enumerate(topological(roots)):
+        if not isinstance(node, Data) or node.sparse:
+            continue
+        block = held(node)
+        layout = default_layout(node, block.nbytes, workers, block)
+        pieces = [piece_of(block, region) for region in layout.grid.regions()]
+        keys = tuple(f"{node.digest.hex()}-given{number}-{place}" for place in range(len(pieces)))
+        sizes = tuple(piece.nbytes for piece in pieces)
+        stored[node] = Stored(layout, keys, tuple(piece.nnz for piece in pieces), sizes)
+        blocks.update(zip(keys, pieces, strict=True))
+    return stored, blocks
+
+
+def planned(roots: list[Expr], stored: Mapping[Expr, Stored], workers: Workers, optimizes: bool) -> Planned:
+    named = {str(place): root for place, root in enumerate(roots)}
+    after, origins = traced(named, stored) if optimizes else (named, {})
+    wanted = [one for one in dict.fromkeys(after.values()) if one not in stored]
+    plan = lower(wanted, (), stored, workers)
+    return Planned(plan, {root: after[name] for name, root in named.items()}, origins)
+
+
+def named_alike(plan: Plan) -> Plan:
+    """Return a plan whose names are numbers, and whose expressions are left out."""
+    keys = [task.key for task in plan.tasks] + [one.key for one in plan.shipments]
+    keys += [key for array in plan.reused.values() for key in array.keys]
+    names = {key: str(number) for number, key in enumerate(dict.fromkeys(keys))}
+
+    def renamed(array: Stored) -> Stored:
+        return replace(array, keys=tuple(names[key] for key in array.keys))
+
+    return replace(
+        plan,
+        tasks=tuple(
+            replace(
+                one,
+                key=names[one.key],
+                inputs=tuple(names[key] for key in one.inputs),
+                steps=tuple(
+                    (repr(type(step.operator)), step.arguments)
+                    if type(step.operator).__name__ == "Constant"
+                    else step
+                    for step in one.steps
+                ),
+            )
+            for one in plan.tasks
+        ),
+        stages=tuple(
+            replace(
+                one, tasks=tuple(names[key] for key in one.tasks), expression=None, inside=len(one.inside)
+            )
+            for one in plan.stages
+        ),
+        shipments=tuple(replace(one, key=names[one.key], expression=None) for one in plan.shipments),
+        outputs=tuple(map(renamed, plan.outputs.values())),
+        reused=tuple(map(renamed, plan.reused.values())),
+        scattered=len(plan.scattered),
+    )
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(given_array), st.sampled_from([ONE, THREE]), st.booleans())
+def test_an_instance_is_the_plan_made_anew(pairs: list, workers: Workers, optimizes: bool) -> None:
+    roots = list(dict.fromkeys(pair.mine.expression for pair in pairs))
+    others = with_other_data(roots)
+    stored, _ = on_workers(roots, workers)
+    there, blocks = on_workers(others, workers)
+    form = form_of(topological(roots, stored), stored, roots, (), workers)
+    again = form_of(topological(others, there), there, others, (), workers)
+    if len(set(others)) < len(roots) or len(there) < len(stored):
+        return  # the other numbers are equal to each other
+    assert form.key == again.key
+    first = planned(roots, stored, workers, optimizes)
+    try:
+        instance = Template(form, stored, first).instance(again, there, (), lambda *_: False)
+    except Unfit:
+        assert form.numbers or optimizes
+        return
+    anew = planned(others, there, workers, optimizes)
+    if optimizes:
+        assert instance.optimized == anew.optimized
+    else:  # passes put operands in the order of their digests
+        assert named_alike(instance.plan) == named_alike(anew.plan)
+    values = run_by_hand(instance.plan, blocks)
+    for root in others:
+        made = instance.optimized[root]
+        if made in instance.plan.outputs:
+            found = whole(made, instance.plan.outputs[made], values)
+            expected = interpret(root)
+            expected = expected.toarray() if sp.issparse(expected) else np.asarray(expected)
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def vector(seed: int) -> mn.DistArray:
+    return given_array(np.random.default_rng(seed).random(6))
+
+
+def planned_twice(one: mn.DistArray, other: mn.DistArray) -> tuple[Planned, Mapping[str, Block]]:
+    """Return the plan of another run made from one's."""
+    stored, _ = on_workers([one.expression], ONE)
+    there, blocks = on_workers([other.expression], ONE)
+    form = form_of(topological([one.expression], stored), stored, [one.expression], (), ONE)
+    again = form_of(topological([other.expression], there), there, [other.expression], (), ONE)
+    if form.key != again.key:
+        raise Unfit
+    first = planned([one.expression], stored, ONE, True)
+    return Template(form, stored, first).instance(again, there, (), lambda *_: False), blocks
+
+
+def test_another_number_takes_the_place_of_a_number():
+    made, blocks = planned_twice(vector(0) * 3.25 + 7.5, vector(1) * 4.75 + 9.5)
+    values = run_by_hand(made.plan, blocks)
+    ((node, array),) = made.plan.outputs.items()
+    np.testing.assert_array_equal(whole(node, array, values), np.random.default_rng(1).random(6) * 4.75 + 9.5)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda x, y: x * 3.5, lambda x, y: x * 1.0),  # a pass looks at it
+        (lambda x, y: x * 3.5, lambda x, y: x * 0.0),
+        (lambda x, y: x + 3, lambda x, y: x + 4),  # whole numbers may be places
+        (lambda x, y: x - y, lambda x, y: x - x),
+        (lambda x, y: x - y, lambda x, y: y - x[:6] * y),
+        (lambda x, y: (x * 3.5) * 2.5, lambda x, y: (x * 4.5) * 2.5),  # constants may be folded
+        (lambda x, y: x + y, lambda x, y: x + y.sum()),
+        (lambda x, y: np.power(x, 3.5), lambda x, y: np.power(y, 2.0)),
+    ],
+)
+def test_what_is_planned_otherwise_is_of_another_form(one: object, other: object) -> None:
+    x, y = vector(2), vector(3)
+    try:
+        made, blocks = planned_twice(one(x, y), other(x, y))
+    except Unfit:
+        return
+    values = run_by_hand(made.plan, blocks)
+    ((node, array),) = made.plan.outputs.items()
+    expected = block_of(interpret(other(x, y).expression)).values
+    np.testing.assert_array_equal(whole(node, array, values), expected)
+
+
+def test_another_layout_or_cut_is_of_another_form():
+    x = vector(4)
+    node = (x + 1.0).expression
+    stored, _ = on_workers([node], ONE)
+    elsewhere = {one: replace(array, block_bytes=()) for one, array in stored.items()}
+    order = topological([node], stored)
+    keys = {
+        form_of(order, found, [node], keep, workers).key
+        for found in (stored, elsewhere)
+        for keep in ((), (node,))
+        for workers in (ONE, THREE, replace(ONE, memory_bytes=1))
+    }
+    assert len(keys) == 12
+
+
+def test_a_template_holds_none_of_its_runs_expressions():
+    import gc
+    import weakref
+
+    node = (vector(5) * 2.5).sum().expression
+    stored, _ = on_workers([node], ONE)
+    form = form_of(topological([node], stored), stored, [node], (), ONE)
+    template = Template(form, stored, planned([node], stored, ONE, True))
+    gone = weakref.ref(next(iter(stored)))
+    del node, stored, form
+    gc.collect()
+    assert gone() is None
+    assert template is not None
+
+
+def test_a_choice_made_otherwise_is_planned_anew():
+    A = mn.asarray(sp.random_array((8, 6), density=0.4, rng=0, format="csr"))
+    node = (A.T @ given_array(np.ones(8))).expression
+    stored, _ = on_workers([node], ONE)
+    form = form_of(topological([node], stored), stored, [node], (), ONE)
+    first = planned([node], stored, ONE, True)
+    with_choice = replace(first, choices=(Scattering(A.expression, 10, 1, False),))
+    template = Template(form, stored, with_choice)
+    template.instance(form, stored, (), lambda *_: False)
+    with pytest.raises(Unfit):
+        template.instance(form, stored, (), lambda *_: True)
+
+
+def test_what_was_cut_by_a_person_is_told_from_what_was_not():
+    x = given_array(np.ones(6), blocks=2)
+    assert isinstance(x.expression, Regrid)
+    (node,) = [one for one in topological([x.expression]) if isinstance(one, Data)]
+    layout = Stored(default_layout(node, 48, ONE), (f"{node.digest.hex()}-0",), (6,), (48,))
+    forms = [form_of([one], {one: layout}, [one], (), ONE).key for one in (x.expression, node)]
+    assert forms[0] != forms[1]

@@ -15,6 +15,7 @@ from test_loop_programs import with_state
 import matnb as mn
 from matnb.lazy import passes
 from matnb.lazy.interpret import interpret
+from matnb.lazy.traverse import Graph
 
 RELAXED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 ENGINES = {
@@ -59,7 +60,7 @@ def test_every_subset_of_the_passes_keeps_the_meaning(seed: int, size: int, data
     for places in (range(len(passes.PASSES)), chosen):
         after = dict(roots)
         for place in places:
-            after = passes.PASSES[place].run(after, ()).roots
+            after = passes.PASSES[place].run(Graph(after)).roots
         known: dict[object, object] = {}
         for pair, node in zip(cell.pairs, after.values(), strict=True):
             value = dense(interpret(node, known))

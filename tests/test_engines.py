@@ -162,3 +162,11 @@ def test_every_ufunc_of_numpy(engine: str) -> None:
             mine = ufunc(*(mn.asarray(one, blocks=2) for one in values))
             for one, other in zip(mine if isinstance(mine, tuple) else (mine,), expected, strict=True):
                 check(one, other, name)
+
+
+@pytest.mark.parametrize("blocks", [None, [1, 2], [2, 2]])
+def test_a_sampled_product_of_an_array_with_itself(engine: str, blocks: list[int] | None) -> None:
+    rng = np.random.default_rng(2)
+    b, m = rng.random((3, 3)), rng.integers(0, 2, (3, 3)).astype(float)
+    x, mask = mn.asarray(b, blocks=blocks), mn.asarray(sp.csr_array(m), blocks=[1, 2])
+    np.testing.assert_allclose(float(((x @ x) * mask).sum()), ((b @ b) * m).sum())

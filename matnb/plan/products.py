@@ -128,8 +128,8 @@ def write_product(
     """
     regions = _operand_regions(product, region, inner)
     values = []
-    for operand, part in zip(product.operands, regions, strict=True):
-        if operand is product.right and turns(product):
+    for place, (operand, part) in enumerate(zip(product.operands, regions, strict=True)):
+        if place == 1 and turns(product):  # by its place: in X @ X it is the left operand too
             values.append(task.read(writer.flipped(operand, part, owner)))
             continue
         # Tasks that all run at once are faster with a copy each of a vector than waiting for a shared one.

@@ -11,7 +11,7 @@ from matnb.lazy.expr import Expr, MatMul, Transpose
 from matnb.lazy.traverse import topological
 from matnb.plan.lower import lower
 from matnb.plan.matching import Product, match_products
-from matnb.plan.operators import Accumulate, Apply, Chain, Multiply, MultiplyMasked, Partial, SumMasked
+from matnb.plan.operators import Accumulate, Apply, Chain, Multiply, MultiplyMasked, PartialAll, SumMasked
 from matnb.plan.plan import Plan, Task, Workers
 from matnb.plan.transposes import prefers_scatter, wished
 
@@ -153,7 +153,7 @@ def test_a_product_is_fused_with_what_is_done_to_it() -> None:
     assert all([len(one.links) for one in chains(task)] == [2] for task in made)
     total = plan_of(abs(S @ X - X).sum())
     assert len([stage for stage in total.stages if stage.kind == "product"]) == 0
-    assert sum(isinstance(one, Partial) for one in operators(total)) == 4
+    assert sum(isinstance(one, PartialAll) for one in operators(total)) == 4
 
 
 def test_a_product_is_an_array_of_its_own_where_it_must_be() -> None:

@@ -28,7 +28,7 @@ demo: .venv/.installed-notebook ## Write the PageRank report of a generated grap
 	@echo "The report is in $(REPORT): open it in a browser."
 
 test: .venv/.installed-test ## Run the tests, but the slow ones.
-	@$(VENV_PYTHON) -m pytest -q -m "not slow"
+	@$(VENV_PYTHON) -m pytest -q -m "not slow" -n 2 --dist loadfile
 
 slow: .venv/.installed-test ## Run the slow tests.
 	@$(VENV_PYTHON) -m pytest -q -m slow || { code=$$?; [ $$code -eq 5 ] && echo "There are no slow tests."; }

@@ -1,8 +1,9 @@
 """What recording and running cost beside the arithmetic: matnb against dask.array.
 
 Compares the time to record one operation; the time from the start of a cell of twenty operations on
-1000 x 1000 arrays to its result, from arrays of this process and, warm, from arrays on the workers; and that
-of a Python loop which asks for a number in each of its turns. All get two threads, the same blocks and fresh
+1000 x 1000 arrays to its result, from arrays of this process and, warm, from arrays on the workers; the same,
+warm, of twenty operations without a matrix product, which alone takes BLAS 2 Gflop; and that of a Python loop
+which asks for a number in each of its turns. All get two threads, the same blocks and fresh
 input; the peer runs on the threaded scheduler, which is its fastest here, and on a distributed client like
 matnb's own.
 """
@@ -26,6 +27,15 @@ from matnb.lazy.recording import recording
 SIZE = 1000
 BLOCKS = 2
 LENGTH, TURNS = 100_000, 50  # of the loop
+Operations = Callable[[Any, Any], Any]
+WARM = Claim(
+    "a cell of twenty operations, warm",
+    f"twenty operations on {SIZE} x {SIZE} arrays on the workers, as in rounds before",
+)
+WITHOUT_PRODUCT = Claim(
+    "a cell of twenty operations without a product, warm",
+    f"twenty elementwise operations and reductions on {SIZE} x {SIZE} arrays on the workers",
+)
 
 
 def twenty_operations(a: Any, b: Any) -> Any:
@@ -35,6 +45,24 @@ def twenty_operations(a: Any, b: Any) -> Any:
     e = d - b
     f = e / (a + 2.0)
     g = f @ b
+    h = g.sum(axis=0)
+    i = h * h
+    j = np.sqrt(i + 1.0)
+    k = abs(d) + e
+    m = k.max(axis=1)
+    n = m + j
+    p = n * 0.5
+    q = p - p.mean()
+    return (q * q).sum() + c.sum()
+
+
+def twenty_without_product(a: Any, b: Any) -> Any:
+    """Twenty elementwise operations and reductions ending in one number."""
+    c = a + b
+    d = c * a
+    e = d - b
+    f = e / (a + 2.0)
+    g = f * f
     h = g.sum(axis=0)
     i = h * h
     j = np.sqrt(i + 1.0)
@@ -62,10 +90,10 @@ def run_cell(given: tuple[np.ndarray, np.ndarray]) -> float:
     return run_warm_cell([mn.asarray(one, blocks=BLOCKS) for one in given])
 
 
-def run_warm_cell(given: Sequence[mn.DistArray]) -> float:
+def run_warm_cell(given: Sequence[mn.DistArray], operations: Operations = twenty_operations) -> float:
     """Do what a %%distmat cell does with arrays that are there."""
     with recording("benchmark") as record:
-        result = twenty_operations(*given)
+        result = operations(*given)
     mn.current_session().run({"result": result.expression}, record)
     return float(result)
 
@@ -100,16 +128,14 @@ def dask_contender(scheduler: Scheduler) -> Contender:
     return Contender(scheduler.name, run, inputs)
 
 
-def dask_warm(scheduler: Scheduler) -> Contender:
+def dask_warm(scheduler: Scheduler, operations: Operations, first: int) -> Contender:
     """Return dask.array with the same blocks, computed before."""
 
     def prepare(number: int) -> list[da.Array]:
-        given = (da.from_array(one, chunks=(SIZE // BLOCKS, SIZE)) for one in warm_inputs(number))
+        given = (da.from_array(one, chunks=(SIZE // BLOCKS, SIZE)) for one in warm_inputs(first + number))
         return [scheduler.persist(one) for one in given]
 
-    return Contender(
-        scheduler.name, lambda given: float(scheduler.compute(twenty_operations(*given))), prepare
-    )
+    return Contender(scheduler.name, lambda given: float(scheduler.compute(operations(*given))), prepare)
 
 
 def dask_loop(scheduler: Scheduler) -> Contender:
@@ -156,17 +182,20 @@ def compare_cell(bench: Bench, dask_schedulers: Sequence[Scheduler]) -> None:
     )
 
 
-def compare_warm_cell(bench: Bench, dask_schedulers: Sequence[Scheduler]) -> None:
-    ours, call = public(run_warm_cell, on_workers)
-    numpy = Contender("NumPy", lambda given: float(twenty_operations(*given)), warm_inputs, judged=False)
-    bench.compare(
-        Claim(
-            "a cell of twenty operations, warm",
-            f"twenty operations on {SIZE} x {SIZE} arrays on the workers, as in rounds before",
-        ),
-        [ours, *map(dask_warm, dask_schedulers), numpy],
-        call.notes,
+def compare_warm_cell(
+    bench: Bench, dask_schedulers: Sequence[Scheduler], claim: Claim, operations: Operations, first: int
+) -> None:
+    ours, call = public(
+        lambda given: run_warm_cell(given, operations), lambda number: on_workers(first + number)
     )
+    peers = [dask_warm(one, operations, first) for one in dask_schedulers]
+    numpy = Contender(
+        "NumPy",
+        lambda given: float(operations(*given)),
+        lambda number: warm_inputs(first + number),
+        judged=False,
+    )
+    bench.compare(claim, [ours, *peers, numpy], call.notes)
 
 
 def compare_loop(bench: Bench, dask_schedulers: Sequence[Scheduler]) -> None:
@@ -186,7 +215,8 @@ def main() -> None:
     with mn.start(threads=THREADS), schedulers() as both:
         compare_recording(bench)
         compare_cell(bench, both)
-        compare_warm_cell(bench, both)
+        compare_warm_cell(bench, both, WARM, twenty_operations, 0)
+        compare_warm_cell(bench, both, WITHOUT_PRODUCT, twenty_without_product, 1000)
         compare_loop(bench, both)
 
 

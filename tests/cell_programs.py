@@ -140,7 +140,8 @@ class _Writer:
             self._apply(lambda x: function(x, number), one, text=f"{name} {number} to")
 
     def _reduction(self) -> None:
-        name, one = self._rng.choice(REDUCTIONS), self._pick(lambda pair: pair.theirs.ndim > 0 and pair.theirs.size > 0)
+        name = self._rng.choice(REDUCTIONS)
+        one = self._pick(lambda pair: pair.theirs.ndim > 0 and pair.theirs.size > 0)
         if one is not None:
             axis = self._rng.choice([None, None, *range(one[1].theirs.ndim)])
             keep = self._rng.random() < 0.4

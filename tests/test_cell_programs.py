@@ -24,6 +24,13 @@ ENGINES = {
     "processes": {"workers": 2, "threads": 1, "processes": True},
 }
 seeds, sizes = st.integers(0, 2**31), st.integers(1, 60)
+# All passes in half of the runs, some of them in the others.
+subsets = st.one_of(
+    st.just(passes.PASSES),
+    st.sets(st.sampled_from(range(len(passes.PASSES))), min_size=1).map(
+        lambda places: tuple(passes.PASSES[place] for place in sorted(places))
+    ),
+)
 
 
 @pytest.fixture(
@@ -68,18 +75,24 @@ def test_every_subset_of_the_passes_keeps_the_meaning(seed: int, size: int, data
 
 
 @settings(max_examples=20, suppress_health_check=RELAXED)
-@given(seeds, sizes, st.booleans())
-def test_cells_mean_what_numpy_means(engine: str, seed: int, size: int, all_at_once: bool) -> None:
+@given(seeds, sizes, st.booleans(), subsets)
+def test_cells_mean_what_numpy_means(
+    engine: str, seed: int, size: int, all_at_once: bool, chosen: tuple[passes.Listed, ...]
+) -> None:
     cell = random_cell(seed, size)
-    if all_at_once:
-        mn.compute(*(pair.mine for pair in cell.pairs))
-    for pair in reversed(cell.pairs):  # the last one alone first, so that passes see what nobody else needs
-        check(pair.mine, pair.theirs, f"float32 {cell.text}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passes, "PASSES", chosen)
+        if all_at_once:
+            mn.compute(*(pair.mine for pair in cell.pairs))
+        for pair in reversed(cell.pairs):  # the last one alone first: passes see what nobody else needs
+            check(pair.mine, pair.theirs, f"float32 {cell.text}")
 
 
 @settings(max_examples=12, suppress_health_check=RELAXED)
-@given(seeds, sizes)
-def test_cells_mean_the_same_inside_a_loop(engine: str, seed: int, size: int) -> None:
+@given(seeds, sizes, subsets)
+def test_cells_mean_the_same_inside_a_loop(
+    engine: str, seed: int, size: int, chosen: tuple[passes.Listed, ...]
+) -> None:
     cell = random_cell(seed, size)
     pairs = [pair for pair in cell.pairs if not pair.mine.sparse][-5:]
     roots = [pair.mine.expression for pair in pairs]
@@ -87,6 +100,8 @@ def test_cells_mean_the_same_inside_a_loop(engine: str, seed: int, size: int) ->
     (_, *results), n = mn.iterate(
         lambda state: (state[0], *with_state(roots, state[0])), (mn.asarray(1.0), *starts), max_iterations=2
     )
-    mn.compute(*results, n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passes, "PASSES", chosen)
+        mn.compute(*results, n)
     for pair, result in zip(pairs, results, strict=True):
         check(result, pair.theirs, f"float32 {cell.text}")

@@ -68,7 +68,8 @@ def test_truth_values(text, truth):
     [
         ("MATNB_WORKERS", "two"), ("MATNB_WORKERS", "0"), ("MATNB_WORKERS", "-1"), ("MATNB_WORKERS", "1.5"),
         ("MATNB_WORKERS", ""), ("MATNB_THREADS", "0"), ("MATNB_THREADS", "x"), ("MATNB_PROCESSES", "maybe"),
-        ("MATNB_MEMORY_LIMIT", "much"), ("MATNB_MEMO", "-1"), ("MATNB_MEMO_DIR", " "), ("MATNB_COMPUTE_LIMIT", "2 XB"),
+        ("MATNB_MEMORY_LIMIT", "much"), ("MATNB_MEMO", "-1"), ("MATNB_MEMO_DIR", " "),
+        ("MATNB_COMPUTE_LIMIT", "2 XB"),
         ("MATNB_ENGINE", "spark"),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import doctest
 import importlib
 import pkgutil
@@ -23,6 +24,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     mn.start(workers=1, threads=1)
     yield
     mn.stop()
+    vars(builtins).pop("_", None)  # where Python keeps the last result shown, IPython shows none of its own
 
 
 @pytest.mark.usefixtures("session")

@@ -164,6 +164,18 @@ def test_every_ufunc_of_numpy(engine: str) -> None:
                 check(one, other, name)
 
 
+@pytest.mark.parametrize("length", [3, 100_000])  # a constant of the expression, and data in tiles
+def test_the_power_of_a_number_is_numpys(engine: str, length: int) -> None:
+    values = np.where(np.arange(length) % 2, 3.7, -0.0)
+    for exponent in (0.5, -1.0, 2.0, 3.0):
+        with np.errstate(all="ignore"):
+            expected = values**exponent
+        assert (mn.asarray(values) ** exponent).compute().tobytes() == expected.tobytes()
+        entries = mn.asarray(sp.csr_array((values[:3], ([0, 1, 1], [0, 0, 2])), shape=(2, 3))) ** exponent
+        if entries.sparse:
+            assert entries.to_scipy().data.tobytes() == expected[:3].tobytes()
+
+
 @pytest.mark.parametrize("blocks", [None, [1, 2], [2, 2]])
 def test_a_sampled_product_of_an_array_with_itself(engine: str, blocks: list[int] | None) -> None:
     rng = np.random.default_rng(2)

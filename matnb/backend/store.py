@@ -137,6 +137,11 @@ class Store:
             kept = self._kept.get(node.digest)
             return self._given.get(node) if kept is None else kept.entry
 
+    def entry_named(self, digest: bytes) -> Entry | None:
+        """Return what is known of the array of an expression of this digest, or None."""
+        kept = self._kept.get(digest)
+        return None if kept is None else kept.entry
+
     def entries(self) -> tuple[Entry, ...]:
         """Return every array once, though it was recorded in two ways."""
         with self._lock:

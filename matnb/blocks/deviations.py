@@ -21,7 +21,8 @@ import numpy.typing as npt
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels import deviation_loops as loops
 from matnb.blocks.kernels.compiled import given
-from matnb.blocks.kernels.deviation_loops import LEAF, MOST_NODES, NODE, ROOM
+from matnb.blocks.kernels.deviation_loops import MOST_NODES, NODE, ROOM
+from matnb.blocks.kernels.leaves import LEAF
 from matnb.blocks.sums import Range, merged, nodes_of, num_nodes, single_or_double
 
 Nodes = npt.NDArray[np.float64]
@@ -49,6 +50,8 @@ class Deviation:
         self._start = self._at = start
         self._stack, self._room = np.empty((MOST_NODES, NODE)), np.empty(ROOM)
         self._top, self._of_lines = 0, False
+        loops.take_extremes(self._room)
+        self._extremes = {"min": 0.0, "max": 0.0}
 
     def add(self, slab: NumericArray) -> None:
         """Add the next slab."""
@@ -59,10 +62,20 @@ class Deviation:
             self._top = loops.push_values(
                 values, -at, at, self._at, start, self._stack, self._top, self._room
             )
+            least, greatest = loops.take_extremes(self._room)
+            self._extremes = {"min": least, "max": greatest}
             return
         self._of_lines = True
         lines = np.asarray(deviation_share(slab, tuple(range(1, slab.ndim))), np.float64)
         self._top = loops.push_nodes(lines.reshape(-1, NODE), at, start, self._stack, self._top)
+
+    def extreme(self, operation: str) -> float | None:
+        """Return the least ("min") or the greatest ("max") element of the last slab, where it is certain.
+
+        It is not where there may be a NaN or zeros of either sign, nor of several axes.
+        """
+        found = self._extremes[operation]
+        return None if found == 0.0 or np.isnan(self._stack[: self._top, 1]).any() else found
 
     def share(self) -> NumericArray:
         """Return the nodes of what was added, a row each."""

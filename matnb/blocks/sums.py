@@ -22,6 +22,7 @@ from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import given, unsigned
 from matnb.blocks.kernels.sum_loops import (
     MOST_NODES,
+    ROOM,
     push_run,
     sum_contiguous,
     sum_nodes,
@@ -114,7 +115,7 @@ class VectorSum:
 
     def __init__(self, start: int = 0) -> None:
         self._start = self._at = start
-        self._stack, self._buffer, self._top = np.empty(MOST_NODES), np.empty(8), 0
+        self._stack, self._buffer, self._top = np.empty(MOST_NODES), np.empty(ROOM), 0
 
     def add(self, piece: NumericArray) -> None:
         """Add the next piece."""

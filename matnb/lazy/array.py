@@ -245,7 +245,9 @@ class DistArray(Operators):
         return self
 
     def explain(self, stage: str | None = None, measured: bool = False) -> str:
-        """Return how the array is computed: recorded, after each pass, and the plan.
+        """Return how the array is computed: recorded, after each pass, and the plan; nothing is computed.
+
+        Of what is there already, and of stages that ran before, what was made is told beside the estimates.
 
         Parameters
         ----------
@@ -253,6 +255,19 @@ class DistArray(Operators):
             Only "recorded", the name of a pass, or "plan".
         measured
             Whether seconds of the last run are told, too; the text depends on time then.
+
+        Raises
+        ------
+        OptionError
+            For a stage that there is not; the message names them.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> x = mn.ones(4)
+        >>> print((x * 1).explain(stage="identities"))
+        after identities
+             e0  full                                         (4,) float64  = value
         """
         return evaluator().explain({"value": self._expression}, stage, measured)
 

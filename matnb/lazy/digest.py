@@ -35,7 +35,13 @@ def digest_of_node(label: str, parameters: tuple[Hashable, ...], below: bytes, a
     are_plain
         Whether parameters that compare equal are the same, so that it is remembered how they are written.
     """
-    head = _plain_head(label, parameters) if are_plain else _head(label, parameters)
+    if are_plain:
+        head = _plain_head(label, parameters)
+    elif parameters and type(parameters[0]) is bytes:
+        before, after = _around_content(label, parameters[1:])
+        head = before + _encode_bytes(parameters[0]) + after
+    else:
+        head = _head(label, parameters)
     return blake2b(head + below, digest_size=16).digest()
 
 
@@ -44,6 +50,14 @@ def _head(label: str, parameters: tuple[Hashable, ...]) -> bytes:
 
 
 _plain_head = lru_cache(maxsize=1024)(_head)
+
+
+@lru_cache(maxsize=1024)
+def _around_content(label: str, others: tuple[Hashable, ...]) -> tuple[bytes, bytes]:
+    # What ``_head`` writes before and after the first parameter, where that is the content of an array and
+    # the others are its shape and dtype: contents are many, and each is written once.
+    before = b"%sN%d:%b(%d:" % (_PREFIX, len(label), label.encode(), 1 + len(others))
+    return before, b"".join(map(_encode, others)) + b")"
 
 
 def _encode_bytes(value: bytes) -> bytes:

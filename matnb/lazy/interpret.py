@@ -108,8 +108,8 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
         case Elementwise() if node.sparse:
             return _sparse_elementwise(node, operands)
         case Elementwise():
-            dense = [_dense(value) for value in operands]
-            return np.asarray(_call(node, [np.broadcast_to(value, node.shape) for value in dense]))
+            # Not stretched first: NumPy takes the power of a number, such as 0.5, by another function.
+            return np.asarray(_call(node, [_dense(value) for value in operands]))
         case Broadcast():
             return np.broadcast_to(_dense(operands[0]), node.shape)
         case Transpose(_, axes):
@@ -176,6 +176,8 @@ def _sparse_elementwise(node: Elementwise, operands: Sequence[Value]) -> sp.csr_
             picked = np.zeros(len(keys), value.dtype)
             _, at, source = np.intersect1d(keys, own, return_indices=True)
             picked[at] = value.data[source]
+        elif not value.shape:
+            picked = value
         else:
             picked = np.broadcast_to(value, node.shape)[keys // node.shape[1], keys % node.shape[1]]
         arguments.append(picked)

@@ -13,9 +13,10 @@ def worth_keeping(node: Expr, live: Container[Expr]) -> bool:
     """Tell whether the blocks of an expression stay when they are computed on the way to a value.
 
     Those of a live handle do, so that the next iteration of a loop starts from them; and the transpose of a
-    sparse array that is kept itself, since `A.T @ x` in a loop would transpose A every time.
+    sparse array that is kept itself, since `A.T @ x` in a loop would transpose A every time. A constant is in
+    the expression already.
     """
-    return node in live or _is_kept_transpose(node, live)
+    return (node in live and not isinstance(node, Literal)) or _is_kept_transpose(node, live)
 
 
 def lifetime(node: Expr) -> Expr:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from matnb.blocks.formats import Dense
 from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
 from matnb.lazy.access import At, Gather, Put, PutEach
 from matnb.lazy.expr import Broadcast, Expr, Index, Key, Literal, Shape, broadcast_shapes
+from matnb.lazy.holdings import held
 from matnb.lazy.indexing import normalize_key
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import Weak, astype, literal
@@ -26,7 +28,7 @@ def indexed(node: Expr, key: object) -> Expr:
     Raises
     ------
     IndexingError
-        For an integer out of range, too many entries, or an index of another kind.
+        For an integer or a known place out of range, too many entries, or an index of another kind.
     UnsupportedError
         For arrays that index in other ways.
     """
@@ -40,6 +42,7 @@ def indexed(node: Expr, key: object) -> Expr:
                 "an index by an array of one axis picks along the first axis alone: x[idx]; transpose the "
                 "array, or index twice"
             )
+        _check_places(lists[0], result.shape[0])
         return Gather(result, lists[0])
     for axis, index in sorted(places.items(), reverse=True):
         result = At(result, index, axis)
@@ -64,7 +67,7 @@ def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
     DTypeError
         When the value would lose more than precision in the array's dtype.
     IndexingError, UnsupportedError
-        For other kinds of indices.
+        For a known place out of range, and other kinds of indices.
     """
     plain, arrays = _split(key, node.shape)
     parts: list[int | slice | None] = list(plain)
@@ -79,6 +82,7 @@ def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
                 "assignment at the places of an array is along the first axis alone: x[idx] = v; transpose "
                 "the array, or build a new one, for example mn.scatter_reduce(values, places, length)"
             )
+        _check_places(lists[0], node.shape[0])
         return PutEach(node, lists[0], _stripped(new, node.ndim))
     for place in arrays:
         parts[place] = None
@@ -172,6 +176,15 @@ def _check_index(index: Expr) -> None:
         )
     if index.dtype.kind not in "iu":
         raise IndexingError(f"an index of dtype {index.dtype}: give whole numbers, or convert with astype")
+
+
+def _check_places(index: Expr, length: int) -> None:
+    # Of places that are known now: later, an array assigned to would be beyond repair.
+    block = Dense(index.value) if isinstance(index, Literal) else held(index)
+    if isinstance(block, Dense):
+        outside = block.values[(block.values >= length) | (block.values < -length)]
+        if outside.size:
+            raise IndexingError(f"index {outside[0]} on axis 0 of length {length}")
 
 
 def _is_whole(key: Key, shape: Shape) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,24 +23,13 @@ from matnb.lazy.expr import (
     Transpose,
 )
 from matnb.lazy.repeats import FEWEST, Inner, Read, Repetition, places_read, repetitions
-from matnb.lazy.traverse import topological
+from matnb.lazy.traverse import Either, topological
 from matnb.lazy.ufuncs import literal
 
 _MOST_TRIES = 16  # loops of one cell, and what is refused
 _OLDEST = 2  # a state and the one before it can be read after a loop
 _MOST_OLD = 3  # states of one array that are carried at once
 _LIGHT = (Elementwise, Broadcast, Index, Transpose, Regrid, Literal, Create)  # a chain of these is fused
-
-
-@dataclass(frozen=True)
-class _Either:
-    """Expressions that are in one of two containers."""
-
-    one: Container[Expr]
-    other: Container[Expr]
-
-    def __contains__(self, node: object) -> bool:
-        return node in self.one or node in self.other
 
 
 class _Refused(Exception):  # noqa: N818  not an error: it stays unrolled
@@ -167,7 +155,7 @@ class _Rolling:
 
     def _outside(self, nodes: Iterable[Expr]) -> list[Expr]:
         # What some expressions are made from, down to the events that are read from outside.
-        order = topological(nodes, _Either(self._known, self._places))
+        order = topological(nodes, Either(self._known, self._places))
         for node in order:
             if node in self._places:
                 slot, age = self._slot(self._places[node])
@@ -258,7 +246,7 @@ class _Rolling:
 
     def _replaced(self, nodes: Iterable[Expr]) -> dict[Expr, Expr]:
         new: dict[Expr, Expr] = {}
-        for node in topological(nodes, _Either(self._known, self._places)):
+        for node in topological(nodes, Either(self._known, self._places)):
             if node in self._places:
                 new[node] = self._value(self._places[node])
             elif node in self._known:

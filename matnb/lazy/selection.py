@@ -70,39 +70,41 @@ class Selection(Picked, NDArrayOperatorsMixin):
         """Return the elements converted to a dtype."""
         return Selection(ufuncs.astype(self.values, dtype), self.mask, self.axis)
 
-    def sum(self, axis: None = None) -> DistArray:
+    def sum(self, axis: None = None, out: None = None) -> DistArray:
         """Return the sum of all picked elements."""
-        return self._reduced("sum", axis)
+        return self._reduced("sum", axis, out)
 
-    def prod(self, axis: None = None) -> DistArray:
+    def prod(self, axis: None = None, out: None = None) -> DistArray:
         """Return the product of all picked elements."""
-        return self._reduced("prod", axis)
+        return self._reduced("prod", axis, out)
 
-    def any(self, axis: None = None) -> DistArray:
+    def any(self, axis: None = None, out: None = None) -> DistArray:
         """Tell whether any picked element is not zero."""
-        return self._reduced("any", axis)
+        return self._reduced("any", axis, out)
 
-    def all(self, axis: None = None) -> DistArray:
+    def all(self, axis: None = None, out: None = None) -> DistArray:
         """Tell whether every picked element is not zero."""
-        return self._reduced("all", axis)
+        return self._reduced("all", axis, out)
 
-    def mean(self, axis: None = None) -> DistArray:
+    def mean(self, axis: None = None, dtype: None = None, out: None = None) -> DistArray:
         """Return the arithmetic mean of all picked elements; NaN where there is none."""
         element = reductions.mean(self.values).dtype
         wide = np.dtype(np.float32) if element == np.float16 else element
-        total = self.astype(wide).sum(axis)
+        if dtype is not None:
+            raise UnsupportedError("mean(dtype=) of elements that booleans pick: use astype(dtype).mean()")
+        total = self.astype(wide).sum(axis, out)
         row_size = self.values.size // max(self.mask.size, 1)
         number = wrap(ufuncs.call(np.multiply, (self._count().expression, row_size))[0])
         (ratio,) = ufuncs.call(np.divide, (total.expression, number.expression))
         return wrap(ufuncs.astype(ratio, element))
 
-    def min(self, axis: None = None) -> DistArray:
+    def min(self, axis: None = None, out: None = None) -> DistArray:
         """Return the smallest picked element; whether there is one is computed at once."""
-        return self._extreme("min", axis)
+        return self._extreme("min", axis, out)
 
-    def max(self, axis: None = None) -> DistArray:
+    def max(self, axis: None = None, out: None = None) -> DistArray:
         """Return the largest picked element; whether there is one is computed at once."""
-        return self._extreme("max", axis)
+        return self._extreme("max", axis, out)
 
     def compute(self) -> np.ndarray:
         """Compute the elements and return them as NumPy's array."""
@@ -157,17 +159,20 @@ class Selection(Picked, NDArrayOperatorsMixin):
             return filled(self.astype(np.bool_), MONOIDS[_IDENTITIES[operation]].identity(np.dtype(np.bool_)))
         return filled(self, MONOIDS[_IDENTITIES[operation]].identity(self.dtype))
 
-    def _reduced(self, operation: str, axis: None) -> DistArray:
+    def _reduced(self, operation: str, axis: None, out: None) -> DistArray:
+        # NumPy's functions, as in np.sum(x[mask]), give each of these by name.
+        if out is not None:
+            raise UnsupportedError(f"{operation}(out=) of elements that booleans pick: use what it returns")
         if axis is not None:
             raise UnsupportedError(
                 f"{operation} over an axis of elements that booleans pick: use np.where(mask, x, 0) and axis="
             )
         return wrap(reductions.reduce(self._filled(operation), operation))
 
-    def _extreme(self, operation: str, axis: None) -> DistArray:
+    def _extreme(self, operation: str, axis: None, out: None) -> DistArray:
         if not self.size:
             raise ShapeError(f"{operation} of no elements: the booleans pick none")
-        return self._reduced(operation, axis)
+        return self._reduced(operation, axis, out)
 
     def __bool__(self) -> bool:
         raise NotScalarError("the truth of elements that booleans pick is ambiguous; use .any() or .all()")

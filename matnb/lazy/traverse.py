@@ -15,6 +15,18 @@ Operands = Callable[[Expr], tuple[Expr, ...]]
 AS_RECORDED: Operands = attrgetter("operands")
 
 
+@dataclass(frozen=True)
+class Either:
+    """Expressions that are in one of two containers."""
+
+    one: Container[Expr]
+    other: Container[Expr]
+
+    def __contains__(self, node: object) -> bool:
+        """Tell whether an expression is in one of them."""
+        return node in self.one or node in self.other
+
+
 def topological(
     roots: Iterable[Expr], known: Container[Expr] = (), operands: Operands = AS_RECORDED
 ) -> list[Expr]:

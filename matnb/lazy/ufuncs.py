@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeGuard
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from matnb.errors import DTypeError, UnsupportedError
 from matnb.lazy.expr import Elementwise, Expr, Literal, MatMul
 
+_DOUBLE = np.dtype(np.float64)
+_bytes_of = struct.Struct("=d").pack
 Weak = int | float | complex  # a Python number takes on the dtype of the array it meets
 Operand = Expr | Weak
 WEAK = frozenset({int, float, complex})
@@ -31,6 +34,8 @@ def literal(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Literal
 
 def _number(value: Weak, dtype: np.dtype) -> Literal:
     # Zeros have signs, NaN have bits, and so have parts of complex numbers, and none would be told apart.
+    if dtype is _DOUBLE and type(value) is float:
+        return Literal(_bytes_of(value), (), dtype)  # most often, and NumPy takes longer
     if type(value) is int or (type(value) is float and value and value == value):
         return _usual_number(value, dtype)
     return literal(value, dtype)

@@ -30,6 +30,7 @@ from matnb.magics.recorder import compile_cell, run_cell
 from matnb.magics.summary import is_headless, show_memo, show_recorded, show_run, status_text
 from matnb.session import active_session, connect, current_session, memo, start, stop
 from matnb.session.failures import remember_lines
+from matnb.session.memory import entries_with
 from matnb.session.rolling import roll
 
 
@@ -79,10 +80,17 @@ class DistMatMagics(Magics):
             case "explain":
                 roots = self._roots(chosen.names, namespace)
                 print(current_session().explain(roots, chosen.stage, measured=self.live))
+            case "memo" if chosen.disk and not chosen.clear:
+                raise UsageError("%distmat memo: --disk goes with --clear")
             case "memo" if chosen.clear:
                 memo.clear(chosen.disk)
             case "memo":
-                show_memo(memo.entries(), self.live, self.shell)
+                variables = {
+                    name: handle.expression
+                    for name, handle in namespace.items()
+                    if isinstance(handle, DistArray) and not name.startswith("_")
+                }
+                show_memo(entries_with(variables), self.live, self.shell)
             case "stop":
                 stop()
 
@@ -108,7 +116,11 @@ class DistMatMagics(Magics):
                 done = run_cell(code, self.shell.user_ns, keep)
                 self.names = [name for name in done.program.roots if name.isidentifier()]
                 if lazy:
-                    roll(list(done.program.roots.values()), done.record, ())
+                    wanted, running = list(done.program.roots.values()), active_session()
+                    if running is None:
+                        roll(wanted, done.record, ())
+                    else:  # what is stored needs no loop, and its handles are in the way of none
+                        running.rolled(wanted, done.record)
                 remember_lines(done.record)
                 session = None if lazy else current_session() if done.program.roots else active_session()
                 progress.follow(session)

@@ -83,6 +83,8 @@ def status_text(status: Status) -> str:
         idle = plural_text(status.num_remembered, "array")
         values = plural_text(status.num_values, "small value")
         memo = f"memo: {idle} without a name, {bytes_text(status.remembered_bytes)}; {values}"
+    if status.memo_dir:
+        memo += f"; {bytes_text(status.file_bytes)} of files in {status.memo_dir}"
     return f"{status.description}; engine {status.engine}\n{kept}\n{memo}"
 
 

@@ -110,7 +110,7 @@ def _tree(nodes: Sequence[NodeFacts], root: int, told: set[int]) -> Iterator[str
         place, first, rest, depth = stack.pop()
         node = nodes[place]
         if place in told:
-            yield f"{first}{node.name}  (told above)"
+            yield f"{first}{node.name or node.what}  (told above)"
             continue
         told.add(place)
         yield first + "  ".join(filter(None, (node.name, node.what, ", ".join(node.details))))

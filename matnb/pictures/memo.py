@@ -10,6 +10,7 @@ from matnb.pictures.quantities import bytes_text, count_text, plural_text, secon
 
 MAX_ROWS = 50  # the rest is told of in one line
 _LONGEST = 44  # characters of an expression in the text
+_LONGEST_NAMES = 24
 _COLUMNS = ("result", "shape", "dtype", "bytes", "hits", "where", "handle", "to make")
 _CELL = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent"
 
@@ -32,6 +33,8 @@ class MemoEntry:
         "value" in this process, on the "workers", or on "disk".
     has_handle
         Whether a name or another handle still stands for it.
+    names
+        Those names, as far as they are known.
     """
 
     expression: str
@@ -42,6 +45,7 @@ class MemoEntry:
     seconds: float
     where: str
     has_handle: bool
+    names: tuple[str, ...] = ()
 
 
 def memo_text(entries: Sequence[MemoEntry], measured: bool = True) -> str:
@@ -64,7 +68,11 @@ def memo_html(entries: Sequence[MemoEntry], measured: bool = True) -> str:
 
 
 def _html_row(tag: str, row: Sequence[str]) -> str:
-    cells = "".join(f'<{tag} style="{_CELL}">{escape(word)}</{tag}>' for word in row)
+    # An expression may take several lines, a number with its unit may not.
+    styles = [_CELL] + [f"{_CELL};white-space:nowrap"] * (len(row) - 1)
+    cells = "".join(
+        f'<{tag} style="{style}">{escape(word)}</{tag}>' for style, word in zip(styles, row, strict=True)
+    )
     return f'<tr style="background:transparent">{cells}</tr>'
 
 
@@ -75,18 +83,20 @@ def _rows(entries: Sequence[MemoEntry], measured: bool, longest: int | None) -> 
 
 def _row(one: MemoEntry, longest: int | None) -> tuple[str, ...]:
     text = " ".join(one.expression.split())
-    if longest is not None and len(text) > longest:
-        text = f"{text[: longest - 3]}..."
     return (
-        text,
+        text if longest is None else _shortened(text, longest),
         shape_text(one.shape),
         one.dtype,
         bytes_text(one.num_bytes),
         count_text(one.hits),
         one.where,
-        "yes" if one.has_handle else "",
+        _shortened(", ".join(one.names), _LONGEST_NAMES) or ("yes" if one.has_handle else ""),
         seconds_text(one.seconds) if one.seconds > 0 else "",
     )
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _sum(entries: Sequence[MemoEntry]) -> str:

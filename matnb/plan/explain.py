@@ -182,8 +182,8 @@ def shortened_words(detail: str) -> str:
 
 def blocks_text(layout: Layout) -> str:
     """Return in how many blocks an array is cut, and on how many workers they are."""
-    counts = "x".join(map(str, layout.grid.counts)) or "1"
-    blocks = "1 block" if counts == "1" else f"{counts} blocks"
+    counts = "x".join(map(str, layout.grid.counts))
+    blocks = "1 block" if layout.grid.num_blocks == 1 else f"{counts} blocks"
     return f"{blocks} on {plural_text(len(set(layout.owners)), 'worker')}"
 
 
@@ -294,6 +294,18 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
         case Regrid(_, cuts):
             return f"regrid({listed}) to {' x '.join(str(len(axis) - 1) for axis in cuts)} blocks"
     return f"{type(node).__name__.lower()}({listed})"
+
+
+def told_alone(node: Expr, depth: int = 3) -> str:
+    """Return an expression as one line without names: scalars as they are made, arrays by their kind."""
+
+    def told(operand: Expr) -> str:
+        if isinstance(operand, Literal) and not operand.shape:
+            return str(operand.value)
+        is_told = not operand.shape and operand.operands and depth > 1
+        return told_alone(operand, depth - 1) if is_told else kind_of(operand)
+
+    return describe(node, tuple(map(told, node.operands)))
 
 
 def _loop_text(node: Loop, operands: tuple[str, ...]) -> str:

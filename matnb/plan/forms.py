@@ -8,8 +8,21 @@ from functools import cache
 
 import numpy as np
 
+from matnb.blocks.creation import Full
+from matnb.lazy.access import Put
 from matnb.lazy.digest import digest_of
-from matnb.lazy.expr import Data, Expr, Literal, Load, Regrid
+from matnb.lazy.expr import (
+    Broadcast,
+    Create,
+    Data,
+    Elementwise,
+    Expr,
+    Index,
+    Literal,
+    Load,
+    Regrid,
+    Transpose,
+)
 from matnb.plan.fuse import is_inline
 from matnb.plan.plan import Stored, Workers
 
@@ -17,6 +30,8 @@ from matnb.plan.plan import Stored, Workers
 _LARGE_BYTES = 1 << 20
 # Numbers that passes look at: what they do to one of these they do not do to others.
 _SPECIAL = (0.0, 0.5, 1.0, 2.0)
+# Functions of whole numbers or booleans that passes may find to be zero whatever they are applied to.
+_ZERO_MAKERS = {"subtract", "multiply", "bitwise_xor", "logical_xor"}
 
 
 @dataclass(frozen=True)
@@ -61,8 +76,10 @@ def form_of(
     workers
         What a plan is laid out over.
     with_numbers
-        Whether the value of every constant belongs to the form.
+        Whether the value of every constant belongs to the form; it does also where passes may make constants
+        of others, since what those are decides what comes of their readers.
     """
+    with_numbers = with_numbers or any(map(_may_fold, order))
     places = {node: place for place, node in enumerate(order)}
     numbers = set()
     parts: list[Hashable] = []
@@ -103,6 +120,29 @@ def _may_differ(node: Literal) -> bool:
         return False
     value = abs(float(node.value))
     return bool(np.isfinite(value)) and value not in _SPECIAL
+
+
+def _may_fold(node: Expr) -> bool:
+    # Where this is false of every expression, passes leave no operation whose operands are all constants.
+    match node:
+        case Elementwise("where", (condition, x, y)):
+            return _is_constant(condition) or (_is_constant(x) and _is_constant(y))
+        case Elementwise(name, inputs, dtypes):
+            return (
+                all(map(_is_constant, inputs))
+                or (name in _ZERO_MAKERS and node.dtype.kind in "biu")
+                or any(  # 1 + 1e-9 in single precision is one of the numbers that passes look at
+                    isinstance(one, Literal) and one.dtype != dtype
+                    for one, dtype in zip(inputs, dtypes, strict=True)
+                )
+            )
+        case Index() | Transpose() | Broadcast() | Put():
+            return any(map(_is_constant, node.operands))
+    return False
+
+
+def _is_constant(node: Expr) -> bool:
+    return isinstance(node, Literal) or (isinstance(node, Create) and isinstance(node.creation, Full))
 
 
 @cache

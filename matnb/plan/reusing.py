@@ -81,13 +81,15 @@ def _form_of(
     # All that a plan depends on but for names. What is not stored, constants mostly, is made by the program.
     bodies = (node.body,) if isinstance(node, Loop) else (node.then, node.otherwise)
     inputs: list[Hashable] = []
-    for one in node.inputs:
+    first: dict[Names, int] = {}  # inputs may be one array under two names
+    for place, one in enumerate(node.inputs):
         array = stored.get(one)
-        kind = (one.shape, one.dtype, one.sparse)
         if array is None:
             inputs.append(one.digest)
         else:
-            inputs.append((kind, node.inputs.index(one), array.layout, array.block_nnz, array.block_bytes))
+            same = first.setdefault(array.keys, place)
+            kind = (one.shape, one.dtype, one.sparse)
+            inputs.append((kind, same, array.layout, array.block_nnz, array.block_bytes))
     kept = tuple(place for place, one in enumerate(_given_by(node)) if one in wanted)
     num_state = node.num_state if isinstance(node, Loop) else 0
     return type(node), tuple(body.digest for body in bodies), num_state, tuple(inputs), kept, workers

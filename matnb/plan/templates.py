@@ -104,6 +104,8 @@ class Template:
         What was asked for, and what was stored.
     planned
         The plan for it.
+    is_there
+        Everything that was stored then, also under names that only passes give.
 
     Raises
     ------
@@ -111,13 +113,15 @@ class Template:
         When another run of the same form might need another plan.
     """
 
-    def __init__(self, form: Form, known: Mapping[Expr, Stored], planned: Planned) -> None:
+    def __init__(
+        self, form: Form, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr] = ()
+    ) -> None:
         plan = planned.plan
         places = {node: place for place, node in enumerate(form.nodes)}
         order = topological(planned.optimized.values(), known)
         self._numbers = {node: number for number, node in enumerate(order)}
         stored = {node: known[node] for node in order if node in known}
-        if any(node not in places for node in stored):
+        if any(node not in places if node in stored else node in is_there for node in order):
             raise Unfit  # passes made what an earlier run had left
         check_numbers(form, order, plan, stored)
         self._nodes = tuple(self._node(node, places, stored) for node in order)
@@ -290,8 +294,10 @@ class Template:
             if one.is_made:
                 node = node.with_operands(*(nodes[number] for number in one.operands))
                 node = ordered(node) or node
-                if node.sparse != one.sparse or node in is_there:
+                if node.sparse != one.sparse:
                     raise Unfit
+            if (one.is_made or one.place is None) and node in is_there:
+                raise Unfit  # made a second time under its name, it would take the place of what is there
             nodes.append(node)
         return nodes
 

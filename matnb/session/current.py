@@ -82,7 +82,8 @@ def start(
         SciPy in this process.
     memo_dir
         Folder in which these results are kept as files too, up to ``memo`` bytes, so that another process
-        that asks for the same reads them. It is made if it is not there. Keep it where only you can write.
+        that asks for the same reads them. It is made if it is not there. Nothing in a file is executed; one
+        that is damaged or another user's is warned of and not used. Keep it where only you can write.
 
     Raises
     ------
@@ -231,6 +232,7 @@ def visualize(*arrays: object, stage: str = "plan", measured: bool = False) -> P
     """Draw how arrays are computed, computing nothing.
 
     The result shows itself in a notebook, prints as a tree, and has ``save(path)`` for ``.svg`` and ``.txt``.
+    What is read more than once, what is there already and what is a result are marked.
 
     Parameters
     ----------

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from matnb.lazy.expr import Expr
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.session.current import active_session
 
@@ -10,7 +13,8 @@ class RememberedResults:
     """What the session in use remembers; shows itself as a table. There is one, ``mn.memo``.
 
     Results of cells and of ``compute()`` stay on the workers when no name is left for them, within the budget
-    ``mn.start(memo=...)``; small values stay in this process. What is asked for again is found there.
+    ``mn.start(memo=...)``; small values stay in this process. What is asked for again is found there,
+    whatever names it has now. With ``memo="off"`` nothing outlasts its handles.
 
     Examples
     --------
@@ -26,9 +30,7 @@ class RememberedResults:
 
         Arrays that only names keep are told of, too: ``has_handle`` tells them apart.
         """
-        session = active_session()
-        found = () if session is None else session.memo.entries()
-        return tuple(sorted(found, key=lambda one: (-one.num_bytes, one.expression)))
+        return entries_with({})
 
     def clear(self, disk: bool = False) -> None:
         """Forget small values and every array without a name or another handle.
@@ -47,6 +49,13 @@ class RememberedResults:
 
     def _repr_html_(self) -> str:
         return memo_html(self.entries())
+
+
+def entries_with(variables: Mapping[str, Expr]) -> tuple[MemoEntry, ...]:
+    """Return what is remembered, with the names that a person has for it."""
+    session = active_session()
+    found = () if session is None else session.memo.entries(variables)
+    return tuple(sorted(found, key=lambda one: (-one.num_bytes, one.expression)))
 
 
 memo = RememberedResults()

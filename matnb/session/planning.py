@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from matnb.backend.cluster import Cluster
@@ -16,7 +15,7 @@ from matnb.lazy.expr import Data, Expr, Transpose
 from matnb.lazy.holdings import held
 from matnb.lazy.memo import worth_keeping
 from matnb.lazy.passes import traced
-from matnb.lazy.traverse import topological
+from matnb.lazy.traverse import Either, topological
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_bytes, estimate_entries
 from matnb.plan.forms import form_of
@@ -27,17 +26,6 @@ from matnb.plan.transposes import prefers_scatter, wished
 from matnb.session.templates import Templates
 
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
-
-
-@dataclass(frozen=True)
-class _Either:
-    """Expressions that are in one of two containers."""
-
-    one: Container[Expr]
-    other: Container[Expr]
-
-    def __contains__(self, node: object) -> bool:
-        return node in self.one or node in self.other
 
 
 class Planner:
@@ -104,10 +92,10 @@ class Planner:
     ) -> tuple[list[Expr], dict[Expr, Stored], list[Expr]]:
         # What a plan is made of, what of it is there, and what stays though it is only on the way.
         self.drop_dead()
-        needed = topological(roots.values(), _Either(there, self._store))
+        needed = topological(roots.values(), Either(there, self._store))
         known = {**self._store.find(needed), **{node: there[node] for node in needed if node in there}}
         # What this run starts from stays for it, such as a loop's last state, on which no name is left.
-        self._store.retain(live_expressions().union(needed, self.in_use))
+        self.retain(needed)
         for node in needed:
             if isinstance(node, Data) and node not in known and held(node) is None:
                 raise SessionEnded(
@@ -129,7 +117,7 @@ class Planner:
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
         after, origins = traced(named, known) if passed is None else (passed, {})
         optimized = {node: after[name] for name, node in named.items()}
-        reached = topological(after.values(), _Either(there, self._store))
+        reached = topological(after.values(), Either(there, self._store))
         known = {**self._store.find(reached), **{node: there[node] for node in reached if node in there}}
         wanted = [after[name] for name in roots if after[name] not in known]
         entries = estimate_entries(after.values(), known)
@@ -159,6 +147,10 @@ class Planner:
             return prefers_scatter(num_entries, operand.shape[1], workers.slots, width, uses)
 
         return chooses
+
+    def retain(self, needed: Collection[Expr] = ()) -> None:
+        """Drop arrays without a handle that nobody remembers, needs, or reads in the run under way."""
+        self._store.retain(live_expressions().union(needed, self.in_use))
 
     def workers(self) -> Workers:
         """Return the workers that a plan is laid out over now, waiting a while when there are none."""

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 from matnb.backend.answers import OwnersLost
@@ -26,11 +27,12 @@ from matnb.lazy.holdings import copied
 from matnb.lazy.memo import is_small, outlasts_handles, worth_writing
 from matnb.lazy.traverse import topological
 from matnb.pictures.memo import MemoEntry
-from matnb.plan.explain import describe, kind_of
+from matnb.plan.explain import told_alone
 from matnb.plan.place import layout_tag
 from matnb.plan.plan import Stored
 from matnb.session.planning import Planner
 
+_NO_VARIABLES: Mapping[str, Expr] = MappingProxyType({})
 MOST_VALUES = 100_000  # small values; a loop that asks for one each time does not fill the memory
 
 
@@ -97,7 +99,7 @@ class Memo:
         entry = self._store.entry(node)
         values = Dense(block.values.copy())
         values.values.flags.writeable = False
-        self._put(_Value(values, 0.0 if entry is None else entry.seconds, _text(node)), *names)
+        self._put(_Value(values, 0.0 if entry is None else entry.seconds, told_alone(node)), *names)
 
     def _put(self, value: _Value, *names: Expr) -> None:
         with self._lock:
@@ -239,7 +241,7 @@ class Memo:
                     isinstance(one, Loop | Cond) for one in topological([node])
                 )
                 self._store.remember(node, by_this_name)
-                self._texts[entry] = _text(node), node.dtype.name
+                self._texts[entry] = told_alone(node), node.dtype.name
             if self._folder is not None:
                 self._write(self._folder, node, entry, blocks)
 
@@ -255,7 +257,7 @@ class Memo:
             folder.write(about, lambda _: small)
         elif entry is not None and entry.stored.block_bytes:
             layout, futures = entry.stored.layout, entry.futures
-            about = About(node.digest, layout.grid, node.dtype, node.sparse, _text(node), entry.seconds)
+            about = About(node.digest, layout.grid, node.dtype, node.sparse, told_alone(node), entry.seconds)
 
             def fetched(number: int) -> Block:
                 (block,) = self._engine.gather([futures[number]], [layout.owners[number]])
@@ -272,32 +274,60 @@ class Memo:
         """Small values remembered in this process."""
         return len(self._values)
 
-    def entries(self) -> tuple[MemoEntry, ...]:
-        """Return everything that is remembered: arrays on the workers, small values, and files of others."""
+    @property
+    def files(self) -> tuple[str, int]:
+        """The folder of results and the bytes in it; no path where there is none."""
+        if self._folder is None:
+            return "", 0
+        self._folder.refresh()
+        return self._folder.path, self._folder.num_bytes
+
+    def entries(self, variables: Mapping[str, Expr] = _NO_VARIABLES) -> tuple[MemoEntry, ...]:
+        """Return everything that is remembered: arrays on the workers, small values, and files of others.
+
+        Parameters
+        ----------
+        variables
+            What a person's names stand for; entries tell them.
+        """
         live = live_expressions()
-        self._store.retain(live)
+        self._planner.retain()
         named = self._store.named()
-        rows = []
-        for entry in self._store.entries():
-            node = named.get(entry)
-            about = ("", "") if node is None else (_text(node), node.dtype.name)
-            text, dtype = self._texts.get(entry, about)
-            shape, hits = entry.stored.layout.grid.shape, self._hits.get(entry, 0)
-            has_handle = self._store.has_handle(entry)
-            rows.append(
-                MemoEntry(text, shape, dtype, entry.num_bytes, hits, entry.seconds, "workers", has_handle)
-            )
+        called: dict[bytes | Entry, list[str]] = {}
+        for name, held in variables.items():
+            for place in (held.digest, self._store.entry(held)):
+                if place is not None:
+                    called.setdefault(place, []).append(name)
         digests = {node.digest for node in live}
-        names: dict[_Value, list[bytes]] = {}
+        known: dict[_Value, list[bytes]] = {}
         with self._lock:
             for digest, value in self._values.items():
-                names.setdefault(value, []).append(digest)
-        for value, known in names.items():
-            block, has_handle = value.block, not digests.isdisjoint(known)
+                known.setdefault(value, []).append(digest)
+        rows = []
+        here: set[Entry] = set()  # arrays whose value is in this process, too
+        for value, names in known.items():
+            block, has_handle = value.block, not digests.isdisjoint(names)
+            entries = {entry for name in names if (entry := self._store.entry_named(name)) is not None}
+            hits = value.hits + sum(self._hits.get(entry, 0) for entry in entries)
+            here |= entries
+            found = tuple(dict.fromkeys(one for name in names for one in called.get(name, ())))
             rows.append(
                 MemoEntry(
-                    value.text, block.shape, block.dtype.name, block.nbytes, value.hits, value.seconds,
-                    "value", has_handle,
+                    value.text, block.shape, block.dtype.name, block.nbytes, hits, value.seconds,
+                    "value", has_handle, found,
+                )
+            )  # fmt: skip
+        for entry in self._store.entries():
+            if entry in here:
+                continue
+            node = named.get(entry)
+            about = ("", "") if node is None else (told_alone(node), node.dtype.name)
+            text, dtype = self._texts.get(entry, about)
+            shape, hits = entry.stored.layout.grid.shape, self._hits.get(entry, 0)
+            rows.append(
+                MemoEntry(
+                    text, shape, dtype, entry.num_bytes, hits, entry.seconds,
+                    "workers", self._store.has_handle(entry), tuple(called.get(entry, ())),
                 )
             )  # fmt: skip
         return (*rows, *self._on_disk_alone(digests))
@@ -327,10 +357,6 @@ class Memo:
             self._values.clear()
             self._shown.clear()
         self._store.forget()
-        self._store.retain(live_expressions())
+        self._planner.retain()
         if disk and self._folder is not None:
             self._folder.clear()
-
-
-def _text(node: Expr) -> str:
-    return describe(node, tuple(map(kind_of, node.operands)))

@@ -56,6 +56,8 @@ class Status:
         Of the arrays, those without a handle.
     remembers
         Whether anything is, without a handle.
+    memo_dir, file_bytes
+        The folder with files of results, if there is one, and what they take.
     """
 
     description: str
@@ -69,6 +71,8 @@ class Status:
     num_remembered: int = 0
     remembered_bytes: int = 0
     remembers: bool = True
+    memo_dir: str = ""
+    file_bytes: int = 0
 
 
 class Session:
@@ -113,7 +117,7 @@ class Session:
 
     def status(self) -> Status:
         """Return what the session is now."""
-        self._store.retain(live_expressions())
+        self._runner.planner.retain()
         workers, idle = self._runner.planner.workers(), self._store.idle()
         return Status(
             self.cluster.description,
@@ -127,6 +131,7 @@ class Session:
             len(idle),
             sum(entry.num_bytes for entry in idle),
             self.config.remembers,
+            *self.memo.files,
         )
 
     # values

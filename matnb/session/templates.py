@@ -58,25 +58,29 @@ class Templates:
                 planned = template.instance(form, known, is_there, chooses)
             except Unfit:
                 planned = anew()
-                self._kept[form.key] = _template(form, known, planned) or template
+                self._kept[form.key] = _template(form, known, planned, is_there) or template
                 return planned
             self.num_reused += 1
             return planned
         planned = anew()
         if form.key not in self._kept:
-            self._keep(form, known, planned)
+            self._keep(form, known, planned, is_there)
             if form.numbers and self._kept[form.key] is None:
-                self._keep(form_with(True), known, planned)
+                self._keep(form_with(True), known, planned, is_there)
         return planned
 
-    def _keep(self, form: Form, known: Mapping[Expr, Stored], planned: Planned) -> None:
-        self._kept[form.key] = _template(form, known, planned)
+    def _keep(
+        self, form: Form, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+    ) -> None:
+        self._kept[form.key] = _template(form, known, planned, is_there)
         if len(self._kept) > _MOST:
             self._kept.popitem(last=False)
 
 
-def _template(form: Form, known: Mapping[Expr, Stored], planned: Planned) -> Template | None:
+def _template(
+    form: Form, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+) -> Template | None:
     try:
-        return Template(form, known, planned)
+        return Template(form, known, planned, is_there)
     except Unfit:
         return None

@@ -98,3 +98,20 @@ def test_memory_of_tiles_is_given_back():
         LINKS, [Share(4, "max", (0,), FLOAT)], operands((200_000,)), take, lambda one: given.append(id(one))
     )
     assert sorted(taken) == sorted(given)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "odd", [[np.nan], [np.inf, -np.inf, np.nan], [np.inf], [0.0, -0.0], [-0.0, 0.0], [3.0]]
+)
+def test_extremes_that_a_deviation_finds_as_well_are_numpys(odd, dtype):
+    every, element = (0,), np.dtype(dtype)
+    for place in (17, 4096, 8999):  # among leaves of 64 that are measured together, of one that is cut
+        x = np.random.default_rng(2).random(9005) + 1.0
+        x[place : place + len(odd)] = odd
+        for block in (Dense(x.astype(dtype)), Dense(-x.astype(dtype))):
+            shares = [Share(0, name, every, element) for name in ("min", "max")]
+            found = reduce_chain([], [*shares, Share(0, "deviation", every, FLOAT, 0, 0)], [block])
+            for share, part in zip(shares, found, strict=False):
+                alone = reduce_block(share.operation, block, every, element)
+                assert part.values.tobytes() == alone.values.tobytes()

@@ -181,6 +181,7 @@ def test_selections_are_reduced_and_meet_each_other():
         np.testing.assert_allclose(
             value(getattr(x[mask], name)()), getattr(values[kept], name)(), err_msg=name
         )
+        assert value(getattr(np, name)(x[mask])) == value(getattr(x[mask], name)()), name
     assert np.isnan(value(x[x > 99].mean()))
     np.testing.assert_allclose(value(x[x[:, 0] > 4].mean()), values[values[:, 0] > 4].mean())
     x[mask] = x[mask] + (2 * x)[mask]
@@ -246,6 +247,7 @@ def test_refusals_say_what_to_do_instead():
     for error, text, use in (
         (UnsupportedError, "different booleans", lambda: chosen + x[x > 1]),
         (UnsupportedError, "over an axis", lambda: chosen.sum(axis=0)),
+        (UnsupportedError, "use what it returns", lambda: np.sum(chosen, out=np.zeros(()))),
         (UnsupportedError, "compute", lambda: chosen[0]),
         (UnsupportedError, "x\\[mask & other\\]", lambda: chosen.__setitem__(0, 1)),
         (UnsupportedError, "np.where", lambda: np.add.reduce(chosen)),
@@ -253,6 +255,8 @@ def test_refusals_say_what_to_do_instead():
         (AttributeError, "no 'cumsum'", lambda: chosen.cumsum()),
         (NotScalarError, "ambiguous", lambda: bool(chosen)),
         (UnsupportedError, "without out=", lambda: np.add(x, 1, where=known)),
+        (IndexError, "index 6 on axis 0 of length 6", lambda: x.__setitem__([0, 6], 1)),
+        (IndexError, "index -7 on axis 0 of length 6", lambda: x[np.repeat([5, -7], 99)]),
         (ShapeError, "give booleans for shape", lambda: np.add(x, 1, out=x, where=x)),
         (UnsupportedError, "repeat", lambda: np.putmask(x, known, [1, 2])),
         (UnsupportedError, "several values", lambda: np.place(x, known, [1, 2])),

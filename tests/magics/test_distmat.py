@@ -163,6 +163,7 @@ def test_future_imports_of_earlier_cells_hold(shell):
         ("%distmat stop now", "%distmat stop: unknown argument 'now'; it takes none"),
         ("%distmat explain nobody", "%distmat explain: nobody is no DistArray"),
         ("%distmat explain", "%distmat explain: no cell has computed anything yet; name a DistArray"),
+        ("%distmat memo --disk", "%distmat memo: --disk goes with --clear"),
         ("%distmat connect {nothing}", "%distmat connect: no variable nothing for '{nothing}'"),
         ("%distmat connect 'tcp", "%distmat: No closing quotation"),
         ("%%distmat --lasy\n1", "%%distmat: unknown option '--lasy'; it takes --lazy, --keep"),
@@ -255,10 +256,8 @@ def test_what_is_remembered_is_listed_without_measured_numbers_and_cleared(shell
     (listed,) = run(shell, "%distmat memo")
     head, *rows, last = [line.split() for line in listed.splitlines()]
     assert head == ["result", "shape", "dtype", "bytes", "hits", "where", "handle"]
-    assert [(row[0].split("(")[0], row[-1]) for row in rows] == [
-        ("sqrt", "workers"), ("max", "yes"), ("max", "yes"),
-    ]  # fmt: skip
-    assert " ".join(last) == "3 entries, 24 kB on workers, 8 B as values"
+    assert [(row[0].split("(")[0], row[-1]) for row in rows] == [("sqrt", "workers"), ("max", "total")]
+    assert " ".join(last) == "2 entries, 24 kB on workers, 8 B as values"
     capsys.readouterr()
     run(shell, "%distmat status")
     assert "memo: 1 array without a name, 24 kB; 1 small value" in capsys.readouterr().out

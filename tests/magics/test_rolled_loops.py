@@ -143,3 +143,12 @@ def test_an_error_in_a_rolled_loop_points_at_its_line(
     error, text = fail(shell, capsys, CELL.format("", failing, ""))
     assert isinstance(error, KernelError)
     assert "line 6" in text.splitlines()[0]
+
+
+def test_older_states_that_are_stored_keep_no_lazy_cell_from_a_loop(shell: InteractiveShell) -> None:
+    again = "v = mn.ones(600)\nfor k in range(9):\n    v = A @ v / 2"
+    run(shell, "A = mn.asarray(np.eye(600))\n")
+    run(shell, f"%%distmat\nstates = []\n{again}\n    states.append(v)\nv")
+    run(shell, f"%%distmat --lazy\n{again.replace('9', '30')}")
+    assert mn.visualize(shell.user_ns["v"], stage="recorded").text.count(" @ ") == 1
+    np.testing.assert_array_equal(shell.user_ns["v"].compute(), np.full(600, 2.0**-30))

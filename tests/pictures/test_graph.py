@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -162,6 +163,8 @@ def test_as_text_it_is_a_tree_that_tells_everything_once() -> None:
         "└─ c  right",
         "   └─ a  (told above)",
     ]
+    unnamed = Picture(graph(replace(DIAMOND[0], name=""), *DIAMOND[1:])).text
+    assert unnamed.splitlines()[-1] == "   └─ given  (told above)"
 
 
 def test_it_is_saved_as_svg_or_text(tmp_path) -> None:

@@ -100,6 +100,19 @@ def test_the_same_form_over_other_arrays_is_planned_once(planned: list[Expr]) ->
     assert len(set(third.outputs[Final(chained, 0)].keys) | set(arrays[Final(other, 0)].keys)) == 8
 
 
+def test_inputs_that_were_one_array_may_be_two(planned: list[Expr]) -> None:
+    x, y = mn.asarray(np.arange(40.0)), mn.asarray(np.ones(40))
+    (total, _), _ = mn.iterate(lambda s: (s[0] + s[1], s[1]), (x, y), max_iterations=3)
+    assert isinstance(total.expression, Final)
+    node = total.expression.control
+    assert isinstance(node, Loop)
+    plans, apart = ControlPlans(), inputs(node, "a")
+    plans.plan(node, dict.fromkeys(apart, stored(x.expression, "same")), WORKERS, [total.expression])
+    again = plans.plan(node, apart, WORKERS, [total.expression])
+    assert text(again, node) == text(plan_control(node, apart, WORKERS, [total.expression]), node)
+    assert len(planned) == 2
+
+
 def test_another_form_is_planned_anew(planned: list[Expr]) -> None:
     plans, node = ControlPlans(), loop(1)
     arrays, wanted = inputs(node, "a"), [Final(node, 0)]

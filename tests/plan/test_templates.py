@@ -170,6 +170,15 @@ def test_another_number_takes_the_place_of_a_number():
     np.testing.assert_array_equal(whole(node, array, values), np.random.default_rng(1).random(6) * 4.75 + 9.5)
 
 
+def either(x: mn.DistArray, y: mn.DistArray, a: float, b: float) -> mn.DistArray:
+    return np.where(mn.asarray(a) > mn.asarray(b), x * a, y * b) + x * a + y * b
+
+
+def single(x: mn.DistArray, a: float) -> mn.DistArray:
+    small, number = x.astype(np.float32), mn.asarray(a)
+    return np.multiply(small, number, dtype=np.float32) + np.add(x, number)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -181,6 +190,9 @@ def test_another_number_takes_the_place_of_a_number():
         (lambda x, y: (x * 3.5) * 2.5, lambda x, y: (x * 4.5) * 2.5),  # constants may be folded
         (lambda x, y: x + y, lambda x, y: x + y.sum()),
         (lambda x, y: np.power(x, 3.5), lambda x, y: np.power(y, 2.0)),
+        # what constants give decides what is computed, though they are used elsewhere, too
+        (lambda x, y: either(x, y, 3.5, 2.5), lambda x, y: either(x, y, 2.5, 3.5)),
+        (lambda x, y: single(x, 1 + 1e-12), lambda x, y: single(x, 3.5)),
     ],
 )
 def test_what_is_planned_otherwise_is_of_another_form(one: object, other: object) -> None:

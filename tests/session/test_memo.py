@@ -206,6 +206,26 @@ def test_memory_is_released_when_handles_and_the_memo_let_go(session: mn.session
     wait_until(lambda: bytes_on_workers(session) < 10**6)
 
 
+def test_a_constant_with_a_handle_is_no_array(session: mn.session.Session) -> None:
+    one = mn.asarray(1.0)
+    assert float(mn.arange(float(N)).sum() + one) == N * (N - 1) / 2 + 1
+    assert session.status().num_arrays == 0
+
+
+def test_who_looks_or_clears_takes_nothing_from_a_run(session: mn.session.Session) -> None:
+    x = (mn.random.default_rng(7).random(N) + 1).persist()
+    total, expected = (x * 3.5).sum(), (x.compute() * 3.5).sum()
+    del x
+    gc.collect()
+    looked: list[object] = []
+    end = session.subscribe(
+        lambda event: looked.append((mn.memo.clear(), mn.memo.entries(), session.status()))
+    )
+    assert float(total) == pytest.approx(expected)
+    end()
+    assert looked
+
+
 def test_running_a_cell_again_and_again_grows_nothing(session: mn.session.Session) -> None:
     x = mn.asarray(np.arange(4000.0), blocks=2)
     sizes = []

@@ -16,6 +16,7 @@ from watching import runs
 
 import matnb as mn
 from matnb.errors import OptionError
+from matnb.magics.summary import status_text
 
 REPORT = Path(__file__).with_name("memo_report.py")
 
@@ -114,7 +115,9 @@ def test_a_damaged_file_is_told_of_and_its_result_computed_again(
 def test_it_is_listed_and_cleared_with_the_files(folder: Path) -> None:
     again(folder)
     (folder / "mine.txt").write_text("stays")
-    with mn.start(memo_dir=folder):
+    with mn.start(memo_dir=folder) as session:
+        assert "of files in" in status_text(session.status())
+        assert (session.status().memo_dir, session.status().file_bytes > 0) == (str(folder), True)
         assert [(one.where, one.hits) for one in mn.memo.entries()] == [("disk", 0)] * 2
         assert {one.expression.split("(")[0] for one in mn.memo.entries()} == {"sum", "sqrt"}
         work()
@@ -125,7 +128,7 @@ def test_it_is_listed_and_cleared_with_the_files(folder: Path) -> None:
         mn.memo.clear()
         assert [one.where for one in mn.memo.entries()] == ["disk"] * 2
         mn.memo.clear(disk=True)
-        assert mn.memo.entries() == ()
+        assert (mn.memo.entries(), session.status().file_bytes) == ((), 0)
     assert [path.name for path in folder.iterdir()] == ["mine.txt"]
 
 

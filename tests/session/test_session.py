@@ -7,6 +7,7 @@ import multiprocessing
 import pickle
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -239,6 +240,34 @@ def test_projected_memory_covers_what_is_made(session: mn.session.Session, block
     assert seen[-1].projected_bytes >= 2 * 8_000_000 // blocks  # two tasks at a time, each with its block
     x = (rng.random((1000, 1000), blocks=blocks) * 2).persist()
     assert seen[-1].projected_bytes >= x.facts().num_bytes
+
+
+def test_no_run_takes_more_than_was_projected(session: mn.session.Session) -> None:
+    rng = mn.random.default_rng(0)
+    x, y, M = (one.persist() for one in (rng.random(400_000), rng.random(400_000), rng.random((600, 600))))
+    seen = runs(session)
+
+    def assigned(c: float) -> mn.DistArray:
+        z = x * c
+        z[::3], z[x > 0.5] = 1.5, c
+        return z.persist()
+
+    for made in (
+        lambda c: mn.compute((x + c).min(), (x + c).mean(), (x + c).std()),
+        lambda c: (np.sqrt(x * x + y) * c - abs(x - c) / (y + 1)).persist(),
+        lambda c: mn.compute((x * c).astype(np.float32).std(), abs(x - y * c).max()),
+        lambda c: mn.compute((M + c).std(axis=0), (M * c).T.sum(axis=1)),
+        lambda c: ((M @ M) * c + M.T).persist(),
+        assigned,
+    ):
+        made(2.5)  # what is compiled is not counted
+        seen.clear()
+        tracemalloc.start()
+        result = made(3.5)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= max(run.projected_bytes for run in seen) + 300_000
+        del result
 
 
 def test_interpreting_keeps_to_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:

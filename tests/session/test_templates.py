@@ -116,6 +116,25 @@ def test_what_is_stored_is_found_in_the_other_order(session: mn.session.Session,
         assert sum(run.num_tasks for run in seen) == 0
 
 
+def test_what_passes_find_stored_belongs_to_one_run_alone(session: mn.session.Session) -> None:
+    one, other = np.random.default_rng(5).random((2, 30, 20))
+    x, y = mn.asarray(one).persist(), mn.asarray(other).persist()
+    held = (x + 0.3).persist()
+    np.testing.assert_array_equal((x.T.T + 0.3).compute(), one + 0.3)  # there, by the name that passes give
+    np.testing.assert_array_equal((y.T.T + 0.3).compute(), other + 0.3)
+    assert held.shape == one.shape
+
+
+def test_what_passes_make_of_nothing_is_not_made_again(session: mn.session.Session) -> None:
+    x, y, z = (mn.asarray(np.arange(200) + seed).persist() for seed in range(3))
+    assert not (y - y).compute().any()
+    mn.memo.clear()
+    held = (x * 0).persist()  # the same zeros
+    assert not (z - z).compute().any()
+    mn.memo.clear()
+    np.testing.assert_array_equal((held + x).compute(), np.arange(200))
+
+
 def explode(values: np.ndarray) -> np.ndarray:
     if values[0] < 0:
         raise ZeroDivisionError("below zero")

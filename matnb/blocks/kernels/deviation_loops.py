@@ -7,17 +7,26 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.compiled import compiled
-from matnb.blocks.kernels.sum_loops import fold, sum_leaf, sum_part
+from matnb.blocks.kernels.leaves import (
+    AWAY,
+    GREATEST,
+    LEAF,
+    LEAF_ROOM,
+    LEAST,
+    SQUARES,
+    TOTALS,
+    WIDTH,
+    measure_leaf,
+    measure_leaves,
+    node_of_leaves,
+)
+from matnb.blocks.kernels.sum_loops import sum_part
 
-LEAF = 64  # elements whose deviation is taken from their own mean
 NODE = 5  # numbers of a node: see below
 MOST_NODES = 256  # of a range on the way, for any length
-_LANES, _ROWS = 8, 35  # a sum's buffer, two rows of lanes, a leaf, then what was found of 64 leaves
-ROOM = _LANES * _ROWS  # numbers that loops need on the way
-_LEAF_LEVEL = 6
+ROOM = LEAF_ROOM + LEAF  # numbers that loops need on the way: the last ones are a leaf that was cut
+_LEAF_LEVEL, _LEAVES_LEVEL = 6, 12
 _N, _S, _P, _T, _M = range(NODE)  # elements, sum, a pivot, sum of x - pivot, deviation
-_8, _16, _24, _32, _40, _48, _56, _64 = (np.uint64(8 * number) for number in range(1, 9))
-_88, _152, _216 = np.uint64(88), np.uint64(152), np.uint64(216)  # where in the room
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,24 +44,41 @@ def push_values(
     at, stop, start
         Where the run begins and ends, no leaf being in two runs, and where the range begins.
     stack, top, room
-        Nodes, how many there are; ``ROOM`` numbers.
+        Nodes, how many there are; ``ROOM`` numbers, among them the extremes so far.
     """
-    lanes = np.uint64(room.size // _ROWS)
     while at < stop:
-        if at & (LEAF - 1) == 0 and at + LEAF <= stop:
-            count = min((stop - at) >> _LEAF_LEVEL, LEAF)
-            _measure_leaves(values, np.uint64(at + shift), count, lanes, room)
-            for number in range(count):
-                total = room[88 + number]
-                _write_node(stack, top, 64.0, total, total * 0.015625, room[152 + number], room[216 + number])
-                at += LEAF
-                top = _rise(stack, top, _LEAF_LEVEL, at, start)
+        if at & (LEAF * LEAF - 1) == 0 and at + LEAF * LEAF <= stop:
+            for number in range(0, LEAF, WIDTH):
+                measure_leaves(values, np.uint64(at + shift + number * LEAF), room, np.uint64(number))
+            stack[top, _N] = LEAF * LEAF
+            stack[top, _S], stack[top, _P], stack[top, _T], stack[top, _M] = node_of_leaves(room)
+            at += LEAF * LEAF
+            top = _rise(stack, top, _LEAVES_LEVEL, at, start)
+        elif at & (LEAF - 1) == 0 and at + LEAF <= stop:
+            measure_leaf(values, np.uint64(at + shift), room, np.uint64(0))
+            _write_leaf(stack, top, room)
+            at += LEAF
+            top = _rise(stack, top, _LEAF_LEVEL, at, start)
         else:
             value = np.float64(values[np.uint64(at + shift)])
             stack[top, _N], stack[top, _S], stack[top, _P] = 1.0, value, value
             stack[top, _T], stack[top, _M] = 0.0, 0.0
+            room[LEAST], room[GREATEST] = min(room[LEAST], value), max(room[GREATEST], value)
             at, top = at + 1, top + 1
     return top
+
+
+@compiled
+def take_extremes(room: Floats) -> tuple[float, float]:
+    """Return the least and the greatest value pushed since the last time, and forget them.
+
+    They are right where there is no NaN, but for the signs of zeros.
+    """
+    least, greatest = np.inf, -np.inf
+    for lane in range(WIDTH):
+        least, greatest = min(least, room[LEAST + lane]), max(greatest, room[GREATEST + lane])
+        room[LEAST + lane], room[GREATEST + lane] = np.inf, -np.inf
+    return least, greatest
 
 
 @compiled
@@ -160,16 +186,16 @@ def _settle_singles(stack: Floats, top: int, count: int, room: Floats) -> int:
         return top
     begin = top - count
     for number in range(count):
-        room[24 + number] = stack[begin + number, _S]
+        room[LEAF_ROOM + number] = stack[begin + number, _S]
     if count == LEAF:
-        _measure_leaves(room, np.uint64(24), 1, np.uint64(room.size // _ROWS), room)
-        _write_node(stack, begin, 64.0, room[88], room[88] * 0.015625, room[152], room[216])
+        measure_leaf(room, np.uint64(LEAF_ROOM), room, np.uint64(0))
+        _write_leaf(stack, begin, room)
         return begin + 1
-    total = sum_part(room, np.uint64(24), np.uint64(count), room)
+    total = sum_part(room, np.uint64(LEAF_ROOM), np.uint64(count), room)
     center = total / count
     away, squares = 0.0, 0.0
     for number in range(count):
-        one = room[24 + number] - center
+        one = room[LEAF_ROOM + number] - center
         away += one
         squares += one * one
     _write_node(stack, begin, float(count), total, center, away, squares)
@@ -177,32 +203,9 @@ def _settle_singles(stack: Floats, top: int, count: int, room: Floats) -> int:
 
 
 @compiled
-def _measure_leaves(
-    values: NumericArray, place: np.uint64, count: int, lanes: np.uint64, room: Floats
-) -> None:
-    # Of each leaf the sum, and the sums of its distances and squared distances from its mean. Eight lanes lie
-    # side by side; of a number that it knows the compiler makes no vector instructions.
-    for number in range(np.uint64(count)):
-        begin = place + number * _64
-        total = sum_leaf(values, begin, room)
-        center = total * 0.015625
-        for c in range(lanes):
-            q = begin + c
-            x0 = np.float64(values[q]) - center
-            x1 = np.float64(values[q + _8]) - center
-            x2 = np.float64(values[q + _16]) - center
-            x3 = np.float64(values[q + _24]) - center
-            x4 = np.float64(values[q + _32]) - center
-            x5 = np.float64(values[q + _40]) - center
-            x6 = np.float64(values[q + _48]) - center
-            x7 = np.float64(values[q + _56]) - center
-            room[_8 + c] = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7))
-            room[_16 + c] = ((x0 * x0 + x1 * x1) + (x2 * x2 + x3 * x3)) + (
-                (x4 * x4 + x5 * x5) + (x6 * x6 + x7 * x7)
-            )
-        room[_88 + number] = total
-        room[_152 + number] = fold(room, _8, _8)
-        room[_216 + number] = fold(room, _16, _8)
+def _write_leaf(stack: Floats, top: int, room: Floats) -> None:
+    total = room[TOTALS]
+    _write_node(stack, top, float(LEAF), total, total / LEAF, room[AWAY], room[SQUARES])
 
 
 @compiled

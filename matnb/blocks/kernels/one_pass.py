@@ -19,6 +19,7 @@ from matnb.blocks.kernels.reductions import DEVIATIONS, combine, reduce_block
 from matnb.blocks.sums import Range, VectorSum, merged, share_of, sums_as_tree
 
 _EXTREMES = {"min": np.minimum, "max": np.maximum}
+_MEASURED = (np.dtype(np.float64), np.dtype(np.float32))  # whose elements deviations see as they are
 Take = Callable[[tuple[int, ...], np.dtype], NumericArray]
 Give = Callable[[NumericArray], None]
 
@@ -242,7 +243,7 @@ def _fold_of(share: Share, shape: tuple[int, ...], start: int, measured: Mapping
             return _VectorSum(VectorSum(start), whole)
         return _SumFold(share, whole)
     if is_full and share.operation in _EXTREMES:
-        return _ExtremeFold(share, ones)
+        return _ExtremeFold(share, ones, measured.get(share.place))
     return _PlainFold(share)
 
 
@@ -310,17 +311,20 @@ class _SumFold:
 
 class _ExtremeFold:
     # The least or the greatest element of all.
-    def __init__(self, share: Share, ones: tuple[int, ...]) -> None:
+    def __init__(self, share: Share, ones: tuple[int, ...], deviation: Deviation | None) -> None:
         self._reduce, self._share, self._ones = _EXTREMES[share.operation].reduce, share, ones
-        self._parts: list[NumericArray] = []
+        self._deviation = deviation if share.dtype in _MEASURED else None
+        self._parts: list[NumericArray | float] = []
 
     def add(self, slab: NumericArray, at: int) -> None:
-        """Add the next slab."""
-        self._parts.append(self._reduce(cast(slab, self._share.dtype), axis=None))
+        """Add the next slab, of which a deviation may have found the extremes as well."""
+        there = self._deviation if slab.dtype == self._share.dtype else None
+        known = there.extreme(self._share.operation) if there else None
+        self._parts.append(self._reduce(cast(slab, self._share.dtype), axis=None) if known is None else known)
 
     def found(self) -> NumericArray:
         """Return the share."""
-        return np.asarray(self._reduce(np.array(self._parts))).reshape(1, *self._ones)
+        return np.asarray(self._reduce(np.array(self._parts, self._share.dtype))).reshape(1, *self._ones)
 
 
 class _PlainFold:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from types import EllipsisType
 from typing import TypeAlias
 
@@ -118,7 +119,8 @@ def join(parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype, sparse:
             return only
     if sparse:
         return _join_sparse(parts, (shape[0], shape[1]), dtype)
-    values = np.zeros(shape, dtype)
+    is_covered = sum(prod(part.shape) for _, part in parts) == prod(shape)
+    values = np.empty(shape, dtype) if is_covered else np.zeros(shape, dtype)
     for offset, part in parts:
         place = tuple(slice(a, a + length) for a, length in zip(offset, part.shape, strict=True))
         values[place] = cast(to_numpy(part), dtype)

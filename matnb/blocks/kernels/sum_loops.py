@@ -7,9 +7,13 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled
+from matnb.blocks.kernels.leaves import LEAF, sum_of_leaf
 
-_LEAF = 64  # elements summed without looking at levels
-_LEAF_LEVEL = 6
+_LEAF_LEVEL, _LEAVES_LEVEL = (
+    6,
+    12,
+)  # of a leaf, which is summed without looking at levels, and of as many leaves
+ROOM = LEAF  # numbers that loops need on the way
 _TILE = 256  # columns summed side by side: the nodes of a tile stay in cache
 MOST_NODES = 128  # of a range on the way, for any length
 # Places are unsigned: with a signed one each access asks whether it is negative, and loops stay scalar.
@@ -33,7 +37,7 @@ def sum_contiguous(
     count, whole
         The length of a share; whether to write the value of the tree instead, of length 1.
     """
-    stack, buffer = np.empty(MOST_NODES), np.empty(8)
+    stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
     if whole and length == 2:  # of known lengths, several runs are summed by one instruction
         for i in range(np.uint64(outer)):
             out[i] = (np.float64(values[i * _2]) + np.float64(values[i * _2 + _1])) + 0.0
@@ -43,7 +47,7 @@ def sum_contiguous(
             two = np.float64(values[i * _3]) + np.float64(values[i * _3 + _1])
             out[i] = (two + np.float64(values[i * _3 + _2])) + 0.0
         return
-    if whole and 1 <= length < _LEAF:  # side by side, or calls would take longer than sums
+    if whole and 1 <= length < LEAF:  # side by side, or calls would take longer than sums
         tile = np.empty(8 * _TILE)
         for begin in range(0, outer, _TILE):
             place, width = np.uint64(begin * length), np.uint64(min(_TILE, outer - begin))
@@ -82,12 +86,17 @@ def push_run(
     at, stop, start
         Where the run begins and ends, no leaf being in two runs, and where the range begins.
     whole, stack, top, buffer
-        Whether what is incomplete is one node; nodes, how many there are; room for eight numbers.
+        Whether what is incomplete is one node; nodes, how many there are; ``ROOM`` numbers.
     """
     while at < stop:
-        if at & (_LEAF - 1) == 0 and at + _LEAF <= stop:
-            stack[top] = sum_leaf(values, np.uint64(at + shift), buffer)
-            level, at = _LEAF_LEVEL, at + _LEAF
+        if at & (LEAF * LEAF - 1) == 0 and at + LEAF * LEAF <= stop:
+            for number in range(LEAF):
+                buffer[number] = sum_of_leaf(values, np.uint64(at + shift + number * LEAF))
+            stack[top] = sum_of_leaf(buffer, np.uint64(0))
+            level, at = _LEAVES_LEVEL, at + LEAF * LEAF
+        elif at & (LEAF - 1) == 0 and at + LEAF <= stop:
+            stack[top] = sum_of_leaf(values, np.uint64(at + shift))
+            level, at = _LEAF_LEVEL, at + LEAF
         elif whole:
             stack[top] = sum_part(values, np.uint64(at + shift), np.uint64(stop - at), buffer)
             level, at = -1, stop
@@ -101,10 +110,10 @@ def push_run(
 @compiled
 def sum_rows(pointers: UnsignedArray, values: NumericArray, out: Floats) -> None:
     """Sum the values between pointers, each row by a tree of its own."""
-    stack, buffer = np.empty(MOST_NODES), np.empty(8)
+    stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
     for i in range(out.size):
         place, count = np.uint64(pointers[i]), np.int64(pointers[i + 1]) - np.int64(pointers[i])
-        if count < _LEAF:
+        if count < LEAF:
             out[i] = sum_part(values, place, np.uint64(count), buffer) + 0.0 if count else 0.0
             continue
         run = values[place : place + np.uint64(count)]
@@ -134,9 +143,9 @@ def sum_strided(
             top, at = 0, start
             while at < stop:
                 place = np.uint64(at * inner + shift)
-                if at & (_LEAF - 1) == 0 and at + _LEAF <= stop:
+                if at & (LEAF - 1) == 0 and at + LEAF <= stop:
                     _sum_leaf_into(stack[top], values, place, np.uint64(inner), buffer, width)
-                    level, at = _LEAF_LEVEL, at + _LEAF
+                    level, at = _LEAF_LEVEL, at + LEAF
                 elif whole:
                     _sum_part_into(stack[top], values, place, np.uint64(inner), stop - at, buffer, width, _1)
                     level, at = -1, stop
@@ -232,21 +241,6 @@ def fold(values: NumericArray, p: np.uint64, count: np.uint64) -> float:
         )
         + (np.float64(values[min(p + _6, last)]) if count > _6 else -0.0)
     )
-
-
-@compiled
-def sum_leaf(values: NumericArray, place: np.uint64, buffer: Floats) -> float:
-    """Sum the 64 values of a leaf."""
-    for j in range(_8):
-        p = place + j * _8
-        buffer[j] = (
-            (np.float64(values[p]) + np.float64(values[p + _1]))
-            + (np.float64(values[p + _2]) + np.float64(values[p + _3]))
-        ) + (
-            (np.float64(values[p + _4]) + np.float64(values[p + _5]))
-            + (np.float64(values[p + _6]) + np.float64(values[p + _7]))
-        )
-    return fold(buffer, np.uint64(0), _8)
 
 
 @compiled

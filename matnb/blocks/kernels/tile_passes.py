@@ -10,7 +10,7 @@ import numpy as np
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels import tile_loops as loops
 from matnb.blocks.kernels.compiled import given
-from matnb.blocks.kernels.sum_loops import push_run, sum_stack
+from matnb.blocks.kernels.sum_loops import ROOM, push_run, sum_stack
 
 FLOAT, TRUTH = np.dtype(np.float64), np.dtype(np.bool_)
 _MOST_NODES = 128  # of a sum on the way
@@ -107,7 +107,7 @@ class Pass:
         self._target = 0 if tiles.is_sum else _address(out)
         self._top = 0
         if tiles.is_sum:
-            self._stack, self._group = np.empty(_MOST_NODES), np.empty(8)
+            self._stack, self._group = np.empty(_MOST_NODES), np.empty(ROOM)
 
     def run(
         self,

@@ -55,8 +55,12 @@ def _computed(node: Elementwise, inputs: tuple[Expr, ...]) -> Expr | None:
         return None
     values = [one for one in map(uniform, inputs) if one is not None]
     if len(values) == len(inputs) and node.size:
-        made = _applied(node, [Dense(value.reshape(1)) for value in values])
-        return None if made is None else filled(made.reshape(()), node)
+        # NumPy takes the power of a number by other functions than that of an array, such as roots.
+        small = [tuple(min(length, 2) for length in one.shape) for one in inputs]
+        pairs = zip(small, values, strict=True)
+        made = _applied(node, [Dense(np.full(shape, value, value.dtype)) for shape, value in pairs])
+        value = None if made is None else uniform(_literal(made))
+        return None if value is None else filled(value, node)
     constants = [Dense(one.value) for one in inputs if isinstance(one, Literal)]
     if len(constants) < len(inputs) or node.size * node.dtype.itemsize > LITERAL_BYTES:
         return None

@@ -107,7 +107,11 @@ def memo_fields(value: str | int, option: str = "memo") -> dict[str, int | bool]
     """
     if isinstance(value, str) and value.strip().lower() == "off":
         return {"remembers": False}
-    return {"memo_bytes": parse_bytes(value, option), "remembers": True}
+    try:
+        num_bytes = parse_bytes(value, option)
+    except OptionError as error:
+        raise OptionError(f"{error}, or 'off'") from None
+    return {"memo_bytes": num_bytes, "remembers": True}
 
 
 def _whole_number(text: str, option: str) -> int:

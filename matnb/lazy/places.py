@@ -182,7 +182,7 @@ def _check_places(index: Expr, length: int) -> None:
     # Of places that are known now: later, an array assigned to would be beyond repair.
     block = Dense(index.value) if isinstance(index, Literal) else held(index)
     if isinstance(block, Dense):
-        outside = block.values[(block.values >= length) | (block.values < -length)]
+        outside = block.values[np.greater_equal(block.values, length) | np.less(block.values, -length)]
         if outside.size:
             raise IndexingError(f"index {outside[0]} on axis 0 of length {length}")
 

@@ -38,7 +38,6 @@ def cell_error(
         For expressions that passes made, the recorded ones that they stand for.
     """
     nodes = list(dict.fromkeys(_recorded(failed, stages, origins)))
-    node = nodes[0] if nodes else None
     match failed.error:
         case MatnbError() as error:
             pass
@@ -52,6 +51,12 @@ def cell_error(
                 f"{what} failed on a worker with {type(other).__name__}: {other}{_advice(other)}"
             )
             error.add_note(failed.trace.rstrip())
+    return located(error, nodes, record)
+
+
+def located(error: MatnbError, nodes: Sequence[Expr], record: Recording | None) -> MatnbError:
+    """Add to an error the lines of the cell that wrote some expressions, and the text of the first."""
+    node = nodes[0] if nodes else None
     lines: tuple[int, ...] = ()
     elsewhere: list[tuple[str, tuple[int, ...]]] = []
     if record is not None:
@@ -71,6 +76,12 @@ def cell_error(
     elif text:
         error.add_note(f"while computing {text}")
     return error
+
+
+def largest(stages: Sequence[Stage], origins: Mapping[Expr, tuple[Expr, ...]] = _NONE) -> list[Expr]:
+    """Return the recorded expressions of the largest array of a plan, which a refusal for memory names."""
+    most = max(stages, key=lambda stage: stage.estimated_bytes, default=None)
+    return [] if most is None else list(origins.get(most.expression, (most.expression,)))
 
 
 def remember_lines(record: Recording) -> None:

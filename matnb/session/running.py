@@ -16,7 +16,7 @@ from matnb.blocks.formats import Block
 from matnb.blocks.kernels.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
-from matnb.errors import CellCancelled, WorkerLostError
+from matnb.errors import CellCancelled, TooLargeError, WorkerLostError
 from matnb.events import Event, RunFinished, RunStarted, TasksFinished, TaskTimed, WorkersLost
 from matnb.io.result_folder import ResultFolder
 from matnb.lazy.control import Cond, Final, Loop
@@ -31,7 +31,7 @@ from matnb.plan.explain_control import explain_control
 from matnb.plan.looping import starts_inside
 from matnb.plan.measured import Measures
 from matnb.plan.plan import Plan
-from matnb.session.failures import cell_error
+from matnb.session.failures import cell_error, largest, located
 from matnb.session.looping import Looper, missing_results
 from matnb.session.planning import Planner
 from matnb.session.remembering import Memo
@@ -191,7 +191,10 @@ class Runner:
         if self.memo.bring(made for node, made in planned.optimized.items() if made is not node):
             planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
         plan, optimized = planned.plan, planned.optimized
-        self.planner.check_memory(plan)
+        try:
+            self.planner.check_memory(plan)
+        except TooLargeError as error:
+            raise located(error, largest(plan.stages, planned.origins), record) from None
         after = {name: optimized[node] for name, node in roots.items()}
         made = [name for name in fetch if after[name] in plan.outputs and not after[name].sparse]
         keys = [key for name in made for key in plan.outputs[after[name]].keys]

@@ -138,3 +138,15 @@ def test_a_file_that_changes_between_two_cells_changes_the_result(shell, tmp_pat
         run(shell, cell)
         assert float(shell.user_ns["t"]) == 2 * number
     np.testing.assert_array_equal(shell.user_ns["A"].to_scipy().todense(), [[0, 4], [0, 0]])
+
+
+def test_a_plan_that_cannot_fit_is_refused_at_its_largest_line(shell, capsys):
+    mn.start(workers=1, threads=1, memory_limit="100MB")
+    error, shown = fail(
+        shell,
+        capsys,
+        "%%distmat\ny = mn.random.default_rng(0).random((9000, 2))\nz = -(y @ y.T)\n(z + z.T).sum()",
+    )
+    assert isinstance(error, TooLargeError)
+    assert error.lines[0] == 3, shown
+    assert "100 MB" in shown

@@ -20,6 +20,7 @@ from matnb.blocks.sums import Range, VectorSum, merged, share_of, sums_as_tree
 
 _EXTREMES = {"min": np.minimum, "max": np.maximum}
 _MEASURED = (np.dtype(np.float64), np.dtype(np.float32))  # whose elements deviations see as they are
+_LONG = 1 << 20  # elements of a slab of which nothing needs to stay in cache
 Take = Callable[[tuple[int, ...], np.dtype], NumericArray]
 Give = Callable[[NumericArray], None]
 
@@ -74,7 +75,7 @@ def reduce_chain(
         return _one_by_one(links, shares, operands)
     walk = _Walk(links, shares, arrays, shapes, take)
     with np.errstate(all="ignore"):
-        for first, last in slabs(walk.shape, walk.start, TILE_ELEMENTS):
+        for first, last in walk.slabs:
             walk.add(first, last, take, give)
         for memory in walk.memory.values():
             give(memory)
@@ -166,6 +167,16 @@ def _goes_by_slabs(share: Share, num_axes: int) -> bool:
     return share.operation not in ("sum", "prod") or share.dtype.kind in "biu"
 
 
+def _found_by_one_deviation(shares: Sequence[Share], arrays: Sequence[NumericArray]) -> bool:
+    operations, values = {share.operation for share in shares}, arrays[shares[0].place]
+    return (
+        "deviation" in operations <= {"deviation", "sum", *_EXTREMES}
+        and all(share.place == shares[0].place for share in shares)
+        and values.ndim == 1
+        and values.dtype in _MEASURED
+    )
+
+
 class _Walk:
     """Goes through the values slab by slab along the first axis.
 
@@ -173,6 +184,8 @@ class _Walk:
     ----------
     shape, start
         Of what is reduced, and its global place on the first axis.
+    slabs
+        Where each begins and ends on that axis.
     memory
         A tile for each value that is made.
     """
@@ -189,7 +202,9 @@ class _Walk:
         self._parts = _parts(links, shares, len(arrays))
         self.shape = shapes[shares[0].place]
         self.start = max(share.start if share.along == 0 else 0 for share in shares)
-        rows = max(last - first for first, last in slabs(self.shape, self.start, TILE_ELEMENTS))
+        is_read_once = not self._parts and _found_by_one_deviation(shares, arrays)
+        self.slabs = slabs(self.shape, self.start, _LONG if is_read_once else TILE_ELEMENTS)
+        rows = max(last - first for first, last in self.slabs)
         self.memory = {
             part.place: take((rows, *self.shape[1:]), part.links[-1].dtype) for part in self._parts
         }

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matnb.blocks.deviations import deviation_of_shares, deviation_share, num_deviation_nodes
@@ -39,6 +39,7 @@ def test_the_bits_are_those_of_the_whole_whatever_the_cuts(draw: st.DataObject):
     assert whole[0, -1] == pytest.approx(exact(x), rel=1e-14, abs=1e-30)
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_lines_meet_as_elements_do_whichever_axes_are_cut(draw: st.DataObject):
     shape = draw.draw(st.sampled_from([(1, 1), (70, 1), (5, 130), (65, 3), (130, 64)]))

@@ -170,7 +170,7 @@ def check(before: dict[str, Expr], after: dict[str, Expr], values: MutableMappin
         assert bits(new, values) == bits(root, values), (root, new)
 
 
-LAW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LAW = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @LAW

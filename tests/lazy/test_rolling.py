@@ -222,7 +222,7 @@ def cells(draw: st.DrawFn) -> str:
 
 
 @given(source=cells(), hold=st.booleans())
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_rolled_and_unrolled_mean_the_same(source: str, hold: bool) -> None:
     space, record = cell(source)
     roots = [space[name].expression for name in ("x", "y", "z", "w") if name in space]

@@ -18,7 +18,10 @@ from matnb.errors import KernelError, MatnbError
 NUMPY = {name: list(map(np.array, function(np.array))) for name, function in CASES.items()}
 
 
-@pytest.fixture(scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.cluster)])
+@pytest.fixture(
+    scope="module",
+    params=["threads", pytest.param("processes", marks=[pytest.mark.cluster, pytest.mark.slow])],
+)
 def session(request: pytest.FixtureRequest) -> Iterator[mn.session.Session]:
     with mn.start(workers=2, threads=1, processes=request.param == "processes") as session:
         yield session

@@ -34,8 +34,6 @@ def literal(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Literal
 
 def _number(value: Weak, dtype: np.dtype) -> Literal:
     # Zeros have signs, NaN have bits, and so have parts of complex numbers, and none would be told apart.
-    if dtype is _DOUBLE and type(value) is float:
-        return Literal(_bytes_of(value), (), dtype)  # most often, and NumPy takes longer
     if type(value) is int or (type(value) is float and value and value == value):
         return _usual_number(value, dtype)
     return literal(value, dtype)
@@ -43,6 +41,8 @@ def _number(value: Weak, dtype: np.dtype) -> Literal:
 
 @lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 compare equal
 def _usual_number(value: Weak, dtype: np.dtype) -> Literal:
+    if dtype is _DOUBLE and type(value) is float:
+        return Literal(_bytes_of(value), (), dtype)  # most often, and NumPy takes longer
     return literal(value, dtype)
 
 

@@ -80,6 +80,7 @@ def chain_into(
     out: NumericArray,
     take: Callable[[tuple[int, ...], np.dtype], NumericArray],
     give: Callable[[NumericArray], None],
+    num_elements: int | None = None,
 ) -> bool:
     """Write what :func:`apply_chain` gives of Dense operands into given memory, if that can be done by tiles.
 
@@ -91,6 +92,8 @@ def chain_into(
         Contiguous memory of the result's shape and dtype. It may be an operand's of this shape.
     take, give
         Where memory for a tile of each value that is alive comes from, and what gets it back.
+    num_elements
+        Of all parts, where the result is part of what is made; those of ``out`` by default.
 
     Returns
     -------
@@ -100,7 +103,7 @@ def chain_into(
     shapes = _shapes_of(links, arrays)
     if shapes is None or not _fits_tiles(shapes, arrays):
         return False
-    if _run_by_machine(links, arrays, out, take, give):
+    if _run_by_machine(links, arrays, out, take, give, num_elements or out.size):
         return True
     with np.errstate(all="ignore"):
         writer = _write_steps(links, arrays, shapes)
@@ -167,7 +170,7 @@ def _tiled(links: Sequence[Link], arrays: Sequence[NumericArray]) -> NumericArra
     if not _fits_tiles(shapes, arrays):
         return None
     out = np.empty(shapes[-1], links[-1].dtype)
-    if _run_by_machine(links, arrays, out, np.empty, lambda memory: None):
+    if _run_by_machine(links, arrays, out, np.empty, lambda memory: None, out.size):
         return out
     writer = _write_steps(links, arrays, shapes)
     with np.errstate(all="ignore"):
@@ -181,9 +184,10 @@ def _run_by_machine(
     out: NumericArray,
     take: Callable[[tuple[int, ...], np.dtype], NumericArray],
     give: Callable[[NumericArray], None],
+    num_elements: int,
 ) -> bool:
     # It goes from function to function without the interpreter's lock, so that its tiles may be short.
-    if out.dtype not in (FLOAT, TRUTH) or (out.size < _WORTH_COMPILING and not is_ready(run_tiles)):
+    if out.dtype not in (FLOAT, TRUTH) or (num_elements < _WORTH_COMPILING and not is_ready(run_tiles)):
         return False
     tiles = _program(tuple(links), tuple(map(form_of, arrays)))
     if tiles is None:

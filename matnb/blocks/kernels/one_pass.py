@@ -21,6 +21,7 @@ from matnb.blocks.sums import Range, VectorSum, merged, share_of, sums_as_tree
 _EXTREMES = {"min": np.minimum, "max": np.maximum}
 _MEASURED = (np.dtype(np.float64), np.dtype(np.float32))  # whose elements deviations see as they are
 _LONG = 1 << 20  # elements of a slab of which nothing needs to stay in cache
+_MADE = 1 << 18  # of one that is made first: in shorter ones the threads wait for the interpreter's lock
 Take = Callable[[tuple[int, ...], np.dtype], NumericArray]
 Give = Callable[[NumericArray], None]
 
@@ -203,7 +204,8 @@ class _Walk:
         self.shape = shapes[shares[0].place]
         self.start = max(share.start if share.along == 0 else 0 for share in shares)
         is_read_once = not self._parts and _found_by_one_deviation(shares, arrays)
-        self.slabs = slabs(self.shape, self.start, _LONG if is_read_once else TILE_ELEMENTS)
+        length = _LONG if is_read_once else _MADE if self._parts else TILE_ELEMENTS
+        self.slabs = slabs(self.shape, self.start, length)
         rows = max(last - first for first, last in self.slabs)
         self.memory = {
             part.place: take((rows, *self.shape[1:]), part.links[-1].dtype) for part in self._parts
@@ -222,7 +224,7 @@ class _Walk:
         for part in self._parts:
             out = self.memory[part.place][: end - begin]
             arrays = [values[one] for one in part.arguments]
-            if not chain_into(part.links, arrays, out, take, give):
+            if not chain_into(part.links, arrays, out, take, give, prod(self.shape)):
                 raise AssertionError("slabs of arrays in C order are in C order")
             values[part.place] = out
         for place, deviation in self._measured.items():

@@ -27,7 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # A temporary folder of this run's own, so that another run on the machine cannot look like a leak here.
     # What pytest itself keeps for a person to look at (tmp_path) stays where it always is.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-    own = tempfile.mkdtemp(prefix="matnb-tests-")
+    # Beside that of the run which started this one, not in it: names of sockets must not be long.
+    beside = Path(tempfile.gettempdir()).parent if hasattr(config, "workerinput") else None
+    own = tempfile.mkdtemp(prefix="matnb-tests-", dir=beside)
     config.stash[OUTER_TEMPORARY] = (os.environ.get("TMPDIR"), own)
     os.environ["TMPDIR"], tempfile.tempdir = own, None
 

@@ -96,7 +96,7 @@ def limit(x):
     room = psutil.Process().memory_info().vms + 300 * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (room, resource.getrlimit(resource.RLIMIT_AS)[1]))
     return x
-mn.replicated(limit, 1.0)"""
+mn.replicated(limit, 1.0, like=1.0)"""
     run(shell, limited)
     # 650 MB, which the worker may have by its memory_limit
     error, shown = fail(shell, capsys, "%%distmat\nx = mn.arange(9000.0)\ny = x[:, None] * x\ny")

@@ -11,6 +11,7 @@ matnb's own.
 from __future__ import annotations
 
 import itertools
+import operator
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,13 +42,13 @@ WITHOUT_PRODUCT = Claim(
 )
 
 
-def twenty_operations(a: Any, b: Any) -> Any:
+def twenty_operations(a: Any, b: Any, meet: Callable[[Any, Any], Any] = operator.matmul) -> Any:
     """Twenty operations ending in one number."""
     c = a + b
     d = c * a
     e = d - b
     f = e / (a + 2.0)
-    g = f @ b
+    g = meet(f, b)
     h = g.sum(axis=0)
     i = h * h
     j = np.sqrt(i + 1.0)
@@ -61,20 +62,7 @@ def twenty_operations(a: Any, b: Any) -> Any:
 
 def twenty_without_product(a: Any, b: Any) -> Any:
     """Twenty elementwise operations and reductions ending in one number."""
-    c = a + b
-    d = c * a
-    e = d - b
-    f = e / (a + 2.0)
-    g = f * f
-    h = g.sum(axis=0)
-    i = h * h
-    j = np.sqrt(i + 1.0)
-    k = abs(d) + e
-    m = k.max(axis=1)
-    n = m + j
-    p = n * 0.5
-    q = p - p.mean()
-    return (q * q).sum() + c.sum()
+    return twenty_operations(a, b, lambda f, _: f * f)
 
 
 def inputs(number: int) -> tuple[np.ndarray, np.ndarray]:

@@ -79,8 +79,8 @@ class Form(NamedTuple):
         The name of the class.
     names, defaults
         Of the fields, and what some are by default.
-    parameters
-        Picks those of the fields' values that hold no operands.
+    parameter_names, parameters
+        Of the fields that hold no operands, and what picks their values.
     source, operands, inputs
         Where among the fields a source is, those of one operand each, and that of several.
     are_plain
@@ -90,6 +90,7 @@ class Form(NamedTuple):
     label: str
     names: tuple[str, ...]
     defaults: dict[str, Hashable]
+    parameter_names: tuple[str, ...]
     parameters: Callable[[tuple[Hashable, ...]], tuple[Hashable, ...]]
     source: int | None
     operands: tuple[int, ...]
@@ -115,6 +116,7 @@ def form_of(node_class: type[Expr]) -> Form:
         node_class.__name__,
         names,
         {field.name: field.default for field in own if field.default is not MISSING},
+        tuple(names[place] for place in places),
         itemgetter(*places) if len(places) > 1 else lambda values: tuple(values[place] for place in places),
         names.index("source") if "source" in names else None,
         tuple(place for place, name in enumerate(names) if name in hold and name != "inputs"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from matnb.lazy.control import Body
 from matnb.lazy.expr import Expr
+from matnb.lazy.interning import form_of
 
 FEWEST = 4  # repetitions that are worth a loop
 _LONGEST = 512  # events in one repetition
@@ -90,13 +90,8 @@ def repetitions(
 
 def kind_of(node: Expr) -> Hashable:
     """Return what two expressions have in common that differ at most in what they are made from."""
-    values = tuple(_plain(getattr(node, name)) for name in _parameters(type(node)))
+    values = tuple(_plain(getattr(node, name)) for name in form_of(type(node)).parameter_names)
     return type(node), values, node.shape, node.dtype, node.sparse, len(node.operands)
-
-
-@cache
-def _parameters(node_class: type[Expr]) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(node_class) if one.type not in ("Expr", "tuple[Expr, ...]"))
 
 
 def _plain(value: object) -> Hashable:

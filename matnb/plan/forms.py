@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from matnb.lazy.expr import (
     Regrid,
     Transpose,
 )
+from matnb.lazy.interning import form_of as interned_form
 from matnb.plan.fuse import is_inline
 from matnb.plan.plan import Stored, Workers
 
@@ -96,7 +96,7 @@ def form_of(
             large = not node.sparse and node.size * node.dtype.itemsize >= _LARGE_BYTES
             parts.append((Data, node.shape, node.dtype) if large else node.digest)
         else:
-            own = tuple(node.__dict__[name] for name in _parameters_of(type(node)))
+            own = tuple(node.__dict__[name] for name in interned_form(type(node)).parameter_names)
             told = own if node.plain else _told(node, own)
             parts.append((type(node), node.sparse, told, *[places[one] for one in node.operands]))
     ends = tuple(places[node] for node in roots), tuple(places[node] for node in keep)
@@ -143,11 +143,6 @@ def _may_fold(node: Expr) -> bool:
 
 def _is_constant(node: Expr) -> bool:
     return isinstance(node, Literal) or (isinstance(node, Create) and isinstance(node.creation, Full))
-
-
-@cache
-def _parameters_of(node_class: type[Expr]) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(node_class) if one.type not in ("Expr", "tuple[Expr, ...]"))
 
 
 def _told(node: Expr, own: tuple[Hashable, ...]) -> bytes:

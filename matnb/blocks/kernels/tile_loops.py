@@ -40,7 +40,7 @@ def _pointer(context: object, address: types.Integer) -> tuple[Signature, Callab
     return types.CPointer(types.float64)(address), generate  # type: ignore[attr-defined]  # it has
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic  # type: ignore[untyped-decorator]  # as above
 def _byte_pointer(context: object, address: types.Integer) -> tuple[Signature, Callable[..., ir.Value]]:
     # The same for truths.
     def generate(
@@ -51,7 +51,7 @@ def _byte_pointer(context: object, address: types.Integer) -> tuple[Signature, C
     return types.CPointer(types.uint8)(address), generate  # type: ignore[attr-defined]
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic  # type: ignore[untyped-decorator]  # as above
 def _call_numpy(
     context: object,
     address: types.Integer,
@@ -83,7 +83,7 @@ def _call_numpy(
     return types.none(*(types.int64,) * 7), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic  # type: ignore[untyped-decorator]  # as above
 def _apart(context: object) -> tuple[Signature, Callable[..., ir.Value]]:
     # The loop that says so is called, not copied into its callers, where it would be optimized once more.
     def generate(

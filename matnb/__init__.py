@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any as _Any
 
 import numpy as _np
 
@@ -17,6 +17,7 @@ from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zero
 from matnb.lazy.functions.access import replicated, scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate, iteration
+from matnb.lazy.registry import FUNCTIONS as _FUNCTIONS
 from matnb.session import (
     active_session,
     compute,
@@ -68,22 +69,24 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> _np.ufunc:
+def __getattr__(name: str) -> _Any:
     # mn.sqrt, mn.add and the other ufuncs are NumPy's own, which record when they meet a DistArray.
     found = getattr(_np, name, None)
     if isinstance(found, _np.ufunc):
         return found
+    if found in _FUNCTIONS:
+        return _FUNCTIONS[found]
     raise AttributeError(f"module 'matnb' has no attribute {name!r}")
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell: _Any) -> None:
     """Register the magics: what ``%load_ext matnb`` calls."""
     from matnb.magics.distmat import load as register
 
     register(shell)
 
 
-def unload_ipython_extension(shell: Any) -> None:
+def unload_ipython_extension(shell: _Any) -> None:
     """Leave IPython as it was: what ``%unload_ext matnb`` calls."""
     from matnb.magics.distmat import unload
 

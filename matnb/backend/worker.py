@@ -262,6 +262,8 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
             return source.assemble(values[1:], values[0], region)
         case op.Labels(source, start, stop):
             return source.labels(values[0], start, stop)
+        case op.Run(kernel, parameters):
+            return kernel(values, *parameters)
     raise TypeError(f"no kernel for {type(operator).__name__}")
 
 

@@ -17,6 +17,7 @@ from matnb.lazy import reductions, ufuncs
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.expr import Data, Expr, MatMul, Transpose
 from matnb.lazy.holdings import given
+from matnb.lazy.methods import Methods
 from matnb.lazy.operators import Operators
 from matnb.lazy.places import replacing
 from matnb.lazy.recording import active_recording
@@ -73,7 +74,7 @@ def expression_of_block(block: Block) -> Expr:
     return node
 
 
-class DistArray(Operators):
+class DistArray(Methods, Operators):
     """An array, sparse or dense, cut in blocks over the workers and computed when a value is asked for.
 
     It takes NumPy's operators, ufuncs, functions and indices, also integer and boolean DistArrays. Nothing is

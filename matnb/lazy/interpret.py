@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from functools import reduce
-from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,9 +36,9 @@ from matnb.lazy.expr import (
     Transpose,
 )
 from matnb.lazy.holdings import held
+from matnb.lazy.meanings import meaning_of
+from matnb.lazy.meanings.registry import Value
 from matnb.lazy.traverse import topological
-
-Value: TypeAlias = np.ndarray | sp.csr_array
 
 
 def interpret(root: Expr, known: MutableMapping[Expr, Value] | None = None) -> Value:
@@ -136,7 +135,7 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
             return np.asarray(_looped(node, operands)[0])
         case Cond():
             return np.asarray(operands[0])
-    raise TypeError(f"no meaning for {type(node).__name__}")
+    return meaning_of(node)(node, operands)
 
 
 def _from_block(block: Block) -> Value:

@@ -25,6 +25,7 @@ from matnb.lazy.expr import (
     Regrid,
     Transpose,
 )
+from matnb.lazy.interning import form_of
 from matnb.lazy.traverse import consumers, topological
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 from matnb.plan.counting import functions_of, reductions_of, tasks_by_stage
@@ -293,7 +294,16 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
             return f"variable {place}"
         case Regrid(_, cuts):
             return f"regrid({listed}) to {' x '.join(str(len(axis) - 1) for axis in cuts)} blocks"
-    return f"{type(node).__name__.lower()}({listed})"
+    return f"{type(node).__name__.lower()}({', '.join([*operands, *_parameters(node)])})"
+
+
+def _parameters(node: Expr) -> list[str]:
+    # What a node was given besides its operands, as far as a person can read it.
+    form = form_of(type(node))
+    named = ((name, getattr(node, name)) for name in form.parameter_names)
+    return [
+        f"{name}={value}" for name, value in named if isinstance(value, str | int | tuple) and value != ()
+    ]
 
 
 def told_alone(node: Expr, depth: int = 3) -> str:

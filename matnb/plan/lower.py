@@ -26,6 +26,7 @@ from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import fused_below, materialized
 from matnb.plan.grouping import Groups, reduction_groups
 from matnb.plan.indexing import lower_index, lower_transpose
+from matnb.plan.lowering import lowering_of
 from matnb.plan.maps import lower_map, stage_tag
 from matnb.plan.matching import Choice, Wiring, match_products
 from matnb.plan.place import default_layout
@@ -131,7 +132,7 @@ class _Lowering:
             case Regrid():
                 lower_regrid(node, writer, workers)
             case _:
-                raise TypeError(f"no lowering for {type(node).__name__}")
+                lowering_of(node)(node, writer, workers)
 
     def _stage(self, nodes: Sequence[Expr], domain: Expr) -> tuple[list[Expr], Layout]:
         # What a stage computes inside and how it is cut. A product whose inner axis is cut is summed over

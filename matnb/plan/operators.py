@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -332,9 +333,20 @@ class Labels:
     stop: int
 
 
+@dataclass(frozen=True)
+class Run:
+    """A kernel, called with the blocks of its registers and with parameters.
+
+    It is a function of a module under ``blocks.kernels``, so that it travels by name.
+    """
+
+    kernel: Callable[..., Block]
+    parameters: tuple[Hashable, ...] = ()
+
+
 Operator: TypeAlias = (
     Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate
     | Push | PutTogether | Partial | PartialAll | Finish | Flip | Take | Stretch
     | MakeDrawn | PickAt | OnlyPart | PutAt | PutEachAt | GatherAt
-    | ScatterBy | Call | Unpack | Parse | Summarize | Merge | Tell | Part | Assemble | Labels
+    | ScatterBy | Call | Unpack | Parse | Summarize | Merge | Tell | Part | Assemble | Labels | Run
 )  # fmt: skip

@@ -24,7 +24,8 @@ from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
 from matnb.lazy.expr import Data, Expr
 from matnb.lazy.holdings import keep_copy
-from matnb.lazy.interpret import Value, block_of, interpret
+from matnb.lazy.interpret import block_of, interpret
+from matnb.lazy.meanings.registry import Value
 from matnb.lazy.memo import is_small
 from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological

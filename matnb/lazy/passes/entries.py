@@ -65,6 +65,8 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             meet = [count for place, count in counts.items() if place in ANNIHILATORS.get(name, ())]
             return min(meet) if meet else sum(counts.values())
     block = held(node)
+    if block is None and any(one.sparse for one in node.operands):
+        return sum(found[one] for one in dict.fromkeys(node.operands) if one.sparse)
     return row * node.shape[0] if block is None else block.nnz
 
 

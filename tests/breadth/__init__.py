@@ -1,0 +1,1 @@
+"""NumPy's functions, each called as a person would, against NumPy."""

@@ -15,9 +15,12 @@ from matnb.lazy.branch import cond
 from matnb.lazy.columns import Columns
 from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zeros
 from matnb.lazy.functions.access import replicated, scatter_reduce
+from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.lazy.functions.linear import matmul
+from matnb.lazy.functions.mapping import map_blocks
+from matnb.lazy.functions.namespace import numpy_names as _numpy_names
+from matnb.lazy.functions.reductions import reduce
 from matnb.lazy.loop import iterate, iteration
-from matnb.lazy.registry import FUNCTIONS as _FUNCTIONS
 from matnb.session import (
     active_session,
     compute,
@@ -34,10 +37,12 @@ from matnb.version import VERSION
 
 __version__ = VERSION
 
+# What is matnb's own; where NumPy has the same name, this is meant.
 __all__ = [
     "CellCancelled",
     "Columns",
     "DistArray",
+    "GroupBy",
     "MatnbError",
     "active_session",
     "arange",
@@ -50,15 +55,18 @@ __all__ = [
     "eye",
     "full",
     "graph",
+    "groupby",
     "iterate",
     "iteration",
     "linalg",
     "linspace",
     "load",
+    "map_blocks",
     "matmul",
     "memo",
     "ones",
     "random",
+    "reduce",
     "replicated",
     "save",
     "scatter_reduce",
@@ -67,15 +75,18 @@ __all__ = [
     "visualize",
     "zeros",
 ]
+# And NumPy's names, which lazy.functions.namespace lists.
+_from_numpy = {name: one for name, one in _numpy_names().items() if name not in __all__}
+globals().update(_from_numpy)
+__all__ += sorted(_from_numpy)
 
 
 def __getattr__(name: str) -> _Any:
-    # mn.sqrt, mn.add and the other ufuncs are NumPy's own, which record when they meet a DistArray.
-    found = getattr(_np, name, None)
-    if isinstance(found, _np.ufunc):
-        return found
-    if found in _FUNCTIONS:
-        return _FUNCTIONS[found]
+    if hasattr(_np, name):
+        raise AttributeError(
+            f"matnb has no {name!r}; docs/coverage.md lists what there is, and NumPy's works on computed "
+            f"arrays: np.{name}, given x.compute()"
+        )
     raise AttributeError(f"module 'matnb' has no attribute {name!r}")
 
 

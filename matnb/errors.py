@@ -31,12 +31,20 @@ class DTypeError(MatnbError, TypeError):
     """A dtype or an operand of a kind that the operation does not take."""
 
 
+class RangeError(DTypeError, OverflowError):
+    """A number outside the range of the dtype that it takes on."""
+
+
 class IndexingError(MatnbError, IndexError):
     """An index outside an array, or of a kind that cannot index it."""
 
 
 class OptionError(MatnbError, ValueError):
     """An option, argument or environment variable with a value that is not allowed."""
+
+
+class AxisError(ShapeError, IndexingError):
+    """An axis that an array does not have: a ShapeError and an IndexingError, as NumPy's is of both kinds."""
 
 
 class UnsupportedError(MatnbError, NotImplementedError):

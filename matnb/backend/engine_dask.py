@@ -24,7 +24,7 @@ from matnb.errors import CellCancelled, ClusterError
 from matnb.events import TaskTimed
 from matnb.lazy.expr import Expr
 from matnb.lazy.holdings import held
-from matnb.plan.operators import Multiply
+from matnb.plan import operators as op
 from matnb.plan.plan import Plan, Shipment, Stored
 from matnb.plan.sources import piece_of
 
@@ -259,7 +259,8 @@ class DaskEngine:
 
     def _shared_blas(self, plan: Plan) -> AbstractContextManager[object]:
         # Products side by side, each on all cores, take twice as long as one after the other.
-        products = sum(any(isinstance(step.operator, Multiply) for step in task.steps) for task in plan.tasks)
+        multiply = op.Multiply | op.Run  # and others that may
+        products = sum(any(isinstance(step.operator, multiply) for step in task.steps) for task in plan.tasks)
         threads = sum(one.threads for one in self._cluster.workers)
         if self._blas is None or products < 2 or threads < 2:
             return nullcontext()

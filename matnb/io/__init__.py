@@ -1,6 +1,6 @@
 """Readers, writers and generators, in parallel by byte range."""
 
-from matnb.io import edges, matrixmarket, metis, npy, npz, table
+from matnb.io import edges, matrixmarket, metis, npy, npz, parquet, table
 
 __all__ = [
     "edges",
@@ -8,5 +8,6 @@ __all__ = [
     "metis",
     "npy",
     "npz",
+    "parquet",
     "table",
 ]  # loading them registers their kinds of files

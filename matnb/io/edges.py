@@ -14,9 +14,10 @@ from matnb.blocks.grid import Region
 from matnb.errors import OptionError
 from matnb.io.digits import BadToken, parse_floats, parse_integers
 from matnb.io.entries import DUPLICATES, Entries, block_of, entries_in
-from matnb.io.files import File, find_file
+from matnb.io.files import File
 from matnb.io.lines import Chunk, blank_comments, columns_of, head_lines, read_chunks, text_pieces
 from matnb.io.measured import Measured
+from matnb.io.remote import find_file
 from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, Source, choose, reader
 
 _FLOAT = np.dtype(np.float64)

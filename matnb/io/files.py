@@ -1,4 +1,4 @@
-"""A file on disk as a value: where it is and which version of it; and the errors that name it."""
+"""A file as a value: where it is and which version of it; and the errors that name it."""
 
 from __future__ import annotations
 
@@ -42,14 +42,19 @@ class File:
         return repr(self.shown)
 
     @property
-    def identity(self) -> tuple[str, int, int, int, int]:
+    def identity(self) -> tuple[str | int, ...]:
         """What tells this version of the file from any other."""
         return self.path, self.size, self.mtime_ns, self.inode, self.ctime_ns
 
     @property
+    def name(self) -> str:
+        """Last part of the path, whose end tells what is inside."""
+        return os.path.basename(self.path)
+
+    @property
     def compressed(self) -> bool:
         """Whether the text inside is compressed, so that only one worker can read it."""
-        return self.path.lower().endswith(".gz")
+        return self.name.lower().endswith(".gz")
 
     @property
     def largest_text(self) -> int:
@@ -106,26 +111,33 @@ class File:
                 raise self.error(f"is not a gzip file, or a damaged one: {error}") from None
 
 
-def find_file(path: str | os.PathLike[str]) -> File:
-    """Return the present version of a file.
+def local_path(shown: str) -> str:
+    """Return the path of a ``file://`` url, and a path as it is.
+
+    Raises
+    ------
+    UnsupportedError
+        For a ``file://`` url of another machine.
+    """
+    if not shown.startswith("file://"):
+        return shown
+    parts = urlsplit(shown)
+    if parts.netloc not in ("", "localhost"):
+        raise UnsupportedError(f"{shown}: a file of another machine: copy it here and give its path")
+    return unquote(parts.path)
+
+
+def find_local(shown: str) -> File:
+    """Return the present version of a file of this machine, given its path or ``file://`` url.
 
     Raises
     ------
     MissingFileError
         When it is not there.
     UnsupportedError
-        For a url that is not local.
+        For a ``file://`` url of another machine.
     """
-    shown = os.fspath(path)
-    if isinstance(shown, bytes):
-        shown = os.fsdecode(shown)
-    local = shown
-    if "://" in shown:
-        parts = urlsplit(shown)
-        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-            raise UnsupportedError(f"{shown}: only local files can be read: download it and give its path")
-        local = unquote(parts.path)
-    absolute = os.path.abspath(os.path.expanduser(local))
+    absolute = os.path.abspath(os.path.expanduser(local_path(shown)))
     try:
         found = os.stat(absolute)
     except OSError as error:

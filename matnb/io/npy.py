@@ -1,18 +1,20 @@
-"""NumPy's .npy files, mapped into memory; nothing that is pickled is ever loaded."""
+"""NumPy's .npy files, mapped into memory where they are on disk; nothing that is pickled is ever loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import IO
+from typing import IO, Literal
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib import format as npy_format
 
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.io.files import File
+from matnb.io.remote import RemoteFile
 from matnb.io.slabs import Slab, common, dense_of
 from matnb.io.source import Found, Piece, PlainSource, Source, reader, split_range
 
@@ -115,16 +117,27 @@ class Npy(PlainSource):
         if both is None:
             return None
         with self.file.open() as stream:
-            mapped = np.memmap(
-                stream,
-                self.header.dtype,
-                "r",
-                self.header.begin,
-                self.header.shape,
-                "F" if self.header.fortran else "C",
-            )
-            chosen = mapped[tuple(slice(*span) for span in both)] if both else mapped.reshape(())
+            chosen = self._chosen(stream, both)
             return Slab(both, np.array(chosen, self.dtype, order="C", subok=False))
+
+    def _chosen(self, stream: IO[bytes], region: Region) -> npt.NDArray[np.generic]:
+        header = self.header
+        order: Literal["F", "C"] = "F" if header.fortran else "C"
+        if not isinstance(self.file, RemoteFile):
+            mapped = np.memmap(stream, header.dtype, "r", header.begin, header.shape, order)
+            return mapped[tuple(slice(*span) for span in region)] if region else mapped.reshape(())
+        if not region:
+            stream.seek(header.begin)
+            return np.frombuffer(stream.read(header.dtype.itemsize), header.dtype).reshape(())
+        # Slices of the slowest axis lie side by side in the file.
+        start, stop = region[self._axis]
+        slice_bytes = header.num_bytes // header.shape[self._axis]
+        stream.seek(header.begin + start * slice_bytes)
+        shape = list(header.shape)
+        shape[self._axis] = stop - start
+        data = np.frombuffer(stream.read((stop - start) * slice_bytes), header.dtype)
+        within = [(0, stop - start) if axis == self._axis else span for axis, span in enumerate(region)]
+        return data.reshape(shape, order=order)[tuple(slice(*span) for span in within)]
 
     def assemble(self, parts: Sequence[Slab | None], context: NpyFound, region: Region) -> Block:
         """Return the block of a region."""

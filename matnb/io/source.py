@@ -17,7 +17,7 @@ import numpy as np
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
-from matnb.io.files import find_file
+from matnb.io.remote import find_file
 
 ROW_ENTRIES = 4  # what a row costs in a product with a vector, beside its entries: 3.8 ns to 0.8 an entry
 LARGEST_LENGTH = 2**31 - 1  # rows or columns: local indices of a block are 32-bit
@@ -45,8 +45,8 @@ class Found:
         pattern in which an entry is listed twice has values, since SciPy counts such entries.)
     nnz
         Entries listed, mirrored ones included: what is stored, or more where duplicates are merged.
-    names
-        Names of the columns of a table.
+    names, dtypes
+        Of the columns of a table; what is stored is ``dtype``, and a column is cast when it is used.
     has_labels
         Whether vertices have original ids that differ from their numbers.
     """
@@ -57,6 +57,7 @@ class Found:
     pattern: bool = False
     nnz: int | None = None
     names: tuple[str, ...] = ()
+    dtypes: tuple[np.dtype, ...] = ()
     has_labels: bool = False
 
 
@@ -160,9 +161,10 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     Parameters
     ----------
     path
-        A local path or ``file://`` url.
+        A path, or a url that fsspec reads.
     kind
-        How to read it: "matrixmarket", "npz", "npy", "edges", "metis" or "csv"; None goes by the suffix.
+        How to read it: "matrixmarket", "npz", "npy", "edges", "metis", "csv" or "parquet"; None goes by the
+        suffix.
     **options
         What the reader of the kind takes.
 
@@ -175,7 +177,7 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     FileFormatError
         When its header is not that of its kind.
     UnsupportedError
-        For a url that is not local.
+        When the url's protocol, or the kind, needs a package that is not installed.
 
     Examples
     --------
@@ -185,7 +187,7 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     (Piece(number=0, start=0, stop=3),)
     """
     file = find_file(path)
-    found = READERS.get(kind) if kind is not None else _by_suffix(file.path)
+    found = READERS.get(kind) if kind is not None else _by_suffix(file.name)
     if found is None:
         known = "; ".join(f"{one.kind!r} ({' '.join(one.suffixes)})" for one in READERS.values())
         wrong = f"no kind {kind!r}" if kind is not None else "no reader for this suffix"
@@ -198,10 +200,9 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     return found.open(file, **options)
 
 
-def _by_suffix(path: str) -> Reader | None:
-    name = os.path.basename(path).lower()
+def _by_suffix(name: str) -> Reader | None:
     for one in READERS.values():
-        if name.endswith(one.suffixes):
+        if name.lower().endswith(one.suffixes):
             return one
     return None
 

@@ -1,4 +1,4 @@
-"""Numeric CSV with a header (RFC 4180) into a dense matrix of named columns; missing values are NaN."""
+"""CSV (RFC 4180) into a dense matrix of named columns; missing values are NaN."""
 
 from __future__ import annotations
 
@@ -9,53 +9,47 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block
-from matnb.blocks.grid import Region, relative
 from matnb.errors import OptionError
 from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, shown
 from matnb.io.files import File
 from matnb.io.lines import Chunk, head_lines, read_chunks, text_pieces
-from matnb.io.measured import Measured
-from matnb.io.slabs import Slab, common, dense_of
-from matnb.io.source import Found, Piece, PlainSource, Source, reader
+from matnb.io.source import Piece, Source, choose, reader
+from matnb.io.tabular import (
+    Content,
+    DTypes,
+    Rows,
+    Tabular,
+    are_exact,
+    not_numbers,
+    picked_columns,
+    wanted_dtypes,
+)
 
-_FLOAT = np.dtype(np.float64)
-_QUOTE, _RETURN, _SPACE, _NEWLINE = 34, 13, 32, 10
+_QUOTE, _RETURN, _SPACE, _NEWLINE, _POINT, _NINE = 34, 13, 32, 10, 46, 57
 _MOST_SPACES = 64  # around a number; more are no CSV that a person wrote
-
-
-@dataclass(frozen=True, eq=False)
-class Rows(Measured):
-    """Rows of a piece."""
-
-    number: int
-    values: npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Stacked:
-    """What is known of the table, and the number of the first row of each piece."""
-
-    found: Found
-    firsts: tuple[int, ...]
+# As pandas reads them; "nan" is one that parsing numbers knows too.
+MISSING = (
+    *("NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NULL", "null", "None"),
+    *("NaN", "nan", "NAN", "-NaN", "-nan"),
+)
+_TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
 @dataclass(frozen=True)
-class Table(PlainSource):
-    """A CSV file; ``picked`` are the places of the columns that are read."""
+class Table(Tabular):
+    """A CSV file; ``begin`` is where its rows do, ``missing`` are texts that stand for no value."""
 
-    file: File
     begin: int
-    names: tuple[str, ...]
-    picked: tuple[int, ...]
     delimiter: str
+    missing: tuple[str, ...]
 
     def __repr__(self) -> str:
         return f"Table({self.file!r})"
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the result from any other."""
-        return ("csv", *self.file.identity, self.delimiter, *self.picked)
+        told = repr((self.names, self.wanted, self.missing))
+        return ("csv", *self.file.identity, self.delimiter, self.begin, *self.picked, told)
 
     def estimated_entries(self) -> int:
         """Return about how many elements there are."""
@@ -67,16 +61,33 @@ class Table(PlainSource):
 
     def parse(self, piece: Piece) -> Rows:
         """Read the lines of a piece."""
-        none = np.empty((0, len(self.picked)))
-        chunks = [self._rows(chunk) for chunk in read_chunks(self.file, piece, self.begin)]
-        return Rows(piece.number, np.concatenate([none, *chunks]))
+        values = [np.empty((0, len(self.picked)))]
+        contents = [Content()] * len(self.picked)
+        for chunk in read_chunks(self.file, piece, self.begin):
+            rows, more = self._rows(chunk, [content.whole for content in contents])
+            values.append(rows)
+            contents = [one + other for one, other in zip(contents, more, strict=True)]
+        return Rows(piece.number, np.concatenate(values), tuple(contents))
 
-    def _rows(self, chunk: Chunk) -> npt.NDArray[np.float64]:
+    def _rows(self, chunk: Chunk, maybe_whole: list[bool]) -> tuple[npt.NDArray[np.float64], list[Content]]:
         starts, stops = self._fields(chunk)
         values = np.empty((starts.shape[0], len(self.picked)))
+        contents: list[Content] = []
+        bad: dict[str, tuple[int, str]] = {}
         for place, column in enumerate(self.picked):
-            values[:, place] = self._numbers(chunk, starts[:, column], stops[:, column], column)
-        return values
+            try:
+                content = self._numbers(
+                    chunk, starts[:, column], stops[:, column], values[:, place], maybe_whole[place]
+                )
+                contents.append(content)
+            except _NotNumber as error:
+                bad[self.names[column]] = (error.position, error.text)
+        if bad:
+            name = min(bad, key=lambda one: bad[one][0])
+            position, text = bad[name]
+            advice = not_numbers([self.names[column] for column in self.picked], list(bad))
+            raise chunk.error_at(position, f"{text} in column {name!r} is not a number; {advice}")
+        return values, contents
 
     def _fields(self, chunk: Chunk) -> tuple[Places, Places]:
         # Where the fields of each line start and stop; a line without a character is skipped.
@@ -103,47 +114,94 @@ class Table(PlainSource):
         position = int(starts[counts[:line].sum()])
         raise chunk.error_at(position, f"{counts[line]} fields where the header has {num_fields}")
 
-    def _numbers(self, chunk: Chunk, starts: Places, stops: Places, column: int) -> npt.NDArray[np.float64]:
+    def _numbers(
+        self, chunk: Chunk, starts: Places, stops: Places, values: npt.NDArray[np.float64], maybe_whole: bool
+    ) -> Content:
         buffer = chunk.text.buffer
         starts, stops = _trimmed(buffer, starts, stops)
         quoted = (stops - starts >= 2) & (buffer[starts] == _QUOTE) & (buffer[stops - 1] == _QUOTE)
         if quoted.any():
             starts, stops = _trimmed(buffer, starts + quoted, stops - quoted)
-        present = np.flatnonzero(stops > starts)
-        values = np.full(starts.size, np.nan)
+        values[:] = np.nan
+        present, truths = np.flatnonzero(stops > starts), 0
         try:
-            values[present] = parse_floats(chunk.text, starts[present], stops[present])
-        except BadToken as bad:
-            place = present[bad.number]
-            text = shown(chunk.text.bytes_at(int(starts[place]), int(stops[place])))
-            advice = "columns= picks the columns to read"
-            reason = f"{text} in column {self.names[column]!r} is not a number; {advice}"
-            raise chunk.error_at(int(starts[place]), reason) from None
-        return values
+            if self._odd_missing:
+                present, truths = self._without_words(buffer, starts, stops, present, values)
+            numbers = parse_floats(chunk.text, starts[present], stops[present])
+        except BadToken:
+            # Most columns have no words, so they are looked for only when one was met.
+            present, truths = self._without_words(buffer, starts, stops, present, values)
+            try:
+                numbers = parse_floats(chunk.text, starts[present], stops[present])
+            except BadToken as bad:
+                place = present[bad.number]
+                text = shown(chunk.text.bytes_at(int(starts[place]), int(stops[place])))
+                raise _NotNumber(int(starts[place]), text) from None
+        values[present] = numbers
+        missing = int(np.isnan(values).sum())
+        whole = (
+            maybe_whole and are_exact(numbers) and not _any_between(chunk, starts[present], stops[present])
+        )
+        return Content(missing, truths, values.size - missing - truths, whole)
 
-    def summary(self, parsed: Rows) -> int:
-        """Return the number of rows of a piece."""
-        return len(parsed.values)
+    def _without_words(
+        self,
+        buffer: npt.NDArray[np.uint8],
+        starts: Places,
+        stops: Places,
+        present: Places,
+        values: npt.NDArray[np.float64],
+    ) -> tuple[Places, int]:
+        # Which of the fields present are no words, and how many say true or false, whose values are set.
+        words = present
+        if not self._odd_missing:
+            words = present[~_BEGINS_NUMBER[buffer[starts[present]]]]
+        gone = np.zeros(starts.size, np.bool_)
+        for text in (*MISSING, *self.missing):
+            gone[words[_are(buffer, starts[words], stops[words], text)]] = True
+        truths = 0
+        for texts, truth in ((_TRUE, 1.0), (_FALSE, 0.0)):
+            for text in texts:
+                places = words[_are(buffer, starts[words], stops[words], text)]
+                values[places] = truth
+                gone[places] = True
+                truths += places.size
+        return present[~gone[present]], truths
 
-    def merge(self, summaries: Sequence[int]) -> Stacked:
-        """Return what is known of the table."""
-        firsts = np.cumsum([0, *summaries]).tolist()
-        shape = (firsts[-1], len(self.picked))
-        names = tuple(self.names[column] for column in self.picked)
-        found = Found(shape, _FLOAT, sparse=False, nnz=shape[0] * shape[1], names=names)
-        return Stacked(found, tuple(firsts))
+    @property
+    def _odd_missing(self) -> bool:
+        # Whether what stands for no value may look like a number.
+        return any(_BEGINS_NUMBER[text.encode()[0]] for text in self.missing)
 
-    def part(self, parsed: Rows, context: Stacked, region: Region) -> Slab | None:
-        """Return the rectangle of a piece that lies in a region."""
-        num_rows, num_columns = parsed.values.shape
-        first = context.firsts[parsed.number]
-        own = ((first, first + num_rows), (0, num_columns))
-        both = common(own, region)
-        return None if both is None else Slab(both, parsed.values[relative(both, own)].copy())
 
-    def assemble(self, parts: Sequence[Slab | None], context: Stacked, region: Region) -> Block:
-        """Return the block of a region."""
-        return dense_of([part for part in parts if part is not None], region, _FLOAT)
+class _NotNumber(Exception):  # noqa: N818  stays here: all columns of the lines are looked at before one is told
+    """A text that is neither a number, nor true or false, nor missing; and where it is."""
+
+    def __init__(self, position: int, text: str) -> None:
+        self.position, self.text = position, text
+        super().__init__(position, text)
+
+
+_BEGINS_NUMBER = np.zeros(256, np.bool_)
+_BEGINS_NUMBER[list(b"+-.0123456789")] = True
+
+
+def _are(buffer: npt.NDArray[np.uint8], starts: Places, stops: Places, text: str) -> npt.NDArray[np.bool_]:
+    # Which fields are a text.
+    letters = text.encode()
+    same: npt.NDArray[np.bool_] = stops - starts == len(letters)
+    for place, letter in enumerate(letters):
+        if not same.any():
+            break
+        same &= buffer[np.minimum(starts + place, buffer.size - 1)] == letter
+    return same
+
+
+def _any_between(chunk: Chunk, starts: Places, stops: Places) -> bool:
+    # Whether some number is written with a point, an exponent or a letter, as floats are.
+    buffer = chunk.text.buffer
+    marks = np.flatnonzero((buffer == _POINT) | (buffer > _NINE))
+    return bool((np.searchsorted(marks, starts) < np.searchsorted(marks, stops)).any())
 
 
 def _trimmed(buffer: npt.NDArray[np.uint8], starts: Places, stops: Places) -> tuple[Places, Places]:
@@ -182,8 +240,19 @@ def _quoted(chunk: Chunk, delimiter: int) -> npt.NDArray[np.bool_]:
 
 
 @reader("csv", ".csv", ".csv.gz")
-def open_table(file: File, columns: Sequence[str] | None = None, delimiter: str = ",") -> Source:
-    """Return the source of a CSV table, whose first line names its columns.
+def open_table(
+    file: File,
+    columns: Sequence[str] | None = None,
+    delimiter: str = ",",
+    header: bool = True,
+    names: Sequence[str] | None = None,
+    na_values: Sequence[str | float] = (),
+    dtype: DTypes = None,
+) -> Source:
+    """Return the source of a CSV table.
+
+    Empty fields and those that say NA, NaN, null, None and the like are missing: NaN. A column of whole
+    numbers without one is of int64, one of true and false without one of bool, every other of float64.
 
     Parameters
     ----------
@@ -193,6 +262,14 @@ def open_table(file: File, columns: Sequence[str] | None = None, delimiter: str 
         Names of the columns to read, in the order wanted; None reads all, which must be numbers.
     delimiter
         The character between fields.
+    header
+        Whether the first line names the columns.
+    names
+        Names of the columns, all of them, instead of the header's; without both they are "0", "1", ....
+    na_values
+        More texts, or numbers, that stand for a missing value.
+    dtype
+        Of all columns, or a mapping of names to dtypes, instead of what the values say.
 
     Raises
     ------
@@ -208,7 +285,29 @@ def open_table(file: File, columns: Sequence[str] | None = None, delimiter: str 
         or not delimiter.isascii()
     ):
         raise OptionError(f"delimiter={delimiter!r}: give one character, not a quote or line break")
-    line, _, begin = next(head_lines(file))
+    choose("header", header, (True, False))
+    line, _, end = next(head_lines(file))
+    found = _header(file, line, delimiter)
+    if not header:
+        found = tuple(map(str, range(len(found))))
+    if names is not None:
+        if isinstance(names, str) or len(names) != len(found):
+            raise OptionError(f"{file.shown}: names={names!r}: give a list of {len(found)} names")
+        found = tuple(names)
+    picked = picked_columns(file, found, columns)
+    wanted = wanted_dtypes(file, dtype, [found[column] for column in picked])
+    listed = [na_values] if isinstance(na_values, str | int | float) else list(na_values)
+    missing = tuple(text for text in map(_as_text, listed) if text)
+    return Table(file, found, picked, wanted, end if header else 0, delimiter, missing)
+
+
+def _as_text(value: object) -> str:
+    if not isinstance(value, str | int | float):
+        raise OptionError(f"na_values: {value!r} is neither a text nor a number")
+    return str(value)
+
+
+def _header(file: File, line: bytes, delimiter: str) -> tuple[str, ...]:
     if line.count(b'"') % 2:
         raise file.error("a quoted name that goes on in the next line; write the header in one", 1)
     try:
@@ -218,22 +317,4 @@ def open_table(file: File, columns: Sequence[str] | None = None, delimiter: str 
     names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter), []))
     if not names:
         raise file.error("the first line, which should name the columns, is blank", 1)
-    return Table(file, begin, names, _picked(file, names, columns), delimiter)
-
-
-def _picked(file: File, names: tuple[str, ...], columns: Sequence[str] | None) -> tuple[int, ...]:
-    if columns is None:
-        for place, name in enumerate(names):
-            if name in names[:place]:
-                advice = "give each a name of its own, or pick others with columns="
-                raise file.error(f"{names.count(name)} columns named {name!r}: {advice}", 1)
-        return tuple(range(len(names)))
-    if isinstance(columns, str) or not columns:
-        raise OptionError(f"columns={columns!r}: give a list of names")
-    for name in columns:
-        if names.count(name) != 1:
-            known = ", ".join(map(repr, names[:50]))
-            raise OptionError(
-                f"{file.shown}: {names.count(name)} columns named {name!r}; the header has {known}"
-            )
-    return tuple(names.index(name) for name in columns)
+    return names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +26,8 @@ from matnb.errors import (
     UnsupportedError,
     WriteError,
 )
+from matnb.io.files import local_path
+from matnb.io.remote import file_system, is_remote, upload
 from matnb.io.saved import MARK, VERSION
 
 Fetch = Callable[[int], Block]
@@ -50,6 +53,8 @@ def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: boo
     fetch
         Returns the block of a number, in the order of ``grid.indices()``.
 
+    What goes to a url is written to a temporary folder first, and sent from there.
+
     Raises
     ------
     OptionError
@@ -60,6 +65,12 @@ def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: boo
         When the system does not let the file be written, as on a full disk.
     """
     target, suffix = check_target(path)
+    if is_remote(target):
+        with tempfile.TemporaryDirectory(prefix="matnb-") as folder:
+            made = os.path.join(folder, f"whole{suffix}")
+            write(made, grid, dtype, sparse, fetch)
+            upload(made, target)
+        return
     try:
         with _atomically(target) as stream:
             _WRITERS[suffix](stream, grid, dtype, sparse, fetch)
@@ -70,19 +81,25 @@ def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: boo
 
 
 def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
-    """Return where a path points and how it is to be written, before anything is computed for it.
+    """Return where a path or url points and how it is to be written, before anything is computed for it.
 
     Raises
     ------
     OptionError
-        For a suffix that is not known, or a directory.
+        For a suffix or protocol that is not known, or a directory.
+    UnsupportedError
+        When the url's protocol needs a package that is not installed.
     MissingFileError
         When the folder is not there.
     """
-    target = os.path.abspath(os.path.expanduser(os.fspath(path)))
-    suffix = os.path.splitext(target)[1].lower()
+    given = os.fspath(path)
+    suffix = os.path.splitext(given)[1].lower()
     if suffix not in _WRITERS:
         raise OptionError(f"{path}: no writer for suffix {suffix!r}; known: {', '.join(_WRITERS)}")
+    if is_remote(given):
+        file_system(given)  # raises for a protocol that is not known
+        return given, suffix
+    target = os.path.abspath(os.path.expanduser(local_path(given)))
     if os.path.isdir(target):
         raise OptionError(f"{path}: is a directory; give the name of a file")
     if not os.path.isdir(os.path.dirname(target)):

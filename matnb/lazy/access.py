@@ -31,7 +31,7 @@ class At(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Put(Expr):
-    """A dense array with a value, which broadcasts, written at a place.
+    """An array with a value, which broadcasts, written at a place; a sparse one stays sparse.
 
     ``key`` has an entry for every axis: a number, a slice with bounds whose step is positive, or None for
     the next of ``inputs``, whole numbers without axes.
@@ -45,15 +45,11 @@ class Put(Expr):
     def __post_init__(self) -> None:
         for index in self.inputs:
             _check_index(index, 0)
-        if self.operand.sparse:
-            raise UnsupportedError(
-                "assignment to elements of a sparse array is not recorded: build another one, "
-                "for example A + B, or A * mask with a sparse mask of what stays"
-            )
         target = self.target
         if broadcast_shapes(self.value.shape, target, name="assignment") != target:
             raise ShapeError(f"a value of shape {self.value.shape} does not fit elements of shape {target}")
-        self._settle(self.operand.shape, self.operand.dtype, False, self.operand, self.value, *self.inputs)
+        own = self.operand
+        self._settle(own.shape, own.dtype, own.sparse, own, self.value, *self.inputs)
 
     @property
     def target(self) -> Shape:
@@ -76,11 +72,6 @@ class PutEach(Expr):
 
     def __post_init__(self) -> None:
         _check_index(self.index, 1)
-        if self.operand.sparse:
-            raise UnsupportedError(
-                "assignment to rows of a sparse array is not recorded: build another one, for example "
-                "A + B, or multiply with a sparse matrix that has a one in each row at the place wanted"
-            )
         target = self.target
         if broadcast_shapes(self.value.shape, target, name="assignment") != target:
             raise ShapeError(f"a value of shape {self.value.shape} does not fit elements of shape {target}")
@@ -101,11 +92,6 @@ class Gather(Expr):
 
     def __post_init__(self) -> None:
         _check_index(self.index, 1)
-        if self.operand.sparse:
-            raise UnsupportedError(
-                "rows of a sparse array at the places of an array are not recorded: multiply with a sparse "
-                "matrix that has a one in each row at the place wanted"
-            )
         shape = (*self.index.shape, *self.operand.shape[1:])
         self._settle(shape, self.operand.dtype, False, self.operand, self.index)
 

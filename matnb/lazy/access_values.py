@@ -17,7 +17,7 @@ from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, 
 Access = At | Put | PutEach | Gather | Scatter | Draw | Replicated | Part
 
 
-def access_value(node: Access, given: Sequence[np.ndarray | sp.csr_array]) -> np.ndarray:
+def access_value(node: Access, given: Sequence[np.ndarray | sp.csr_array]) -> np.ndarray | sp.csr_array:
     """Return the value of a node from those of its operands."""
     if isinstance(node, At) and sp.issparse(given[0]):
         chosen = int(_checked(_dense(given[1]), node.operand.shape[node.axis], node.axis))
@@ -36,7 +36,7 @@ def access_value(node: Access, given: Sequence[np.ndarray | sp.csr_array]) -> np
                 for axis, one in enumerate(key)
             ]
             array[(*place, ...)] = value.astype(array.dtype)
-            return array
+            return sp.csr_array(array) if node.sparse else array
         case PutEach():
             array, value = operands[0].copy(), operands[2].astype(operands[0].dtype)
             places = _checked(operands[1], len(array), 0)

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from matnb.blocks.formats import Block, Dense, block_from, to_gcxs, to_numpy, to_scipy
-from matnb.blocks.layout import Layout
-from matnb.errors import DTypeError, NotScalarError, ShapeError, UnsupportedError
-from matnb.lazy import reductions, ufuncs
+from matnb.blocks.formats import Block, block_from
+from matnb.errors import NotScalarError, ShapeError, UnsupportedError
+from matnb.lazy import ufuncs
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.expr import Data, Expr, MatMul, Transpose
+from matnb.lazy.expr import Data, Expr, Transpose
 from matnb.lazy.holdings import given
 from matnb.lazy.methods import Methods
 from matnb.lazy.operators import Operators
-from matnb.lazy.places import replacing
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
+from matnb.lazy.values import Values
 from matnb.pictures.arrays import array_html, array_text
-from matnb.pictures.facts import ArrayFacts
-
-if TYPE_CHECKING:
-    from sparse import GCXS
-
-Result = np.ndarray | np.generic  # what NumPy code receives
-
 
 # The handles by their ids: they compare elementwise, and a weak table of Python's costs much more.
 _live: dict[int, ref[DistArray]] = {}
@@ -74,7 +65,7 @@ def expression_of_block(block: Block) -> Expr:
     return node
 
 
-class DistArray(Methods, Operators):
+class DistArray(Methods, Operators, Values):
     """An array, sparse or dense, cut in blocks over the workers and computed when a value is asked for.
 
     It takes NumPy's operators, ufuncs, functions and indices, also integer and boolean DistArrays. Nothing is
@@ -115,51 +106,15 @@ class DistArray(Methods, Operators):
         if node.dtype is self.dtype and node.shape == self.shape:
             self._become(node)  # most often
         else:
-            _assign(self, (node,), None)
+            from matnb.lazy.ufunc_calls import into  # which makes handles
+
+            into(self, (node,))
         return self
 
     @property
     def expression(self) -> Expr:
         """The expression this handle stands for now."""
         return self._expression
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes."""
-        return self._expression.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Type of the elements."""
-        return self._expression.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self._expression.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements, absent ones included."""
-        return self._expression.size
-
-    @property
-    def sparse(self) -> bool:
-        """True when absent elements are not stored."""
-        return self._expression.sparse
-
-    @property
-    def nnz(self) -> int:
-        """Number of stored entries; counted on the workers when it is not known yet."""
-        known = self.facts().nnz
-        if known is not None:
-            return known
-        return int(DistArray(reductions.reduce(self._expression, "stored")))
-
-    @property
-    def layout(self) -> Layout | None:
-        """Cuts and owners of the blocks, or None while nothing is computed."""
-        return evaluator().layout(self._expression)
 
     @property
     def labels(self) -> DistArray | None:
@@ -181,25 +136,25 @@ class DistArray(Methods, Operators):
             raise ShapeError(f"axes {places} do not reorder the {self.ndim} axes of the array")
         return wrap(Transpose(self._expression, tuple(axis % self.ndim for axis in places)))
 
-    def astype(self, dtype: npt.DTypeLike) -> DistArray:
+    def astype(
+        self,
+        dtype: npt.DTypeLike,
+        order: str = "K",
+        casting: str = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> DistArray:
         """Return the array converted to a dtype, by NumPy's rules for ``astype``."""
-        return wrap(ufuncs.astype(self._expression, dtype))
+        return wrap(ufuncs.astype(self._expression, dtype, casting))
 
-    def copy(self) -> DistArray:
+    def copy(self, order: str = "C") -> DistArray:
         """Return another handle on the same values; later changes through one do not show in the other."""
         return DistArray(self._expression, self._labels)
-
-    def dot(self, other: object) -> DistArray:
-        """Return ``self @ other``, or the product with a scalar."""
-        right = expression_of(other)
-        if not right.shape or not self.shape:
-            return wrap(ufuncs.call(np.multiply, (self._expression, right))[0])
-        return wrap(MatMul(self._expression, right))
 
     def __getitem__(self, key: object) -> DistArray:
         from matnb.lazy.elements import read  # which makes handles
 
-        return read(self._expression, key)  # type: ignore[return-value]  # a Selection is used like a handle
+        return read(self._expression, key)
 
     def __setitem__(self, key: object, value: object) -> None:
         from matnb.lazy.elements import written
@@ -217,104 +172,8 @@ class DistArray(Methods, Operators):
             record.note(version)
         self._expression = version
 
-    # values
-
-    def compute(self) -> Result | GCXS:
-        """Compute the array and return it: NumPy's array, or scalar when 0-d; ``sparse.GCXS`` when sparse.
-
-        Raises
-        ------
-        TooLargeError
-            When the result exceeds the session's ``compute_limit``.
-        """
-        block = evaluator().value(self._expression)
-        if not isinstance(block, Dense):
-            return to_gcxs(block)
-        return block.values if block.shape else block.values[()]
-
-    def to_scipy(self) -> sp.csr_array:
-        """Compute a sparse array and return it as SciPy's CSR array."""
-        if not self.sparse:
-            raise DTypeError("a dense array; use compute(), or scipy.sparse.csr_array(x.compute())")
-        block = evaluator().value(self._expression)
-        assert not isinstance(block, Dense)
-        return to_scipy(block)
-
-    def persist(self) -> DistArray:
-        """Compute the array, keep its blocks on the workers, and return this handle."""
-        evaluator().persist([self._expression])
-        return self
-
-    def explain(self, stage: str | None = None, measured: bool = False) -> str:
-        """Return how the array is computed: recorded, after each pass, and the plan; nothing is computed.
-
-        Of what is there already, and of stages that ran before, what was made is told beside the estimates.
-
-        Parameters
-        ----------
-        stage
-            Only "recorded", the name of a pass, or "plan".
-        measured
-            Whether seconds of the last run are told, too; the text depends on time then.
-
-        Raises
-        ------
-        OptionError
-            For a stage that there is not; the message names them.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> x = mn.ones(4)
-        >>> print((x * 1).explain(stage="identities"))
-        after identities
-             e0  full                                         (4,) float64  = value
-        """
-        return evaluator().explain({"value": self._expression}, stage, measured)
-
-    def facts(self) -> ArrayFacts:
-        """Return what is known of the array, computing nothing."""
-        return evaluator().facts(self._expression)
-
-    def item(self) -> bool | int | float | complex:
-        """Return the only element as a Python number.
-
-        Raises
-        ------
-        NotScalarError
-            When there are more, or none.
-        """
-        if self.size != 1:
-            raise NotScalarError(f"an array of shape {self.shape} holds {self.size} elements, not one")
-        number: bool | int | float | complex = to_numpy(evaluator().value(self._expression)).item()
-        return number
-
-    def __float__(self) -> float:
-        return float(self.item())  # type: ignore[arg-type]  # a complex number raises, as it should
-
-    def __int__(self) -> int:
-        return int(self.item())  # type: ignore[arg-type]  # a complex number raises, as it should
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __index__(self) -> int:
-        if self.dtype.kind not in "iu":
-            raise DTypeError(f"an array of dtype {self.dtype} is no index")
-        return int(self)
-
-    def __bool__(self) -> bool:
-        if self.size != 1:
-            raise NotScalarError(
-                f"the truth of an array of shape {self.shape} is ambiguous; use .any() or .all()"
-            )
-        return bool(self.item())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec or not self.shape else repr(self)
-
-    def __round__(self, num_digits: int | None = None) -> float:
-        return round(self.item(), num_digits)  # type: ignore[arg-type]  # as Python rounds it
+    def __copy__(self) -> DistArray:
+        return self.copy()
 
     def __deepcopy__(self, memo: object) -> DistArray:
         return self.copy()
@@ -323,6 +182,8 @@ class DistArray(Methods, Operators):
         raise UnsupportedError("a DistArray is not pickled; write it with mn.save, or pickle x.compute()")
 
     def __getattr__(self, name: str) -> NoReturn:
+        if name == "flat":
+            raise AttributeError("DistArray has no 'flat': x.ravel() has the elements along one axis")
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise AttributeError(f"DistArray has no {name!r} yet; compute first: x.compute().{name}")
         raise AttributeError(f"DistArray has no attribute {name!r}")
@@ -337,40 +198,12 @@ class DistArray(Methods, Operators):
             raise NotScalarError("a 0-d array cannot be iterated over")
         return (self[i] for i in range(self.shape[0]))
 
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
-        if copy is False:
-            raise DTypeError(
-                "np.asarray(..., copy=False): the blocks are on the workers, so a copy is needed"
-            )
-        values = to_numpy(evaluator().value(self._expression))
-        return values if dtype is None else values.astype(dtype, copy=False)
-
     # NumPy's protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        out = options.pop("out", None)
-        dtype = options.pop("dtype", None)
-        where = options.pop("where", True)
-        if where is not True and (out is None or method != "__call__"):
-            raise UnsupportedError(
-                f"np.{ufunc.__name__}(where=) without out= is not recorded; use np.where(mask, new, old)"
-            )
-        result: tuple[Expr, ...]
-        if method == "reduce":
-            result = (reductions.ufunc_reduce(ufunc, expression_of(inputs[0]), dtype, options),)
-        elif method == "__call__":
-            if options:
-                raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not recorded")
-            operands = [one if ufuncs.is_weak(one) else expression_of(one) for one in inputs]
-            result = ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # checked there
-        else:
-            raise UnsupportedError(f"np.{ufunc.__name__}.{method} is not recorded; compute() the array first")
-        # A scalar has no elements to change: `s += 1` makes another one, as with NumPy's scalars.
-        is_scalar = isinstance(out, tuple) and out[0] is inputs[0] and not self.shape
-        if out is not None and (not is_scalar or where is not True):
-            return _assign(out, result, None if where is True else expression_of(where))
-        handles = tuple(wrap(node) for node in result)
-        return handles[0] if len(handles) == 1 else handles
+        from matnb.lazy.ufunc_calls import called  # which makes handles
+
+        return called(ufunc, method, inputs, options)
 
     def __array_function__(
         self,
@@ -387,12 +220,3 @@ class DistArray(Methods, Operators):
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         facts = self.facts()
         return {"text/plain": array_text(facts), "text/html": array_html(facts)}
-
-
-def _assign(out: object, results: Sequence[Expr], where: Expr | None) -> object:
-    targets = out if isinstance(out, tuple) else (out,)
-    for target, node in zip(targets, results, strict=True):
-        if not isinstance(target, DistArray):
-            raise UnsupportedError(f"out= of type {type(target).__name__}: give a DistArray, or compute()")
-        target._become(replacing(target.expression, node, where))
-    return targets[0] if len(targets) == 1 else targets

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from matnb.errors import IndexingError
 from matnb.lazy.array import DistArray
 from matnb.pictures.arrays import array_html, array_text
@@ -11,6 +13,9 @@ from matnb.pictures.arrays import array_html, array_text
 
 class Columns(Mapping[str, DistArray]):
     """The columns of a table by name, each with one axis; ``array`` is all of them, rows by columns.
+
+    A column of whole numbers is int64 and one of true and false is bool where no value is missing; every
+    other is float64, and so is ``array``. Missing values are NaN.
 
     Examples
     --------
@@ -21,13 +26,16 @@ class Columns(Mapping[str, DistArray]):
     6.0
     """
 
-    def __init__(self, names: tuple[str, ...], array: DistArray) -> None:
+    def __init__(self, names: tuple[str, ...], array: DistArray, dtypes: tuple[np.dtype, ...] = ()) -> None:
         self.names, self.array = names, array
+        self.dtypes = dtypes or (array.dtype,) * len(names)
 
     def __getitem__(self, name: str) -> DistArray:
         if name not in self.names:
             raise IndexingError(f"no column {name!r}; there are: {', '.join(self.names)}")
-        return self.array[:, self.names.index(name)]
+        place = self.names.index(name)
+        column = self.array[:, place]
+        return column if column.dtype == self.dtypes[place] else column.astype(self.dtypes[place])
 
     def __contains__(self, name: object) -> bool:
         return name in self.names

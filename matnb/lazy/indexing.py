@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.errors import DTypeError, IndexingError, ShapeError
+from matnb.errors import AxisError, DTypeError, IndexingError, ShapeError
 from matnb.lazy.expr import Key, Shape
 
 
@@ -13,8 +13,10 @@ def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, 
 
     Raises
     ------
+    AxisError
+        For an axis that is not there.
     ShapeError
-        For an axis that is not there, or named twice.
+        For one that is named twice.
     """
     if axis is None:
         return tuple(range(ndim))
@@ -24,7 +26,7 @@ def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, 
         if not isinstance(one, int | np.integer):
             raise DTypeError(f"axis {one!r}: give a whole number or a tuple of them")
         if not -ndim <= one < ndim:
-            raise ShapeError(f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}")
+            raise AxisError(f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}")
         axes.append(int(one) % ndim)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axis {axis} names an axis twice")

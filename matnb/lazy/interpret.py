@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, csr_block, to_numpy, to_scipy
 from matnb.blocks.kernels.elementwise import ANNIHILATORS
-from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
+from matnb.blocks.semiring import LAND, MAX, MIN, MONOIDS, TIMES, Semiring, semiring_named
 from matnb.errors import SessionEnded
 from matnb.io.local import labels_here, read_here
 from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
@@ -150,9 +150,13 @@ def _call(node: Elementwise, arguments: Sequence[np.ndarray]) -> np.ndarray:
     cast = [one.astype(dtype) for one, dtype in zip(arguments, node.input_dtypes, strict=True)]
     match node.name:
         case "astype":
-            return cast[0].astype(node.dtype)
+            from_complex = cast[0].dtype.kind == "c" and node.dtype.kind not in "cb"
+            return (cast[0].real if from_complex else cast[0]).astype(node.dtype)
         case "where":
             return np.where(*cast)
+        case "complex_of":
+            parts = np.broadcast_arrays(*cast)
+            return np.stack(parts, axis=-1).view(node.dtype)[..., 0]
     result = getattr(np, node.name)(*cast)
     return np.asarray(result[node.output] if isinstance(result, tuple) else result).astype(node.dtype)
 
@@ -206,6 +210,8 @@ def _reduced(node: Reduce, value: Value) -> np.ndarray:
             ).toarray()
         return np.asarray(pattern.sum(axis=axes, keepdims=keep))
     dense = _dense(value)
+    if node.operation.endswith(" of stored"):
+        return _reduced_stored(node, value)
     if node.operation in ("sum", "prod"):
         return np.asarray(getattr(np, node.operation)(dense, axis=axes, keepdims=keep, dtype=node.dtype))
     if node.operation == "deviation":
@@ -213,6 +219,18 @@ def _reduced(node: Reduce, value: Value) -> np.ndarray:
         away = wide - wide.mean(axis=axes, keepdims=True) if dense.size else wide
         return np.asarray((away**2).sum(axis=axes, keepdims=keep)).astype(node.dtype)
     return np.asarray(getattr(np, node.operation)(dense, axis=axes, keepdims=keep)).astype(node.dtype)
+
+
+def _reduced_stored(node: Reduce, value: Value) -> np.ndarray:
+    # Elements that are not stored are what changes nothing.
+    operation = node.operation.removesuffix(" of stored")
+    monoid = {"prod": TIMES, "min": MIN, "max": MAX, "all": LAND}[operation]
+    element = np.dtype(bool) if operation == "all" else node.dtype
+    elements = np.full(value.shape, monoid.identity(element))
+    assert sp.issparse(value)
+    elements[_positions(value)] = value.data
+    found = getattr(np, monoid.ufunc).reduce(elements, axis=node.axes, keepdims=node.keepdims)
+    return np.asarray(found).astype(node.dtype)
 
 
 def _product(left: Value, right: Value, semiring: Semiring, dtype: np.dtype) -> Value:

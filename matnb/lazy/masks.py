@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matnb.errors import IndexingError, ShapeError, UnsupportedError
-from matnb.lazy.expr import Expr, Index, Literal, Shape, broadcast_shapes
-from matnb.lazy.places import assigned, fitting, indexed
+from matnb.errors import IndexingError, ShapeError
+from matnb.lazy.compressing import compressed, expanded, places_where
+from matnb.lazy.expr import Broadcast, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
+from matnb.lazy.listed import assigned, indexed
+from matnb.lazy.nodes.picking import Pick, PutWhere
+from matnb.lazy.places import fitting
 from matnb.lazy.reductions import where
 from matnb.lazy.ufuncs import Weak, astype, call
 
@@ -36,6 +39,11 @@ class Picked:
         """The booleans, which broadcast to the values."""
         return _before(self.mask, self.values.ndim - self.axis - self.mask.ndim)
 
+    def has_each(self, value: Expr) -> bool:
+        """Tell whether a value has one element for each that is picked, or might."""
+        place = value.ndim - 1 - (self.values.ndim - self.axis - self.mask.ndim)
+        return place >= 0 and value.shape[place] != 1
+
     def aligned(self, value: Expr) -> Expr:
         """Return a value that broadcasts to the picked elements as one that does so to all of them.
 
@@ -43,8 +51,6 @@ class Picked:
         ------
         ShapeError
             When it does not broadcast.
-        UnsupportedError
-            For one value for each picked element.
         """
         rest = self.values.ndim - self.axis - self.mask.ndim
         place = value.ndim - 1 - rest  # of the axis of the picked elements
@@ -52,12 +58,6 @@ class Picked:
             if value.ndim > 1 and not self.axis and not rest:
                 raise ShapeError(
                     f"a value of shape {value.shape} for elements that booleans pick, which have one axis"
-                )
-            if value.shape[place] != 1:
-                raise UnsupportedError(
-                    f"a value of shape {value.shape} has one element for each that is picked, whose number "
-                    "only a run can tell: use np.where(mask, new, old) with a new value for every element, "
-                    "or compute() the mask first"
                 )
             extra = max(value.ndim - self.axis - 1 - rest, 0)
             if any(length != 1 for length in value.shape[:extra]):
@@ -71,27 +71,74 @@ class Picked:
             raise ShapeError(f"a value of shape {value.shape} does not fit an array of {self.values.shape}")
         return value
 
+    def alone(self) -> Expr:
+        """Return the picked elements as an array; how many they are is asked for.
+
+        Raises
+        ------
+        LoopBodyError
+            Inside the body of a loop or branch.
+        """
+        if not self.axis:
+            return compressed(self.values, self.mask)
+        if self.mask.ndim == 1:
+            return Pick(self.values, places_where(self.mask), self.axis)
+        return _back(compressed(_masked_first(self.values, self.axis, self.mask.ndim), self.mask), self.axis)
+
+    def with_each(self, new: Expr) -> Expr:
+        """Return the array with one value for each picked element; how many they are is asked for.
+
+        Raises
+        ------
+        ShapeError
+            When there is not one for each.
+        LoopBodyError
+            Inside the body of a loop or branch.
+        """
+        masked, axis = self.mask.ndim, self.axis
+        beside = (*self.values.shape[:axis], *self.values.shape[axis + masked :])
+        ndim = len(beside) + 1
+        while new.ndim > ndim and new.shape[0] == 1:
+            new = Index(new, (0, *(slice(0, length, 1) for length in new.shape[1:])))
+        length = new.shape[new.ndim - 1 - (len(beside) - axis)]
+        whole = (*beside[:axis], length, *beside[axis:])
+        if new.ndim > ndim or broadcast_shapes(new.shape, whole, name="assignment") != whole:
+            raise ShapeError(f"values of shape {new.shape} for picked elements of shape {whole}")
+        if new.shape != whole or new.sparse:
+            new = Broadcast(new, whole)
+        if not axis:
+            return expanded(self.values, self.mask, new)
+        turned = expanded(
+            _masked_first(self.values, axis, masked),
+            self.mask,
+            Transpose(new, (axis, *(one for one in range(ndim) if one != axis))),
+        )
+        order = _masked_order(self.values.ndim, axis, masked)
+        return Transpose(turned, tuple(order.index(one) for one in range(self.values.ndim)))
+
 
 def has_mask(key: object) -> bool:
     """Tell whether an index holds an array of booleans."""
     return any(_is_mask(part) for part in (key if isinstance(key, tuple) else (key,)))
 
 
-def picked(node: Expr, key: object) -> Picked:
-    """Return the elements that an index with one array of booleans picks.
+def picked(node: Expr, key: object) -> Picked | Expr:
+    """Return the elements that an index with arrays of booleans picks.
+
+    Of one such array beside integers and slices they are not counted; of others they are, and what is given
+    is an array of its own.
 
     Raises
     ------
     IndexingError
         When the booleans do not have the lengths of the axes they stand for.
-    UnsupportedError
-        For other arrays beside it, and where NumPy would put the axis of what is picked first.
     """
-    rest, mask, axis, is_adjacent = _split(node, key)
+    place = _alone(node, key)
+    if place is None:
+        return indexed(node, _with_places(node, key))
+    rest, mask, axis, is_adjacent = place
     if not is_adjacent:
-        raise UnsupportedError(
-            "an index with booleans and integers that a slice keeps apart is not recorded: index twice"
-        )
+        return indexed(node, _with_places(node, key))
     values = indexed(node, rest)
     _check(mask, axis, values)
     return Picked(values, mask, axis)
@@ -103,10 +150,10 @@ def assigned_where(node: Expr, key: object, value: Expr | Weak | Picked) -> Expr
     Parameters
     ----------
     key
-        An array of booleans, also between integers and slices.
+        Arrays of booleans, also between integers, slices and arrays of whole numbers.
     value
-        One for all picked elements, what broadcasts to each row, or what was made of the elements that the
-        same booleans pick.
+        One for all picked elements, what broadcasts to each row, one for each, or what was made of the
+        elements that the same booleans pick.
 
     Raises
     ------
@@ -114,31 +161,28 @@ def assigned_where(node: Expr, key: object, value: Expr | Weak | Picked) -> Expr
         When the value or the booleans do not fit.
     DTypeError
         When the value would lose more than precision in the array's dtype.
-    UnsupportedError
-        For one value for each picked element, and where a sparse array would get elements.
     """
-    rest, mask, axis, is_adjacent = _split(node, key)
+    place = _alone(node, key)
+    if place is None:
+        return assigned(node, _with_places(node, key), value.alone() if isinstance(value, Picked) else value)
+    rest, mask, axis, is_adjacent = place
     old = indexed(node, rest)
     _check(mask, axis, old)
-    place = Picked(old, mask, axis)
+    chosen = Picked(old, mask, axis)
+    if isinstance(value, Picked) and (value.mask is not mask or value.axis != axis):
+        value = value.alone()
     if isinstance(value, Picked):
-        if value.mask is not mask or value.axis != axis:
-            raise UnsupportedError(
-                "elements that one array of booleans picks go where the same one picks: x[mask] = y[mask]; "
-                "use np.where(mask, new, old)"
-            )
         new = fitting(value.values, node.dtype)
     else:
         new = fitting(value, node.dtype)
         if new.shape and not is_adjacent:
-            raise UnsupportedError(
-                "assignment of an array by booleans and integers that a slice keeps apart is not recorded: "
-                "assign to the row or column first"
-            )
-        new = place.aligned(new)
-    if node.sparse:
-        return _in_sparse(node, place, new)
-    return assigned(node, rest, where(place.aligned_mask, new, old))
+            return assigned(node, _with_places(node, key), new)
+        if chosen.has_each(new):
+            return assigned(node, rest, chosen.with_each(new))
+        new = chosen.aligned(new)
+    if old.sparse:
+        return assigned(node, rest, _in_sparse(chosen, new))
+    return assigned(node, rest, where(chosen.aligned_mask, new, old))
 
 
 def filled(place: Picked, value: np.generic) -> Expr:
@@ -147,14 +191,18 @@ def filled(place: Picked, value: np.generic) -> Expr:
     return where(place.aligned_mask, place.values, content)
 
 
-def _split(node: Expr, key: object) -> tuple[tuple[object, ...], Expr, int, bool]:
+def _alone(node: Expr, key: object) -> tuple[tuple[object, ...], Expr, int, bool] | None:
     # The index with whole axes for the booleans, these, the axis where they begin after the rest has picked,
-    # and whether integers stand beside them, as NumPy asks of what is picked to stay in its place.
+    # and whether integers stand beside them, as NumPy asks of what is picked to stay in its place. None where
+    # other arrays stand beside them.
     parts = list(key) if isinstance(key, tuple) else [key]
     masks = [(place, part) for place, part in enumerate(parts) if _is_mask(part)]
-    others = any(isinstance(part, Expr) and part.ndim and not _is_mask(part) for part in parts)
+    others = any(
+        isinstance(part, bool | np.bool_) or (isinstance(part, Expr) and part.ndim and not _is_mask(part))
+        for part in parts
+    )
     if len(masks) > 1 or others:
-        raise UnsupportedError("an index by booleans stands beside integers and slices only: index twice")
+        return None
     ((place, mask),) = masks
     assert isinstance(mask, Expr), "one of booleans is"
     used = sum(part is not None and part is not Ellipsis for part in parts) - 1 + mask.ndim
@@ -168,14 +216,35 @@ def _split(node: Expr, key: object) -> tuple[tuple[object, ...], Expr, int, bool
         at = next(number for number, part in enumerate(before) if part is Ellipsis)
         before[at : at + 1] = whole * (node.ndim - used)
     after = parts[place + mask.ndim :]
-    kept = [not _is_number(part) for part in before]
-    is_adjacent = kept == sorted(kept, reverse=True) and _adjacent(after)
-    return tuple(parts), mask, sum(kept), is_adjacent
+    numbers = [_is_number(part) for part in (*parts[:place], True, *after)]
+    numbers[place] = True
+    is_adjacent = numbers.index(True) + sum(numbers) == len(numbers) - numbers[::-1].index(True)
+    return tuple(parts), mask, sum(not _is_number(part) for part in before), is_adjacent
 
 
-def _adjacent(after: list[object]) -> bool:
-    numbers = [_is_number(part) for part in after]
-    return numbers == sorted(numbers, reverse=True)
+def _with_places(node: Expr, key: object) -> tuple[object, ...]:
+    # The index with the places where booleans are true, on each of their axes.
+    parts = list(key) if isinstance(key, tuple) else [key]
+    used = [part.ndim if _is_mask(part) else 1 for part in parts if _takes_axis(part)]  # type: ignore[union-attr]
+    spare = node.ndim - sum(used)
+    result: list[object] = []
+    axis = 0
+    for part in parts:
+        if _is_mask(part):
+            assert isinstance(part, Expr), "one of booleans is"
+            lengths = node.shape[axis : axis + part.ndim]
+            if part.shape != lengths:
+                raise IndexingError(f"booleans of shape {part.shape} for axes of lengths {lengths}")
+            result += places_where(part)
+            axis += part.ndim
+            continue
+        result.append(part)
+        axis += max(spare, 0) if part is Ellipsis else _takes_axis(part)
+    return tuple(result)
+
+
+def _takes_axis(part: object) -> bool:
+    return not (part is None or part is Ellipsis or isinstance(part, bool | np.bool_))
 
 
 def _is_number(part: object) -> bool:
@@ -199,17 +268,25 @@ def _before(node: Expr, count: int) -> Expr:
     return Index(node, (*(slice(0, length, 1) for length in node.shape), *(None,) * count))
 
 
-def _in_sparse(node: Expr, place: Picked, new: Expr) -> Expr:
-    # Elements become entries only where the booleans are entries; zeros need no entries.
-    mask = place.aligned_mask
-    if place.values is not node:
-        raise UnsupportedError("assignment to a part of a sparse array is not recorded: x[mask] = value")
+def _masked_order(ndim: int, axis: int, masked: int) -> tuple[int, ...]:
+    own = range(axis, axis + masked)
+    return (*own, *(one for one in range(ndim) if one not in own))
+
+
+def _masked_first(node: Expr, axis: int, masked: int) -> Expr:
+    return Transpose(node, _masked_order(node.ndim, axis, masked))
+
+
+def _back(node: Expr, axis: int) -> Expr:
+    # The first axis to its place.
+    rest = list(range(1, node.ndim))
+    return Transpose(node, (*rest[:axis], 0, *rest[axis:]))
+
+
+def _in_sparse(place: Picked, new: Expr) -> Expr:
+    # Zeros need no entries, and elements become entries where the booleans are true.
+    mask, node = place.aligned_mask, place.values
     if not mask.sparse and isinstance(new, Literal) and not new.shape and not any(new.content):
         mask = call(np.multiply, (astype(node, np.bool_), mask))[0]
     result = where(mask, new, node)
-    if not result.sparse:
-        raise UnsupportedError(
-            "assignment by dense booleans would fill a sparse array: give sparse ones, as in A[A > 1] = 2, "
-            "or the value 0"
-        )
-    return result
+    return result if result.sparse else PutWhere(node, mask, new)

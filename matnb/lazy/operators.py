@@ -12,6 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from matnb.lazy import reductions
 from matnb.lazy.expr import Expr
 from matnb.lazy.reductions import Axis
+from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import WEAK, call
 
 _BINARY = {
@@ -57,47 +58,127 @@ class Operators(NDArrayOperatorsMixin):
         # What an operator in place leaves: this handle with a new version, or another handle.
         raise NotImplementedError
 
-    # reductions: each with NumPy's parameters
+    # reductions: each with NumPy's parameters; the usual ones take the shorter way
 
-    def sum(self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Self:
+    def sum(
+        self,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Self | None = None,
+        keepdims: bool = False,
+        initial: object = None,
+        where: object = True,
+    ) -> Self:
         """Return the sum over axes."""
-        return self._recorded(reductions.reduce(self._expression, "sum", axis, keepdims, dtype))
+        if out is None and initial is None and where is True:
+            return self._recorded(reductions.reduce(self._expression, "sum", axis, keepdims, dtype))
+        return recorded(np.sum)(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[return-value]  # a handle
 
-    def prod(self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Self:
+    def prod(
+        self,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Self | None = None,
+        keepdims: bool = False,
+        initial: object = None,
+        where: object = True,
+    ) -> Self:
         """Return the product over axes."""
-        return self._recorded(reductions.reduce(self._expression, "prod", axis, keepdims, dtype))
+        if out is None and initial is None and where is True:
+            return self._recorded(reductions.reduce(self._expression, "prod", axis, keepdims, dtype))
+        return recorded(np.prod)(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[return-value]  # a handle
 
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Self:
+    def min(
+        self,
+        axis: Axis = None,
+        out: Self | None = None,
+        keepdims: bool = False,
+        initial: object = None,
+        where: object = True,
+    ) -> Self:
         """Return the smallest element over axes; NaN where there is one."""
-        return self._recorded(reductions.reduce(self._expression, "min", axis, keepdims))
+        if out is None and initial is None and where is True:
+            return self._recorded(reductions.reduce(self._expression, "min", axis, keepdims))
+        return recorded(np.min)(self, axis, out, keepdims, initial, where)  # type: ignore[return-value]  # a handle
 
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Self:
+    def max(
+        self,
+        axis: Axis = None,
+        out: Self | None = None,
+        keepdims: bool = False,
+        initial: object = None,
+        where: object = True,
+    ) -> Self:
         """Return the largest element over axes; NaN where there is one."""
-        return self._recorded(reductions.reduce(self._expression, "max", axis, keepdims))
+        if out is None and initial is None and where is True:
+            return self._recorded(reductions.reduce(self._expression, "max", axis, keepdims))
+        return recorded(np.max)(self, axis, out, keepdims, initial, where)  # type: ignore[return-value]  # a handle
 
-    def any(self, axis: Axis = None, keepdims: bool = False) -> Self:
+    def any(
+        self, axis: Axis = None, out: Self | None = None, keepdims: bool = False, *, where: object = True
+    ) -> Self:
         """Tell whether any element over axes is not zero."""
-        return self._recorded(reductions.reduce(self._expression, "any", axis, keepdims))
+        if out is None and where is True:
+            return self._recorded(reductions.reduce(self._expression, "any", axis, keepdims))
+        return recorded(np.any)(self, axis, out, keepdims, where=where)  # type: ignore[return-value]  # a handle
 
-    def all(self, axis: Axis = None, keepdims: bool = False) -> Self:
+    def all(
+        self, axis: Axis = None, out: Self | None = None, keepdims: bool = False, *, where: object = True
+    ) -> Self:
         """Tell whether every element over axes is not zero."""
-        return self._recorded(reductions.reduce(self._expression, "all", axis, keepdims))
+        if out is None and where is True:
+            return self._recorded(reductions.reduce(self._expression, "all", axis, keepdims))
+        return recorded(np.all)(self, axis, out, keepdims, where=where)  # type: ignore[return-value]  # a handle
 
-    def mean(self, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Self:
+    def mean(
+        self,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Self | None = None,
+        keepdims: bool = False,
+        *,
+        where: object = True,
+    ) -> Self:
         """Return the arithmetic mean over axes, absent zeros included."""
-        return self._recorded(reductions.mean(self._expression, axis, keepdims, dtype))
+        if out is None and where is True:
+            return self._recorded(reductions.mean(self._expression, axis, keepdims, dtype))
+        return recorded(np.mean)(self, axis, dtype, out, keepdims, where=where)  # type: ignore[return-value]  # a handle
 
     def var(
-        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
+        self,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Self | None = None,
+        ddof: float = 0,
+        keepdims: bool = False,
+        *,
+        where: object = True,
+        mean: object = None,
+        correction: float | None = None,
     ) -> Self:
         """Return the variance over axes, with ``number - ddof`` in the denominator."""
-        return self._recorded(reductions.var(self._expression, axis, keepdims, ddof, dtype))
+        if out is None and where is True and mean is None and correction is None:
+            return self._recorded(reductions.var(self._expression, axis, keepdims, ddof, dtype))
+        options = {"where": where, "mean": mean, "correction": correction}
+        return recorded(np.var)(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[return-value]  # a handle
 
     def std(
-        self, axis: Axis = None, dtype: npt.DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
+        self,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Self | None = None,
+        ddof: float = 0,
+        keepdims: bool = False,
+        *,
+        where: object = True,
+        mean: object = None,
+        correction: float | None = None,
     ) -> Self:
-        """Return the standard deviation over axes, with ``number - ddof`` in the denominator."""
-        return self._recorded(reductions.std(self._expression, axis, keepdims, ddof, dtype))
+        """Return the standard deviation over axes: the root of the variance."""
+        if out is None and where is True and mean is None and correction is None:
+            return self._recorded(reductions.std(self._expression, axis, keepdims, ddof, dtype))
+        options = {"where": where, "mean": mean, "correction": correction}
+        return recorded(np.std)(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[return-value]  # a handle
 
 
 def _binary(ufunc: np.ufunc, usual: Callable[[Operators, object], object]) -> Callable[..., object]:
@@ -150,3 +231,16 @@ for _name, _ufunc in _BINARY.items():
     _install(f"__i{_name}__", _in_place(_ufunc, getattr(NDArrayOperatorsMixin, f"__i{_name}__")))
 for _name, _ufunc in _UNARY.items():
     _install(f"__{_name}__", _unary(_ufunc))
+
+
+def _power(usual: Callable[[Operators, object], object]) -> Callable[..., object]:
+    # NumPy's operator squares where the exponent is 2. Booleans tell it from a power: int8, not int64.
+    def operator(self: Operators, other: object) -> object:
+        if type(other) is int and other == 2 and self._expression.dtype.kind == "b":
+            return self._recorded(call(np.square, (self._expression,))[0])
+        return usual(self, other)
+
+    return operator
+
+
+_install("__pow__", _power(Operators.__pow__))

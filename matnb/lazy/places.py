@@ -1,100 +1,65 @@
-"""What a person reads and assigns by an index: basic ones, and integer arrays known only at run time."""
+"""What a person reads and assigns by a basic index, and what ``out=`` makes of an array."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from matnb.blocks.formats import Dense
-from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
-from matnb.lazy.access import At, Gather, Put, PutEach
-from matnb.lazy.expr import Broadcast, Expr, Index, Key, Literal, Shape, broadcast_shapes
-from matnb.lazy.holdings import held
-from matnb.lazy.indexing import normalize_key
+from matnb.errors import DTypeError, ShapeError
+from matnb.lazy.access import At, Put
+from matnb.lazy.expr import Broadcast, Expr, Index, broadcast_shapes
+from matnb.lazy.keys import Parts, is_whole
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import Weak, astype, literal
 
 
-def indexed(node: Expr, key: object) -> Expr:
-    """Return what an index picks.
-
-    Parameters
-    ----------
-    key
-        As in NumPy, of integers, slices, ``...``, None, and expressions of whole numbers without axes; or
-        one of a single axis, for the first axis of the array.
-
-    Raises
-    ------
-    IndexingError
-        For an integer or a known place out of range, too many entries, or an index of another kind.
-    UnsupportedError
-        For arrays that index in other ways.
-    """
-    plain, arrays = _split(key, node.shape)
-    result = node if _is_whole(plain, node.shape) else Index(node, plain)
-    places = {place - _num_numbers(plain[:place]): index for place, index in arrays.items()}
-    lists = [index for index in places.values() if index.ndim]
-    if lists:
-        if len(places) > 1 or 0 not in places or lists[0].ndim > 1:
-            raise UnsupportedError(
-                "an index by an array of one axis picks along the first axis alone: x[idx]; transpose the "
-                "array, or index twice"
-            )
-        _check_places(lists[0], result.shape[0])
-        return Gather(result, lists[0])
-    for axis, index in sorted(places.items(), reverse=True):
-        result = At(result, index, axis)
+def basic(node: Expr, parts: Parts) -> Expr:
+    """Return what the basic part of an index picks, and numbers known at run time."""
+    result = node if is_whole(parts.plain, node.shape) else Index(node, parts.plain)
+    for place in sorted(parts.numbers, reverse=True):
+        gone = sum(isinstance(part, int) for part in parts.plain[:place])
+        result = At(result, parts.numbers[place], place - gone)
     return result
 
 
-def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
-    """Return an array with a value written at a place.
+def put(node: Expr, parts: Parts, new: Expr, drop_new_axes: bool = False) -> Expr:
+    """Return an array with a value of its dtype written where the basic part of an index says.
 
     Parameters
     ----------
-    key
-        As in NumPy, of integers, slices, ``...``, and expressions of whole numbers without axes; or one of a
-        single axis, for the first axis of the array, where the last one of equal places stays.
-    value
-        Broadcasts to the place, and is converted to the array's dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the value does not fit the place.
-    DTypeError
-        When the value would lose more than precision in the array's dtype.
-    IndexingError, UnsupportedError
-        For a known place out of range, and other kinds of indices.
+    new
+        Broadcasts to the place; it has no axes for None if they are dropped.
     """
-    plain, arrays = _split(key, node.shape)
-    parts: list[int | slice | None] = list(plain)
-    for part in plain:
-        if part is None:
-            raise UnsupportedError("assignment to a new axis is not recorded: leave None out of the index")
-    new = fitting(value, node.dtype)
-    lists = [index for index in arrays.values() if index.ndim]
-    if lists:
-        if list(arrays) != [0] or lists[0].ndim > 1 or not _is_whole(plain, node.shape):
-            raise UnsupportedError(
-                "assignment at the places of an array is along the first axis alone: x[idx] = v; transpose "
-                "the array, or build a new one, for example mn.scatter_reduce(values, places, length)"
-            )
-        _check_places(lists[0], node.shape[0])
-        return PutEach(node, lists[0], _stripped(new, node.ndim))
-    for place in arrays:
-        parts[place] = None
-    parts, new = _forward(parts, _stripped(new, sum(isinstance(part, slice) for part in parts)))
-    put = Put(node, new, tuple(arrays[place] for place in sorted(arrays)), tuple(parts))
-    if 0 in put.target:
+    if None in parts.plain and not drop_new_axes:
+        new = _without_new_axes(new, parts)
+    places = [place for place, part in enumerate(parts.plain) if part is not None]
+    key: list[int | slice | None] = [
+        None if place in parts.numbers else parts.plain[place] for place in places
+    ]
+    upward, new = _forward(key, stripped(new, sum(isinstance(part, slice) for part in key)))
+    numbers = tuple(parts.numbers[place] for place in sorted(parts.numbers))
+    written = Put(node, new, numbers, tuple(upward))
+    if 0 in written.target:
         return node
-    if put.target == node.shape and not arrays:
-        return new if new.shape == node.shape and not new.sparse else Broadcast(new, node.shape)
-    if new.sparse:  # what is written is dense
-        new = Broadcast(new, new.shape)
-    return Put(node, new, put.inputs, put.key)
+    if written.target == node.shape and not numbers and new.shape == node.shape and new.sparse == node.sparse:
+        return new
+    if written.target == node.shape and not numbers and not node.sparse:
+        return Broadcast(new, node.shape)
+    if new.sparse and not (node.sparse and new.shape == written.target and len(new.shape) == 2):
+        return Put(node, Broadcast(new, new.shape), numbers, written.key)  # what is written is dense
+    return written
+
+
+def _without_new_axes(new: Expr, parts: Parts) -> Expr:
+    # A value for a place with new axes has length 1 there, if it has these axes at all.
+    kept = [part for place, part in enumerate(parts.plain) if place not in parts.numbers]
+    kept = [part for part in kept if not isinstance(part, int)]
+    new = stripped(new, len(kept))
+    key: list[int | slice | None] = []
+    for part, length in zip(reversed(kept), reversed(new.shape), strict=False):
+        if part is None and length != 1:
+            raise ShapeError(f"a value of shape {new.shape} has length {length} where a new axis is")
+        key.append(0 if part is None else slice(0, length, 1))
+    return Index(new, tuple(reversed(key))) if 0 in key and new.ndim <= len(kept) else new
 
 
 def _forward(parts: list[int | slice | None], new: Expr) -> tuple[list[int | slice | None], Expr]:
@@ -119,8 +84,8 @@ def _forward(parts: list[int | slice | None], new: Expr) -> tuple[list[int | sli
     return upward, Index(new, (*rest, *reversed(key)))
 
 
-def _stripped(new: Expr, ndim: int) -> Expr:
-    # As in NumPy, leading axes of length 1 that the place has not are left out.
+def stripped(new: Expr, ndim: int) -> Expr:
+    """Return a value without leading axes of length 1 that its place has not, as in NumPy."""
     extra = new.ndim - ndim
     if extra <= 0 or any(length != 1 for length in new.shape[:extra]):
         return new
@@ -147,54 +112,6 @@ def replacing(old: Expr, new: Expr, where: Expr | None = None) -> Expr:
             f"where= is of shape {where.shape} {where.dtype}: give booleans for shape {old.shape}"
         )
     return choose(where, result, old)
-
-
-def _split(key: object, shape: Shape) -> tuple[Key, dict[int, Expr]]:
-    # An index with whole axes for the arrays in it, and these by their places.
-    parts = [_constant(part) for part in (key if isinstance(key, tuple) else (key,))]
-    plain = normalize_key(tuple(slice(None) if isinstance(part, Expr) else part for part in parts), shape)
-    before = next((place for place, part in enumerate(parts) if part is Ellipsis), len(parts))
-    arrays = {}
-    for place, part in enumerate(parts):
-        if isinstance(part, Expr):
-            _check_index(part)
-            arrays[place if place < before else len(plain) - len(parts) + place] = part
-    return plain, arrays
-
-
-def _constant(part: object) -> object:
-    if isinstance(part, Literal) and not part.shape and part.dtype.kind in "iu":
-        return int(part.value)
-    return part
-
-
-def _check_index(index: Expr) -> None:
-    if index.dtype.kind == "b":
-        raise IndexingError(
-            "an index by a DistArray of booleans picks as many elements as are true, which is not recorded: "
-            "use np.where(mask, x, 0), or compute() both first"
-        )
-    if index.dtype.kind not in "iu":
-        raise IndexingError(f"an index of dtype {index.dtype}: give whole numbers, or convert with astype")
-
-
-def _check_places(index: Expr, length: int) -> None:
-    # Of places that are known now: later, an array assigned to would be beyond repair.
-    block = Dense(index.value) if isinstance(index, Literal) else held(index)
-    if isinstance(block, Dense):
-        outside = block.values[np.greater_equal(block.values, length) | np.less(block.values, -length)]
-        if outside.size:
-            raise IndexingError(f"index {outside[0]} on axis 0 of length {length}")
-
-
-def _is_whole(key: Key, shape: Shape) -> bool:
-    return len(key) == len(shape) and all(
-        part == slice(0, length, 1) for part, length in zip(key, shape, strict=True)
-    )
-
-
-def _num_numbers(parts: Sequence[int | slice | None]) -> int:
-    return sum(isinstance(part, int) for part in parts)
 
 
 def fitting(value: Expr | Weak, dtype: np.dtype) -> Expr:

@@ -7,66 +7,57 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import DTypeError, UnsupportedError
-from matnb.lazy.expr import Elementwise, Expr, Reduce
+from matnb.errors import DTypeError, ShapeError
+from matnb.lazy.expr import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
 from matnb.lazy.indexing import normalize_axes
-from matnb.lazy.ufuncs import astype, call, number_dtype
+from matnb.lazy.nodes.folding import Extreme, kept_shape
+from matnb.lazy.ufuncs import astype, call, literal, number_dtype
 
 Axis = int | tuple[int, ...] | None
-_BY_UFUNC = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max",
-             "logical_or": "any", "logical_and": "all"}  # fmt: skip
+# Each by the ufunc that combines two elements, and by what changes nothing where a mask is false.
+_UFUNCS = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum,
+           "any": np.logical_or, "all": np.logical_and}  # fmt: skip
+_NEUTRAL = {"sum": 0, "prod": 1, "any": 0, "all": 1}
 
 
-def reduction_of(ufunc: np.ufunc) -> str:
-    """Return the reduction that ``ufunc.reduce`` is.
-
-    Raises
-    ------
-    UnsupportedError
-        When it is none of ours, naming those that are.
-    """
-    if ufunc.__name__ not in _BY_UFUNC:
-        known = ", ".join(f"np.{name}" for name in _BY_UFUNC)
-        raise UnsupportedError(f"np.{ufunc.__name__}.reduce is not recorded; reduce with one of {known}")
-    return _BY_UFUNC[ufunc.__name__]
-
-
-def ufunc_reduce(ufunc: np.ufunc, node: Expr, dtype: object, options: dict[str, object]) -> Expr:
-    """Return the expression of ``ufunc.reduce`` with its other options.
-
-    Raises
-    ------
-    UnsupportedError
-        For a ufunc or an option that is not recorded.
-    """
-    axis, keepdims = options.pop("axis", 0), bool(options.pop("keepdims", False))
-    if options.get("initial") is None:
-        options.pop("initial", None)
-    if options:
-        raise UnsupportedError(f"np.{ufunc.__name__}.reduce({', '.join(options)}=) is not recorded")
-    return reduce(node, reduction_of(ufunc), axis, keepdims, dtype)  # type: ignore[arg-type]  # checked there
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """Return the axes of a reduction; an array without axes has a first and last one, as in NumPy."""
+    return () if not ndim and axis in (0, -1) else normalize_axes(axis, ndim)
 
 
 def reduce(
-    node: Expr, operation: str, axis: Axis = None, keepdims: bool = False, dtype: npt.DTypeLike | None = None
+    node: Expr,
+    operation: str,
+    axis: Axis = None,
+    keepdims: bool = False,
+    dtype: npt.DTypeLike | None = None,
+    initial: object = None,
+    where: Expr | None = None,
 ) -> Expr:
     """Return a reduction's expression, of the dtype NumPy gives it.
+
+    Parameters
+    ----------
+    initial
+        A number, or an expression without axes, that takes part besides; None: no such.
+    where
+        Booleans that broadcast to the array: which elements take part.
 
     Raises
     ------
     ShapeError
-        For an axis that is not there, or the min or max of nothing.
+        For an axis that is not there, the min or max of nothing, or a mask that does not fit.
     DTypeError
         For ``dtype=`` on a reduction that has none.
     """
-    axes = normalize_axes(axis, node.ndim)
+    axes = axes_of(axis, node.ndim)
     if operation in ("sum", "prod"):
         if dtype is None:
             element = _sum_dtype(node.dtype)
         else:
             element = number_dtype(dtype)
             node = astype(node, element)
-    elif dtype is not None:
+    elif dtype is not None and (operation not in ("any", "all") or number_dtype(dtype).kind != "b"):
         raise DTypeError(f"{operation} takes no dtype; convert with astype first")
     elif operation in ("any", "all"):
         element = np.dtype(np.bool_)
@@ -74,52 +65,134 @@ def reduce(
         element = np.dtype(np.int64)
     else:
         element = node.dtype
-    return Reduce(node, operation, axes, bool(keepdims), element)
+    if initial is None and where is None:
+        return Reduce(node, operation, axes, bool(keepdims), element)
+    return _besides(node, operation, axes, bool(keepdims), element, initial, where)
 
 
-def mean(node: Expr, axis: Axis = None, keepdims: bool = False, dtype: npt.DTypeLike | None = None) -> Expr:
+def _besides(
+    node: Expr,
+    operation: str,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    element: np.dtype,
+    initial: object,
+    where: Expr | None,
+) -> Expr:
+    # A reduction of the elements that a mask picks, and of an initial value.
+    first = None if initial is None else initial_value(initial, element)
+    if where is not None:
+        check_mask(where, node)
+        if operation in _NEUTRAL:
+            node = only_where(node, where, literal(_NEUTRAL[operation], node.dtype))
+        elif first is not None:
+            node = only_where(node, where, first)
+        else:
+            raise ShapeError(f"{operation}(where=) may pick nothing, which has no {operation}: give initial=")
+    if first is None:
+        return Reduce(node, operation, axes, keepdims, element)
+    if operation in ("min", "max") and any(node.shape[axis] == 0 for axis in axes):
+        return Broadcast(first, kept_shape(node.shape, axes, keepdims))
+    return call(_UFUNCS[operation], (first, Reduce(node, operation, axes, keepdims, element)))[0]
+
+
+def initial_value(initial: object, element: np.dtype) -> Expr:
+    """Return the value that a reduction begins with, in its dtype."""
+    if isinstance(initial, Expr):
+        if initial.shape:
+            raise ShapeError(f"initial= has shape {initial.shape}: give a number")
+        return astype(initial, element)
+    value = np.asarray(initial)
+    if value.ndim or value.dtype.kind not in "biufc":
+        raise DTypeError(f"initial={initial!r}: give a number")
+    return literal(value.astype(element))
+
+
+def only_where(node: Expr, where: Expr, other: Expr) -> Expr:
+    """Return the elements where a mask is true, and another number, of the same dtype, elsewhere."""
+    check_mask(where, node)
+    dtypes = (np.dtype(np.bool_), node.dtype, node.dtype)
+    return Elementwise("where", (where, node, other), dtypes, node.dtype)
+
+
+def check_mask(where: Expr, node: Expr) -> None:
+    """Refuse a mask that is not of booleans, or does not broadcast to an array."""
+    if where.dtype.kind != "b":
+        raise DTypeError(f"where= of dtype {where.dtype}: give booleans, for example x != 0")
+    if where.ndim > node.ndim or broadcast_shapes(where.shape, node.shape, name="where=") != node.shape:
+        raise ShapeError(f"where= of shape {where.shape} does not broadcast to shape {node.shape}")
+
+
+def mean(
+    node: Expr,
+    axis: Axis = None,
+    keepdims: bool = False,
+    dtype: npt.DTypeLike | None = None,
+    where: Expr | None = None,
+) -> Expr:
     """Return the arithmetic mean: the sum over the number of elements; integers become float64."""
-    total, number = _total(node, axis, keepdims, dtype)
+    total, number = _total(node, axis, keepdims, dtype, where)
     element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
-    return astype(call(np.divide, (total, float(number)))[0], element)
+    return astype(call(np.divide, (total, number))[0], element)
 
 
 def var(
-    node: Expr, axis: Axis = None, keepdims: bool = False, ddof: float = 0, dtype: npt.DTypeLike | None = None
+    node: Expr,
+    axis: Axis = None,
+    keepdims: bool = False,
+    ddof: float = 0,
+    dtype: npt.DTypeLike | None = None,
+    where: Expr | None = None,
+    center: Expr | None = None,
 ) -> Expr:
     """Return the variance: the mean square distance from the mean, over ``number - ddof``.
 
     That of all elements of a dense real array is found in one pass.
+
+    Parameters
+    ----------
+    center
+        The mean along the same axes, which keep length 1; made when left out.
     """
     element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
-    if _is_one_pass(node, axis, element):
+    if where is None and center is None and _is_one_pass(node, axis, element):
         whole = node if dtype is None else astype(node, element)
         wide = np.dtype(np.float32) if element == np.float16 else element
         away_from_mean = Reduce(whole, "deviation", tuple(range(node.ndim)), bool(keepdims), wide)
         below = float(max(node.size - ddof, 0))
         return astype(call(np.divide, (away_from_mean, below))[0], element)
-    center = mean(node, axis, keepdims=True, dtype=element)
-    (away,) = call(np.subtract, (astype(node, element), center))
-    if element.kind == "c":
-        (size,) = call(np.absolute, (away,))
-        (square,) = call(np.square, (size,))
-    else:
-        (square,) = call(np.square, (away,))
-    total, number = _total(square, axis, keepdims, None)
+    if center is None:
+        center = mean(node, axis, keepdims=True, dtype=element, where=where)
+    square = squares(call(np.subtract, (astype(node, element), center))[0])
+    total, number = _total(square, axis, keepdims, None, where)
+    if isinstance(number, Expr):
+        below_one = call(np.maximum, (call(np.subtract, (number, ddof))[0], 0))[0]
+        return astype(call(np.divide, (total, below_one))[0], square.dtype)
     return astype(call(np.divide, (total, float(max(number - ddof, 0))))[0], square.dtype)
+
+
+def squares(away: Expr) -> Expr:
+    """Return the squares of numbers, or of the absolute values of complex ones."""
+    return call(np.square, call(np.absolute, (away,)) if away.dtype.kind == "c" else (away,))[0]
 
 
 def _is_one_pass(node: Expr, axis: Axis, element: np.dtype) -> bool:
     # Of sparse and complex arrays, and along some axes, what is away from the mean is made first.
-    is_full = len(normalize_axes(axis, node.ndim)) == node.ndim > 0
+    is_full = len(axes_of(axis, node.ndim)) == node.ndim > 0
     return is_full and not node.sparse and element.name in ("float64", "float32", "float16")
 
 
 def std(
-    node: Expr, axis: Axis = None, keepdims: bool = False, ddof: float = 0, dtype: npt.DTypeLike | None = None
+    node: Expr,
+    axis: Axis = None,
+    keepdims: bool = False,
+    ddof: float = 0,
+    dtype: npt.DTypeLike | None = None,
+    where: Expr | None = None,
+    center: Expr | None = None,
 ) -> Expr:
     """Return the standard deviation: the root of the variance."""
-    return call(np.sqrt, (var(node, axis, keepdims, ddof, dtype),))[0]
+    return call(np.sqrt, (var(node, axis, keepdims, ddof, dtype, where, center),))[0]
 
 
 def count_nonzero(node: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
@@ -130,13 +203,48 @@ def count_nonzero(node: Expr, axis: Axis = None, keepdims: bool = False) -> Expr
     return reduce(away, "sum", axis, keepdims)
 
 
-def _total(node: Expr, axis: Axis, keepdims: bool, dtype: npt.DTypeLike | None) -> tuple[Expr, int]:
-    axes = normalize_axes(axis, node.ndim)
-    number = math.prod(node.shape[one] for one in axes)
+def extreme_place(node: Expr, operation: str, axis: int | None = None, keepdims: bool = False) -> Expr:
+    """Return the place of an extreme along an axis, or in all of the array in the order of rows.
+
+    Parameters
+    ----------
+    operation
+        "argmin", "argmax", "nanargmin" or "nanargmax".
+
+    Raises
+    ------
+    ShapeError
+        For an axis that is not there, or has no elements.
+    DTypeError
+        For several axes.
+    """
+    if axis is not None and not isinstance(axis, int | np.integer):
+        raise DTypeError(f"{operation}: axis={axis!r}; give one axis, or None for all of them")
+    axes = axes_of(axis, node.ndim)
+    if not node.ndim:
+        return Extreme(Index(node, (None,)), operation, (0,), False)
+    if node.dtype.kind not in "fc":
+        operation = operation.removeprefix("nan")
+    return Extreme(node, operation, axes, bool(keepdims))
+
+
+def number_of(node: Expr, axis: Axis, keepdims: bool, where: Expr | None) -> float | Expr:
+    """Return how many elements take part in each result of a reduction."""
+    if where is None:
+        return float(math.prod(node.shape[one] for one in axes_of(axis, node.ndim)))
+    check_mask(where, node)
+    whole = where if where.shape == node.shape else Broadcast(where, node.shape)
+    return reduce(whole, "sum", axis, keepdims)
+
+
+def _total(
+    node: Expr, axis: Axis, keepdims: bool, dtype: npt.DTypeLike | None, where: Expr | None
+) -> tuple[Expr, float | Expr]:
     element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
     # A half-precision sum overflows at 65504, so NumPy's mean sums it in single precision.
     wide = np.dtype(np.float32) if element == np.float16 else element
-    return reduce(node, "sum", axis, keepdims, wide), number
+    number = number_of(node, axis, keepdims, where)
+    return reduce(node, "sum", axis, keepdims, wide, where=where), number
 
 
 def _sum_dtype(dtype: np.dtype) -> np.dtype:

@@ -1,32 +1,34 @@
-"""What ``x[mask]`` is: a handle on the elements that booleans pick, without knowing how many they are."""
+"""What ``x[mask]`` is: a handle on the elements that booleans pick, whose number is asked for when needed."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from matnb.blocks.formats import to_numpy
 from matnb.blocks.semiring import MONOIDS
-from matnb.errors import NotScalarError, ShapeError, UnsupportedError
+from matnb.errors import ShapeError
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.evaluator import evaluator
 from matnb.lazy.expr import Expr
 from matnb.lazy.masks import Picked, filled
 from matnb.lazy.places import replacing
 
 _IDENTITIES = {"sum": "plus", "prod": "times", "any": "lor", "all": "land", "min": "min", "max": "max"}
+_REDUCTIONS = ("sum", "prod", "any", "all", "min", "max", "mean")
+_ALONE = {getattr(np, name) for name in _REDUCTIONS}
 
 
-class Selection(Picked, NDArrayOperatorsMixin):
+class Selection(DistArray):
     """The elements of an array where booleans are true, recorded and not computed.
 
-    It takes elementwise functions with numbers, with what broadcasts to its rows, and with selections by the
-    same booleans; goes back where it came from, as in ``x[mask] += 1``; and is reduced to numbers. ``len``
-    and ``compute`` run what they need.
+    How many they are stays open as long as nobody asks: while they meet numbers, what broadcasts to their
+    rows, and selections by the same booleans; go back where they came from, as in ``x[mask] += 1``; and are
+    reduced to numbers. Anything else asks, and from there on they are an array as any other.
 
     Examples
     --------
@@ -37,158 +39,152 @@ class Selection(Picked, NDArrayOperatorsMixin):
     array([ 0.,  1.,  2., 30., 40., 50.])
     >>> float(x[x > 2].sum())
     120.0
+    >>> x[x > 2][-1].compute()
+    np.float64(50.0)
     """
 
+    __slots__ = ("_alone", "place")
     __array_priority__ = 1001
     __hash__ = None  # type: ignore[assignment]  # compares elementwise
+
+    def __init__(self, place: Picked) -> None:
+        self.place: Picked | None = place
+        self._alone: DistArray | None = None
+        self._labels = None
+
+    @property
+    def _expression(self) -> Expr:
+        if self._alone is None:
+            assert self.place is not None, "either is there"
+            self._alone = wrap(self.place.alone())
+        return self._alone.expression
+
+    @_expression.setter
+    def _expression(self, node: Expr) -> None:
+        self.place, self._alone = None, wrap(node)
 
     @property
     def dtype(self) -> np.dtype:
         """Type of the elements."""
-        return self.values.dtype
+        return self._expression.dtype if self.place is None else self.place.values.dtype
 
     @property
     def ndim(self) -> int:
         """Number of axes: one for all that the booleans stand for."""
-        return self.values.ndim - self.mask.ndim + 1
+        if self.place is None:
+            return self._expression.ndim
+        return self.place.values.ndim - self.place.mask.ndim + 1
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes; how many elements are picked is computed."""
-        lengths, behind = self.values.shape, self.axis + self.mask.ndim
-        return (*lengths[: self.axis], int(self._count()), *lengths[behind:])
+    def copy(self, order: str = "C") -> DistArray:
+        """Return another handle on the same elements."""
+        return super().copy() if self.place is None else Selection(self.place)
 
-    @property
-    def size(self) -> int:
-        """Number of elements, which is computed."""
-        return int(np.prod(self.shape))
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def astype(self, dtype: npt.DTypeLike) -> Selection:
+    def astype(self, dtype: npt.DTypeLike, *arguments: Any, **options: Any) -> DistArray:
         """Return the elements converted to a dtype."""
-        return Selection(ufuncs.astype(self.values, dtype), self.mask, self.axis)
+        if self.place is None or arguments or options:
+            return super().astype(dtype, *arguments, **options)
+        return self._with(ufuncs.astype(self.place.values, dtype))
 
-    def sum(self, axis: None = None, out: None = None) -> DistArray:
-        """Return the sum of all picked elements."""
-        return self._reduced("sum", axis, out)
+    def _alone_reduced(self, operation: str) -> DistArray:
+        # Over all elements, where what is not picked changes nothing.
+        place = self.place
+        assert place is not None, "asked before"
+        if operation == "mean":
+            return self._mean(place)
+        if operation in ("min", "max") and not self.size:
+            raise ShapeError(f"{operation} of no elements: the booleans pick none")
+        if operation in ("any", "all"):
+            place = Picked(ufuncs.astype(place.values, np.bool_), place.mask, place.axis)
+        neutral = MONOIDS[_IDENTITIES[operation]].identity(place.values.dtype)
+        return wrap(reductions.reduce(filled(place, neutral), operation))
 
-    def prod(self, axis: None = None, out: None = None) -> DistArray:
-        """Return the product of all picked elements."""
-        return self._reduced("prod", axis, out)
-
-    def any(self, axis: None = None, out: None = None) -> DistArray:
-        """Tell whether any picked element is not zero."""
-        return self._reduced("any", axis, out)
-
-    def all(self, axis: None = None, out: None = None) -> DistArray:
-        """Tell whether every picked element is not zero."""
-        return self._reduced("all", axis, out)
-
-    def mean(self, axis: None = None, dtype: None = None, out: None = None) -> DistArray:
-        """Return the arithmetic mean of all picked elements; NaN where there is none."""
-        element = reductions.mean(self.values).dtype
+    def _mean(self, place: Picked) -> DistArray:
+        element = reductions.mean(place.values).dtype
         wide = np.dtype(np.float32) if element == np.float16 else element
-        if dtype is not None:
-            raise UnsupportedError("mean(dtype=) of elements that booleans pick: use astype(dtype).mean()")
-        total = self.astype(wide).sum(axis, out)
-        row_size = self.values.size // max(self.mask.size, 1)
-        number = wrap(ufuncs.call(np.multiply, (self._count().expression, row_size))[0])
-        (ratio,) = ufuncs.call(np.divide, (total.expression, number.expression))
+        total = self._with(ufuncs.astype(place.values, wide))._alone_reduced("sum")
+        row_size = place.values.size // max(place.mask.size, 1)
+        (number,) = ufuncs.call(np.multiply, (reductions.count_nonzero(place.mask), row_size))
+        (ratio,) = ufuncs.call(np.divide, (total.expression, number))
         return wrap(ufuncs.astype(ratio, element))
 
-    def min(self, axis: None = None, out: None = None) -> DistArray:
-        """Return the smallest picked element; whether there is one is computed at once."""
-        return self._extreme("min", axis, out)
-
-    def max(self, axis: None = None, out: None = None) -> DistArray:
-        """Return the largest picked element; whether there is one is computed at once."""
-        return self._extreme("max", axis, out)
-
-    def compute(self) -> np.ndarray:
-        """Compute the elements and return them as NumPy's array."""
-        if self.values.sparse:
-            raise UnsupportedError(
-                "the elements that booleans pick from a sparse array: compute() both, and index"
-            )
-        values = to_numpy(evaluator().value(self.values))
-        mask = to_numpy(evaluator().value(self.mask))
-        key = (*(slice(None),) * self.axis, mask)
-        return np.asarray(values[key])  # type: ignore[index]  # slices and booleans
-
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
-        values = self.compute()
-        return values if dtype is None else values.astype(dtype, copy=False)
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> object:
+        if function in _ALONE and len(args) == 1 and args[0] is self and not kwargs:
+            return getattr(self, function.__name__)()
+        return super().__array_function__(function, types, args, kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        out, dtype = options.pop("out", None), options.pop("dtype", None)
-        if method != "__call__" or options or ufunc.signature is not None:
-            raise UnsupportedError(
-                f"np.{ufunc.__name__} of elements that booleans pick is not recorded in this form: use "
-                "np.where(mask, new, old), or compute() first"
-            )
-        operands = [self._operand(one, ufunc) for one in inputs]
+        out, dtype = options.get("out"), options.get("dtype")
+        is_own = out is None or (isinstance(out, tuple) and len(out) == 1 and out[0] is inputs[0] is self)
+        lazily = (
+            method == "__call__"
+            and is_own
+            and not set(options) - {"out", "dtype"}
+            and ufunc.signature is None
+        )
+        operands = [self._operand(one, ufunc) for one in inputs] if lazily else [None]
+        if self.place is None or any(one is None for one in operands):
+            return super().__array_ufunc__(ufunc, method, *inputs, **options)
         nodes = ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # checked there
         if out is not None:
-            if not (isinstance(out, tuple) and len(out) == 1 and out[0] is inputs[0] is self):
-                raise UnsupportedError("out= with elements that booleans pick: assign with x[mask] = ...")
-            nodes = (replacing(self.values, nodes[0]),)
-        made = tuple(Selection(node, self.mask, self.axis) for node in nodes)
+            self.place, self._alone = self._with(replacing(self.place.values, nodes[0])).place, None
+            return self
+        made = tuple(self._with(node) for node in nodes)
         return made[0] if len(made) == 1 else made
 
-    def _operand(self, value: object, ufunc: np.ufunc) -> object:
-        if ufuncs.is_weak(value):
-            return value
-        if not isinstance(value, Selection):
-            node = self.aligned(expression_of(value))
-        elif value.mask is not self.mask or (value.values.ndim, value.axis) != (self.values.ndim, self.axis):
-            raise UnsupportedError("elements that different booleans pick meet: use np.where(mask, new, old)")
+    def _with(self, values: Expr) -> Selection:
+        # The same elements of another array.
+        assert self.place is not None, "asked before"
+        return Selection(Picked(values, self.place.mask, self.place.axis))
+
+    def _operand(self, value: object, ufunc: np.ufunc) -> Expr | ufuncs.Weak | None:
+        # What a value is for all elements, picked or not; None where it meets the picked ones alone.
+        place = self.place
+        if place is None or ufuncs.is_weak(value):
+            return value if place is not None else None  # type: ignore[return-value]  # a number
+        if isinstance(value, Selection) and value.place is not None:
+            other = value.place
+            same = other.mask is place.mask and other.axis == place.axis
+            if not same or other.values.ndim != place.values.ndim:
+                return None
+            node = other.values
         else:
-            node = value.values
+            node = expression_of(value)
+            if node.ndim > self.ndim or place.has_each(node):
+                return None
+            node = place.aligned(node)
         if ufunc is np.power and node.dtype.kind in "iu" and node.shape:
             # a negative power of whole numbers that are not picked is no error
-            node = filled(Picked(node, self.mask, self.axis), node.dtype.type(1))
+            node = filled(Picked(node, place.mask, place.axis), node.dtype.type(1))
         return node
 
-    def _count(self) -> DistArray:
-        return wrap(reductions.count_nonzero(self.mask))
-
-    def _filled(self, operation: str) -> Expr:
-        if operation in ("any", "all"):
-            return filled(self.astype(np.bool_), MONOIDS[_IDENTITIES[operation]].identity(np.dtype(np.bool_)))
-        return filled(self, MONOIDS[_IDENTITIES[operation]].identity(self.dtype))
-
-    def _reduced(self, operation: str, axis: None, out: None) -> DistArray:
-        # NumPy's functions, as in np.sum(x[mask]), give each of these by name.
-        if out is not None:
-            raise UnsupportedError(f"{operation}(out=) of elements that booleans pick: use what it returns")
-        if axis is not None:
-            raise UnsupportedError(
-                f"{operation} over an axis of elements that booleans pick: use np.where(mask, x, 0) and axis="
-            )
-        return wrap(reductions.reduce(self._filled(operation), operation))
-
-    def _extreme(self, operation: str, axis: None, out: None) -> DistArray:
-        if not self.size:
-            raise ShapeError(f"{operation} of no elements: the booleans pick none")
-        return self._reduced(operation, axis, out)
-
-    def __bool__(self) -> bool:
-        raise NotScalarError("the truth of elements that booleans pick is ambiguous; use .any() or .all()")
-
-    def __getitem__(self, key: object) -> NoReturn:
-        raise UnsupportedError(
-            "an index into elements that booleans pick is not recorded: compute() them first"
-        )
-
-    def __setitem__(self, key: object, value: object) -> NoReturn:
-        raise UnsupportedError("assign to the array itself, where both hold: x[mask & other] = value")
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(
-            f"elements that booleans pick have no {name!r}: use np.where(mask, x, other), or compute() first"
-        )
-
     def __repr__(self) -> str:
-        return f"<elements of {self.values.shape} {self.dtype} that booleans of shape {self.mask.shape} pick>"
+        if self.place is None or self._alone is not None:
+            return super().__repr__()
+        values, mask = self.place.values, self.place.mask
+        return f"<elements of {values.shape} {values.dtype} that booleans of shape {mask.shape} pick>"
+
+
+def _reduction(name: str) -> Callable[..., object]:
+    usual = getattr(DistArray, name)
+
+    @wraps(usual)
+    def method(self: Selection, *arguments: object, **options: object) -> object:
+        if self.place is None or arguments or options:
+            return usual(self, *arguments, **options)
+        return self._alone_reduced(name)
+
+    return method
+
+
+for _name in _REDUCTIONS:
+    setattr(Selection, _name, _reduction(_name))
+# The shorter ways that a handle's operators have would ask; NumPy's mixin calls the ufunc, which need not.
+for _name, _operator in vars(NDArrayOperatorsMixin).items():
+    if callable(_operator) and _name != "__hash__":
+        setattr(Selection, _name, _operator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeGuard
@@ -10,7 +11,8 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import DTypeError, UnsupportedError
+from matnb.errors import DTypeError, RangeError, UnsupportedError
+from matnb.lazy.densifying import densified
 from matnb.lazy.expr import Elementwise, Expr, Literal, MatMul
 
 _DOUBLE = np.dtype(np.float64)
@@ -95,6 +97,9 @@ def call(
     """
     if ufunc is np.matmul:
         left, right = [one if isinstance(one, Expr) else literal(one) for one in operands]
+        if left.sparse or right.sparse:
+            left = densified(left, "matmul") if right.ndim > 2 else left
+            right = densified(right, "matmul") if left.ndim > 2 else right
         return (MatMul(left, right, "plus_times"),)
     kinds = tuple([one.dtype if isinstance(one, Expr) else type(one) for one in operands])
     name, inputs, results = _loop(ufunc, kinds, None if dtype is None else number_dtype(dtype))
@@ -105,7 +110,7 @@ def call(
                 one = _number(one, kind)
             except OverflowError:
                 if name not in _COMPARISONS or kind.kind not in "iu":
-                    raise DTypeError(f"{name}: the number {one} does not fit dtype {kind}") from None
+                    raise RangeError(f"{name}: the number {one} does not fit dtype {kind}") from None
                 return call(ufunc, list(map(_beyond, operands)))
         nodes.append(one)
     read = tuple(nodes)
@@ -138,17 +143,25 @@ def number_dtype(dtype: npt.DTypeLike) -> np.dtype:
     return wanted.newbyteorder("=")
 
 
-def astype(node: Expr, dtype: npt.DTypeLike) -> Expr:
-    """Return the expression of a conversion, by NumPy's unsafe casting; complex to real is refused.
+def astype(node: Expr, dtype: npt.DTypeLike, casting: str = "unsafe") -> Expr:
+    """Return the expression of a conversion, by NumPy's rules.
+
+    Complex to real drops the imaginary parts, with NumPy's ``ComplexWarning``.
 
     Raises
     ------
     DTypeError
-        For a dtype that is not numeric or boolean, or for complex to real.
+        For a dtype that is not numeric or boolean, or that ``casting`` does not reach.
     """
     wanted = number_dtype(dtype)
-    if node.dtype.kind == "c" and wanted.kind != "c":
-        raise DTypeError(f"astype({wanted}) of {node.dtype} drops the imaginary part; take .real first")
     if wanted == node.dtype:
         return node
+    if casting != "unsafe" and not np.can_cast(node.dtype, wanted, casting):  # type: ignore[arg-type]  # or it raises
+        raise DTypeError(
+            f"astype({wanted}) of {node.dtype} is no {casting!r} conversion; give casting='unsafe'"
+        )
+    if node.dtype.kind == "c" and wanted.kind not in "cb":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, 3
+        )
     return Elementwise("astype", (node,), (node.dtype,), wanted)

@@ -13,7 +13,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.access import replicated
-from matnb.lazy.functions.linear import norm
+from matnb.lazy.functions.norms import norm
 from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
 from matnb.linalg.lanczos import Basis, extended

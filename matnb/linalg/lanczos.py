@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from matnb.lazy.array import DistArray
 from matnb.lazy.branch import cond
-from matnb.lazy.functions.linear import norm
+from matnb.lazy.functions.norms import norm
 from matnb.lazy.loop import iterate, iteration
 from matnb.lazy.random import Generator
 

@@ -8,10 +8,14 @@ from math import prod
 from matnb.blocks.grid import Grid, Region, region_shape
 from matnb.blocks.kernels.access import steps_within
 from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.kernels.writing import put_sparse
 from matnb.blocks.layout import Layout
 from matnb.lazy.access import At, Gather, Part, Put, PutEach, Replicated, Scatter
 from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Expr
+from matnb.plan.lowering.combining import write_combined
+from matnb.plan.lowering.picking import write_pick, write_place
+from matnb.plan.lowering.routing import write_routed
 from matnb.plan.operators import (
     Accumulate,
     Call,
@@ -20,10 +24,11 @@ from matnb.plan.operators import (
     PickAt,
     PutAt,
     PutEachAt,
+    Run,
     ScatterBy,
     Unpack,
 )
-from matnb.plan.place import default_layout
+from matnb.plan.place import SMALL_BYTES, default_layout
 from matnb.plan.plan import Workers
 from matnb.plan.regions import operand_region
 from matnb.plan.tasks import PlanWriter, TaskWriter, cut_of
@@ -38,16 +43,24 @@ def lower_access(node: Access, writer: PlanWriter, workers: Workers) -> None:
             _lower_at(node, writer)
         case Put():
             _lower_put(node, writer)
-        case PutEach():
+        case PutEach() if node.free or _is_small(writer, node.index, node.value):
             _lower_put_each(node, writer)
-        case Gather():
+        case PutEach():
+            write_place(node, (node.index,), 0, writer)
+        case Gather() if node.free or _is_small(writer, node.operand):
             _lower_gather(node, writer)
+        case Gather():
+            write_pick(node, (node.index,), 0, writer, workers)
         case Scatter():
             _lower_scatter(node, writer, workers)
         case Replicated():
             _lower_call(node, writer, workers)
         case Part():
             _lower_part(node, writer)
+
+
+def _is_small(writer: PlanWriter, *nodes: Expr) -> bool:
+    return sum(map(writer.bytes_of, nodes)) <= SMALL_BYTES
 
 
 def _lower_at(node: At, writer: PlanWriter) -> None:
@@ -108,7 +121,9 @@ def _lower_put(node: Put, writer: PlanWriter) -> None:
         else:
             value = writer.read(task, node.value, operand_region(node.value.shape, part), owner)
             numbers = [task.read(writer.block(index, (), owner)) for index in node.inputs]
-            task.do(PutAt(key, region, node.shape), block, value, *numbers)
+            parameters = (key, region, node.shape)
+            operator = Run(put_sparse, parameters) if node.sparse else PutAt(*parameters)
+            task.do(operator, block, value, *numbers)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
     writer.finish(node, source.layout, keys, "put", "")
 
@@ -128,7 +143,8 @@ def _written(node: Put, region: Region) -> Region | None:
 
 
 def _lower_put_each(node: PutEach, writer: PlanWriter) -> None:
-    # Each block is written where it is, at those of all places that lie in it.
+    # Few places, or a loop: each block is written where it is, at those of all places that lie in it. What
+    # stays the same from one iteration to the next travels once.
     source, length = writer.registers[node.operand], node.operand.shape[0]
     base = _base(node, writer)
     writer.note_reuse(node.operand)
@@ -151,7 +167,8 @@ def _lower_put_each(node: PutEach, writer: PlanWriter) -> None:
 
 
 def _lower_gather(node: Gather, writer: PlanWriter) -> None:
-    # The operand is gathered once for each worker, which takes from it at its part of the index.
+    # A small operand, or a loop: it is gathered once for each worker, which takes from it at its part of the
+    # index, into the same memory each time.
     layout = writer.registers[node.index].layout
     whole = tuple((0, length) for length in node.operand.shape)
     grid = Grid((*layout.grid.cuts, *whole[1:]))
@@ -167,11 +184,17 @@ def _lower_gather(node: Gather, writer: PlanWriter) -> None:
 
 def _lower_scatter(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
     # Each block of values gives a share of the whole length; each owner combines its range of all shares.
+    # Where a share would be longer than the block, values go to where their labels are combined instead.
     domain = _rows_layout(node.values, writer)
     if domain.grid.num_blocks == 1:
         domain = _rows_layout(node.labels, writer)
     layout = default_layout(node, writer.bytes_of(node), workers)
     base = _base(node, writer, domain, layout)
+    rows_a_block = node.labels.shape[0] // domain.grid.num_blocks
+    if node.length > rows_a_block and layout.grid.counts[0] == layout.grid.num_blocks > 1 and not node.free:
+        keys = write_routed(node, domain, layout, writer, base)
+        writer.finish(node, layout, keys, "scatter", node.monoid)
+        return
     shares: list[tuple[str, int]] = []
     for number, ((rows,), owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
         task = TaskWriter()
@@ -181,21 +204,7 @@ def _lower_scatter(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
         num_bytes = node.size * accumulator_dtype("sum", node.dtype).itemsize
         key = writer.add(task.task(f"{base}-share-{number}", owner, "scatter"), num_bytes)
         shares.append((key, owner))
-    whole = tuple((0, length) for length in node.shape)
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        task, size = TaskWriter(), writer.bytes_of(node, region)
-        parts = []
-        for share, where in shares:
-            if where == owner or region == whole:
-                value = task.read(share)
-                parts.append(value if region == whole else task.do(cut_of(region, whole), value))
-                continue
-            cut = TaskWriter()
-            cut.do(cut_of(region, whole), cut.read(share))
-            parts.append(task.read(writer.add(cut.task(f"{share}-cut-{number}", where, "cut"), size)))
-        task.do(Accumulate(node.monoid, node.dtype), *parts)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "combine"), size))
+    keys = write_combined(node, shares, Accumulate(node.monoid, node.dtype), layout, writer, base)
     writer.finish(node, layout, keys, "scatter", node.monoid)
 
 

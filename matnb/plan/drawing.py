@@ -16,6 +16,7 @@ from matnb.plan.explain import (
     Listing,
     blocks_text,
     describe,
+    estimated_words,
     kind_of,
     marks_of,
     measured_words,
@@ -218,7 +219,7 @@ class Drawing:
         self, stage: Stage, tasks: Sequence[Task], names: Mapping[Expr, str], num_users: int, is_kept: bool
     ) -> tuple[str, ...]:
         known = self._measures.of(stage.tasks)
-        size = [f"about {bytes_text(stage.estimated_bytes)}", *measured_words(known)]
+        size = [estimated_words(stage), *measured_words(known)]
         runs = f"{blocks_text(stage.layout)}, {plural_text(len(tasks), 'task')}"
         details = [kind_of(stage.expression), runs, ", ".join(size)]
         details += shared_words(tasks)

@@ -26,6 +26,7 @@ from matnb.lazy.expr import (
     Transpose,
 )
 from matnb.lazy.interning import form_of
+from matnb.lazy.nodes.mapping import MapBlocks
 from matnb.lazy.traverse import consumers, topological
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 from matnb.plan.counting import functions_of, reductions_of, tasks_by_stage
@@ -148,7 +149,7 @@ def explain_stages(
         is_value = last[stage.expression] is stage
         name = f" = {names[stage.expression]}" if is_value and stage.expression in names else ""
         known = None if measures is None else measures.of(stage.tasks)
-        words = [f"about {bytes_text(stage.estimated_bytes)}"]
+        words = [estimated_words(stage)]
         words += measured_words(known)
         words += shared_words(own)
         words.append("kept" if is_value and stage.expression in kept else "passing")
@@ -159,17 +160,26 @@ def explain_stages(
 def explain_made(made: Sequence[tuple[MadeStage, Measured | None]]) -> list[str]:
     """Return a line for each stage of a run that is over."""
     lines = [
-        _stage_line(number, stage, "", [f"about {bytes_text(stage.estimated_bytes)}", *measured_words(known)])
+        _stage_line(number, stage, "", [estimated_words(stage), *measured_words(known)])
         for number, (stage, known) in enumerate(made)
     ]
     return shortened(lines)
+
+
+def estimated_words(stage: Stage | MadeStage) -> str:
+    """Return how large a stage's array will be, about; of a sparse one also how many entries it stores."""
+    size = f"about {bytes_text(stage.estimated_bytes)}"
+    if stage.estimated_nnz is None:
+        return size
+    return f"{size} in {plural_text(stage.estimated_nnz, 'entry')}"
 
 
 def _stage_line(number: int, stage: Stage | MadeStage, name: str, words: Sequence[str]) -> str:
     detail = shortened_words(stage.detail)
     return (
         f"  {f's{number}':>4}  {stage.kind}{f' [{detail}]' if detail else ''}{name}: "
-        f"{stage.layout.grid.shape} in {blocks_text(stage.layout)}, {', '.join(words)}"
+        f"{stage.layout.grid.shape}{'' if stage.estimated_nnz is None else ' sparse'} in "
+        f"{blocks_text(stage.layout)}, {', '.join(words)}"
     )
 
 
@@ -270,7 +280,7 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
             return f"{type(creation).__name__.lower()}(drawn anew for {listed})"
         case Scatter(_, _, length, monoid):
             return f"scatter_reduce({listed}, {length}, {monoid})"
-        case Replicated(_, function):
+        case Replicated(_, function) | MapBlocks(_, function):
             return f"{function.name}({listed})"
         case Part(_, place):
             return f"result {place} of {listed}"

@@ -43,6 +43,7 @@ class MadeStage:
     layout: Layout
     tasks: tuple[str, ...]
     estimated_bytes: int
+    estimated_nnz: int | None
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ class Measures:
         if not timed:
             return
         ran = tuple(
-            MadeStage(one.kind, one.detail, one.layout, one.tasks, one.estimated_bytes) for one in stages
+            MadeStage(one.kind, one.detail, one.layout, one.tasks, one.estimated_bytes, one.estimated_nnz)
+            for one in stages
         )
         self._runs.append(_Run(ran, frozenset(node.digest for node in made), timed))
         while len(self._runs) > 1 and (

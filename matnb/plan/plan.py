@@ -49,7 +49,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Stage:
-    """The tasks that together make one array; ``inside`` is what each of them computes, operands first."""
+    """The tasks that together make one array; ``inside`` is what each of them computes, operands first.
+
+    How many entries a sparse array will store is a guess; of a dense one nothing is told.
+    """
 
     name: str
     kind: str
@@ -59,6 +62,7 @@ class Stage:
     estimated_bytes: int
     expression: Expr
     inside: tuple[Expr, ...]
+    estimated_nnz: int | None = None
 
 
 @dataclass(frozen=True)

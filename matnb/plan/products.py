@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from matnb.blocks.grid import Grid, Region, finer_cuts, regular_cuts
+from matnb.blocks.kernels.dense_products import multiply_parts
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import semiring_named
 from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Expr
 from matnb.plan.frontier import lower_push
 from matnb.plan.matching import Product
-from matnb.plan.operators import Accumulate, Multiply, MultiplyMasked, Operator, SumMasked
+from matnb.plan.operators import Accumulate, Multiply, MultiplyMasked, Operator, Run, SumMasked
+from matnb.plan.place import SMALL_BYTES
 from matnb.plan.plan import Workers
 from matnb.plan.regions import operand_region
 from matnb.plan.tasks import PlanWriter, TaskWriter
@@ -66,12 +69,36 @@ def product_cuts(node: Expr, product: Product, writer: PlanWriter, workers: Work
         cuts.append(_axis_cuts(right, -1, writer))
     if mask is not None:
         inner_cuts = whole_inner
+    elif _is_large_of_one_block(node, product, cuts, writer):
+        cuts[0] = regular_cuts(node.shape[0], workers.slots)
+        inner_cuts = regular_cuts(left.shape[inner], 1)
     elif heaviest == 0:
         inner_cuts = _axis_cuts(left, inner, writer)
     else:
         inner_cuts = _axis_cuts(right, -2 if right.ndim > 1 else -1, writer)
     grid = Grid((*_batch_cuts(node, product, heaviest, writer), *cuts))
     return _finer(ProductCuts(grid, inner_cuts, heaviest), product, writer, workers)
+
+
+def _is_large_of_one_block(
+    node: Expr, product: Product, cuts: Sequence[tuple[int, ...]], writer: PlanWriter
+) -> bool:
+    # A result that would be a sum of parts as large as itself, each made of some of the inner axis.
+    if not _is_plain(product) or any(len(one) > 2 for one in cuts):
+        return False
+    size = writer.bytes_of(node)
+    return size >= SMALL_BYTES and 4 * size >= max(map(writer.bytes_of, product.operands))
+
+
+def _is_plain(product: Product) -> bool:
+    # BLAS's own products of matrices
+    both = (product.left, product.right)
+    return (
+        product.semiring == "plus_times"
+        and product.mask is None
+        and not product.turned
+        and all(one.ndim == 2 and not one.sparse for one in both)
+    )
 
 
 def product_layout(product: Product, cuts: ProductCuts, writer: PlanWriter) -> Layout:
@@ -126,6 +153,15 @@ def write_product(
     ``num_tasks`` is how many of the product's the worker has. With ``total``, the dtype of a sum, the step
     makes the sum along each row of the product instead.
     """
+    parts = _inner_parts(product, region, inner, writer)
+    if len(parts) > 1:
+        values = [
+            writer.read(task, operand, read, owner)
+            for part in parts
+            for operand, read in zip(product.operands, _operand_regions(product, region, part), strict=True)
+        ]
+        run = Run(multiply_parts, (product.dtype, product.transposed))
+        return task.do(run, *values, num_bytes=writer.bytes_of(node, region))
     regions = _operand_regions(product, region, inner)
     values = []
     for place, (operand, part) in enumerate(zip(product.operands, regions, strict=True)):
@@ -136,6 +172,21 @@ def write_product(
         alone = num_tasks <= writer.num_threads and operand.ndim == 1
         values.append(writer.read(task, operand, part, owner, alone))
     return task.do(_operator(product, total), *values, num_bytes=writer.bytes_of(node, region))
+
+
+def _inner_parts(
+    product: Product, region: Region, inner: tuple[int, int], writer: PlanWriter
+) -> list[tuple[int, int]]:
+    # The inner axis as large dense operands are cut along it, so that neither is put together.
+    start, stop = inner
+    cuts = [start, stop]
+    if _is_plain(product):
+        axes = (0 if product.transposed else 1, 0)
+        read = _operand_regions(product, region, inner)
+        for operand, axis, wanted in zip(product.operands, axes, read, strict=True):
+            if writer.bytes_of(operand, wanted) >= SMALL_BYTES:
+                cuts += [one for one in _axis_cuts(operand, axis, writer) if start < one < stop]
+    return list(itertools.pairwise(sorted(set(cuts)))) or [inner]
 
 
 def _operator(product: Product, total: np.dtype | None) -> Operator:

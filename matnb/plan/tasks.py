@@ -203,7 +203,8 @@ class PlanWriter:
         """Note tasks that make an array, or its shares, for a person; the node is the last thing they do."""
         name = f"s{len(self._stages)}"
         size = self.bytes_of(node)
-        self._stages.append(Stage(name, kind, detail, layout, tuple(keys), size, node, (*inside, node)))
+        nnz = self.entries[node] if node.sparse else None
+        self._stages.append(Stage(name, kind, detail, layout, tuple(keys), size, node, (*inside, node), nnz))
 
     def owner_of(self, key: str) -> int:
         """Return the worker that has a task's value."""

@@ -34,9 +34,11 @@ def load(
     ----------
     path
         ``.mtx`` and ``.mtx.gz`` (Matrix Market), ``.npz`` (SciPy's sparse and matnb's own), ``.npy``,
-        ``.graph`` (METIS), ``.csv`` (a table with a header), ``.e`` and ``.txt`` (edge lists).
+        ``.graph`` (METIS), ``.csv`` and ``.parquet`` (tables), ``.e`` and ``.txt`` (edge lists). A path, or a
+        url that fsspec reads, such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own.
     kind
-        "matrixmarket", "npz", "npy", "metis", "csv" or "edges", where the name's end does not tell.
+        "matrixmarket", "npz", "npy", "metis", "csv", "parquet" or "edges", where the name's end does not
+        tell.
     blocks
         As in :func:`matnb.asarray`.
     transpose
@@ -46,7 +48,8 @@ def load(
         when it was asked for often enough to pay.
     **options
         Of the reader; for edge lists ``directed=True, relabel=True, weights="auto", self_loops="keep",
-        duplicates=..., num_vertices=None``; for tables ``columns=[...]``.
+        duplicates=..., num_vertices=None``; for tables ``columns=[...], dtype=None``, and of CSV
+        ``delimiter=",", header=True, names=None, na_values=[...]`` too.
 
     Returns
     -------
@@ -62,6 +65,8 @@ def load(
         When it is not there.
     OptionError
         For an unknown kind or option.
+    UnsupportedError
+        When the url's protocol, or the kind of file, needs a package that is not installed.
     """
     if transpose not in ("auto", "keep", "none"):
         raise OptionError(f"transpose={transpose!r}: choose 'auto', 'keep' or 'none'")
@@ -71,7 +76,7 @@ def load(
         lambda told: _nodes(source, told, blocks, transpose),
     )
     array = DistArray(*nodes)
-    return Columns(found.names, array) if found.names else array
+    return Columns(found.names, array, found.dtypes) if found.names else array
 
 
 def _nodes(source: Source, found: Found, blocks: BlocksSpec, transpose: str) -> tuple[Expr, ...]:
@@ -92,7 +97,8 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
     array
         A DistArray, or what :func:`matnb.asarray` takes.
     path
-        ``.npz`` (matnb's own, sparse or dense), ``.npy`` (dense) or ``.mtx``.
+        ``.npz`` (matnb's own, sparse or dense), ``.npy`` (dense) or ``.mtx``; a path, or a url that fsspec
+        writes.
 
     Raises
     ------

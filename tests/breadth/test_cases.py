@@ -70,7 +70,7 @@ def test_means_what_numpy_means(engine: str, case: Case) -> None:
 
 def given(array: np.ndarray, way: str, case: Case, rng: np.random.Generator) -> mn.DistArray:
     """Return an array as a handle: as it is, cut anywhere and not contiguous, or sparse and cut."""
-    if way == "plain":
+    if way == "plain" or not array.ndim:
         return mn.asarray(array)
     cuts = [
         [0, *sorted({int(one) for one in rng.integers(1, length, 2)}), length] if length > 1 else None

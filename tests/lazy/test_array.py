@@ -60,7 +60,7 @@ def test_in_place_keeps_the_dtype_as_numpy_does():
     a += np.array([0.5, 0.5])
     assert a.dtype == np.float32
     whole = mn.asarray([1, 2])
-    with pytest.raises(DTypeError, match="float64 does not go into an array of dtype int64"):
+    with pytest.raises(DTypeError, match="float64 does not go into .* of dtype int64"):
         whole += 0.5
     with pytest.raises(ShapeError, match=r"shape \(2,\).*shape \(3, 2\)"):
         whole += np.ones((3, 2), int)
@@ -161,6 +161,8 @@ def test_an_array_is_taken_as_it_is_or_converted():
 
 
 def test_ufuncs_are_reached_through_matnb():
-    assert mn.sqrt is np.sqrt
+    assert mn.sqrt([4.0, 9.0]).sum().item() == 5
+    assert mn.sqrt(4.0) == 2
+    assert mn.abs is mn.absolute
     with pytest.raises(AttributeError, match="no_such"):
         mn.no_such  # noqa: B018

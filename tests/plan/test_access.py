@@ -113,7 +113,8 @@ def test_a_gather_brings_the_array_once_to_each_worker():
 
 def test_shares_by_label_are_combined_range_by_range():
     length = 90_000
-    values, labels = mn.asarray(np.ones(9), blocks=3), mn.asarray(np.arange(9), blocks=3)
+    values = mn.asarray(np.ones(3 * length), blocks=3)
+    labels = mn.asarray(np.arange(3 * length) % length, blocks=3)
     plan = plan_of(mn.scatter_reduce(values, labels, length))
     shares = tasks_with(plan, ScatterBy)
     assert [task.owner for task in shares] == [0, 1, 2]
@@ -123,6 +124,15 @@ def test_shares_by_label_are_combined_range_by_range():
     names = {task.key for task in shares}
     assert not any(key in names for key, _ in moved(plan, plan.tasks))  # parts travel, no whole share
     assert len(moved(plan, [task for task in plan.tasks if task.kind == "combine"])) == 6
+
+
+def test_few_values_go_where_their_labels_are_combined():
+    values, labels = mn.asarray(np.ones(9), blocks=3), mn.asarray(np.arange(9), blocks=3)
+    plan = plan_of(mn.scatter_reduce(values, labels, 90_000))
+    assert tasks_with(plan, ScatterBy) == []  # no share is as long as the whole
+    combined = [task for task in plan.tasks if task.kind == "scatter"]
+    assert [task.owner for task in combined] == [0, 1, 2]
+    assert len(moved(plan, combined)) == 12  # values and labels of two other workers for each
     rows = mn.scatter_reduce(np.ones((9, 2)), labels, 5)
     assert [task.owner for task in tasks_with(plan_of(rows), ScatterBy)] == [0, 1, 2]  # cut as the labels are
 

@@ -217,7 +217,7 @@ def scatter(values: Dense, labels: Dense, length: int, monoid: Monoid, dtype: np
     IndexingError
         For the first label that is out of range.
     """
-    places = _signed(labels.values)
+    places = signed(labels.values)
     try:
         return reduce_by_label(values.values, places, length, monoid, dtype)
     except ShapeError:
@@ -249,15 +249,15 @@ def reduced_dtype(monoid: Monoid, dtype: np.dtype) -> np.dtype:
 
 
 def _in_range(index: Dense, length: int) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
-    places = _signed(index.values)
+    places = signed(index.values)
     if places.size and not -length <= places.min() <= places.max() < length:
         bad = int(np.flatnonzero((places < -length) | (places >= length))[0])
         raise IndexingError(f"index {index.values[bad]} on axis 0 of length {length}")
     return places
 
 
-def _signed(places: NumericArray) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
-    # Beyond 63 bits no array has a place, nor has it after the conversion.
+def signed(places: NumericArray) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
+    """Return whole numbers of any dtype as signed ones: beyond 63 bits no array has a place, nor then."""
     if places.dtype == np.int32:
         return places.view(np.int32)
     if places.dtype == np.uint64:

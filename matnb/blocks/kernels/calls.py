@@ -1,10 +1,10 @@
-"""A person's function on whole arrays: what names it, how it is called, and its results packed as bytes."""
+"""A person's function on arrays or blocks: what names it, how it is called, and results packed as bytes."""
 
 from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,8 +14,9 @@ from types import CodeType
 from typing import Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
-from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
+from matnb.blocks.formats import Block, Dense, Empty, NumericArray, csr_block, to_numpy, to_scipy
 from matnb.blocks.kernels.casting import cast
 from matnb.errors import DTypeError, KernelError, ShapeError
 
@@ -61,6 +62,19 @@ class Function:
         return blake2b(b"".join(b"%d:" % len(part) + part for part in parts), digest_size=16).digest()
 
 
+@dataclass(frozen=True)
+class WithArguments:
+    """A person's function with what it is given besides the array."""
+
+    pyfunc: Callable[..., object]  # the name under which NumPy's vectorized functions have theirs
+    arguments: tuple[object, ...]
+    named: tuple[tuple[str, object], ...]
+
+    def __call__(self, *arrays: object) -> object:
+        """Return what the function gives."""
+        return self.pyfunc(*arrays, *self.arguments, **dict(self.named))
+
+
 @lru_cache(maxsize=64)
 def _loaded(function: Function) -> Callee:
     # By all that names it: a module that was loaded anew gives another function under the same name.
@@ -93,17 +107,7 @@ def call(function: Function, blocks: Sequence[Block], outputs: Sequence[Output])
     ShapeError, DTypeError
         When a result is not what it must be.
     """
-    token, callee = _calling.set(True), None
-    try:
-        callee = _loaded(function)
-        result = callee(*(np.array(to_numpy(block))[()] for block in blocks))
-    except BaseException as error:  # a person's function raises what it likes, SystemExit too
-        failed = KernelError(f"{function.name} raised {type(error).__name__}: {error}")
-        failed.raised_at = _line_of(callee, error)
-        failed.add_note("".join(traceback.format_exception(error)).rstrip())
-        raise failed from None
-    finally:
-        _calling.reset(token)
+    result = _called(function, lambda callee: callee(*(np.array(to_numpy(block))[()] for block in blocks)))
     values = results_of(result, function.name)
     if len(values) != len(outputs):
         raise ShapeError(_changed(function, f"{len(values)} results", f"{len(outputs)}"))
@@ -117,9 +121,97 @@ def call(function: Function, blocks: Sequence[Block], outputs: Sequence[Output])
     return Dense(buffer)
 
 
+def call_on_block(
+    values: Sequence[Block],
+    function: Function,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    is_sparse: bool,
+    along: int | None,
+) -> Block:
+    """Call a function on copies of blocks, or on lanes of one, and return its result as a block.
+
+    Sparse blocks are SciPy's CSR arrays to it. Where the result has no element it is not called.
+
+    Parameters
+    ----------
+    shape, dtype, is_sparse
+        What the result must be; short dtypes become longer ones of the same kind.
+    along
+        The axis along which it is called on each lane, as ``numpy.apply_along_axis`` does; None for the whole
+        block.
+
+    Raises
+    ------
+    KernelError
+        When it raises, naming it and with its own error and trace.
+    ShapeError, DTypeError
+        When the result is not what it must be.
+    """
+    if 0 in shape:
+        return Empty(shape, dtype) if is_sparse and len(shape) == 2 else Dense(np.zeros(shape, dtype))
+    if along is None:
+        arguments = [
+            np.array(one.values) if isinstance(one, Dense) else to_scipy(one).copy() for one in values
+        ]
+        result = _called(function, lambda callee: callee(*arguments))
+    else:
+        result = _called(
+            function, lambda callee: np.apply_along_axis(_on_lanes(callee), along, to_numpy(values[0]))
+        )
+    if sp.issparse(result):
+        matrix: sp.csr_array = result.tocsr()  # type: ignore[attr-defined]  # sparse here
+        _check_result(function, matrix.shape, matrix.dtype, shape, dtype)
+        block = csr_block(matrix.astype(dtype, copy=False))
+        return block if is_sparse else Dense(to_numpy(block))
+    value = results_of((result,), function.name)[0]  # a list is one array here
+    _check_result(function, value.shape, value.dtype, shape, dtype)
+    found = cast(value, dtype)
+    return csr_block(sp.csr_array(found)) if is_sparse else Dense(found)
+
+
+def _on_lanes(callee: Callee) -> Callable[[NumericArray], object]:
+    # Lanes of their own, as they are views of a block that is read-only.
+    return lambda lane: callee(np.array(lane))
+
+
+def _check_result(
+    function: Function,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    expected: tuple[int, ...],
+    expected_dtype: np.dtype,
+) -> None:
+    if shape != expected:
+        raise ShapeError(
+            f"{function.name} gave a result of shape {shape} for a block where one of shape {expected} "
+            "belongs; say with shape= what the whole result has"
+        )
+    if not np.can_cast(dtype, expected_dtype, "same_kind"):
+        raise DTypeError(
+            f"{function.name} gave a result of dtype {dtype} where {expected_dtype} belongs; say with dtype= "
+            "what the result has"
+        )
+
+
+def _called(function: Function, use: Callable[[Callee], object]) -> object:
+    # What is made of a person's function, whose errors are told as its own.
+    token, callee = _calling.set(True), None
+    try:
+        callee = _loaded(function)
+        return use(callee)
+    except BaseException as error:  # a person's function raises what it likes, SystemExit too
+        failed = KernelError(f"{function.name} raised {type(error).__name__}: {error}")
+        failed.raised_at = _line_of(callee, error)
+        failed.add_note("".join(traceback.format_exception(error)).rstrip())
+        raise failed from None
+    finally:
+        _calling.reset(token)
+
+
 def _line_of(callee: Callee | None, error: BaseException) -> tuple[str, int] | None:
     # Where in the function's file it went wrong, also inside other functions of that file.
-    code = getattr(callee, "__code__", None)
+    code = getattr(getattr(callee, "pyfunc", callee), "__code__", None)
     if not isinstance(code, CodeType):
         return None
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == code.co_filename]

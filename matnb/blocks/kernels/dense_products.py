@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, to_numpy
 from matnb.blocks.kernels import banded_loops, vector_loops
 from matnb.blocks.kernels import dense_product_loops as matrix_loops
 from matnb.blocks.kernels.casting import cast
@@ -30,6 +31,7 @@ _LEVELS = 27  # of a binary tree over leaves of 64 entries, of which a block has
 # What a core's own cache holds of a vector in any case. Beyond it, and where rows touch most of it, it pays
 # to visit them in bands.
 _NEAR_BYTES = 2**20
+_TILE_BYTES = 16 * 2**20  # of a product that is added to others: enough for BLAS to be as fast as ever
 
 
 class _Room(threading.local):
@@ -279,6 +281,28 @@ def _dense_dense_plus_times(left: Dense, right: Dense, dtype: np.dtype) -> Dense
     # BLAS sums single precision in single precision, as NumPy does; half precision it does not know.
     wide = accumulator_dtype("sum", dtype) if dtype == np.float16 else dtype
     return Dense(cast(np.asarray(np.matmul(cast(left.values, wide), cast(right.values, wide))), dtype))
+
+
+def multiply_parts(values: Sequence[Block], dtype: np.dtype, transposed: bool) -> Dense:
+    """Return the sum of products of dense matrices: of the first and second, the third and fourth, and so on.
+
+    With ``transposed``, of the transposes of the first, the third and so on.
+
+    Their parts are multiplied where they are: no matrix is put together of its parts, and of each product but
+    the first no more than some columns are held.
+    """
+    wide = accumulator_dtype("sum", dtype) if dtype == np.float16 else dtype
+    arrays = [cast(to_numpy(one), wide) for one in values]
+    lefts = [one.T if transposed else one for one in arrays[::2]]
+    pairs = list(zip(lefts, arrays[1::2], strict=True))
+    width = max(1, _TILE_BYTES // max(1, lefts[0].shape[0] * wide.itemsize))
+    with np.errstate(all="ignore"):
+        total = np.asarray(np.matmul(*pairs[0]))
+        for start in range(0, total.shape[1], width):
+            columns = slice(start, start + width)
+            for left, right in pairs[1:]:
+                total[:, columns] += np.matmul(left, right[:, columns])
+    return Dense(cast(total, dtype))
 
 
 def _dense_dense_min_plus(left: Dense, right: Dense, dtype: np.dtype) -> Dense:

@@ -1,4 +1,4 @@
-"""NumPy's ufuncs, ``where`` and ``astype`` on blocks, element by element."""
+"""NumPy's ufuncs, ``where``, ``astype`` and parts of complex numbers on blocks, element by element."""
 
 from __future__ import annotations
 
@@ -153,6 +153,29 @@ def _where(condition: NumericArray, chosen: NumericArray, other: NumericArray) -
         if select_into(condition, chosen, other, out):
             return out
     return np.where(condition, chosen, other)
+
+
+@named("real")
+def _real(values: NumericArray) -> NumericArray:
+    return np.array(values.real, order="C")  # of its own: the part is a view of every other number
+
+
+@named("imag")
+def _imag(values: NumericArray) -> NumericArray:
+    return np.array(values.imag, order="C")
+
+
+@named("complex_of")
+def _complex_of(real: NumericArray, imag: NumericArray) -> NumericArray:
+    # Not real + 1j * imag, which would give other signs of zero, and NaN beside an infinity.
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real.dtype, np.complex64))
+    out.real, out.imag = real, imag
+    return out
+
+
+@named("i0")
+def _i0(values: NumericArray) -> NumericArray:
+    return np.i0(values)  # type: ignore[arg-type]  # real numbers, as recorded
 
 
 def function_named(name: str) -> Function:

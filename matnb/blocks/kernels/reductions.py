@@ -22,6 +22,9 @@ from matnb.errors import OptionError, ShapeError
 
 REDUCTIONS = Family("reduction")
 _MONOIDS = {"sum": PLUS, "prod": TIMES, "min": MIN, "max": MAX, "any": LOR, "all": LAND, "stored": PLUS}
+# Of sparse blocks, where an absent element is none, not a zero.
+_OF_STORED = {f"{name} of stored": name for name in ("prod", "min", "max", "all")}
+_MONOIDS |= {name: _MONOIDS[plain] for name, plain in _OF_STORED.items()}
 _WIDE: dict[str, np.dtype] = {
     "float16": np.dtype(np.float64),
     "float32": np.dtype(np.float64),
@@ -74,7 +77,8 @@ def reduce_block(
     ----------
     operation
         "sum", "prod", "min", "max", "any", "all", or "stored": the number of stored entries, in a Dense
-        block all elements. Or one of ``DEVIATIONS``, whose part has one more axis, for the numbers of a node.
+        block all elements. Or "prod", "min", "max" or "all" with " of stored", in which absent elements take
+        no part. Or one of ``DEVIATIONS``, whose part has one more axis, for the numbers of a node.
     block
         Absent elements of a sparse block count as 0, except for "stored". NaN goes through as in NumPy.
     axes
@@ -182,22 +186,38 @@ def _reduce_sparse(operation: str, block: Csr | Empty, axes: tuple[int, ...], dt
     if not axes:
         return _reduce_dense(operation, densify(block), axes, dtype)
     csr = as_csr(block)
-    rows, columns = csr.shape
+    return _reduce_csr(operation, csr, axes, dtype, csr.shape)
+
+
+def _reduce_stored(operation: str, block: Csr | Empty, axes: tuple[int, ...], dtype: np.dtype) -> Dense:
+    plain = _OF_STORED[operation]
+    if axes:  # no line is longer than what it stores
+        return _reduce_csr(plain, as_csr(block), axes, dtype, (0, 0))
+    pattern = densify(pattern_of(block, _TRUTH)).values
+    elements = cast(densify(block).values, _operand_dtype(plain, dtype))
+    return Dense(cast(np.where(pattern, elements, _MONOIDS[plain].identity(elements.dtype)), dtype))
+
+
+def _reduce_csr(
+    operation: str, csr: Csr, axes: tuple[int, ...], dtype: np.dtype, lengths: tuple[int, int]
+) -> Dense:
+    # ``lengths``: how many elements a column and a row have; any that are not stored are 0.
+    (rows, columns), (num_down, num_across) = csr.shape, lengths
     if axes == (0,):
         counts = np.zeros(columns, np.int32)
         adds = operation in ("sum", "any") and dtype.name in _LOOP_DTYPES  # absent elements change nothing
         if not adds or csr.values is None:
             loops.count_columns(unsigned(csr.columns), counts)
-        return Dense(_reduce_lines(operation, csr, counts, rows, dtype, False).reshape(1, columns))
+        return Dense(_reduce_lines(operation, csr, counts, num_down, dtype, False).reshape(1, columns))
     counts = np.diff(csr.pointers)
     if axes == (1,):
-        return Dense(_reduce_lines(operation, csr, counts, columns, dtype, True).reshape(rows, 1))
+        return Dense(_reduce_lines(operation, csr, counts, num_across, dtype, True).reshape(rows, 1))
     if sums_as_tree(operation, dtype):
         totals = _reduce_lines(operation, csr, counts, columns, dtype, True)
         return Dense(share_of(totals, (0,)).reshape(1, 1))
     line = Csr((1, rows * columns), csr.pointers[[0, -1]], csr.columns, csr.values, csr.dtype)
     number = np.array([csr.nnz])
-    return Dense(_reduce_lines(operation, line, number, rows * columns, dtype, True).reshape(1, 1))
+    return Dense(_reduce_lines(operation, line, number, num_down * num_across, dtype, True).reshape(1, 1))
 
 
 def _reduce_lines(
@@ -245,8 +265,10 @@ def _reduce_others(
     if not by_rows:
         pointers, _, order = transposed_order(block)
         starts, values = pointers[:-1], values[order]
-    out = np.zeros(counts.size, values.dtype)
     some = counts > 0
+    out = np.zeros(counts.size, values.dtype)
+    if monoid in (TIMES, MIN, MAX, LAND) and values.dtype.kind != "c":
+        out[~some] = monoid.identity(values.dtype)  # absent zeros meet it afterwards, if they take part
     if some.any():  # reduceat cannot make an empty run, so those are left out
         out[some] = ufunc.reduceat(values, starts[some], dtype=values.dtype)
     return out
@@ -267,6 +289,10 @@ def _count_sparse(operation: str, block: Csr | Empty, axes: tuple[int, ...], dty
 
 for _operation in _MONOIDS:
     _counts = _operation == "stored"
-    REDUCTIONS.register(_operation, Dense)(_count_dense if _counts else _reduce_dense)
+    _is_stored = _operation in _OF_STORED
+    if not _is_stored:
+        REDUCTIONS.register(_operation, Dense)(_count_dense if _counts else _reduce_dense)
     for _format in (Csr, Empty):
-        REDUCTIONS.register(_operation, _format)(_count_sparse if _counts else _reduce_sparse)
+        REDUCTIONS.register(_operation, _format)(
+            _count_sparse if _counts else _reduce_stored if _is_stored else _reduce_sparse
+        )

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import operator
-import pickle
 import warnings
 from collections.abc import Callable, Sequence
 
-import cloudpickle
 import numpy as np
 
 from matnb.blocks.formats import NumericArray
-from matnb.blocks.kernels.calls import Callee, Function, Output, results_of
+from matnb.blocks.kernels.calls import Callee, Output, results_of
 from matnb.blocks.semiring import MONOIDS
-from matnb.errors import MatnbError, OptionError, ShapeError, TooLargeError
+from matnb.errors import OptionError, ShapeError, TooLargeError
 from matnb.lazy.access import Part, Replicated, Scatter
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Expr
-from matnb.lazy.functions.naming import named_by
+from matnb.lazy.functions.naming import portable
 from matnb.lazy.holdings import SHIP_BYTES
 from matnb.pictures.quantities import bytes_text
 
@@ -129,7 +127,7 @@ def replicated(
                 f"argument {place} of {name}, of shape {node.shape}, takes {bytes_text(num_bytes)}: "
                 f"mn.replicated is for arrays of up to {bytes_text(SHIP_BYTES)}; reduce first, as in X.T @ X"
             )
-    function = _portable(fn, name)
+    function = portable(fn, name, "mn.replicated")
     result = _sample_result(fn, name, arguments) if like is None else _example(like)
     outputs: tuple[Output, ...] = tuple((one.shape, one.dtype) for one in results_of(result, name))
     call = wrap(Replicated(tuple(arguments), function, outputs)).expression
@@ -161,17 +159,3 @@ def _example(like: object) -> object:
         return np.empty(one.shape, one.dtype) if isinstance(one, DistArray) else one
 
     return tuple(map(plain, like)) if isinstance(like, tuple | list) else plain(like)
-
-
-def _portable(fn: Callee, name: str) -> Function:
-    try:
-        pickled, code = cloudpickle.dumps(fn), named_by(fn)
-    except MatnbError as error:
-        raise OptionError(
-            f"replicated: {name} cannot be sent to a worker: {error}; give every DistArray as an argument"
-        ) from error
-    except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise OptionError(
-            f"replicated: {name} cannot be sent to a worker: {error}; let it use arguments and plain values"
-        ) from error
-    return Function(name, pickled, code)

@@ -1,4 +1,4 @@
-"""NumPy's functions that write to an array they are given: copyto, putmask and place."""
+"""NumPy's functions that write to an array they are given: copyto, put, place and their kin."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
+from matnb.blocks.creation import Arange
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of
-from matnb.lazy.expr import Broadcast, Expr, broadcast_shapes
+from matnb.lazy.asking import asked
+from matnb.lazy.expr import Broadcast, Create, Expr, Index, broadcast_shapes
+from matnb.lazy.functions.picking import along_key, are_cut, lanes_of, modulo
+from matnb.lazy.functions.reshaping import reshaped
+from matnb.lazy.functions.selecting import unravel_index
+from matnb.lazy.listed import assigned, indexed
+from matnb.lazy.nodes.picking import PutAlong, PutWhere
 from matnb.lazy.places import fitting, replacing
+from matnb.lazy.reductions import count_nonzero, where
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import Weak
 
@@ -35,31 +43,109 @@ def copyto(dst: object, src: object, casting: str = "same_kind", where: object =
 
 
 @implements(np.putmask)
-def putmask(a: object, mask: object, values: object) -> None:
-    """``numpy.putmask`` with one value, or with values of the shape of the array."""
-    array, condition = _written(a, np.putmask), expression_of(mask)
+def putmask(a: object, /, mask: object, values: object) -> None:
+    """``numpy.putmask``: values of another shape repeat, each for its place in row order."""
+    array, condition = _written(a, np.putmask), ufuncs.astype(expression_of(mask), np.bool_)
     new = fitting(values if ufuncs.is_weak(values) else expression_of(values), array.dtype)
     if condition.shape != array.shape:
-        raise ShapeError(f"putmask: a mask of shape {condition.shape} for an array of shape {array.shape}")
+        if condition.size != array.size:
+            raise ShapeError(
+                f"putmask: a mask of shape {condition.shape} for an array of shape {array.shape}"
+            )
+        condition = reshaped(condition, array.shape)
+    if not new.size:
+        return
     if new.size != 1 and new.shape != array.shape:
-        raise UnsupportedError(
-            f"putmask: values of shape {new.shape} that repeat are not recorded; give one value, or values "
-            f"of shape {array.shape}"
-        )
-    _write(array, _single(new), ufuncs.astype(condition, np.bool_))
+        new = reshaped(_repeated(new, array.size), array.shape)
+    _write(array, _single(new), condition)
 
 
 @implements(np.place)
 def place(arr: object, mask: object, vals: object) -> None:
-    """``numpy.place`` with one value."""
-    array, condition = _written(arr, np.place), expression_of(mask)
+    """``numpy.place``: values repeat; of several it is asked how many are wanted."""
+    array, condition = _written(arr, np.place), ufuncs.astype(expression_of(mask), np.bool_)
     new = fitting(vals if ufuncs.is_weak(vals) else expression_of(vals), array.dtype)
-    if new.size != 1 or condition.shape != array.shape:
-        raise UnsupportedError(
-            "place with several values, or a mask of another shape, is not recorded; use "
-            "np.where(mask, new, old)"
-        )
-    _write(array, _single(new), ufuncs.astype(condition, np.bool_))
+    if condition.shape != array.shape:
+        if condition.size != array.size:
+            raise ShapeError(f"place: a mask of shape {condition.shape} for an array of shape {array.shape}")
+        condition = reshaped(condition, array.shape)
+    if new.size == 1:
+        _write(array, _single(new), condition)
+        return
+    count = int(asked(count_nonzero(condition), "how many values place needs"))
+    if count and not new.size:
+        raise ShapeError("place: no values for elements that the mask picks")
+    if count:
+        array[DistArray(condition)] = DistArray(_repeated(new, count))
+
+
+@implements(np.put)
+def put(a: object, ind: object, v: object, mode: str = "raise") -> None:
+    """``numpy.put``: places count in row order, and values repeat; of equal places the last one stays."""
+    array = _written(a, np.put)
+    index = expression_of(ind)
+    new = fitting(v if ufuncs.is_weak(v) else expression_of(v), array.dtype)
+    if not index.size or not new.size:
+        return
+    index = ufuncs.astype(modulo(index, array.size, mode), np.int64)
+    flat = DistArray(index if index.ndim == 1 else reshaped(index, (-1,)))
+    if array.ndim > 1:
+        if mode == "raise":  # negative ones count from the end
+            below, ahead = (flat < 0).expression, (flat + array.size).expression
+            flat = DistArray(where(below, ahead, flat.expression))
+        key = tuple(unravel_index(flat, array.shape))
+    else:
+        key = (flat,)
+    array[key] = DistArray(_single(new) if new.size == 1 else _repeated(new, flat.size))
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr: object, indices: object, values: object, axis: int | None) -> None:
+    """``numpy.put_along_axis``."""
+    array = _written(arr, np.put_along_axis)
+    node, index = array.expression, expression_of(indices)
+    new = fitting(values if ufuncs.is_weak(values) else expression_of(values), array.dtype)
+    if axis is None:
+        put(array, DistArray(index), DistArray(new))
+        return
+    shape = node.shape
+    node, index, place = lanes_of(node, index, axis)
+    if node.shape != shape:
+        raise ShapeError(f"put_along_axis: places of shape {index.shape} for an array of shape {shape}")
+    if node.sparse or are_cut(node, place):
+        array._become(assigned(node, along_key(index, place), new))
+    else:
+        array._become(PutAlong(node, index, new, place))
+
+
+@implements(np.fill_diagonal)
+def fill_diagonal(a: object, val: object, wrap: bool = False) -> None:
+    """``numpy.fill_diagonal``."""
+    array = _written(a, np.fill_diagonal)
+    if array.ndim < 2:
+        raise ShapeError("fill_diagonal: give an array of two axes or more")
+    if array.ndim > 2 and len(set(array.shape)) != 1:
+        raise ShapeError(f"fill_diagonal: an array of shape {array.shape} with axes of several lengths")
+    if not array.size:
+        return
+    key: tuple[object, ...]
+    if wrap and array.ndim == 2:
+        places = np.arange(0, array.size, array.shape[1] + 1)
+        key, count = (places // array.shape[1], places % array.shape[1]), len(places)
+    else:
+        count = min(array.shape)
+        key = (DistArray(Create(Arange(0, 1, count, np.dtype(np.int64)))),) * array.ndim
+    new = fitting(val if ufuncs.is_weak(val) else expression_of(val), array.dtype)
+    array[key] = DistArray(_single(new) if new.size == 1 else _repeated(new, count))
+
+
+def _repeated(new: Expr, count: int) -> Expr:
+    # As many values, which begin anew when they are over.
+    flat = new if new.ndim == 1 else reshaped(new, (-1,))
+    if flat.shape[0] >= count:
+        return flat if flat.shape[0] == count else Index(flat, (slice(0, count, 1),))
+    places = DistArray(Create(Arange(0, 1, count, np.dtype(np.int64)))) % flat.shape[0]
+    return indexed(flat, places.expression)
 
 
 def _written(array: object, function: Callable[..., object]) -> DistArray:
@@ -75,11 +161,14 @@ def _single(new: Expr) -> Expr:
     return DistArray(new)[(0,) * new.ndim].expression if new.size == 1 and new.ndim else new
 
 
-def _write(array: DistArray, new: Expr, where: Expr | None) -> None:
+def _write(array: DistArray, new: Expr, mask: Expr | None) -> None:
     if broadcast_shapes(new.shape, array.shape, name="assignment") != array.shape:
         raise ShapeError(f"a value of shape {new.shape} does not fit an array of shape {array.shape}")
-    if where is None:
+    if mask is None:
         array[...] = DistArray(new)
         return
+    if array.sparse:
+        array._become(PutWhere(array.expression, mask, new))
+        return
     whole = new if new.shape == array.shape else Broadcast(new, array.shape)
-    array._become(replacing(array.expression, whole, where))
+    array._become(replacing(array.expression, whole, mask))

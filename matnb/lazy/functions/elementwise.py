@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import UnsupportedError
+from matnb.errors import DTypeError, OptionError, RangeError, UnsupportedError
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Expr
-from matnb.lazy.registry import implements
+from matnb.lazy.creation import asarray, check_device
+from matnb.lazy.expr import Elementwise, Expr
+from matnb.lazy.functions.calling import named
+from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import Weak
 
 
@@ -17,17 +21,36 @@ def _weakly(value: object, meets: Expr) -> Expr:
     # A Python number takes on the dtype of the array it meets, as in an operator.
     if type(value) in (int, float, complex):
         number: Weak = value  # type: ignore[assignment]  # its type was just compared
-        return ufuncs.literal(number, np.result_type(meets.dtype, number))
+        try:
+            return ufuncs.literal(number, np.result_type(meets.dtype, number))
+        except OverflowError:
+            raise RangeError(f"the number {number} does not fit dtype {meets.dtype}") from None
     return expression_of(value)
 
 
+def _given(node: Expr, out: object) -> DistArray:
+    # What a function returns, in the handle that a person gave for it if there is one.
+    if out is None or out is np._NoValue:
+        return wrap(node)
+    target = out[0] if isinstance(out, tuple) else out
+    if not isinstance(target, DistArray):
+        raise UnsupportedError(f"out= of type {type(target).__name__}: give a DistArray, or compute()")
+    recorded(np.copyto)(target, wrap(node))
+    return target
+
+
+def _handle(value: object) -> DistArray:
+    assert isinstance(value, DistArray)
+    return value
+
+
 @implements(np.where)
-def where(condition: object, *chosen: object) -> DistArray:
-    """``numpy.where`` with three arguments."""
+def where(condition: object, *chosen: object) -> object:
+    """``numpy.where``; with one argument ``numpy.nonzero``."""
+    if not chosen:
+        return recorded(np.nonzero)(condition)
     if len(chosen) != 2:
-        raise UnsupportedError(
-            "np.where(condition) alone is not recorded; give what to choose: np.where(c, x, y)"
-        )
+        raise OptionError("np.where: give one argument, or three: np.where(condition, x, y)")
     one, other = chosen
     if type(one) in (int, float, complex) and type(other) in (int, float, complex):
         first, second = expression_of(one), expression_of(other)
@@ -41,28 +64,292 @@ def where(condition: object, *chosen: object) -> DistArray:
 
 
 @implements(np.clip)
-def clip(a: object, a_min: object = None, a_max: object = None, **rest: object) -> DistArray:
+def clip(
+    a: object,
+    a_min: object = None,
+    a_max: object = None,
+    out: object = None,
+    *,
+    min: object = np._NoValue,
+    max: object = np._NoValue,
+    dtype: npt.DTypeLike | None = None,
+    casting: str = "same_kind",
+    **rest: object,
+) -> DistArray:
     """``numpy.clip``: the smaller of the greater bound and the larger of element and lesser bound."""
-    low, high = rest.pop("min", a_min), rest.pop("max", a_max)
-    if any(value is not None for value in rest.values()):
+    low = a_min if min is np._NoValue else min
+    high = a_max if max is np._NoValue else max
+    if any(value is not None and value is not True for value in rest.values()):
         raise UnsupportedError(f"np.clip({', '.join(rest)}=) is not recorded for DistArray")
     node = expression_of(a)
+    if node.dtype.kind in "iu":  # a bound outside the range bounds nothing
+        limits = np.iinfo(node.dtype)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
     if low is not None and low is not np._NoValue:
         (node,) = ufuncs.call(np.maximum, (node, _weakly(low, node)))
     if high is not None and high is not np._NoValue:
         (node,) = ufuncs.call(np.minimum, (node, _weakly(high, node)))
-    return wrap(node)
+    if dtype is not None:
+        node = ufuncs.astype(node, dtype, casting)
+    return _given(node, out)
 
 
 @implements(np.astype)
-def astype(x: DistArray, dtype: npt.DTypeLike, /, *, copy: bool = True, device: None = None) -> DistArray:
+def astype(x: object, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str | None = None) -> DistArray:
     """``numpy.astype``."""
-    return x.astype(dtype)
+    check_device(device)
+    return wrap(ufuncs.astype(expression_of(x), dtype))
+
+
+@implements(np.round, np.around)
+def rounded(a: object, decimals: int = 0, out: object = None) -> DistArray:
+    """``numpy.round``: to so many decimals, halves to the even neighbor."""
+    node = expression_of(a)
+    if node.dtype.kind in "iu":
+        if decimals >= 0:
+            return _given(node, out)
+        return _given(ufuncs.astype(_to_decimals(ufuncs.astype(node, float), decimals), node.dtype), out)
+    if node.dtype.kind == "b" and decimals != 0:
+        raise DTypeError(f"round(decimals={decimals}) is not defined for dtype bool; convert it with astype")
+    if node.dtype.kind == "c":
+        parts = (_to_decimals(_part(name, node), decimals) for name in ("real", "imag"))
+        return _given(_complex_of(node.dtype, *parts), out)
+    return _given(_to_decimals(node, decimals), out)
+
+
+def _to_decimals(node: Expr, decimals: int) -> Expr:
+    # As NumPy rounds: the multiple of a power of ten, which may not be the nearest double to the decimal.
+    if decimals == 0:
+        return ufuncs.call(np.rint, (node,))[0]
+    there, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+    power = 10.0 ** abs(decimals)
+    (whole,) = ufuncs.call(np.rint, ufuncs.call(there, (node, power)))
+    return ufuncs.call(back, (whole, power))[0]
+
+
+@implements(np.fix)
+def fix(x: object, out: object = None) -> DistArray:
+    """``numpy.fix``: towards zero."""
+    return _given(ufuncs.call(np.trunc, (expression_of(x),))[0], out)
+
+
+def _part(name: str, node: Expr) -> Expr:
+    return Elementwise(name, (node,), (node.dtype,), np.empty(0, node.dtype).real.dtype)
 
 
 @implements(np.real)
-def real(val: DistArray) -> DistArray:
+def real(val: object) -> DistArray:
     """``numpy.real``: the array itself where it is real."""
-    if val.dtype.kind == "c":
-        raise UnsupportedError("np.real of a complex DistArray is not recorded; compute first")
-    return val
+    node = expression_of(val)
+    return wrap(_part("real", node) if node.dtype.kind == "c" else node)
+
+
+@implements(np.imag)
+def imag(val: object) -> DistArray:
+    """``numpy.imag``: zeros where the array is real."""
+    node = expression_of(val)
+    if node.dtype.kind == "c":
+        return wrap(_part("imag", node))
+    return _handle(recorded(np.zeros_like)(DistArray(node)))
+
+
+def _complex_of(dtype: np.dtype, real: Expr, imaginary: Expr) -> Expr:
+    return Elementwise("complex_of", (real, imaginary), (real.dtype, imaginary.dtype), dtype)
+
+
+@implements(np.angle)
+def angle(z: object, deg: bool = False) -> DistArray:
+    """``numpy.angle``: of complex numbers in the plane, in radians."""
+    node = expression_of(z)
+    if node.dtype.kind == "c":
+        (made,) = ufuncs.call(np.arctan2, (_part("imag", node), _part("real", node)))
+    else:
+        (made,) = ufuncs.call(np.arctan2, (0, node))
+    return wrap(ufuncs.call(np.multiply, (made, 180 / np.pi))[0] if deg else made)
+
+
+@implements(np.nan_to_num)
+def nan_to_num(
+    x: object,
+    copy: bool = True,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> DistArray:
+    """``numpy.nan_to_num``; with ``copy=False`` the handle that is given changes."""
+    node = expression_of(x)
+    if node.dtype.kind == "c":
+        parts = (_finite(_part(name, node), nan, posinf, neginf) for name in ("real", "imag"))
+        made = _complex_of(node.dtype, *parts)
+    else:
+        made = _finite(node, nan, posinf, neginf)
+    return _given(made, x if not copy and isinstance(x, DistArray) else None)
+
+
+def _finite(node: Expr, nan: float, posinf: float | None, neginf: float | None) -> Expr:
+    if node.dtype.kind != "f":
+        return node
+    limits = np.finfo(node.dtype)
+    chosen = (
+        (ufuncs.call(np.isnan, (node,))[0], nan),
+        (ufuncs.call(np.equal, (node, np.inf))[0], limits.max if posinf is None else posinf),
+        (ufuncs.call(np.equal, (node, -np.inf))[0], limits.min if neginf is None else neginf),
+    )
+    made = node
+    for mask, value in chosen:
+        made = reductions.where(mask, ufuncs.literal(value, node.dtype), made)
+    return made
+
+
+@implements(np.isclose)
+def isclose(
+    a: object, b: object, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
+) -> DistArray:
+    """``numpy.isclose``."""
+    x, y, relative, absolute = (
+        one if type(one) in (int, float, complex) else DistArray(expression_of(one))
+        for one in (a, b, rtol, atol)
+    )
+    if not isinstance(x, DistArray) and not isinstance(y, DistArray):
+        x = DistArray(expression_of(x))
+    if isinstance(y, DistArray):
+        y = y.astype(np.result_type(y.dtype, 1.0))
+    near = named("less_equal")(abs(x - y), absolute + relative * abs(y))  # type: ignore[operator, arg-type]  # handles, numbers
+    found = _handle(near & named("isfinite")(y) | (x == y))
+    return _handle(found | (named("isnan")(x) & named("isnan")(y))) if equal_nan else found
+
+
+@implements(np.allclose)
+def allclose(
+    a: object, b: object, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
+) -> DistArray:
+    """``numpy.allclose``; lazy: ``bool()`` of it computes."""
+    return isclose(a, b, rtol, atol, equal_nan).all()
+
+
+@implements(np.array_equal)
+def array_equal(a1: object, a2: object, equal_nan: bool = False) -> DistArray:
+    """``numpy.array_equal``; lazy: ``bool()`` of it computes."""
+    x, y = asarray(a1), asarray(a2)
+    if x.shape != y.shape:
+        return asarray(False)
+    same = x == y
+    if equal_nan and x.dtype.kind in "fc" and y.dtype.kind in "fc":
+        same = same | (named("isnan")(x) & named("isnan")(y))
+    return _handle(same).all()
+
+
+@implements(np.array_equiv)
+def array_equiv(a1: object, a2: object) -> DistArray:
+    """``numpy.array_equiv``: equal where one is stretched to the other; lazy."""
+    x, y = asarray(a1), asarray(a2)
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return asarray(False)
+    return _handle(x == y).all()
+
+
+@implements(np.isreal)
+def isreal(x: object) -> DistArray:
+    """``numpy.isreal``: whether the imaginary part is 0."""
+    return _handle(imag(x) == 0)
+
+
+@implements(np.iscomplex)
+def iscomplex(x: object) -> DistArray:
+    """``numpy.iscomplex``: whether the imaginary part is not 0."""
+    return _handle(imag(x) != 0)
+
+
+@implements(np.isrealobj)
+def isrealobj(x: object) -> bool:
+    """``numpy.isrealobj``."""
+    return expression_of(x).dtype.kind != "c"
+
+
+@implements(np.iscomplexobj)
+def iscomplexobj(x: object) -> bool:
+    """``numpy.iscomplexobj``."""
+    return expression_of(x).dtype.kind == "c"
+
+
+def _register_infinite(function: Callable[..., object], infinity: float) -> None:
+    def is_infinite(x: object, out: object = None) -> DistArray:
+        node = expression_of(x)
+        if node.dtype.kind == "c":
+            raise DTypeError(
+                f"{function.__name__} is not defined for dtype {node.dtype}: infinities have no sign"
+            )
+        return _given(ufuncs.call(np.equal, (node, infinity))[0], out)
+
+    is_infinite.__doc__ = f"``numpy.{function.__name__}``."
+    implements(function)(is_infinite)
+
+
+_register_infinite(np.isposinf, np.inf)
+_register_infinite(np.isneginf, -np.inf)
+
+
+@implements(np.sinc)
+def sinc(x: object) -> DistArray:
+    """``numpy.sinc``: sin(pi x) / (pi x), 1 at 0."""
+    y = _handle(asarray(x) * np.pi)
+    least = np.finfo(y.dtype).eps if y.dtype.kind == "f" else 1e-20
+    y = _handle(where(y, y, float(least)))
+    return _handle(named("sin")(y) / y)
+
+
+@implements(np.i0)
+def i0(x: object) -> DistArray:
+    """``numpy.i0``: the modified Bessel function of the first kind and order 0."""
+    node = expression_of(x)
+    if node.dtype.kind == "c":
+        raise DTypeError("i0 is not defined for complex numbers")
+    if node.dtype.kind != "f":
+        node = ufuncs.astype(node, float)
+    return wrap(Elementwise("i0", (node,), (node.dtype,), node.dtype))
+
+
+@implements(np.polyval)
+def polyval(p: Sequence[object], x: object) -> DistArray:
+    """``numpy.polyval``: a polynomial by its coefficients, the highest power first."""
+    point = asarray(x)
+    made = _handle(recorded(np.zeros_like)(point))
+    for coefficient in p:
+        made = _handle(made * point + coefficient)
+    return made
+
+
+@implements(np.piecewise)
+def piecewise(
+    x: object, condlist: object, funclist: Sequence[object], *args: object, **options: object
+) -> DistArray:
+    """``numpy.piecewise``: each function is called with the elements where its condition is true."""
+    array = asarray(x)
+    conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]
+    if conditions and (
+        isinstance(conditions[0], bool | np.bool)
+        or (
+            conditions[0] is not condlist
+            and array.ndim
+            and not getattr(conditions[0], "shape", None)
+            and not isinstance(conditions[0], list)
+        )
+    ):
+        conditions = [conditions]
+    masks = [asarray(one, bool) for one in conditions]
+    if len(funclist) == len(masks) + 1:
+        rest = ~masks[0]
+        for one in masks[1:]:
+            rest = rest & ~one
+        masks.append(rest)
+    elif len(funclist) != len(masks):
+        raise OptionError(
+            f"piecewise: {len(masks)} conditions and {len(funclist)} functions: give as many, or one more"
+        )
+    made = _handle(recorded(np.zeros_like)(array))
+    for mask, function in zip(masks, funclist, strict=True):
+        made[mask] = function(array[mask], *args, **options) if callable(function) else function
+    return made

@@ -1,16 +1,28 @@
-"""Products, norms and the semirings of ``matnb.matmul``."""
+"""Products of arrays: over semirings, of vectors, matrices and stacks, by the names of axes, Kronecker's."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
+from functools import reduce
+
 import numpy as np
+import numpy.typing as npt
 
 from matnb.blocks.formats import SPARSE_DTYPES
-from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
-from matnb.lazy import reductions, ufuncs
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError
+from matnb.lazy import gufuncs, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Elementwise, Expr, MaskedMatMul, MatMul
-from matnb.lazy.reductions import Axis
-from matnb.lazy.registry import implements
+from matnb.lazy.contraction import contracted
+from matnb.lazy.creation import eye
+from matnb.lazy.expr import Broadcast, Elementwise, Expr, Index, MaskedMatMul, MatMul
+from matnb.lazy.functions.decompositions import inv
+from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.nodes.contracting import Kron
+from matnb.lazy.nodes.joining import Concatenate
+from matnb.lazy.registry import implements, recorded
+from matnb.lazy.subscripts import Subscripts, parsed, spelled, written
+from matnb.lazy.ufuncs import astype, number_dtype
 
 
 def matmul(
@@ -73,48 +85,280 @@ def _mask_of(mask: Expr) -> tuple[Expr, bool]:
     return mask, False
 
 
+@implements(np.linalg.matmul)
+def linalg_matmul(x1: object, x2: object, /) -> DistArray:
+    """``numpy.linalg.matmul``."""
+    return wrap(ufuncs.call(np.matmul, (expression_of(x1), expression_of(x2)))[0])
+
+
 @implements(np.dot)
 def dot(a: object, b: object, out: None = None) -> DistArray:
-    """``numpy.dot`` for arrays of up to two axes."""
+    """``numpy.dot``."""
     left, right = expression_of(a), expression_of(b)
     if out is not None:
         raise UnsupportedError("np.dot(out=) is not recorded; assign the result")
     if not left.shape or not right.shape:
         return wrap(ufuncs.call(np.multiply, (left, right))[0])
-    if left.ndim > 2 or right.ndim > 2:
-        raise ShapeError(f"np.dot of shapes {left.shape} and {right.shape}: use @ for stacks of matrices")
-    return wrap(MatMul(left, right))
+    if max(left.ndim, right.ndim) <= 2:
+        return wrap(MatMul(left, right))
+    return _contracted(left, right, [left.ndim - 1], [max(right.ndim - 2, 0)], "dot")
 
 
-@implements(np.linalg.norm)
-def norm(x: object, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> DistArray:
-    """``numpy.linalg.norm``: of vectors for ord 1, 2, inf; of matrices "fro", 1 and inf.
+@implements(np.inner)
+def inner(a: object, b: object, /) -> DistArray:
+    """``numpy.inner``."""
+    left, right = expression_of(a), expression_of(b)
+    if not left.shape or not right.shape:
+        return wrap(ufuncs.call(np.multiply, (left, right))[0])
+    return _contracted(left, right, [left.ndim - 1], [right.ndim - 1], "inner")
 
-    Parameters
-    ----------
-    x
-        An array of one or two axes, or more with ``axis``.
-    ord
-        None is the 2-norm of a vector and the Frobenius norm of a matrix.
-    axis, keepdims
-        As in NumPy.
+
+@implements(np.vdot)
+def vdot(a: object, b: object, /) -> DistArray:
+    """``numpy.vdot``: bits do not depend on how the arrays are cut."""
+    left, right = expression_of(a), expression_of(b)
+    if left.size != right.size:
+        raise ShapeError(f"vdot of shapes {left.shape} and {right.shape}: give as many elements")
+    if left.shape != right.shape:
+        left, right = _flat(left), _flat(right)
+    return wrap(gufuncs.products_summed(left, right, tuple(range(left.ndim))))
+
+
+@implements(np.linalg.vecdot)
+def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> DistArray:
+    """``numpy.vecdot``: bits do not depend on how the arrays are cut."""
+    return wrap(gufuncs.vecdot(expression_of(x1), expression_of(x2), axis))
+
+
+@implements(np.outer)
+def outer(a: object, b: object, out: None = None) -> DistArray:
+    """``numpy.outer``."""
+    if out is not None:
+        raise UnsupportedError("np.outer(out=) is not recorded; assign the result")
+    left, right = _flat(expression_of(a)), _flat(expression_of(b))
+    column = Index(left, (slice(0, left.size, 1), None))
+    row = Index(right, (None, slice(0, right.size, 1)))
+    return wrap(ufuncs.call(np.multiply, (column, row))[0])
+
+
+@implements(np.linalg.outer)
+def linalg_outer(x1: object, x2: object, /) -> DistArray:
+    """``numpy.linalg.outer``, of vectors."""
+    left, right = expression_of(x1), expression_of(x2)
+    if left.ndim != 1 or right.ndim != 1:
+        raise ShapeError(f"linalg.outer of shapes {left.shape} and {right.shape}: give vectors")
+    return outer(DistArray(left), DistArray(right))
+
+
+def _flat(node: Expr) -> Expr:
+    return node if node.ndim == 1 else expression_of(np.ravel(DistArray(node)))
+
+
+@implements(np.kron)
+def kron(a: object, b: object) -> DistArray:
+    """``numpy.kron``: sparse where one of two matrices is."""
+    left, right = expression_of(a), expression_of(b)
+    element = np.result_type(left.dtype, right.dtype)
+    if not left.shape or not right.shape:
+        return wrap(ufuncs.call(np.multiply, (left, right))[0])
+    ndim = max(left.ndim, right.ndim)
+    nodes = [astype(_led(node, ndim), element) for node in (left, right)]
+    if element not in SPARSE_DTYPES:
+        nodes = [Broadcast(node, node.shape) if node.sparse else node for node in nodes]
+    return wrap(Kron(*nodes))
+
+
+def _led(node: Expr, ndim: int) -> Expr:
+    # The array with leading axes of length 1.
+    if node.ndim == ndim:
+        return node
+    return Index(node, (*(None,) * (ndim - node.ndim), *(slice(0, length, 1) for length in node.shape)))
+
+
+@implements(np.tensordot, np.linalg.tensordot)
+def tensordot(a: object, b: object, axes: int | Sequence[int | Sequence[int]] = 2) -> DistArray:
+    """``numpy.tensordot``."""
+    left, right = expression_of(a), expression_of(b)
+    if isinstance(axes, int | np.integer):
+        count = int(axes)
+        if not 0 <= count <= min(left.ndim, right.ndim):
+            raise IndexingError(f"tensordot over {count} axes of shapes {left.shape} and {right.shape}")
+        return _contracted(
+            left, right, list(range(left.ndim - count, left.ndim)), list(range(count)), "tensordot"
+        )
+    if len(axes) != 2:
+        raise ShapeError(f"tensordot(axes={axes!r}): give a count, or the axes of both arrays")
+    places = []
+    for node, own in zip((left, right), axes, strict=True):
+        given = [own] if isinstance(own, int | np.integer) else list(own)
+        normalize_axes(tuple(given), node.ndim)  # refuses what is no axis
+        places.append([int(one) % node.ndim for one in given])
+    return _contracted(left, right, places[0], places[1], "tensordot")
+
+
+def _contracted(left: Expr, right: Expr, first: list[int], second: list[int], name: str) -> DistArray:
+    # The sum of products over pairs of axes; the others in their order, those of the left array first.
+    lengths = [[node.shape[axis] for axis in axes] for node, axes in ((left, first), (right, second))]
+    if lengths[0] != lengths[1]:
+        raise ShapeError(
+            f"{name} of shapes {left.shape} and {right.shape}: axes {first} and {second} have lengths "
+            f"{lengths[0]} and {lengths[1]}, and must be equally long"
+        )
+    own = tuple(range(left.ndim))
+    other = [left.ndim + axis for axis in range(right.ndim)]
+    for one, two in zip(first, second, strict=True):
+        other[two] = own[one]
+    output = (*(name for name in own if name not in other), *(name for name in other if name not in own))
+    element = np.result_type(left.dtype, right.dtype)
+    return wrap(contracted([left, right], [own, tuple(other)], output, element))
+
+
+@implements(np.einsum)
+def einsum(
+    *operands: object,
+    out: None = None,
+    optimize: bool | str | Sequence[object] = False,
+    dtype: npt.DTypeLike | None = None,
+    order: str = "K",
+    casting: str = "safe",
+) -> DistArray:
+    """``numpy.einsum``; several arrays are always multiplied in a good order, or in that of ``optimize``.
+
+    Two matrices meet as in ``@``, sparse ones too. Elsewhere a sparse array becomes dense, of up to 64 MB.
     """
-    node = expression_of(x)
-    (size,) = ufuncs.call(np.absolute, (node,))
-    matrix = (axis is None and node.ndim == 2) or (isinstance(axis, tuple) and len(axis) == 2)
-    if ord is None or (matrix and ord == "fro") or (not matrix and ord == 2):
-        if size.dtype.kind != "f":
-            size = ufuncs.astype(size, np.float64)
-        (square,) = ufuncs.call(np.square, (size,))
-        total = reductions.reduce(square, "sum", axis, keepdims)
-        return wrap(ufuncs.call(np.sqrt, (total,))[0])
-    if not matrix and node.ndim != 1 and axis is None:
-        raise ShapeError(f"a norm with ord={ord!r} of {node.ndim} axes: name one axis")
-    if not matrix and ord == 1:
-        return wrap(reductions.reduce(size, "sum", axis, keepdims))
-    if not matrix and ord == np.inf:
-        return wrap(reductions.reduce(size, "max", axis, keepdims))
-    if matrix and axis is None and ord in (1, np.inf):
-        sums = reductions.reduce(size, "sum", 0 if ord == 1 else 1, True)
-        return wrap(reductions.reduce(sums, "max", None, keepdims))
-    raise OptionError(f"a norm with ord={ord!r} is not recorded; known: None, 'fro', 1, 2 of vectors, inf")
+    if out is not None:
+        raise UnsupportedError("np.einsum(out=) is not recorded; assign the result")
+    named, nodes = _subscripts(operands)
+    element = np.result_type(*(node.dtype for node in nodes)) if dtype is None else number_dtype(dtype)
+    for node in nodes:
+        if not np.can_cast(node.dtype, element, casting):  # type: ignore[arg-type]  # NumPy refuses others
+            raise DTypeError(f"einsum: {node.dtype} does not become {element} by casting={casting!r}")
+    path = None
+    if isinstance(optimize, list | tuple) and optimize and optimize[0] == "einsum_path":
+        path = _path(named, nodes, list(optimize))
+    return wrap(contracted(nodes, named.operands, named.output, element, path))
+
+
+@implements(np.einsum_path)
+def einsum_path(
+    *operands: object, optimize: bool | str | Sequence[object] = "greedy", einsum_call: bool = False
+) -> tuple[list[object], str]:
+    """``numpy.einsum_path``, of the arrays' shapes."""
+    named, nodes = _subscripts(operands)
+    dummies = [np.broadcast_to(np.empty(()), node.shape) for node in nodes]
+    text = spelled(named.operands, named.output)
+    found: tuple[list[object], str] = np.einsum_path(text, *dummies, optimize=optimize)
+    return found
+
+
+def _subscripts(operands: Sequence[object]) -> tuple[Subscripts, list[Expr]]:
+    if not operands:
+        raise ShapeError("einsum: give subscripts and arrays")
+    first, given = operands[0], list(operands[1:])
+    if not isinstance(first, str):
+        first, given = written(operands)
+    nodes = [expression_of(one) for one in given]
+    if not nodes:
+        raise ShapeError("einsum: give at least one array")
+    return parsed(first, nodes), nodes
+
+
+def _path(named: Subscripts, nodes: Sequence[Expr], optimize: list[object]) -> list[tuple[int, ...]]:
+    path = [tuple(int(one) for one in chosen) for chosen in optimize[1:]]  # type: ignore[attr-defined]  # a person's
+    left = len(nodes)
+    for chosen in path:
+        if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= one < left for one in chosen):
+            raise OptionError(f"einsum: {chosen} in optimize={optimize!r} names arrays that are not there")
+        left += 1 - len(chosen)
+    return path
+
+
+@implements(np.linalg.matrix_power)
+def matrix_power(a: object, n: int) -> DistArray:
+    """``numpy.linalg.matrix_power``; with a negative power of up to 64 MB."""
+    node = expression_of(a)
+    try:
+        power = operator.index(n)
+    except TypeError:
+        raise DTypeError(f"matrix_power: the power {n!r} is no whole number") from None
+    if node.ndim < 2 or node.shape[-1] != node.shape[-2]:
+        raise ShapeError(f"matrix_power of shape {node.shape}: the last two axes must be equally long")
+    if power == 0:
+        ones = eye(node.shape[-1], dtype=node.dtype).expression
+        return wrap(ones if node.shape == ones.shape else Broadcast(ones, node.shape))
+    if power < 0:
+        node, power = inv(DistArray(node)).expression, -power
+    result: Expr | None = None
+    while power:
+        if power & 1:
+            result = node if result is None else MatMul(result, node)
+        power >>= 1
+        if power:
+            node = MatMul(node, node)
+    assert result is not None, "the power is at least 1"
+    return wrap(result)
+
+
+@implements(np.linalg.multi_dot)
+def multi_dot(arrays: Sequence[object], *, out: None = None) -> DistArray:
+    """``numpy.linalg.multi_dot``: made in the cheapest order, as every chain of products is."""
+    if out is not None:
+        raise UnsupportedError("np.linalg.multi_dot(out=) is not recorded; assign the result")
+    nodes = [expression_of(one) for one in arrays]
+    if len(nodes) < 2:
+        raise ShapeError(f"multi_dot of {len(nodes)} arrays: give at least two")
+    for place, node in enumerate(nodes):
+        if node.ndim != 2 and not (node.ndim == 1 and place in (0, len(nodes) - 1)):
+            raise ShapeError(
+                f"multi_dot: array {place} has shape {node.shape}; give matrices, vectors only at the ends"
+            )
+    return wrap(reduce(MatMul, nodes))
+
+
+@implements(np.cross)
+def cross(
+    a: object, b: object, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> DistArray:
+    """``numpy.cross`` of vectors of three elements."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    left, right = expression_of(a), expression_of(b)
+    parts = []
+    for node, place in ((left, axisa), (right, axisb)):
+        (at,) = normalize_axes(place, node.ndim)
+        if node.shape[at] != 3:
+            raise ShapeError(f"cross: axis {place} of shape {node.shape}: give vectors of three elements")
+        key = [slice(0, length, 1) for length in node.shape]
+        parts.append([Index(node, (*key[:at], one, *key[at + 1 :])) for one in range(3)])
+    (a0, a1, a2), (b0, b1, b2) = parts
+    made = []
+    for one, two, three, four in ((a1, b2, a2, b1), (a2, b0, a0, b2), (a0, b1, a1, b0)):
+        (first,), (second,) = ufuncs.call(np.multiply, (one, two)), ufuncs.call(np.multiply, (three, four))
+        made.append(ufuncs.call(np.subtract, (first, second))[0])
+    (at,) = normalize_axes(axisc, made[0].ndim + 1)
+    rest = [slice(0, length, 1) for length in made[0].shape]
+    return wrap(Concatenate(tuple(Index(one, (*rest[:at], None, *rest[at:])) for one in made), at))
+
+
+@implements(np.linalg.cross)
+def linalg_cross(x1: object, x2: object, /, *, axis: int = -1) -> DistArray:
+    """``numpy.linalg.cross``."""
+    return cross(x1, x2, axis=axis)
+
+
+@implements(np.linalg.matrix_transpose)
+def linalg_matrix_transpose(x: object, /) -> object:
+    """``numpy.linalg.matrix_transpose``."""
+    return recorded(np.matrix_transpose)(wrap(expression_of(x)))
+
+
+@implements(np.linalg.diagonal)
+def linalg_diagonal(x: object, /, *, offset: int = 0) -> object:
+    """``numpy.linalg.diagonal``: of the last two axes."""
+    return recorded(np.diagonal)(wrap(expression_of(x)), offset, -2, -1)
+
+
+@implements(np.linalg.trace)
+def linalg_trace(x: object, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> object:
+    """``numpy.linalg.trace``: of the last two axes."""
+    return recorded(np.trace)(wrap(expression_of(x)), offset, -2, -1, dtype)

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from io import BytesIO
 from types import CodeType
 from typing import Any
 
 import cloudpickle
+
+from matnb.blocks.kernels.calls import Function
+from matnb.errors import MatnbError, OptionError
+
+
+def portable(fn: Callable[..., object], name: str, caller: str) -> Function:
+    """Return a function as it travels to workers.
+
+    Parameters
+    ----------
+    name, caller
+        Of the function, and of what it was given to, for messages.
+
+    Raises
+    ------
+    OptionError
+        When it cannot be sent, as it uses what cannot.
+    """
+    try:
+        return Function(name, cloudpickle.dumps(fn), named_by(fn))
+    except MatnbError as error:
+        raise OptionError(
+            f"{caller}: {name} cannot be sent to a worker: {error}; give every DistArray as an argument"
+        ) from error
+    except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise OptionError(
+            f"{caller}: {name} cannot be sent to a worker: {error}; let it use arguments and plain values"
+        ) from error
 
 
 def named_by(fn: Callable[..., object]) -> bytes:

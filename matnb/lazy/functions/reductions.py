@@ -1,99 +1,301 @@
-"""NumPy's reductions on DistArray."""
+"""NumPy's reductions on DistArray, and reductions by a monoid."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import UnsupportedError
-from matnb.lazy import reductions
+from matnb.blocks.kernels.access import reduced_dtype
+from matnb.blocks.semiring import MONOIDS
+from matnb.errors import OptionError, ShapeError
+from matnb.lazy import nan_reductions, reductions
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.reductions import Axis
+from matnb.lazy.expr import Broadcast, Expr, Reduce
+from matnb.lazy.nodes.folding import kept_shape
+from matnb.lazy.reductions import Axis, axes_of
 from matnb.lazy.registry import implements
+from matnb.lazy.ufunc_calls import into
+from matnb.lazy.ufuncs import call, literal
 
-_ABSENT = (None, np._NoValue)  # what NumPy passes for a parameter that was left out
-
-
-def _check_rest(name: str, rest: dict[str, object]) -> None:
-    for option, value in rest.items():
-        if not any(value is absent for absent in _ABSENT) and value is not True:
-            raise UnsupportedError(f"np.{name}({option}=) is not recorded for DistArray")
+_OF_STORED = {"plus": "sum", "lor": "any", "times": "prod of stored", "min": "min of stored",
+              "max": "max of stored", "land": "all of stored"}  # fmt: skip
 
 
-def _given(value: object, otherwise: bool = False) -> bool:
-    return otherwise if any(value is absent for absent in _ABSENT) else bool(value)
+def is_given(value: object) -> bool:
+    """Tell whether a parameter was given: NumPy passes what stands for one that was left out."""
+    return value is not None and value is not np._NoValue
 
 
-@implements(np.sum)
-def total(
-    a: object, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: object = None, **rest: object
+def flag(value: object) -> bool:
+    """Return a truth that may have been left out."""
+    return is_given(value) and bool(value)
+
+
+def mask_of(where: object) -> Expr | None:
+    """Return the expression of ``where=``; None where it picks everything."""
+    return None if where is True or not is_given(where) else expression_of(where)
+
+
+def first_of(initial: object) -> object:
+    """Return ``initial=`` as a number or an expression; None where it was left out."""
+    if isinstance(initial, DistArray):
+        return initial.expression
+    return initial if is_given(initial) else None
+
+
+def result(node: Expr, out: object) -> DistArray:
+    """Return a handle on a result: the one of ``out=``, into whose dtype it is converted, if it is given."""
+    if not is_given(out):
+        return wrap(node)
+    if isinstance(out, DistArray) and out.shape != node.shape:
+        raise ShapeError(f"out= has shape {out.shape} but the result has shape {node.shape}")
+    return cast(DistArray, into(out, (node,), casting="unsafe"))
+
+
+def _register_sums(operation: str, number: int, usual: object, nan: object) -> None:
+    def reduced(
+        a: object,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: object = None,
+        keepdims: object = None,
+        initial: object = None,
+        where: object = None,
+    ) -> DistArray:
+        return _reduced(expression_of(a), operation, axis, dtype, out, keepdims, initial, where)
+
+    def of_numbers(
+        a: object,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: object = None,
+        keepdims: object = None,
+        initial: object = None,
+        where: object = None,
+    ) -> DistArray:
+        node = nan_reductions.without_nan(expression_of(a), number)
+        return _reduced(node, operation, axis, dtype, out, keepdims, initial, where)
+
+    implements(usual)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables
+
+
+def _reduced(
+    node: Expr,
+    operation: str,
+    axis: Axis,
+    dtype: npt.DTypeLike | None,
+    out: object,
+    keepdims: object,
+    initial: object,
+    where: object,
 ) -> DistArray:
-    """``numpy.sum``."""
-    _check_rest("sum", rest)
-    return wrap(reductions.reduce(expression_of(a), "sum", axis, _given(keepdims), dtype))
+    first, mask = first_of(initial), mask_of(where)
+    return result(reductions.reduce(node, operation, axis, flag(keepdims), dtype, first, mask), out)
 
 
-@implements(np.prod)
-def product(
-    a: object, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: object = None, **rest: object
-) -> DistArray:
-    """``numpy.prod``."""
-    _check_rest("prod", rest)
-    return wrap(reductions.reduce(expression_of(a), "prod", axis, _given(keepdims), dtype))
+def _register_extremes(operation: str, usual: tuple[object, ...], nan: object) -> None:
+    def reduced(
+        a: object,
+        axis: Axis = None,
+        out: object = None,
+        keepdims: object = None,
+        initial: object = None,
+        where: object = None,
+    ) -> DistArray:
+        return _reduced(expression_of(a), operation, axis, None, out, keepdims, initial, where)
+
+    def of_numbers(
+        a: object,
+        axis: Axis = None,
+        out: object = None,
+        keepdims: object = None,
+        initial: object = None,
+        where: object = None,
+    ) -> DistArray:
+        options = (axis, flag(keepdims), first_of(initial), mask_of(where))
+        return result(nan_reductions.extreme(expression_of(a), operation, *options), out)
+
+    implements(*usual)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables
 
 
-def _register(operation: str, *functions: object) -> None:
-    def reduced(a: object, axis: Axis = None, keepdims: object = None, **rest: object) -> DistArray:
-        _check_rest(operation, rest)
-        return wrap(reductions.reduce(expression_of(a), operation, axis, _given(keepdims)))
+def _register_truths(operation: str, function: object) -> None:
+    def reduced(
+        a: object, axis: Axis = None, out: object = None, keepdims: object = None, *, where: object = None
+    ) -> DistArray:
+        return _reduced(expression_of(a), operation, axis, None, out, keepdims, None, where)
 
-    implements(*functions)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
 
 
-_register("min", np.min, np.amin)
-_register("max", np.max, np.amax)
-_register("any", np.any)
-_register("all", np.all)
+def _register_places(operation: str, function: object) -> None:
+    def place(
+        a: object, axis: int | None = None, out: object = None, *, keepdims: object = None
+    ) -> DistArray:
+        node = reductions.extreme_place(expression_of(a), operation, axis, flag(keepdims))
+        return result(node, out)
+
+    implements(function)(place)  # type: ignore[arg-type]  # NumPy's functions are callables
+
+
+_register_sums("sum", 0, np.sum, np.nansum)
+_register_sums("prod", 1, np.prod, np.nanprod)
+_register_extremes("min", (np.min, np.amin), np.nanmin)
+_register_extremes("max", (np.max, np.amax), np.nanmax)
+_register_truths("any", np.any)
+_register_truths("all", np.all)
+for _name in ("argmin", "argmax", "nanargmin", "nanargmax"):
+    _register_places(_name, getattr(np, _name))
 
 
 @implements(np.mean)
 def mean(
-    a: object, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: object = None, **rest: object
+    a: object,
+    axis: Axis = None,
+    dtype: npt.DTypeLike | None = None,
+    out: object = None,
+    keepdims: object = None,
+    *,
+    where: object = None,
 ) -> DistArray:
     """``numpy.mean``."""
-    _check_rest("mean", rest)
-    return wrap(reductions.mean(expression_of(a), axis, _given(keepdims), dtype))
+    return result(reductions.mean(expression_of(a), axis, flag(keepdims), dtype, mask_of(where)), out)
 
 
-@implements(np.var)
-def var(
+@implements(np.nanmean)
+def nanmean(
     a: object,
     axis: Axis = None,
     dtype: npt.DTypeLike | None = None,
-    ddof: float = 0,
+    out: object = None,
     keepdims: object = None,
-    **rest: object,
+    *,
+    where: object = None,
 ) -> DistArray:
-    """``numpy.var``."""
-    _check_rest("var", rest)
-    return wrap(reductions.var(expression_of(a), axis, _given(keepdims), ddof, dtype))
+    """``numpy.nanmean``."""
+    return result(nan_reductions.mean(expression_of(a), axis, flag(keepdims), dtype, mask_of(where)), out)
 
 
-@implements(np.std)
-def std(
-    a: object,
-    axis: Axis = None,
-    dtype: npt.DTypeLike | None = None,
-    ddof: float = 0,
-    keepdims: object = None,
-    **rest: object,
-) -> DistArray:
-    """``numpy.std``."""
-    _check_rest("std", rest)
-    return wrap(reductions.std(expression_of(a), axis, _given(keepdims), ddof, dtype))
+def _register_spreads(takes_root: bool, usual: object, nan: object) -> None:
+    def spread(
+        a: object,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: object = None,
+        ddof: float = 0,
+        keepdims: object = None,
+        *,
+        where: object = None,
+        mean: object = None,
+        correction: object = None,
+    ) -> DistArray:
+        function = reductions.std if takes_root else reductions.var
+        center = expression_of(mean) if is_given(mean) else None
+        below = _below(ddof, correction)
+        node = function(expression_of(a), axis, flag(keepdims), below, dtype, mask_of(where), center)
+        return result(node, out)
+
+    def of_numbers(
+        a: object,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: object = None,
+        ddof: float = 0,
+        keepdims: object = None,
+        *,
+        where: object = None,
+        mean: object = None,
+        correction: object = None,
+    ) -> DistArray:
+        center = expression_of(mean) if is_given(mean) else None
+        below = _below(ddof, correction)
+        node = nan_reductions.var(
+            expression_of(a), axis, flag(keepdims), below, dtype, mask_of(where), center
+        )
+        return result(call(np.sqrt, (node,))[0] if takes_root else node, out)
+
+    implements(usual)(spread)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables
+
+
+def _below(ddof: float, correction: object) -> float:
+    if not is_given(correction):
+        return ddof
+    if ddof:
+        raise OptionError("ddof and correction are the same: give one of them")
+    return cast(float, correction)
+
+
+_register_spreads(False, np.var, np.nanvar)
+_register_spreads(True, np.std, np.nanstd)
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: object, axis: Axis = None, keepdims: bool = False) -> DistArray:
     """``numpy.count_nonzero``."""
     return wrap(reductions.count_nonzero(expression_of(a), axis, keepdims))
+
+
+@implements(np.ptp)
+def ptp(a: object, axis: Axis = None, out: object = None, keepdims: object = None) -> DistArray:
+    """``numpy.ptp``."""
+    node, keep = expression_of(a), flag(keepdims)
+    ends = [reductions.reduce(node, operation, axis, keep) for operation in ("max", "min")]
+    return result(call(np.subtract, ends)[0], out)
+
+
+def reduce(x: object, monoid: str, axis: Axis = None, keepdims: bool = False) -> DistArray:
+    """Return the elements over axes combined by a monoid.
+
+    Of a sparse array only stored entries take part, as in GraphBLAS: an absent element is none, not a zero.
+    ``x.min(axis)`` and the other methods take it as a zero.
+
+    Parameters
+    ----------
+    x
+        Sparse or dense.
+    monoid
+        "plus", "times", "min", "max", "lor" or "land", as in GraphBLAS. The last two take what is not 0 as
+        true.
+    axis
+        One axis or several; None: all.
+    keepdims
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    DistArray
+        Dense, of the dtype of NumPy's reduction. Where no element takes part it is the identity of the
+        monoid: 0 for "plus", inf for the "min" of floats.
+
+    Raises
+    ------
+    OptionError
+        For an unknown monoid.
+    ShapeError
+        For an axis that is not there.
+    DTypeError
+        For the least or greatest of complex numbers.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> import matnb as mn
+    >>> A = mn.asarray(sp.csr_array([[0.0, 3.0], [2.0, 4.0]]))
+    >>> mn.reduce(A, "min", axis=0).compute()
+    array([2., 3.])
+    """
+    if monoid not in MONOIDS:
+        raise OptionError(f"no monoid {monoid!r}; known: {', '.join(MONOIDS)}")
+    node = expression_of(x)
+    axes, element = axes_of(axis, node.ndim), reduced_dtype(MONOIDS[monoid], node.dtype)
+    if any(node.shape[one] == 0 for one in axes):
+        identity = literal(MONOIDS[monoid].identity(element))
+        return wrap(Broadcast(identity, kept_shape(node.shape, axes, bool(keepdims))))
+    operation = _OF_STORED[monoid]
+    if not node.sparse:
+        operation = operation.removesuffix(" of stored")
+    return wrap(Reduce(node, operation, axes, bool(keepdims), element))

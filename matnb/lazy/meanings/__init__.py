@@ -1,6 +1,22 @@
 """What nodes mean in plain NumPy and SciPy, by family; importing a family registers it."""
 
-from matnb.lazy.meanings import joining  # noqa: F401  registers its nodes
+from matnb.lazy.meanings import (  # noqa: F401  registers each
+    contracting,
+    counting_values,
+    diagonals,
+    folding,
+    grouping,
+    joining,
+    mapping,
+    ordering,
+    picking,
+    quantiles,
+    reshaping,
+    scanning,
+    searching,
+    selecting,
+    uniques,
+)
 from matnb.lazy.meanings.registry import meaning_of
 
 __all__ = ["meaning_of"]

@@ -6,8 +6,11 @@ from collections.abc import Container, Mapping
 from math import prod
 
 from matnb.blocks.kernels.elementwise import ANNIHILATORS
+from matnb.lazy.access import Put
 from matnb.lazy.expr import Create, Elementwise, Expr, Index, Load, MaskedMatMul, MatMul, Regrid, Transpose
 from matnb.lazy.holdings import held
+from matnb.lazy.nodes.picking import Pick, Place, PutWhere
+from matnb.lazy.nodes.selecting import Compress, Expand
 from matnb.lazy.traverse import Either, topological
 
 _A_ROW = 16  # where nothing is known of a sparse array: an average row of a graph
@@ -53,8 +56,15 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             return min(node.shape)
         case Transpose(operand) | Regrid(operand):
             return found[operand]
-        case Index(operand):
+        case Index(operand) | Compress(operand) | Pick(operand):
             return max(1.0, found[operand] * prod(node.shape) / max(1, prod(operand.shape)))
+        case (
+            Put(operand=operand, value=value)
+            | Place(operand=operand, value=value)
+            | PutWhere(operand=operand, value=value)
+            | Expand(operand=operand, value=value)
+        ):
+            return found[operand] + found[value]
         case MaskedMatMul(_, _, mask, _, complement) if mask.sparse and not complement:
             return found[mask]
         case MatMul(left, right) | MaskedMatMul(left, right):
@@ -66,7 +76,7 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             return min(meet) if meet else sum(counts.values())
     block = held(node)
     if block is None and any(one.sparse for one in node.operands):
-        return sum(found[one] for one in dict.fromkeys(node.operands) if one.sparse)
+        return sum(found[one] for one in node.operands if one.sparse)
     return row * node.shape[0] if block is None else block.nnz
 
 

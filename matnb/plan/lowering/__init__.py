@@ -1,6 +1,23 @@
 """How arrays of the nodes' families are made, by family; importing a family registers it."""
 
-from matnb.plan.lowering import joining  # noqa: F401  registers its nodes
+from matnb.plan.lowering import (  # noqa: F401  registers each
+    contracting,
+    counting_values,
+    diagonals,
+    folding,
+    grouping,
+    joining,
+    mapping,
+    ordering,
+    picking,
+    quantiles,
+    repeating,
+    reshaping,
+    scanning,
+    searching,
+    selecting,
+    uniques,
+)
 from matnb.plan.lowering.registry import lowering_of
 
 __all__ = ["lowering_of"]

@@ -1,0 +1,206 @@
+"""One value of each line of blocks: places of extremes, and what a ufunc makes of all elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import Block, Csr, Dense, Empty, IndexArray, NumericArray, is_sparse, to_numpy
+from matnb.blocks.kernels.casting import cast, entries_as
+from matnb.blocks.kernels.patterns import as_csr, transposed_order
+from matnb.errors import ShapeError
+
+_Found = tuple[
+    npt.NDArray[np.intp], NumericArray, npt.NDArray[np.bool_]
+]  # places, values, and whether there is one not NaN
+
+
+def folded(
+    values: Sequence[Block], ufunc: str, axes: tuple[int, ...], keepdims: bool, dtype: np.dtype
+) -> Dense:
+    """Return what an associative ufunc makes of several blocks of one shape, and then over some axes."""
+    function = getattr(np, ufunc)
+    with np.errstate(all="ignore"):
+        found = reduce(function, [cast(to_numpy(one), dtype) for one in values])
+        for axis in axes:
+            found = np.asarray(function.reduce(found, axis=axis, keepdims=True, dtype=dtype))
+    if not keepdims:
+        found = np.squeeze(found, axis=axes)
+    return Dense(np.array(found, dtype))
+
+
+def least_and_greatest(
+    values: Sequence[Block],
+    operation: str,
+    axes: tuple[int, ...],
+    start: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> Dense:
+    """Return a block's share of the places of extremes, as bytes along one more axis.
+
+    Peak memory: of a dense block the share, and for a "nan" operation the values once more; of a sparse one
+    about five numbers a stored entry.
+
+    Parameters
+    ----------
+    operation
+        "argmin", "argmax", "nanargmin" or "nanargmax".
+    axes
+        One axis, or all of them.
+    start, shape
+        Where the block begins in the array, and the array's lengths.
+    """
+    (block,) = values
+    is_max = operation.endswith("max")
+    if is_sparse(block):
+        assert not isinstance(block, Dense)
+        found = _of_sparse(block, operation, axes, is_max)
+    else:
+        found = _of_dense(to_numpy(block), operation, axes, is_max)
+    places, extremes, some = found
+    if len(axes) == 1:
+        places = places + start[axes[0]]
+    else:  # the place in the whole array, in the order of rows
+        inside = np.unravel_index(places, block.shape)
+        whole = np.ravel_multi_index(
+            tuple(one + begin for one, begin in zip(inside, start, strict=True)), shape
+        )
+        places = np.asarray(whole)
+    return _packed((places, extremes, some))
+
+
+def extreme_places(
+    values: Sequence[Block], operation: str, axes: tuple[int, ...], keepdims: bool, dtype: np.dtype
+) -> Dense:
+    """Return the places of extremes from the shares of blocks of this dtype.
+
+    Raises
+    ------
+    ShapeError
+        Where a "nan" operation finds nothing else than NaN.
+    """
+    shares = [_unpacked(to_numpy(one), dtype) for one in values]
+    places, _, some = reduce(_better(operation.endswith("max")), shares)
+    if not some.all():
+        raise ShapeError(f"{operation}: a line of the array has NaN alone; use np.where to give it a number")
+    found = places if keepdims else np.squeeze(places, axis=axes)
+    return Dense(np.array(found, np.intp))
+
+
+def _better(is_max: bool):  # type: ignore[no-untyped-def]  # of two shares the better
+    choose = np.maximum if is_max else np.minimum
+
+    def better(one: _Found, other: _Found) -> _Found:
+        # Of equal ones, and of NaN, that of the lower place; NaN beats all.
+        best = choose(one[1], other[1])
+        has = [(found[1] == best) | ((found[1] != found[1]) & (best != best)) for found in (one, other)]
+        last = np.intp(np.iinfo(np.intp).max)
+        places = np.minimum(np.where(has[0], one[0], last), np.where(has[1], other[0], last))
+        return places, best, one[2] | other[2]
+
+    return better
+
+
+def _of_dense(values: NumericArray, operation: str, axes: tuple[int, ...], is_max: bool) -> _Found:
+    values, some = _without_nan(values, operation, is_max)
+    find = np.argmax if is_max else np.argmin
+    if len(axes) == 1:
+        places = find(values, axis=axes[0], keepdims=True)
+        there = some if isinstance(some, bool) else some.any(axis=axes[0], keepdims=True)
+        return places, np.take_along_axis(values, places, axes[0]), np.broadcast_to(there, places.shape)
+    kept = (1,) * values.ndim
+    place = find(values)
+    there = np.asarray(some if isinstance(some, bool) else some.any())
+    return (
+        np.full(kept, place, np.intp),
+        values[np.unravel_index(place, values.shape)].reshape(kept),
+        there.reshape(kept),
+    )
+
+
+def _without_nan(
+    values: NumericArray, operation: str, is_max: bool
+) -> tuple[NumericArray, npt.NDArray[np.bool_] | bool]:
+    # Infinities in the place of NaN for a "nan" operation, and which were none.
+    if not operation.startswith("nan") or values.dtype.kind not in "fc":
+        return values, True
+    is_nan = np.isnan(values)
+    return np.where(is_nan, values.dtype.type(-np.inf if is_max else np.inf), values), ~is_nan
+
+
+def _of_sparse(block: Csr | Empty, operation: str, axes: tuple[int, ...], is_max: bool) -> _Found:
+    csr = as_csr(block)
+    if axes == (0,):
+        pointers, rows, order = transposed_order(csr)
+        values = entries_as(csr, csr.dtype)[order]
+        found = _of_lines(pointers, rows, values, csr.shape[0], operation, is_max)
+        return found[0].reshape(1, -1), found[1].reshape(1, -1), found[2].reshape(1, -1)
+    values = entries_as(csr, csr.dtype)
+    places, extremes, some = _of_lines(csr.pointers, csr.columns, values, csr.shape[1], operation, is_max)
+    if axes == (1,):
+        return places.reshape(-1, 1), extremes.reshape(-1, 1), some.reshape(-1, 1)
+    row = int(np.argmax(extremes) if is_max else np.argmin(extremes))
+    place = np.full((1, 1), row * csr.shape[1] + int(places[row]), np.intp)
+    return place, extremes[row].reshape(1, 1), np.full((1, 1), bool(some.any()))
+
+
+def _of_lines(
+    pointers: IndexArray,
+    columns: IndexArray,
+    values: NumericArray,
+    length: int,
+    operation: str,
+    is_max: bool,
+) -> _Found:
+    # Each line stores some of its elements, at increasing columns; the others are 0.
+    values, given = _without_nan(values, operation, is_max)
+    starts, counts = pointers[:-1], np.diff(pointers)
+    stored = counts > 0
+    last = np.intp(np.iinfo(np.intp).max)
+    places, extremes = np.full(counts.size, last, np.intp), np.zeros(counts.size, values.dtype)
+    gaps, some = counts.astype(np.intp), counts < length  # the first column that is not stored
+    if stored.any():
+        begins, lines = starts[stored], np.repeat(np.arange(counts.size), counts)
+        choose = np.maximum if is_max else np.minimum
+        extremes[stored] = choose.reduceat(values, begins)
+        best = extremes[lines]
+        is_best = (values == best) | ((values != values) & (best != best))
+        places[stored] = np.minimum.reduceat(np.where(is_best, columns, last), begins)
+        inside = np.arange(values.size) - starts[lines]
+        gaps[stored] = np.minimum.reduceat(np.where(columns != inside, inside, last), begins)
+        gaps = np.minimum(gaps, counts)
+        if not isinstance(given, bool):
+            some[stored] |= np.logical_or.reduceat(given, begins)
+        else:
+            some[stored] = True
+    has_gap = counts < length
+    better = np.less(extremes, 0) if is_max else np.greater(extremes, 0)
+    takes_gap = has_gap & (~stored | better)
+    equal = has_gap & stored & (extremes == 0)
+    places = np.where(takes_gap, gaps, np.where(equal, np.minimum(places, gaps), places))
+    return places, np.where(takes_gap, values.dtype.type(0), extremes), some
+
+
+def _record(dtype: np.dtype) -> np.dtype:
+    return np.dtype([("place", np.intp), ("value", dtype), ("some", np.bool_)])
+
+
+def _packed(found: _Found) -> Dense:
+    places, extremes, some = found
+    record = np.zeros(places.shape, _record(extremes.dtype))
+    record["place"], record["value"], record["some"] = places, extremes, some
+    return Dense(record.view(np.uint8).reshape(*places.shape, record.dtype.itemsize))
+
+
+def _unpacked(content: NumericArray, dtype: np.dtype) -> _Found:
+    record = np.ascontiguousarray(content).view(_record(dtype))[..., 0]
+    return record["place"], record["value"], record["some"]
+
+
+def share_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    """Return the bytes of a share of so many places of extremes."""
+    return prod(shape) * _record(dtype).itemsize

@@ -1,0 +1,164 @@
+"""Keys of one block told apart: a code for each, its place among the block's distinct keys in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from matnb.blocks.formats import Dense, NumericArray
+from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.kernels.labels import reduce_by_label
+from matnb.blocks.semiring import MONOIDS
+from matnb.errors import DTypeError
+
+_FEW = 1 << 16  # codes that a table may have for the asking
+
+
+def codes_of(values: Sequence[Dense]) -> Dense:
+    """Return the code of each key of a block: its place among the distinct ones, ascending, NaN last.
+
+    0.0 and -0.0 are one key, and so are all NaN. Peak memory: 8 bytes a key where it is no 64-bit integer,
+    and 24 to 48 bytes a distinct one.
+
+    Returns
+    -------
+    Dense
+        int32.
+    """
+    keys = values[0].values
+    codes = np.empty(keys.shape, np.int32)
+    if not keys.size:
+        return Dense(codes)
+    if keys.dtype.kind in "biu":
+        low, high = int(keys.min()), int(keys.max())
+        if high - low < max(_FEW, keys.size // 8):
+            table = np.full(high - low + 1, -1, np.int32)
+            plain = keys.view(np.uint8) if keys.dtype.kind == "b" else keys
+            _codes_by_table(given(plain), plain.dtype.type(low), table, codes)
+            return Dense(codes)
+    distinct = _codes_by_hash(given(_bits(keys)), codes)
+    order = np.argsort(_as_keys(distinct, keys.dtype), kind="stable")
+    ranks = np.empty(order.size, np.int32)
+    ranks[order] = np.arange(order.size, dtype=np.int32)
+    _rename(ranks, codes)
+    return Dense(codes)
+
+
+def num_codes(values: Sequence[Dense]) -> Dense:
+    """Return how many distinct keys a block of codes tells apart, as the only element."""
+    codes = values[0].values
+    return Dense(np.array([codes.max() + 1 if codes.size else 0], np.int64))
+
+
+def placed(values: Sequence[Dense], count: int) -> Dense:
+    """Return an array of ``count`` keys, each at the place that is its code."""
+    keys, codes = (one.values for one in values)
+    found = np.empty(count, keys.dtype)
+    found[codes] = keys
+    return Dense(found)
+
+
+def reduced(values: Sequence[Dense], count: int, monoid: str, dtype: np.dtype) -> Dense:
+    """Return the values, or rows, of each of ``count`` codes combined, in the dtype they are summed in.
+
+    With "count" instead of a monoid, how many there are.
+    """
+    rows, codes = (one.values for one in values)
+    if monoid == "count":
+        return Dense(np.bincount(codes, minlength=count))
+    return reduce_by_label(rows, codes.view(np.int32), count, MONOIDS[monoid], dtype)
+
+
+def picked(values: Sequence[Dense]) -> Dense:
+    """Return the element of each code, of one for each distinct key."""
+    elements, codes = (one.values for one in values)
+    return Dense(elements[codes])
+
+
+def _bits(keys: NumericArray) -> NumericArray:
+    # 64 bits that are equal where keys are.
+    if keys.dtype.kind in "bu":
+        return keys.astype(np.uint64, copy=False).view(np.int64)
+    if keys.dtype.kind == "i":
+        return keys.astype(np.int64, copy=False)
+    if keys.dtype.kind != "f" or keys.dtype.itemsize > 8:
+        raise DTypeError(f"keys of dtype {keys.dtype}: give real numbers of up to double precision")
+    wide = keys.astype(np.float64) + 0.0  # which makes 0.0 of -0.0
+    wide[np.isnan(wide)] = np.nan
+    return wide.view(np.int64)
+
+
+def _as_keys(bits: NumericArray, dtype: np.dtype) -> NumericArray:
+    # What orders as keys of the dtype do.
+    return bits.view({"i": np.int64, "f": np.float64}.get(dtype.kind, np.uint64))
+
+
+@compiled
+def _codes_by_table(keys: NumericArray, low: np.generic, table: NumericArray, codes: NumericArray) -> None:
+    origin = np.uint64(low)
+    for place in range(keys.size):
+        table[np.uint64(keys[place]) - origin] = 0
+    count = 0
+    for place in range(table.size):
+        if table[place] == 0:
+            table[place] = count
+            count += 1
+    for place in range(keys.size):
+        codes[place] = table[np.uint64(keys[place]) - origin]
+
+
+def _codes_by_hash(keys: NumericArray, codes: NumericArray) -> NumericArray:
+    # Returns the distinct keys as they appear, and gives each key its place among them. The table grows
+    # before it is half full.
+    distinct = np.empty(1 << 12, np.int64)
+    place = count = 0
+    while True:
+        shift = np.uint64(64 - distinct.size.bit_length())
+        slots, found = np.full(2 * distinct.size, -1, np.int32), np.empty(2 * distinct.size, np.int64)
+        _fill(distinct[:count], np.empty(count, np.int32), 0, slots, found, distinct.copy(), 0, shift)
+        place, count = _fill(keys, codes, place, slots, found, distinct, count, shift)
+        if place == keys.size:
+            return distinct[:count]
+        distinct = np.concatenate([distinct, np.empty(3 * distinct.size, np.int64)])
+
+
+@compiled
+def _fill(
+    keys: NumericArray,
+    codes: NumericArray,
+    start: int,
+    slots: NumericArray,
+    found: NumericArray,
+    distinct: NumericArray,
+    count: int,
+    shift: np.uint64,
+) -> tuple[int, int]:
+    # Goes on from a key until all are done or one more distinct key has no room; tells where, and how many
+    # are known. Linear probing; the first slot is the high bits of a product with 2^64 over the golden ratio,
+    # which spreads keys that follow a pattern.
+    mask, one = np.uint64(slots.size - 1), np.uint64(1)
+    factor = np.uint64(0x9E3779B97F4A7C15)
+    for place in range(start, keys.size):
+        key = keys[place]
+        at = (np.uint64(key) * factor) >> shift
+        code = slots[at]
+        while code >= 0 and found[at] != key:
+            at = (at + one) & mask
+            code = slots[at]
+        if code < 0:
+            if count == distinct.size:
+                return place, count
+            code = np.int32(count)
+            slots[at] = code
+            found[at] = key
+            distinct[count] = key
+            count += 1
+        codes[place] = code
+    return keys.size, count
+
+
+@compiled
+def _rename(ranks: NumericArray, codes: NumericArray) -> None:
+    for place in range(codes.size):
+        codes[place] = ranks[np.uint64(codes[place])]

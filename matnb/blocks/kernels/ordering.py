@@ -1,0 +1,308 @@
+"""Blocks sorted, exact ranks over several sorted blocks, and sorted pieces put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
+from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.merge_loops import merge, merge_with_places
+from matnb.blocks.kernels.place_loops import pack, settle
+
+Counts = npt.NDArray[np.int64]
+
+_FEW = 4096  # up to here the elements of pieces are sorted again, which takes less than to merge them
+MERGED = "biuf"  # kinds that compiled loops compare; complex numbers and half precision NumPy sorts again
+
+
+def sort(blocks: Sequence[Block], axis: int) -> Dense:
+    """Return a block with its elements ascending along an axis."""
+    return Dense(np.sort(to_numpy(blocks[0]), axis=axis))
+
+
+def arg_sort(blocks: Sequence[Block], axis: int, start: int) -> Dense:
+    """Return the places of a block's elements in ascending order, equal ones as they come.
+
+    Parameters
+    ----------
+    start
+        Where the block begins on the axis.
+    """
+    values = to_numpy(blocks[0])
+    places = ordered_places(values) if values.ndim == 1 else np.argsort(values, axis=axis, kind="stable")
+    return Dense(places + start if start else places)
+
+
+def ordered_places(values: NumericArray) -> Counts:
+    """Return the places of the elements of a 1-D array in ascending order, equal ones as they come.
+
+    Keys and places are packed in whole numbers, which NumPy sorts several times faster than places by keys.
+    """
+    if values.size <= _FEW or values.dtype.kind not in MERGED:
+        return np.argsort(values, kind="stable")
+    keys = _keys(values)
+    least = int(keys.min())
+    place_bits = (values.size - 1).bit_length()
+    dropped = max(0, (int(keys.max()) - least).bit_length() - (64 - place_bits))
+    packed = np.empty(values.size, np.uint64)
+    pack(keys, least, dropped, place_bits, packed)
+    packed.sort()
+    if dropped and not settle(keys, packed, place_bits):
+        return np.argsort(values, kind="stable")
+    packed &= np.uint64((1 << place_bits) - 1)
+    return packed.view(np.int64)
+
+
+def _keys(values: np.ndarray) -> Counts:
+    # Whole numbers in the order of the elements: of floats their bits, turned round where they are negative.
+    if values.dtype.kind != "f":
+        is_wide = values.dtype == np.uint64
+        return (values ^ np.uint64(1 << 63)).view(np.int64) if is_wide else values.astype(np.int64)
+    kind, bits = (np.float64, 63) if values.dtype == np.float64 else (np.float32, 31)
+    wide: np.ndarray = values.astype(kind)
+    wide += kind(0.0)  # -0.0 is equal to 0.0
+    if np.isnan(wide.max()):
+        wide[np.isnan(wide)] = np.nan  # of one sign, last
+    found: np.ndarray = wide.view(np.int64 if bits == 63 else np.int32)
+    found ^= (found >> bits) & (2**bits - 1)
+    return found.astype(np.int64, copy=False)
+
+
+def picked(blocks: Sequence[Block], start: int) -> Dense:
+    """Return the elements of a 1-D block at places of the whole array; the block begins at ``start``."""
+    values, places = (to_numpy(one) for one in blocks)
+    return Dense(values[places - start])
+
+
+# Which elements have certain ranks among all those of several sorted blocks. Every block tells a sample; how
+# many elements of each block are below each of them says between which two a rank is, and only the elements
+# between those are looked at.
+
+
+def sample(blocks: Sequence[Block], most: int) -> Dense:
+    """Return up to so many elements of a sorted block, evenly spaced."""
+    values = to_numpy(blocks[0])
+    count = min(most, values.size)
+    return Dense(values[np.arange(count) * values.size // max(1, count)])
+
+
+def distinct(blocks: Sequence[Block]) -> Dense:
+    """Return the distinct elements of samples, ascending; of NaN there is one."""
+    return Dense(np.unique(np.concatenate([to_numpy(one) for one in blocks])))
+
+
+def count_below(blocks: Sequence[Block]) -> Dense:
+    """Return how many elements of a sorted block are below some values, how many not above, and all."""
+    values, wanted = (to_numpy(one) for one in blocks)
+    counts = np.empty((2, wanted.size + 1), np.int64)
+    counts[0, :-1] = np.searchsorted(values, wanted, side="left")
+    counts[1, :-1] = np.searchsorted(values, wanted, side="right")
+    counts[:, -1] = values.size
+    return Dense(counts)
+
+
+def ranks_of(blocks: Sequence[Block], *ranks: int) -> Dense:
+    """Return ranks known before anything is."""
+    return Dense(np.array(ranks, np.int64))
+
+
+def bracket(blocks: Sequence[Block]) -> Dense:
+    """Return where in each sorted block to look for ranks: rows of begins, of ends, and how many are taken.
+
+    The element of a rank is, of those between begins and ends in order, the one that as many come before as
+    the last row says.
+
+    Parameters
+    ----------
+    blocks
+        The ranks, then what :func:`count_below` gave for each sorted block.
+    """
+    ranks = to_numpy(blocks[0])
+    counts = np.array([to_numpy(one) for one in blocks[1:]])  # by block: (left, right) x values
+    below, within = counts[:, 0, :-1], counts[:, 1, :-1]
+    totals = counts[:, 0, :-1].sum(axis=0), counts[:, 1, :-1].sum(axis=0)
+    number, lengths = len(counts), counts[:, 0, -1]
+    found = np.zeros((2 * number + 1, ranks.size), np.int64)
+    for column, rank in enumerate(ranks):
+        place = int(np.searchsorted(totals[0], rank, side="right")) - 1
+        if place >= 0 and rank < totals[1][place]:
+            # an element of a sample: of equal ones, those of earlier blocks come first
+            equal = within[:, place] - below[:, place]
+            before = np.append(0, np.cumsum(equal)[:-1])
+            begins = below[:, place] + np.clip(rank - totals[0][place] - before, 0, equal)
+            ends = begins.copy()
+            ends[np.flatnonzero((before <= rank - totals[0][place]) & (equal > 0))[-1]] += 1
+        else:
+            begins = within[:, place] if place >= 0 else np.zeros(number, np.int64)
+            ends = below[:, place + 1] if place + 1 < below.shape[1] else lengths
+        found[:number, column], found[number:-1, column] = begins, ends
+        found[-1, column] = rank - begins.sum()
+    return Dense(found)
+
+
+def window(blocks: Sequence[Block], number: int) -> Dense:
+    """Return the elements of a sorted block that brackets enclose, those of one rank after the other's."""
+    values, brackets = (to_numpy(one) for one in blocks)
+    count = len(brackets) // 2
+    pieces = [
+        values[start:stop] for start, stop in zip(brackets[number], brackets[count + number], strict=True)
+    ]
+    return Dense(np.concatenate([values[:0], *pieces]))
+
+
+def splits(blocks: Sequence[Block]) -> Dense:
+    """Return for each rank, and each sorted block, how many of its elements come before; and all.
+
+    Parameters
+    ----------
+    blocks
+        What :func:`bracket` gave, the windows of all blocks, then the counts of all blocks.
+    """
+    brackets, windows, order = _windows(blocks[: 1 + (len(blocks) - 1) // 2])
+    number = len(windows)
+    lengths = [to_numpy(one)[0, -1] for one in blocks[1 + number :]]
+    found = np.zeros((brackets.shape[1] + 2, number), np.int64)
+    for rank, (sources, _) in enumerate(order):
+        taken = np.bincount(sources[: brackets[-1, rank]], minlength=number)
+        found[rank + 1] = brackets[:number, rank] + taken
+    found[-1] = lengths
+    return Dense(found)
+
+
+def at_ranks(blocks: Sequence[Block]) -> Dense:
+    """Return the elements of ranks, from what :func:`bracket` gave and the windows of all blocks."""
+    brackets, windows, order = _windows(blocks)
+    found = np.empty(brackets.shape[1], windows[0].dtype)
+    for rank, (_, values) in enumerate(order):
+        found[rank] = values[brackets[-1, rank]]
+    return Dense(found)
+
+
+def _windows(
+    blocks: Sequence[Block],
+) -> tuple[Counts, list[NumericArray], list[tuple[Counts, NumericArray]]]:
+    # Brackets, windows, and for each rank the blocks that its elements in order are of, and the elements.
+    windows = [to_numpy(one) for one in blocks[1:]]
+    brackets: Counts = to_numpy(blocks[0])  # type: ignore[assignment]  # as bracket() made them
+    number = len(windows)
+    lengths = brackets[number:-1] - brackets[:number]
+    ends = np.cumsum(lengths, axis=1)
+    order = []
+    for rank in range(brackets.shape[1]):
+        pieces = [
+            one[stop - length : stop]
+            for one, stop, length in zip(windows, ends[:, rank], lengths[:, rank], strict=True)
+        ]
+        values = np.concatenate(pieces)
+        sources = np.repeat(np.arange(number), lengths[:, rank])
+        ascending = np.argsort(values, kind="stable")
+        order.append((sources[ascending], values[ascending]))
+    return brackets, windows, order
+
+
+def piece(blocks: Sequence[Block], number: int, part: int) -> Dense:
+    """Return the part of a sorted block, of that number, between two rows of splits."""
+    splits_of = to_numpy(blocks[1])
+    return Dense(to_numpy(blocks[0])[splits_of[part, number] : splits_of[part + 1, number]])
+
+
+def merged(blocks: Sequence[Block]) -> Dense:
+    """Return sorted pieces put together to one."""
+    pieces = [to_numpy(one) for one in blocks]
+    out = np.empty(sum(one.size for one in pieces), pieces[0].dtype)
+    merge_into(pieces, out)
+    return Dense(out)
+
+
+def merge_into(pieces: Sequence[NumericArray], out: NumericArray) -> None:
+    """Write the elements of sorted arrays in order."""
+    if not _is_merged(out):
+        out[:] = np.sort(np.concatenate(pieces), kind="stable")
+        return
+    numbers = [without_nan(one) for one in pieces]
+    filled = sum(one.size for one in numbers)
+    _merge_all(numbers, out[:filled])
+    if filled < out.size:
+        out[filled:] = np.nan
+
+
+def _merge_all(pieces: Sequence[NumericArray], out: NumericArray) -> None:
+    rest = [one for one in pieces if one.size]
+    while len(rest) > 2:
+        made = []
+        for left, right in zip(rest[::2], rest[1::2], strict=False):
+            both = np.empty(left.size + right.size, out.dtype)
+            merge(_seen(left), _seen(right), _written(both))
+            made.append(both)
+        rest = made + rest[len(rest) // 2 * 2 :]
+    if len(rest) == 2:
+        merge(_seen(rest[0]), _seen(rest[1]), _written(out))
+    elif rest:
+        out[:] = rest[0]
+
+
+def merged_places(blocks: Sequence[Block]) -> Dense:
+    """Return where the elements of sorted pieces come from, in the order of all: their places put together.
+
+    Parameters
+    ----------
+    blocks
+        The pieces' elements, then the pieces' places.
+    """
+    number = len(blocks) // 2
+    values, places = ([to_numpy(one) for one in part] for part in (blocks[:number], blocks[number:]))
+    return Dense(merged_pairs(values, places)[1])
+
+
+def merged_pairs(
+    values: Sequence[NumericArray], places: Sequence[NumericArray]
+) -> tuple[NumericArray, NumericArray]:
+    """Return the elements of sorted arrays in order, and their places; equal ones in the arrays' order."""
+    joined = np.empty(sum(one.size for one in values), values[0].dtype)
+    if not _is_merged(joined):
+        ascending = np.argsort(np.concatenate(values, out=joined), kind="stable")
+        return joined[ascending], np.concatenate(places)[ascending]
+    # NaN are last, in the order of the pieces.
+    numbers = [without_nan(one) for one in values]
+    nans = [
+        (one[kept.size :], where[kept.size :])
+        for one, kept, where in zip(values, numbers, places, strict=True)
+    ]
+    rest = [(one, where[: one.size]) for one, where in zip(numbers, places, strict=True)]
+    while len(rest) > 1:
+        made = []
+        for (left, left_places), (right, right_places) in zip(rest[::2], rest[1::2], strict=False):
+            out = np.empty(left.size + right.size, joined.dtype), np.empty(left.size + right.size, np.int64)
+            inputs = (_seen(left), _seen(right), given(left_places), given(right_places))
+            merge_with_places(*inputs, _written(out[0]), out[1])
+            made.append(out)
+        rest = made + rest[len(rest) // 2 * 2 :]
+    if not any(one.size for one, _ in nans):
+        return rest[0]
+    found, where = zip(*rest, *nans, strict=True)
+    return np.concatenate(found), np.concatenate(where)
+
+
+def _is_merged(out: NumericArray) -> bool:
+    return out.size > _FEW and out.dtype.kind in MERGED and out.dtype != np.float16
+
+
+def without_nan(values: NumericArray) -> NumericArray:
+    """Return an ascending array without the NaN at its end."""
+    if values.dtype.kind not in "fc" or not values.size or values[-1] == values[-1]:
+        return values
+    if values.dtype.kind == "c":
+        return values[: np.searchsorted(np.isnan(values), True)]
+    return values[: np.searchsorted(values, np.nan)]
+
+
+def _seen(values: NumericArray) -> NumericArray:
+    return given(_written(values))
+
+
+def _written(values: NumericArray) -> NumericArray:
+    # Truths compare as bytes do.
+    return values.view(np.uint8) if values.dtype == np.bool_ else values

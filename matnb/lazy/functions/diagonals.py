@@ -1,0 +1,155 @@
+"""NumPy's functions on diagonals and triangles of matrices."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import OptionError, ShapeError
+from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.creation import ones
+from matnb.lazy.expr import Expr, Shape
+from matnb.lazy.functions.reshaping import reshaped
+from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.nodes.diagonals import Diagonal, DiagonalMatrix, Triangle
+from matnb.lazy.registry import implements, recorded
+from matnb.lazy.ufuncs import astype, call
+
+
+@implements(np.diagonal)
+def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DistArray:
+    """``numpy.diagonal``; dense, also of a sparse matrix."""
+    return wrap(_diagonal(expression_of(a), offset, axis1, axis2))
+
+
+def _diagonal(node: Expr, offset: int, axis1: int, axis2: int) -> Expr:
+    if node.ndim < 2:
+        raise ShapeError(f"a diagonal of shape {node.shape}: give an array of two or more axes")
+    (rows,), (columns,) = normalize_axes(axis1, node.ndim), normalize_axes(axis2, node.ndim)
+    return Diagonal(node, operator.index(offset), rows, columns)
+
+
+@implements(np.linalg.diagonal)
+def diagonal_of_matrices(x: object, /, *, offset: int = 0) -> DistArray:
+    """``numpy.linalg.diagonal``: of the last two axes."""
+    return wrap(_diagonal(expression_of(x), offset, -2, -1))
+
+
+@implements(np.trace)
+def trace(
+    a: object,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: npt.DTypeLike | None = None,
+    out: object = None,
+) -> DistArray:
+    """``numpy.trace``."""
+    options = {} if out is None else {"out": out}
+    found = DistArray(_diagonal(expression_of(a), offset, axis1, axis2))
+    return recorded(np.sum)(found, axis=-1, dtype=dtype, **options)  # type: ignore[return-value]  # a handle
+
+
+@implements(np.linalg.trace)
+def trace_of_matrices(x: object, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> DistArray:
+    """``numpy.linalg.trace``: of the last two axes."""
+    return trace(x, offset, -2, -1, dtype)
+
+
+@implements(np.diag)
+def diag(v: object, k: int = 0) -> DistArray:
+    """``numpy.diag``; a matrix that is made is sparse where its dtype can be, as ``mn.eye`` is."""
+    node = expression_of(v)
+    if node.ndim == 1:
+        return wrap(DiagonalMatrix(node, operator.index(k)))
+    if node.ndim != 2:
+        raise ShapeError(f"diag of shape {node.shape}: give one or two axes")
+    return diagonal(v, k)
+
+
+@implements(np.diagflat)
+def diagflat(v: object, k: int = 0) -> DistArray:
+    """``numpy.diagflat``; sparse as that of ``diag``."""
+    node = expression_of(v)
+    return wrap(DiagonalMatrix(reshaped(node, (node.size,)), operator.index(k)))
+
+
+@implements(np.tril)
+def tril(m: object, k: int = 0) -> DistArray:
+    """``numpy.tril``: sparse where the matrix is."""
+    return wrap(Triangle(_matrix(m), operator.index(k), False))
+
+
+@implements(np.triu)
+def triu(m: object, k: int = 0) -> DistArray:
+    """``numpy.triu``: sparse where the matrix is."""
+    return wrap(Triangle(_matrix(m), operator.index(k), True))
+
+
+def _matrix(m: object) -> Expr:
+    # Of a row NumPy takes as many of them as it is long.
+    node = expression_of(m)
+    if node.ndim == 1:
+        return expression_of(recorded(np.broadcast_to)(DistArray(node), (node.size, node.size)))
+    return node
+
+
+@implements(np.tri)
+def tri(
+    N: int, M: int | None = None, k: int = 0, dtype: npt.DTypeLike = float, *, like: None = None
+) -> DistArray:
+    """``numpy.tri``."""
+    return tril(ones((N, N if M is None else M), dtype), k)
+
+
+@implements(np.vander)
+def vander(x: object, N: int | None = None, increasing: bool = False) -> DistArray:
+    """``numpy.vander``."""
+    node = expression_of(x)
+    if node.ndim != 1:
+        raise ShapeError(f"vander of shape {node.shape}: give one axis")
+    count = node.size if N is None else operator.index(N)
+    if count < 0:
+        raise OptionError(f"vander: {count} columns; give 0 or more")
+    powers = np.arange(count) if increasing else np.arange(count)[::-1]
+    column = astype(reshaped(node, (node.size, 1)), np.promote_types(node.dtype, int))
+    return wrap(astype(call(np.power, (column, expression_of(powers)))[0], column.dtype))
+
+
+@implements(np.tril_indices)
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[DistArray, ...]:
+    """``numpy.tril_indices``."""
+    return _places(tri(n, m, k, bool))
+
+
+@implements(np.triu_indices)
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[DistArray, ...]:
+    """``numpy.triu_indices``."""
+    return _places(np.logical_not(tri(n, m, k - 1, bool)))
+
+
+@implements(np.tril_indices_from)
+def tril_indices_from(arr: object, k: int = 0) -> tuple[DistArray, ...]:
+    """``numpy.tril_indices_from``."""
+    rows, columns = _lengths_of(arr)
+    return tril_indices(rows, k, columns)
+
+
+@implements(np.triu_indices_from)
+def triu_indices_from(arr: object, k: int = 0) -> tuple[DistArray, ...]:
+    """``numpy.triu_indices_from``."""
+    rows, columns = _lengths_of(arr)
+    return triu_indices(rows, k, columns)
+
+
+def _places(mask: object) -> tuple[DistArray, ...]:
+    return recorded(np.nonzero)(mask)  # type: ignore[return-value]  # places on each axis
+
+
+def _lengths_of(arr: object) -> Shape:
+    shape = expression_of(arr).shape
+    if len(shape) != 2:
+        raise ShapeError(f"a triangle's places in shape {shape}: give a matrix")
+    return shape

@@ -1,0 +1,81 @@
+"""NumPy's ufuncs on vectors and matrices with their options: matmul, vecdot, matvec, vecmat."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import DTypeError, UnsupportedError
+from matnb.lazy import gufuncs
+from matnb.lazy.array import expression_of
+from matnb.lazy.expr import Expr, Index
+from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.registry import implements
+from matnb.lazy.ufunc_calls import into
+from matnb.lazy.ufuncs import astype, number_dtype
+
+
+@implements(np.matmul)
+def matmul(x1: object, x2: object, /, out: object = None, **options: object) -> object:
+    """``numpy.matmul``."""
+    return _called(np.matmul, x1, x2, out, options)
+
+
+@implements(np.matvec)
+def matvec(x1: object, x2: object, /, out: object = None, **options: object) -> object:
+    """``numpy.matvec``."""
+    return _called(np.matvec, x1, x2, out, options)
+
+
+@implements(np.vecmat)
+def vecmat(x1: object, x2: object, /, out: object = None, **options: object) -> object:
+    """``numpy.vecmat``."""
+    return _called(np.vecmat, x1, x2, out, options)
+
+
+@implements(np.vecdot)
+def vecdot(
+    x1: object,
+    x2: object,
+    /,
+    out: object = None,
+    *,
+    axis: int = -1,
+    keepdims: bool = False,
+    **options: object,
+) -> object:
+    """``numpy.vecdot``: bits do not depend on how the arrays are cut."""
+    return _called(np.vecdot, x1, x2, out, options, -1 if axis is None else axis, bool(keepdims))
+
+
+def _called(
+    ufunc: np.ufunc,
+    x1: object,
+    x2: object,
+    out: object,
+    options: dict[str, object],
+    axis: int = -1,
+    keepdims: bool = False,
+) -> object:
+    dtype, casting = options.pop("dtype", None), str(options.pop("casting", "same_kind"))
+    for memory in ("order", "subok"):  # which say how memory is laid out, and of what class an array is
+        options.pop(memory, None)
+    asked = [name for name, value in options.items() if value is not None]
+    if asked:
+        raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(asked)}=) is not recorded")
+    operands = [expression_of(x1), expression_of(x2)]
+    if dtype is not None:
+        operands = [_converted(one, dtype, casting) for one in operands]  # type: ignore[arg-type]  # checked there
+    node = gufuncs.called(ufunc, operands, axis)
+    if keepdims:
+        (at,) = normalize_axes(axis, node.ndim + 1)
+        rest = [slice(0, length, 1) for length in node.shape]
+        node = Index(node, (*rest[:at], None, *rest[at:]))
+    return into(out, (node,), None, casting)
+
+
+def _converted(node: Expr, dtype: npt.DTypeLike, casting: str) -> Expr:
+    wanted = number_dtype(dtype)
+    if not np.can_cast(node.dtype, wanted, casting):  # type: ignore[arg-type]  # NumPy refuses others
+        raise DTypeError(f"{node.dtype} does not become {wanted} by casting={casting!r}")
+    return astype(node, wanted)

@@ -1,0 +1,227 @@
+"""Values grouped by keys: ``mn.groupby``, and what is told of each group."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from matnb.blocks.creation import Arange
+from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
+from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.expr import Broadcast, Create, Expr, Index
+from matnb.lazy.telling import Way, labelled, together, told_apart
+from matnb.lazy.ufuncs import astype, call
+
+
+def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
+    """Tell rows apart by their keys, for sums, means and the like of each group.
+
+    Parameters
+    ----------
+    keys
+        n real numbers, or booleans; or a tuple of such arrays, of which rows must have all in common. NaN is
+        one key, the last.
+    num_groups
+        Where keys are whole numbers from 0 to ``num_groups`` - 1: there are so many groups, whether rows have
+        the keys or not. Nothing is asked for then, so it works inside loops too. When left out, the number
+        of groups is asked for, at once.
+
+    Returns
+    -------
+    GroupBy
+        What is told of groups is aligned with its ``keys``, ascending. Sums of floats are added in the order
+        of rows within each block, then block by block: other cuts may round otherwise.
+
+    Raises
+    ------
+    ShapeError
+        When keys are not n numbers, or several keys of different lengths.
+    DTypeError
+        For complex keys, and those of extended precision.
+    OptionError
+        For a ``num_groups`` that is no whole number, or with several keys.
+    IndexingError
+        Once it is computed, for a key that is not below ``num_groups``.
+    LoopBodyError
+        Inside the body of a loop or branch, without ``num_groups``.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> groups = mn.groupby(mn.asarray([3, 1, 3, 1, 3]))
+    >>> groups.keys.compute()
+    array([1, 3])
+    >>> groups.mean(mn.asarray([1.0, 2.0, 3.0, 4.0, 5.0])).compute()
+    array([3., 3.])
+    """
+    several = keys if isinstance(keys, tuple) else (keys,)
+    nodes = [_dense(expression_of(one)) for one in several]
+    for node in nodes:
+        if node.ndim != 1 or node.shape != nodes[0].shape:
+            shapes = ", ".join(str(one.shape) for one in nodes)
+            raise ShapeError(f"groupby: keys of shape {shapes}: give one axis, all of one length")
+        if node.dtype.kind not in "biuf" or node.dtype.itemsize > 8:
+            raise DTypeError(
+                f"groupby: keys of dtype {node.dtype}: give real numbers of up to double precision"
+            )
+    if not nodes:
+        raise OptionError("groupby: an empty tuple of keys; give one or more")
+    if num_groups is not None:
+        return _labelled(nodes, num_groups)
+    if any(node.free for node in nodes):
+        raise LoopBodyError(
+            "the number of groups depends on data, and shapes are fixed inside the body of a loop or branch: "
+            "give num_groups=, with whole numbers as keys, or group before the loop"
+        )
+    ways, found = zip(*map(told_apart, nodes), strict=True)
+    if len(nodes) == 1:
+        return GroupBy(ways[0], (DistArray(found[0]),), False, nodes[0])
+    way, numbers = together(list(ways))
+    chosen = (one.of_numbers(places, keys) for one, places, keys in zip(ways, numbers, found, strict=True))
+    return GroupBy(way, tuple(map(DistArray, chosen)), True, nodes[0])
+
+
+def _labelled(nodes: list[Expr], num_groups: int) -> GroupBy:
+    try:
+        count = operator.index(num_groups)
+    except TypeError:
+        raise OptionError(f"groupby: num_groups={num_groups!r} is no whole number") from None
+    if count < 0 or len(nodes) > 1:
+        raise OptionError(f"groupby: num_groups={count} with {len(nodes)} keys: give 0 or more, and one key")
+    node = astype(nodes[0], np.uint8) if nodes[0].dtype.kind == "b" else nodes[0]
+    if node.dtype.kind not in "iu":
+        raise DTypeError(f"groupby: keys of dtype {node.dtype} with num_groups: give whole numbers")
+    keys = DistArray(Create(Arange(0, 1, count, np.dtype(np.int64))))
+    return GroupBy(labelled(node, count), (keys,), False, nodes[0])
+
+
+class GroupBy:
+    """Rows told apart by their keys; ``mn.groupby`` makes it.
+
+    Values are n numbers, or a matrix of n rows. Every result has an element, or row, for each group, in the
+    order of ``keys``, and is as lazy as any array.
+    """
+
+    __slots__ = ("_alone", "_keys", "_rows", "_way")
+
+    def __init__(self, way: Way, keys: tuple[DistArray, ...], is_several: bool, rows: Expr) -> None:
+        self._way, self._keys, self._alone, self._rows = way, keys, not is_several, rows.shape[0]
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(str(one.dtype) for one in self._keys)
+        word = "group" if self.num_groups == 1 else "groups"
+        return f"GroupBy: {self._rows:,} rows in {self.num_groups:,} {word} by keys of {kinds}"
+
+    def __len__(self) -> int:
+        return self.num_groups
+
+    @property
+    def keys(self) -> DistArray | tuple[DistArray, ...]:
+        """The distinct keys, ascending; of several keys a tuple of arrays, the first one ascending."""
+        return self._keys[0] if self._alone else self._keys
+
+    @property
+    def num_groups(self) -> int:
+        """How many groups there are."""
+        return self._way.num_groups
+
+    def count(self, values: object = None) -> DistArray:
+        """Return how many rows each group has, int64; of ``values``, how many are not NaN."""
+        if values is None:
+            return wrap(self._way.counted())
+        node = self._checked(values)
+        if node.dtype.kind not in "fc":
+            node = Broadcast(_number(True), node.shape)
+        else:
+            (node,) = call(np.equal, (node, node))
+        return wrap(self._way.combined(astype(node, np.int64), "plus"))
+
+    def sum(self, values: object) -> DistArray:
+        """Return the sums of the values of each group, of the dtype of ``np.sum``; 0 for a group of none."""
+        return wrap(self._sum(self._checked(values)))
+
+    def prod(self, values: object) -> DistArray:
+        """Return the products of the values of each group; 1 for a group of none."""
+        return wrap(self._way.combined(self._checked(values), "times"))
+
+    def min(self, values: object) -> DistArray:
+        """Return the least value of each group, NaN where one is; of none the greatest there is."""
+        return wrap(self._way.combined(self._checked(values), "min"))
+
+    def max(self, values: object) -> DistArray:
+        """Return the greatest value of each group, NaN where one is; of none the least there is."""
+        return wrap(self._way.combined(self._checked(values), "max"))
+
+    def any(self, values: object) -> DistArray:
+        """Return whether some value of each group is not 0."""
+        return wrap(self._way.combined(self._checked(values), "lor"))
+
+    def all(self, values: object) -> DistArray:
+        """Return whether no value of each group is 0."""
+        return wrap(self._way.combined(self._checked(values), "land"))
+
+    def mean(self, values: object) -> DistArray:
+        """Return the mean of the values of each group, of the dtype of ``np.mean``; of none NaN."""
+        node = self._checked(values)
+        return wrap(astype(self._mean(node), _mean_dtype(node.dtype)))
+
+    def var(self, values: object, *, ddof: float = 0, correction: float | None = None) -> DistArray:
+        """Return the variance of the values of each group: mean square distances from their mean.
+
+        Parameters
+        ----------
+        ddof, correction
+            What is taken from the number of rows that sums are divided by: two names of it.
+        """
+        node = self._checked(values)
+        element = _mean_dtype(node.dtype)
+        center = self._way.spread(self._mean(node))
+        (away,) = call(np.subtract, (astype(node, center.dtype), center))
+        if away.dtype.kind == "c":
+            (away,) = call(np.absolute, (away,))
+        (square,) = call(np.square, (away,))
+        less = ddof if correction is None else correction
+        (below,) = call(np.subtract, (astype(self._way.counted(), np.float64), float(less)))
+        (below,) = call(np.maximum, (below, 0.0))
+        (found,) = call(np.divide, (self._way.combined(square, "plus"), self._beside(below, square)))
+        real = np.empty(0, element).real.dtype
+        return wrap(astype(found, real))
+
+    def std(self, values: object, *, ddof: float = 0, correction: float | None = None) -> DistArray:
+        """Return the standard deviation of the values of each group: the root of ``var``."""
+        return np.sqrt(self.var(values, ddof=ddof, correction=correction))  # type: ignore[return-value]  # recorded
+
+    def _checked(self, values: object) -> Expr:
+        node = _dense(expression_of(values))
+        if node.ndim not in (1, 2) or node.shape[0] != self._rows:
+            raise ShapeError(
+                f"values of shape {node.shape} for {self._rows} keys: give one value a key, or one row"
+            )
+        return node
+
+    def _sum(self, node: Expr) -> Expr:
+        found = self._way.combined(node, "plus")
+        return astype(found, node.dtype) if node.dtype.kind in "fc" else found
+
+    def _mean(self, node: Expr) -> Expr:
+        # Shorter floats are rounded once, at the end.
+        wide = np.result_type(node.dtype, np.float64) if node.dtype.kind in "fc" else node.dtype
+        total = self._way.combined(astype(node, wide), "plus")
+        return call(np.divide, (total, self._beside(self._way.counted(), node)))[0]
+
+    def _beside(self, groups: Expr, rows: Expr) -> Expr:
+        # A number a group, as it meets a result for values of one axis, or of rows.
+        return groups if rows.ndim == 1 else Index(groups, (slice(0, groups.shape[0], 1), None))
+
+
+def _dense(node: Expr) -> Expr:
+    return Broadcast(node, node.shape) if node.sparse else node
+
+
+def _mean_dtype(dtype: np.dtype) -> np.dtype:
+    return np.dtype(np.float64) if dtype.kind in "biu" else dtype
+
+
+def _number(value: bool) -> Expr:
+    return expression_of(np.asarray(value))

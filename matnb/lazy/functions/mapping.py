@@ -1,0 +1,243 @@
+"""A person's own functions: on blocks, on lanes, on elements, and on the places of an array."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from matnb.blocks.creation import Arange
+from matnb.blocks.formats import SPARSE_DTYPES, NumericArray
+from matnb.blocks.kernels.calls import WithArguments, results_of
+from matnb.errors import OptionError, ShapeError, TooLargeError, UnsupportedError
+from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.expr import Broadcast, Create, Expr, Index, broadcast_shapes
+from matnb.lazy.functions.naming import portable
+from matnb.lazy.holdings import SHIP_BYTES
+from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.nodes.mapping import MapBlocks
+from matnb.lazy.registry import implements
+from matnb.lazy.ufuncs import number_dtype
+from matnb.pictures.quantities import bytes_text
+
+_ROWS = 2  # of an example: one would not tell rows from a sum of them
+
+
+def map_blocks(
+    fn: Callable[..., object],
+    *arrays: object,
+    shape: Sequence[int] | None = None,
+    dtype: npt.DTypeLike | None = None,
+    pure: bool = False,
+) -> DistArray:
+    """Call a function on each block of an array, where the block is.
+
+    How an array is cut is matnb's affair, and changes as it is balanced: a function whose result depends on
+    more than the rows it is given, as ``block - block.mean()`` does, gives other results for other cuts.
+
+    Parameters
+    ----------
+    fn
+        Called as ``fn(block, ...)`` with NumPy arrays of its own, and SciPy's CSR arrays for blocks of sparse
+        arrays. It gives an array of as many rows as the block has.
+    arrays
+        The first one's blocks are taken; others broadcast to its shape, and what meets a block is given with
+        it.
+    shape, dtype
+        Of the whole result. A result of the first array's shape is cut as that array; of any other the first
+        axis is, which is as long, and blocks then have all of the other axes. When either is left out, ``fn``
+        is called while recording, with two rows of ones.
+    pure
+        Whether the same blocks always give the same. If not, nothing is remembered: a call that is recorded
+        again is made again. What a handle stands for stays, as long as the handle lives.
+
+    Raises
+    ------
+    OptionError
+        When ``fn`` cannot be called on an example or sent to workers, or gives no rows.
+    ShapeError
+        For arrays that do not broadcast to the first, and a ``shape`` that has another first axis.
+    DTypeError
+        When ``fn`` gives anything but numbers.
+    KernelError
+        When ``fn`` raises on a worker, with its error and trace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import matnb as mn
+    >>> def largest_two(block):
+    ...     return np.sort(block, axis=1)[:, -2:]
+    >>> mn.map_blocks(largest_two, mn.asarray([[1, 5, 3], [9, 7, 8]])).compute()
+    array([[3, 5],
+           [8, 9]])
+    """
+    name = _name_of(fn, "map_blocks")
+    nodes = [expression_of(one) for one in arrays]
+    if not nodes:
+        raise OptionError("map_blocks: give an array after the function")
+    function = portable(fn, name, "map_blocks")
+    lengths = None if shape is None else tuple(shape)
+    element = None if dtype is None else number_dtype(dtype)
+    is_sparse = False
+    if lengths is None or element is None:
+        examples = [_example(node, nodes[0]) for node in nodes]
+        found = _tried(fn, name, examples)
+        if sp.issparse(found):
+            is_sparse = True
+            made: NumericArray = np.empty(found.shape, found.dtype)  # type: ignore[attr-defined]  # sparse
+        else:
+            made = results_of((found,), name)[0]
+        element = made.dtype if element is None else element
+        lengths = _lengths_of(made, examples[0], nodes[0], name) if lengths is None else lengths
+        is_sparse = is_sparse and element in SPARSE_DTYPES and len(lengths) == 2
+    token = b"" if pure else os.urandom(16)
+    return wrap(MapBlocks(tuple(nodes), function, lengths, element, is_sparse, None, token))
+
+
+@implements(np.apply_along_axis)
+def apply_along_axis(
+    func1d: Callable[..., object], axis: int, arr: object, *args: object, **kwargs: object
+) -> DistArray:
+    """``numpy.apply_along_axis``: lanes of up to 64 MB; what is recorded again is called again."""
+    name = _name_of(func1d, "apply_along_axis")
+    node = expression_of(arr)
+    if node.sparse:
+        node = Broadcast(node, node.shape)
+    if not node.ndim:
+        raise ShapeError("apply_along_axis: an array without axes has no lanes")
+    (along,) = normalize_axes(axis, node.ndim)
+    length = node.shape[along]
+    if 0 in (*node.shape[:along], *node.shape[along + 1 :]):
+        raise ShapeError(f"apply_along_axis: an array of shape {node.shape} has no lane on axis {along}")
+    num_bytes = length * node.dtype.itemsize
+    if num_bytes > SHIP_BYTES:
+        raise TooLargeError(
+            f"apply_along_axis: a lane of {length:,} elements takes {bytes_text(num_bytes)}, and a function "
+            f"is given up to {bytes_text(SHIP_BYTES)}: use NumPy's functions along the axis, "
+            "such as np.sort or np.cumsum, or mn.map_blocks for parts of it"
+        )
+    fn = WithArguments(func1d, args, tuple(kwargs.items()))
+    function = portable(fn, name, "apply_along_axis")
+    lane = results_of((_tried(fn, name, [np.ones(length, node.dtype)]),), name)[0]
+    lengths = (*node.shape[:along], *lane.shape, *node.shape[along + 1 :])
+    return wrap(MapBlocks((node,), function, lengths, lane.dtype, False, along, os.urandom(16)))
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(
+    func: Callable[[DistArray, int], DistArray], a: object, axes: int | Sequence[int]
+) -> DistArray:
+    """``numpy.apply_over_axes``: the function is given the array itself, to record what it does."""
+    found = wrap(expression_of(a))
+    ndim = found.ndim
+    for axis in np.atleast_1d(axes).tolist():
+        place = axis + ndim if axis < 0 else axis
+        made = func(found, place)
+        node = expression_of(made)
+        if node.ndim == ndim - 1:
+            key = [slice(0, length, 1) for length in node.shape]
+            node = Index(node, (*key[:place], None, *key[place:]))
+        if node.ndim != ndim:
+            raise ShapeError(
+                f"apply_over_axes: a result of shape {node.shape} of an array of {ndim} axes: the function "
+                "must keep them, or lose one"
+            )
+        found = wrap(node)
+    return found
+
+
+@implements(np.fromfunction)
+def fromfunction(
+    function: Callable[..., object],
+    shape: Sequence[int],
+    *,
+    dtype: npt.DTypeLike = float,
+    **kwargs: object,
+) -> object:
+    """``numpy.fromfunction``: the function is given arrays of places, to record what it does with them."""
+    lengths, element = tuple(shape), number_dtype(dtype)
+    places = []
+    for axis, length in enumerate(lengths):
+        line = Create(Arange(0, 1, length, element))
+        key = tuple(slice(0, length, 1) if one == axis else None for one in range(len(lengths)))
+        places.append(wrap(Broadcast(Index(line, key), lengths)))
+    return function(*places, **kwargs)
+
+
+@implements(np.vectorize)
+def vectorize(
+    pyfunc: Callable[..., object], otypes: object = None, **options: object
+) -> Callable[..., DistArray]:
+    """``numpy.vectorize``: a function of single elements as one of arrays, called block by block.
+
+    Without ``otypes`` the result has the dtype that it gives of ones.
+    """
+    if options:
+        raise UnsupportedError(f"np.vectorize({', '.join(options)}=) is not recorded; use mn.map_blocks")
+    types = list(otypes) if isinstance(otypes, str | Sequence) else otypes
+    if types is not None and (not isinstance(types, list) or len(types) != 1):
+        raise UnsupportedError(f"np.vectorize(otypes={otypes!r}): give one dtype, as results are one array")
+    single = np.vectorize(pyfunc, otypes=types)
+
+    def of_arrays(*arrays: object) -> DistArray:
+        nodes = [expression_of(one) for one in arrays]
+        whole = broadcast_shapes(*(node.shape for node in nodes), name="vectorize")
+        nodes[0] = nodes[0] if nodes[0].shape == whole else Broadcast(nodes[0], whole)
+        dense = [Broadcast(node, node.shape) if node.sparse else node for node in nodes]
+        return map_blocks(single, *map(DistArray, dense), shape=whole)
+
+    of_arrays.__doc__ = pyfunc.__doc__
+    return of_arrays
+
+
+def _name_of(fn: object, caller: str) -> str:
+    if not callable(fn):
+        raise OptionError(f"{caller}: {fn!r} is no function")
+    inner = getattr(fn, "pyfunc", fn)
+    return str(getattr(inner, "__name__", type(fn).__name__))
+
+
+def _example(node: Expr, first: Expr) -> np.ndarray | sp.csr_array:
+    # Two rows of ones of the first array, and what meets them of others.
+    lengths = list(node.shape)
+    if lengths and node.ndim == first.ndim:
+        lengths[0] = min(_ROWS, lengths[0])
+    if prod(lengths) * node.dtype.itemsize > SHIP_BYTES:
+        raise TooLargeError(
+            f"map_blocks: two rows of an array of shape {node.shape} take over {bytes_text(SHIP_BYTES)}, too "
+            "much to call a function on while recording: give shape= and dtype="
+        )
+    values = np.ones(lengths, node.dtype)
+    return sp.csr_array(values) if node.sparse else values
+
+
+def _tried(fn: Callable[..., object], name: str, examples: Sequence[object]) -> object:
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return fn(*examples)
+    except Exception as error:  # a person's function raises what it likes
+        kinds = ", ".join(f"{one.shape} {one.dtype}" for one in examples)  # type: ignore[attr-defined]  # arrays
+        raise OptionError(
+            f"{name} raised {type(error).__name__} on ones ({kinds}), which tell its result's shape and "
+            f"dtype: {error}; give them with shape= and dtype= of mn.map_blocks"
+        ) from error
+
+
+def _lengths_of(
+    made: np.ndarray, example: np.ndarray | sp.csr_array, first: Expr, name: str
+) -> tuple[int, ...]:
+    if made.shape == example.shape:
+        return first.shape
+    if made.ndim and example.ndim and made.shape[0] == example.shape[0]:
+        return (*first.shape[:1], *made.shape[1:])
+    raise OptionError(
+        f"map_blocks: {name} gave shape {made.shape} for a block of shape {example.shape}: a block gives as "
+        "many rows as it has"
+    )

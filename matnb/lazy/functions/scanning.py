@@ -1,0 +1,225 @@
+"""NumPy's functions along an axis: running sums and products, differences and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.lazy import folds, nan_reductions
+from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.expr import Broadcast, Expr, Index
+from matnb.lazy.functions.reductions import is_given, result
+from matnb.lazy.functions.reshaping import reshaped
+from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.nodes.joining import Concatenate
+from matnb.lazy.registry import implements
+from matnb.lazy.ufuncs import astype, literal
+
+
+def _register_running(ufunc: np.ufunc, plain: object, nan: object, standard: object) -> None:
+    number = int(ufunc.identity)
+
+    def running(
+        a: object, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
+    ) -> DistArray:
+        return result(_along(expression_of(a), ufunc, axis, dtype), out)
+
+    def of_numbers(
+        a: object, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
+    ) -> DistArray:
+        node = nan_reductions.without_nan(expression_of(a), number)
+        return result(_along(node, ufunc, axis, dtype), out)
+
+    def cumulative(
+        x: object,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: npt.DTypeLike | None = None,
+        out: object = None,
+        include_initial: bool = False,
+    ) -> DistArray:
+        node = expression_of(x)
+        if node.ndim > 1 and axis is None:
+            raise ShapeError(f"a running total of shape {node.shape} needs axis=")
+        found = _along(node, ufunc, axis, dtype)
+        if include_initial:
+            (place,) = normalize_axes(0 if axis is None else axis, found.ndim)
+            shape = (*found.shape[:place], 1, *found.shape[place + 1 :])
+            first = Broadcast(literal(number, found.dtype), shape)
+            found = Concatenate((first, found), place)
+        return result(found, out)
+
+    implements(plain)(running)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(standard)(cumulative)  # type: ignore[arg-type]  # NumPy's functions are callables
+
+
+def _along(node: Expr, ufunc: np.ufunc, axis: int | None, dtype: npt.DTypeLike | None) -> Expr:
+    if not node.ndim and axis in (None, 0, -1):
+        node, axis = Index(node, (None,)), 0
+    elif axis is None:
+        node, axis = node if node.ndim == 1 else reshaped(node, (node.size,)), 0
+    return folds.scanned(node, ufunc, axis, dtype)
+
+
+_register_running(np.add, np.cumsum, np.nancumsum, np.cumulative_sum)
+_register_running(np.multiply, np.cumprod, np.nancumprod, np.cumulative_prod)
+
+
+@implements(np.diff)
+def diff(
+    a: object, n: int = 1, axis: int = -1, prepend: object = np._NoValue, append: object = np._NoValue
+) -> DistArray:
+    """``numpy.diff``."""
+    if n < 0:
+        raise OptionError(f"diff: n={n} cannot be negative")
+    array = _handle(a)
+    if not array.ndim:
+        raise ShapeError("diff of an array without axes")
+    if n == 0:
+        return array
+    (place,) = normalize_axes(axis, array.ndim)
+    ends = [_end(array, one, place) for one in (prepend, append)]
+    if any(one is not None for one in ends):
+        parts = [one for one in (ends[0], array, ends[1]) if one is not None]
+        array = _joined(parts, place)
+    subtract: Callable[..., DistArray] = np.not_equal if array.dtype.kind == "b" else np.subtract
+    for _ in range(n):
+        array = subtract(_taken(array, place, slice(1, None)), _taken(array, place, slice(None, -1)))
+    return array
+
+
+def _end(array: DistArray, value: object, axis: int) -> DistArray | None:
+    if not is_given(value):
+        return None
+    end = _handle(value)
+    if end.ndim:
+        return end
+    shape = (*array.shape[:axis], 1, *array.shape[axis + 1 :])
+    return wrap(Broadcast(end.expression, shape))
+
+
+@implements(np.ediff1d)
+def ediff1d(ary: object, to_end: object = None, to_begin: object = None) -> DistArray:
+    """``numpy.ediff1d``."""
+    array = _flat(ary)
+    inner = array[1:] - array[:-1]
+    parts = []
+    for one in (to_begin, inner, to_end):
+        if one is None:
+            continue
+        part = _flat(one)
+        if not np.can_cast(part.dtype, array.dtype, "same_kind"):
+            raise DTypeError(f"ediff1d: {part.dtype} does not go into differences of dtype {array.dtype}")
+        parts.append(part.astype(array.dtype))
+    return _joined(parts, 0) if len(parts) > 1 else inner
+
+
+def _flat(value: object) -> DistArray:
+    node = expression_of(value)
+    return DistArray(node if node.ndim == 1 else reshaped(node, (node.size,)))
+
+
+@implements(np.gradient)
+def gradient(
+    f: object, *varargs: object, axis: int | Sequence[int] | None = None, edge_order: int = 1
+) -> DistArray | tuple[DistArray, ...]:
+    """``numpy.gradient``: second-order differences inside, one-sided ones at the ends."""
+    array = _handle(f)
+    if isinstance(axis, list):
+        axis = tuple(axis)
+    axes = normalize_axes(axis, array.ndim)  # type: ignore[arg-type]  # a number or a tuple by now
+    if edge_order not in (1, 2):
+        raise OptionError(f"gradient: edge_order={edge_order}; it is 1 or 2")
+    spacings = _spacings(array, axes, varargs)
+    if array.dtype.kind in "biu":
+        array = array.astype(np.float64)
+    for place in axes:
+        if array.shape[place] < edge_order + 1:
+            raise ShapeError(
+                f"gradient: axis {place} has {array.shape[place]} elements, and needs {edge_order + 1}"
+            )
+    found = tuple(
+        _gradient(array, place, spacing, edge_order) for place, spacing in zip(axes, spacings, strict=True)
+    )
+    return found[0] if len(found) == 1 else found
+
+
+Spacing = float | DistArray  # between all neighbors, or between each two
+
+
+def _spacings(array: DistArray, axes: Sequence[int], given: Sequence[object]) -> list[Spacing]:
+    if not given:
+        return [1.0] * len(axes)
+    if len(given) == 1 and not _handle(given[0]).ndim:
+        given = tuple(given) * len(axes)
+    if len(given) != len(axes):
+        raise DTypeError(f"gradient: {len(given)} spacings for {len(axes)} axes: give one, or one an axis")
+    spacings: list[Spacing] = []
+    for place, one in zip(axes, given, strict=True):
+        handle = _handle(one)
+        if not handle.ndim:
+            spacings.append(handle)
+            continue
+        if handle.ndim != 1 or handle.shape[0] != array.shape[place]:
+            raise ShapeError(
+                f"gradient: places of shape {handle.shape} for axis {place} of length {array.shape[place]}"
+            )
+        if handle.dtype.kind in "biu":
+            handle = handle.astype(np.float64)
+        spacings.append(diff(handle))
+    return spacings
+
+
+def _gradient(f: DistArray, axis: int, spacing: Spacing, edge_order: int) -> DistArray:
+    def at(*bounds: int | None) -> DistArray:
+        return _taken(f, axis, slice(*bounds))
+
+    kept = (slice(None), *(None,) * (f.ndim - axis - 1))
+    first, last = slice(None, 1), slice(-1, None)
+    if not isinstance(spacing, DistArray) or not spacing.ndim:
+        inner = (at(2, None) - at(None, -2)) / (2.0 * spacing)
+        steps = (spacing, spacing, spacing, spacing)
+    else:
+        before, after = spacing[:-1][kept], spacing[1:][kept]
+        low = -after / (before * (before + after))
+        middle = (after - before) / (before * after)
+        high = before / (after * (before + after))
+        inner = low * at(None, -2) + middle * at(1, -1) + high * at(2, None)
+        places = (first, slice(1, 2), slice(-2, -1), last)
+        steps = tuple(spacing[one][kept] for one in places)  # type: ignore[assignment]  # four of them
+    if edge_order == 1:
+        begin = (at(1, 2) - at(0, 1)) / steps[0]
+        end = (at(-1, None) - at(-2, -1)) / steps[3]
+    else:
+        one, two = steps[0], steps[1]
+        begin = (
+            -(2.0 * one + two) / (one * (one + two)) * at(0, 1)
+            + (one + two) / (one * two) * at(1, 2)
+            - one / (two * (one + two)) * at(2, 3)
+        )
+        one, two = steps[2], steps[3]
+        end = (
+            two / (one * (one + two)) * at(-3, -2)
+            - (two + one) / (one * two) * at(-2, -1)
+            + (2.0 * two + one) / (two * (one + two)) * at(-1, None)
+        )
+    pieces = [begin, inner, end] if inner.shape[axis] else [begin, end]
+    return _joined([piece.astype(f.dtype) for piece in pieces], axis)
+
+
+def _handle(value: object) -> DistArray:
+    return value if isinstance(value, DistArray) else DistArray(expression_of(value))
+
+
+def _taken(array: DistArray, axis: int, part: slice) -> DistArray:
+    return array[(slice(None),) * axis + (part,)]
+
+
+def _joined(parts: Sequence[DistArray], axis: int) -> DistArray:
+    element = np.result_type(*(one.dtype for one in parts))
+    return wrap(Concatenate(tuple(astype(one.expression, element) for one in parts), axis))

@@ -1,0 +1,176 @@
+"""What a person reads and assigns by an index with arrays of whole numbers, on any axes, as in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from matnb.blocks.formats import Dense
+from matnb.errors import IndexingError
+from matnb.lazy.access import Gather, PutEach
+from matnb.lazy.expr import Broadcast, Expr, Index, Literal, Shape, Transpose
+from matnb.lazy.functions.reshaping import reshaped
+from matnb.lazy.holdings import held
+from matnb.lazy.keys import Parts, is_whole, parts_of
+from matnb.lazy.nodes.picking import Pick, Place
+from matnb.lazy.places import basic, fitting, put, stripped
+from matnb.lazy.ufuncs import Weak, literal
+
+
+def indexed(node: Expr, key: object) -> Expr:
+    """Return what an index picks.
+
+    Parameters
+    ----------
+    key
+        As in NumPy, of integers, slices, ``...``, None, and expressions of whole numbers.
+
+    Raises
+    ------
+    IndexingError
+        For an integer or a known place out of range, too many entries, or an index of another kind.
+    """
+    parts = parts_of(key, node.shape)
+    result = basic(node, parts)
+    if not parts.lists:
+        return result
+    lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
+    shape = parts.broadcast()
+    _check_places(lists, result.shape)
+    if _is_crossing(list(lists.values()), shape):
+        for place, (axis, index) in enumerate(lists.items()):
+            result = _picked(result, [_part_of(index, place)], axis)
+        if parts.is_first:
+            result = _turned(result, tuple(lists))
+        return result
+    result, axis = _side_by_side(result, tuple(lists), parts.is_first)
+    picked = _picked(result, _vectors(list(lists.values()), shape), axis)
+    if len(shape) == 1:
+        return picked
+    if picked.sparse:
+        picked = Broadcast(picked, picked.shape)
+    return reshaped(picked, (*picked.shape[:axis], *shape, *picked.shape[axis + 1 :]))
+
+
+def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
+    """Return an array with a value written at a place; of equal places the last one stays.
+
+    Parameters
+    ----------
+    key
+        As in NumPy, of integers, slices, ``...``, None, and expressions of whole numbers.
+    value
+        Broadcasts to the place, and is converted to the array's dtype.
+
+    Raises
+    ------
+    ShapeError
+        When the value does not fit the place.
+    DTypeError
+        When the value would lose more than precision in the array's dtype.
+    IndexingError
+        For a known place out of range, and other kinds of indices.
+    """
+    parts = parts_of(key, node.shape)
+    new = fitting(value, node.dtype)
+    if not parts.lists:
+        return put(node, parts, new)
+    region = basic(node, parts)
+    written = _written(region, parts, new)
+    if None in parts.plain:
+        dropped = {parts.axis_of(place) for place, part in enumerate(parts.plain) if part is None}
+        written = Index(
+            written,
+            tuple(0 if axis in dropped else slice(0, n, 1) for axis, n in enumerate(written.shape)),
+        )
+    if is_whole(parts.plain, node.shape) and not parts.numbers:
+        return written
+    return put(node, Parts(parts.plain, parts.numbers, {}, False), written, drop_new_axes=True)
+
+
+def _written(region: Expr, parts: Parts, new: Expr) -> Expr:
+    lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
+    shape = parts.broadcast()
+    _check_places(lists, region.shape)
+    turned, axis = _side_by_side(region, tuple(lists), parts.is_first)
+    vectors = _vectors(list(lists.values()), shape)
+    behind = turned.ndim - axis - len(vectors)
+    new = stripped(new, axis + len(shape) + behind)
+    if new.sparse:
+        new = Broadcast(new, new.shape)
+    if len(shape) != 1 and new.ndim > behind:
+        whole = (*turned.shape[:axis], *shape, *turned.shape[axis + len(vectors) :])
+        new = reshaped(Broadcast(new, whole), (*whole[:axis], prod(shape), *whole[axis + len(shape) :]))
+    if len(vectors) == 1 and axis == 0 and not turned.sparse:
+        written: Expr = PutEach(turned, vectors[0], new)
+    else:
+        written = Place(turned, new, tuple(vectors), axis)
+    if turned is not region:
+        order = _order(tuple(lists), region.ndim)
+        written = Transpose(written, tuple(order.index(one) for one in range(region.ndim)))
+    return written
+
+
+def _picked(node: Expr, vectors: Sequence[Expr], axis: int) -> Expr:
+    if len(vectors) == 1 and axis == 0 and not node.sparse:
+        return Gather(node, vectors[0])
+    return Pick(node, tuple(vectors), axis)
+
+
+def _side_by_side(node: Expr, axes: tuple[int, ...], is_first: bool) -> tuple[Expr, int]:
+    # The array with the axes of the lists one after the other, and which is the first of them.
+    if axes == tuple(range(axes[0], axes[0] + len(axes))) and not (is_first and axes[0]):
+        return node, axes[0]
+    return _turned(node, axes), 0
+
+
+def _turned(node: Expr, axes: tuple[int, ...]) -> Expr:
+    # The array with some axes first.
+    order = _order(axes, node.ndim)
+    return node if order == tuple(range(node.ndim)) else Transpose(node, order)
+
+
+def _order(axes: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    return (*axes, *(axis for axis in range(ndim) if axis not in axes))
+
+
+def _is_crossing(lists: Sequence[Expr], shape: Shape) -> bool:
+    # As np.ix_ makes them: each along an axis of its own, so that each picks on its own.
+    if len(lists) < 2 or len(lists) != len(shape):
+        return False
+    return all(
+        one.ndim == len(shape) and all(n == 1 for axis, n in enumerate(one.shape) if axis != place)
+        for place, one in enumerate(lists)
+    )
+
+
+def _part_of(index: Expr, place: int) -> Expr:
+    if isinstance(index, Literal):
+        return literal(index.value.reshape(-1))
+    key = tuple(slice(0, n, 1) if axis == place else 0 for axis, n in enumerate(index.shape))
+    return Index(index, key)
+
+
+def _vectors(lists: Sequence[Expr], shape: Shape) -> list[Expr]:
+    # The lists at full length, one after the other in row order.
+    vectors: list[Expr] = []
+    for index in lists:
+        if isinstance(index, Literal):
+            vectors.append(literal(np.broadcast_to(index.value, shape).reshape(-1)))
+            continue
+        whole = index if index.shape == shape else Broadcast(index, shape)
+        vectors.append(whole if len(shape) == 1 else reshaped(whole, (prod(shape),)))
+    return vectors
+
+
+def _check_places(lists: dict[int, Expr], shape: Shape) -> None:
+    # Of places that are known now: later, an array assigned to would be beyond repair.
+    for axis, index in lists.items():
+        block = Dense(index.value) if isinstance(index, Literal) else held(index)
+        if isinstance(block, Dense):
+            values, length = block.values, shape[axis]
+            outside = values[np.greater_equal(values, length) | np.less(values, -length)]
+            if outside.size:
+                raise IndexingError(f"index {outside[0]} on axis {axis} of length {length}")

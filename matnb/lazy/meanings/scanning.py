@@ -1,0 +1,19 @@
+"""What a scan is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from matnb.lazy.meanings.registry import Value, dense, means
+from matnb.lazy.nodes.scanning import Scan
+
+
+@means(Scan)
+def scan(node: Scan, operands: Sequence[Value]) -> Value:
+    """Return what a ufunc makes of the elements up to each one."""
+    values = dense(operands[0])
+    if values.dtype != node.dtype:
+        values = values.astype(node.dtype)
+    return np.asarray(getattr(np, node.ufunc).accumulate(values, axis=node.axis, dtype=node.dtype))

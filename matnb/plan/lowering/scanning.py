@@ -1,0 +1,61 @@
+"""Scans: what comes before each block is made of the totals of the others, then all blocks go on at once."""
+
+from __future__ import annotations
+
+from matnb.blocks.grid import Index
+from matnb.blocks.kernels.scanning import carried, scanned, total_of
+from matnb.lazy.nodes.scanning import Scan
+from matnb.plan.lowering.registry import base_of, lowers
+from matnb.plan.operators import Run
+from matnb.plan.plan import Workers
+from matnb.plan.tasks import PlanWriter, TaskWriter
+
+_FEW_BYTES = 4096  # of totals: each block reads all those before it
+_FEW_BLOCKS = 32
+
+
+@lowers(Scan)
+def lower_scan(node: Scan, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a scan: every block stays where it is."""
+    layout = writer.registers[node.operand].layout
+    grid, axis = layout.grid, node.axis
+    base = base_of(node, writer)
+    count = grid.counts[axis]
+    whole = Run(scanned, (node.ufunc, axis, node.dtype))
+    before: dict[Index, tuple[str, ...]] = {}
+    if count > 1:
+        before = _before(node, base, writer)
+    keys = []
+    for number, (index, region) in enumerate(zip(grid.indices(), grid.regions(), strict=True)):
+        task, owner = TaskWriter(), layout.owners[number]
+        block = writer.read(task, node.operand, region, owner)
+        task.do(whole, block, *(task.read(key) for key in before.get(index, ())))
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "scan"), writer.bytes_of(node, region)))
+    writer.finish(node, layout, keys, "scan", node.ufunc)
+
+
+def _before(node: Scan, base: str, writer: PlanWriter) -> dict[Index, tuple[str, ...]]:
+    # The keys of what is carried into each block but the first ones.
+    layout, axis = writer.registers[node.operand].layout, node.axis
+    grid = layout.grid
+    count = grid.counts[axis]
+    found: dict[Index, tuple[str, ...]] = {}
+    for index, region in zip(grid.indices(), grid.regions(), strict=True):
+        place, number = index[axis], grid.number(index)
+        if place + 1 == count:
+            continue
+        owner = layout.owners[number]
+        size = writer.bytes_of(node, region) // max(1, region[axis][1] - region[axis][0])
+        task = TaskWriter()
+        block = writer.read(task, node.operand, region, owner)
+        task.do(Run(total_of, (node.ufunc, axis, node.dtype)), block)
+        total = writer.add(task.task(f"{base}-total-{number}", owner, "scan"), size)
+        earlier = found.get(index, ())
+        following = (*index[:axis], place + 1, *index[axis + 1 :])
+        if not earlier or (size <= _FEW_BYTES and count <= _FEW_BLOCKS):
+            found[following] = (*earlier, total)
+            continue
+        task = TaskWriter()
+        task.do(Run(carried, (node.ufunc,)), *(task.read(key) for key in (*earlier, total)))
+        found[following] = (writer.add(task.task(f"{base}-carry-{number}", owner, "scan"), size),)
+    return found

@@ -1,0 +1,70 @@
+"""Elements looked up in another array: the values travel to its blocks, or few blocks to the values."""
+
+from __future__ import annotations
+
+from matnb.blocks.grid import Region
+from matnb.blocks.kernels import searching
+from matnb.lazy.nodes.searching import Interpolate, Member, Search
+from matnb.plan.lowering.registry import base_of, lowers
+from matnb.plan.operators import Accumulate, Run
+from matnb.plan.place import SMALL_BYTES, default_layout
+from matnb.plan.plan import Workers
+from matnb.plan.tasks import PlanWriter, TaskWriter
+
+
+@lowers(Search, Member)
+def lower_search(node: Search | Member, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a search: what is found in the blocks of each worker is put together."""
+    other = node.ascending if isinstance(node, Search) else node.among
+    layout = writer.registers[node.values].layout
+    if layout.grid.num_blocks == 1:
+        layout = default_layout(node, writer.bytes_of(node.values), workers)
+    run = Run(searching.search, (node.side,)) if isinstance(node, Search) else Run(searching.is_member)
+    together = Accumulate("plus" if isinstance(node, Search) else "lor", node.dtype)
+    base = base_of(node, writer, layout)
+    looked = writer.registers[other].layout
+    small = writer.bytes_of(other) < SMALL_BYTES
+    whole: Region = ((0, other.shape[0]),)
+    held: dict[int, list[Region]] = {}
+    for region, where in zip(looked.grid.regions(), looked.owners, strict=True):
+        held.setdefault(where, []).append(region)
+    keys = []
+    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+        size = writer.bytes_of(node, region)
+        task = TaskWriter()
+        if small or held.keys() == {owner}:
+            regions = [whole] if small else held[owner]
+            task.do(
+                run,
+                writer.read(task, node.values, region, owner),
+                *(task.read(writer.block(other, one, owner)) for one in regions),
+            )
+        else:
+            parts = []
+            for where, regions in held.items():
+                part = TaskWriter()
+                values = part.read(writer.block(node.values, region, where))
+                part.do(run, values, *(part.read(writer.block(other, one, where)) for one in regions))
+                made = part.task(f"{base}-{number}-on-{where}", where, "search")
+                parts.append(task.read(writer.add(made, size)))
+            task.do(together, *parts)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "search"), size))
+    writer.finish(node, layout, keys, "search", "")
+
+
+@lowers(Interpolate)
+def lower_interpolate(node: Interpolate, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of an interpolation: every worker has the points, which are few."""
+    layout = writer.registers[node.values].layout
+    base = base_of(node, writer, layout)
+    keys = []
+    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+        task = TaskWriter()
+        points = [
+            task.read(writer.block(one, tuple((0, length) for length in one.shape), owner))
+            for one in node.inputs
+        ]
+        task.do(Run(searching.interpolate), writer.read(task, node.values, region, owner), *points)
+        made = task.task(f"{base}-{number}", owner, "interpolate")
+        keys.append(writer.add(made, writer.bytes_of(node, region)))
+    writer.finish(node, layout, keys, "interpolate", "")

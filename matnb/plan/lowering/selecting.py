@@ -1,0 +1,126 @@
+"""What booleans pick: each part of the array gives a part of the result, and nothing moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+
+from matnb.blocks.grid import Grid, Region
+from matnb.blocks.kernels.selecting import compress, count_true, expand, true_places
+from matnb.blocks.layout import Layout
+from matnb.lazy.expr import Expr
+from matnb.lazy.nodes.selecting import Compress, CountTrue, Cuts, Expand, TruePlaces
+from matnb.plan.lowering.registry import base_of, lowers
+from matnb.plan.operators import Join, Run
+from matnb.plan.plan import Workers
+from matnb.plan.tasks import PlanWriter, TaskWriter
+
+Range = tuple[int, int]
+
+
+@lowers(CountTrue)
+def lower_count_true(node: CountTrue, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a count for each part."""
+    base = base_of(node, writer)
+    keys, owners = [], []
+    for number, rows in enumerate(pairwise(node.cuts)):
+        owner = _owner(writer, node.mask, rows, workers)
+        task = TaskWriter()
+        mask = writer.read(task, node.mask, _rows_of(node.mask, rows), owner, alone=True)
+        task.do(Run(count_true), mask)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "count"), 8))
+        owners.append(owner)
+    layout = Layout(Grid((tuple(range(len(node.cuts))),)), tuple(owners))
+    writer.finish(node, layout, keys, "count", "what is true")
+
+
+@lowers(Compress)
+def lower_compress(node: Compress, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that pick from each part of the array; the axes beside stay cut as they are."""
+    masked = node.mask.ndim
+    beside = writer.registers[node.operand].layout.grid.cuts[masked:]
+    base = base_of(node, writer)
+    parts = _parts(node.before, node.after)
+    grid = Grid((_ends(parts), *beside))
+    keys, owners = [], []
+    others = list(product(*(list(pairwise(cuts)) for cuts in beside)))
+    chosen = product(parts or [((0, 0), (0, 0))], others)
+    for number, ((rows, picked), rest) in enumerate(chosen):
+        owner = _owner(writer, node.operand, rows, workers, rest)
+        task = TaskWriter()
+        if parts:
+            region = (rows, *((0, length) for length in node.mask.shape[1:]))
+            values = writer.read(task, node.operand, (*region, *rest), owner)
+            task.do(Run(compress), values, writer.read(task, node.mask, region, owner))
+        else:
+            shape = tuple(stop - start for start, stop in (picked, *rest))
+            task.do(Join((), shape, node.dtype, node.sparse))
+        size = writer.bytes_of(node, (picked, *rest))
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "select"), size))
+        owners.append(owner)
+    writer.finish(node, Layout(grid, tuple(owners)), keys, "select", "by booleans")
+
+
+@lowers(Expand)
+def lower_expand(node: Expand, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that write the values of each part of the array into it."""
+    masked = node.mask.ndim
+    beside = writer.registers[node.operand].layout.grid.cuts[masked:]
+    grid = Grid((node.before, *((0, length) for length in node.mask.shape[1:]), *beside))
+    base = base_of(node, writer)
+    ends = dict(zip(pairwise(node.before), pairwise(node.after), strict=True))
+    keys, owners = [], []
+    for number, region in enumerate(grid.regions()):
+        owner = _owner(writer, node.operand, region[0], workers, region[masked:])
+        task = TaskWriter()
+        values = writer.read(task, node.operand, region, owner)
+        mask = writer.read(task, node.mask, region[:masked], owner)
+        new = writer.read(task, node.value, (ends[region[0]], *region[masked:]), owner)
+        task.do(Run(expand), values, mask, new)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
+        owners.append(owner)
+    writer.finish(node, Layout(grid, tuple(owners)), keys, "put", "by booleans")
+
+
+@lowers(TruePlaces)
+def lower_true_places(node: TruePlaces, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that list the places in each part."""
+    base = base_of(node, writer)
+    parts = _parts(node.before, node.after)
+    keys, owners = [], []
+    for number, (rows, picked) in enumerate(parts or [((0, 0), (0, 0))]):
+        owner = _owner(writer, node.mask, rows, workers)
+        task = TaskWriter()
+        if parts:
+            mask = writer.read(task, node.mask, _rows_of(node.mask, rows), owner)
+            task.do(Run(true_places, (node.axis, rows[0])), mask)
+        else:
+            task.do(Join((), (0,), node.dtype, False))
+        size = writer.bytes_of(node, (picked,))
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "places"), size))
+        owners.append(owner)
+    writer.finish(node, Layout(Grid((_ends(parts),)), tuple(owners)), keys, "places", "of what is true")
+
+
+def _parts(before: Cuts, after: Cuts) -> list[tuple[Range, Range]]:
+    # The parts of which something is picked, and where that is in the result.
+    pairs = zip(pairwise(before), pairwise(after), strict=True)
+    return [(rows, picked) for rows, picked in pairs if picked[0] < picked[1]]
+
+
+def _ends(parts: Sequence[tuple[Range, Range]]) -> Cuts:
+    return (0, *(stop for _, (_, stop) in parts)) if parts else (0, 0)
+
+
+def _rows_of(node: Expr, rows: Range) -> Region:
+    return (rows, *((0, length) for length in node.shape[1:]))
+
+
+def _owner(
+    writer: PlanWriter, operand: Expr, rows: Range, workers: Workers, rest: Sequence[Range] = ()
+) -> int:
+    # Of the first block that has a part of the rows.
+    layout = writer.registers[operand].layout
+    between = ((0, 1),) * (operand.ndim - 1 - len(rest))
+    found = next(iter(layout.grid.overlapping((rows, *between, *rest))), None)
+    return workers.numbers[0] if found is None else layout.owners[layout.grid.number(found)]

@@ -1,0 +1,29 @@
+"""Calls that put elements in order."""
+
+from __future__ import annotations
+
+from breadth.case import Case, floats, odd, truths, whole
+
+CASES = [
+    Case("sort", lambda xp, x: xp.sort(x), (whole(50),), large=(whole(300000, high=10**9),)),
+    Case("sort", lambda xp, x: xp.sort(x), (odd(40),)),
+    Case("sort", lambda xp, x: xp.sort(x, axis=0), (floats(7, 5),), large=(floats(1000, 300),)),
+    Case("sort", lambda xp, x: xp.sort(x, axis=None), (floats(7, 5),)),
+    Case("sort", lambda xp, x: xp.sort(x, axis=-1, kind="stable"), (odd(3, 4, 5),)),
+    Case("sort", lambda xp, x: xp.sort(x, axis=3), (floats(7, 5),)),
+    Case("sort", lambda xp, x: xp.sort(x[0]), (floats(0, 5),)),
+    Case("sort", lambda xp, x: xp.sort(x), (truths(30),)),
+    Case("sort", lambda xp, x: xp.sort(x * (1 + 2j)), (odd(20),)),
+    Case("sort", lambda xp, x: xp.sort(x), (floats(0),)),
+    Case(
+        "argsort",
+        lambda xp, x: xp.argsort(x, kind="stable"),
+        (odd(50),),
+        large=(whole(300000, high=1000),),
+    ),
+    Case("argsort", lambda xp, x: xp.argsort(x, axis=0, stable=True), (floats(7, 5),)),
+    Case("argsort", lambda xp, x: xp.argsort(x, axis=None, kind="stable"), (floats(7, 5),)),
+    Case("partition", lambda xp, x: xp.partition(x, [0])[0], (floats(9),)),
+    Case("argpartition", lambda xp, x: xp.argpartition(x, 12), (floats(9),)),
+    Case("lexsort", lambda xp, x, y: xp.lexsort((x, y)), (whole(40), floats(40))),
+]

@@ -1,0 +1,68 @@
+"""Calls that find and pick what is true."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from breadth.case import Case, floats, odd, truths, whole
+
+CASES = [
+    Case("nonzero", lambda xp, x: xp.nonzero(x), (floats(6, 5),), large=(floats(40000, 8),)),
+    Case("nonzero", lambda xp, x: xp.where(x), (odd(3, 4, 2),)),
+    Case("nonzero", lambda xp, x: x.nonzero(), (truths(9),), large=(truths(900000),)),
+    Case("nonzero", lambda xp, x: xp.nonzero(x), (floats(),)),
+    Case("nonzero", lambda xp, x: xp.nonzero(x), (floats(0, 3),)),
+    Case("flatnonzero", lambda xp, x: xp.flatnonzero(x), (floats(4, 5),), large=(floats(8, 50000),)),
+    Case("argwhere", lambda xp, x: xp.argwhere(x), (floats(4, 5),)),
+    Case("argwhere", lambda xp, x: xp.argwhere(x > 0), (floats(7),)),
+    Case("compress", lambda xp, x: xp.compress([True, False, True], x, axis=0), (floats(5, 4),)),
+    Case("compress", lambda xp, x: xp.compress([0, 1, 1, 0], x, axis=1), (floats(5, 4),)),
+    Case("compress", lambda xp, x, m: x.compress(m), (floats(5, 4), truths(20)), sparse=False),
+    Case("compress", lambda xp, x: xp.compress([True] * 9, x), (floats(5),)),
+    Case("extract", lambda xp, x: xp.extract(x > 0, x), (floats(5, 4),)),
+    Case("extract", lambda xp, x: xp.extract(xp.asarray([True, False, True]), x), (floats(3),)),
+    Case(
+        "choose",
+        lambda xp, k, x, y: xp.choose(k, [x, y, 7]),
+        (whole(5, low=0, high=3), whole(4, 5), whole(5)),
+        large=(whole(100000, low=0, high=3), floats(100000), floats(100000)),
+    ),
+    Case("choose", lambda xp, k, x, y: xp.choose(k, (x, y)), (whole(5), whole(5), whole(5))),
+    Case("choose", lambda xp, k, x, y: xp.choose(k, (x, y), mode="wrap"), (whole(5), whole(5), floats(5))),
+    Case("choose", lambda xp, k, x, y: k.choose([x, y], mode="clip"), (whole(5), whole(5), floats(5))),
+    Case("select", lambda xp, x: xp.select([x > 0, x < 0], [x, x * 2], 5), (floats(4, 5),)),
+    Case("select", lambda xp, x: xp.select([x > 0, x == 0], [x, 1]), (whole(6, dtype="int8"),)),
+    Case("select", lambda xp, x: xp.select([x, x > 0], [x, x]), (whole(6),)),
+    Case("select", lambda xp, x: xp.select([x > 0], [x, x]), (whole(6),)),
+    Case("ix_", lambda xp, x, y: xp.ix_(x, y), (whole(3), truths(5))),
+    Case("ix_", lambda xp, x: xp.ix_(x), (whole(3, 2),), sparse=False),
+    Case("unravel_index", lambda xp, x: xp.unravel_index(x, (3, 4, 2)), (whole(2, 3, low=0, high=24),)),
+    Case("unravel_index", lambda xp, x: xp.unravel_index(x, (3, 4), order="F"), (whole(5, low=0, high=12),)),
+    Case("unravel_index", lambda xp, x: xp.unravel_index(x, (3, 4)), (whole(50, low=0, high=24),)),
+    Case(
+        "ravel_multi_index",
+        lambda xp, x, y: xp.ravel_multi_index((x, y), (4, 5)),
+        (whole(6, low=0, high=4), whole(6, low=0, high=5)),
+    ),
+    Case(
+        "ravel_multi_index",
+        lambda xp, x, y: xp.ravel_multi_index((x, y), (4, 5), mode=("clip", "wrap"), order="F"),
+        (whole(6), whole(6)),
+    ),
+    Case("ravel_multi_index", lambda xp, x: xp.ravel_multi_index((x, x), (4, 5)), (whole(60),)),
+    Case("x[mask]", lambda xp, x: x[x > 0], (odd(13),), tolerance=0, large=(floats(900000),)),
+    Case("x[mask]", lambda xp, x: x[x > 0], (floats(6, 5),), tolerance=0, large=(floats(60000, 8),)),
+    Case("x[mask]", lambda xp, x: x[x > 0], (floats(3, 100, 2),), tolerance=0, large=(floats(4, 60000, 2),)),
+    Case("x[mask]", lambda xp, x: x[x[:, 0] > 0], (floats(6, 5),), tolerance=0, large=(floats(60000, 8),)),
+    Case("x[mask]", lambda xp, x: x[:, x[0] > 0], (floats(6, 5),), tolerance=0),
+    Case("x[mask]", lambda xp, x: x[:, x[0] > 0], (floats(3, 5, 2),), tolerance=0),
+    Case("x[mask]", lambda xp, x: x[:, x[0, :, 0] > 0, 1], (floats(3, 5, 2),), tolerance=0),
+    Case("x[mask]", lambda xp, x: x[x[:, 0, 0] > 0, :, 1], (floats(3, 5, 2),), tolerance=0),
+    Case("x[mask]", lambda xp, x, m: x[m], (floats(4, 5), truths(4, 4)), sparse=False),
+    Case("x[mask]", lambda xp, x, m: x[m, [1]], (floats(4, 5), truths(4)), tolerance=0),
+    Case("x[mask]", lambda xp, x: x[x > 99], (floats(6),), tolerance=0),
+    Case("x[mask].std", lambda xp, x: (x[x > 0] + x[x > 0]).std(), (floats(40),)),
+    Case("x[mask].sum", lambda xp, x: (x[x > 0] * 2).sum(), (floats(4, 9),)),
+    Case("x[mask][i]", lambda xp, x: x[x > -9][1:-1:2], (floats(9),), tolerance=0),
+    Case("x[True]", lambda xp, x: (x[True], x[False], x[np.True_, 1:]), (floats(4, 3),)),
+]

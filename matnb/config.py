@@ -152,7 +152,10 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str]]] = {
     "MATNB_ENGINE": ("engine", _as_it_is),
 }
 # Read by the magics and by the tests.
-_NO_SETTINGS = ("MATNB_DISPLAY", "MATNB_CHROMIUM", "MATNB_TEST_DATA")
+_NO_SETTINGS = (
+    *("MATNB_DISPLAY", "MATNB_CHROMIUM", "MATNB_TEST_DATA"),
+    *("MATNB_ARRAY_API_TESTS", "MATNB_ARRAY_API_EXAMPLES"),
+)
 
 
 def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 
 class MatnbError(Exception):
     """Base of every error matnb raises, except :class:`CellCancelled`.
@@ -37,6 +39,12 @@ class RangeError(DTypeError, OverflowError):
 
 class IndexingError(MatnbError, IndexError):
     """An index outside an array, or of a kind that cannot index it."""
+
+
+class ColumnError(MatnbError, KeyError):
+    """A name that no column of a table has."""
+
+    __str__ = Exception.__str__  # a KeyError puts its message in quotes
 
 
 class OptionError(MatnbError, ValueError):
@@ -126,6 +134,21 @@ class KernelError(MatnbError, RuntimeError):
     """
 
     raised_at: tuple[str, int] | None = None
+
+
+class KernelValueError(KernelError, ValueError):
+    """A kernel failed on a worker with a ValueError, as for an integer to a negative power."""
+
+
+class SingularError(KernelValueError, np.linalg.LinAlgError):
+    """A matrix has no inverse, or no decomposition was found."""
+
+
+def kernel_error(cause: BaseException, text: str) -> KernelError:
+    """Return an error that tells of one that is none of ours, and is of its kind where people catch it."""
+    if isinstance(cause, np.linalg.LinAlgError):
+        return SingularError(text)
+    return KernelValueError(text) if isinstance(cause, ValueError) else KernelError(text)
 
 
 class CellCancelled(KeyboardInterrupt):

@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 from breadth.test_cases import CASES
 from standard_names import DAILY, STANDARD
 
 import matnb as mn
+from matnb.errors import UnsupportedError
 
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "coverage.md"
@@ -22,12 +26,33 @@ REASONS = {
     "fft": "FFT is left out",
 }
 # What operators and built-in functions call; cases named so call all of them.
+ATTRIBUTES = " ".join(STANDARD[f"Array object: {kind}"] for kind in ("attributes", "methods")).split()
 OPERATORS = {
     name
-    for name in " ".join(STANDARD[f"Array object: {kind}"] for kind in ("attributes", "methods")).split()
+    for name in ATTRIBUTES
     if name.startswith("__") and name not in ("__array_namespace__", "__dlpack__", "__dlpack_device__")
 }
 UNTESTED = "no test"  # a name without one counts as missing
+# What functions that are there do not take, as calls of an array x of shape (3, 4) that are refused.
+REFUSED = (
+    "np.unique(x, axis=0)",
+    "np.lexsort((x, x))",
+    "np.quantile(x, 0.5, weights=x, method='inverted_cdf')",
+    "np.histogram(x, bins='stone')",
+    "np.pad(x, 1, print)",
+    "np.clip(x, 0, 1, where=x > 0)",
+    "np.matmul(x, x, axes=[(0, 1), (1, 0), (0, 1)])",
+    "np.geomspace(x, 2 * x)",
+    "np.subtract.accumulate(x)",
+    "np.dot(x, x.T, out=np.ones((3, 3)))",
+    "np.linalg.eig(x)",
+    "np.linalg.lstsq(x, x)",
+    "np.linalg.pinv(x, rcond=x)",
+    "mn.vectorize(abs, signature='(n)->()')",
+    "mn.r_['0,2', x]",
+    "x.resize((4, 3))",
+    "pickle.dumps(x)",
+)
 INTRODUCTION = """# What there is of NumPy and of the array API standard
 
 Written by `python tests/test_coverage.py`, which asks the code: "yes" is a name that matnb has and that a
@@ -35,6 +60,8 @@ test calls; the last column says where, and whether the bytes that are moved are
 
 Left out: FFT; object and string dtypes; views that change their array (`x[...] = v` changes `x`, never a
 slice that was taken before); pickling as `np.save` does for objects (`mn.save` writes from the workers).
+Sparse arrays are matrices: where zeros would not stay zeros, or axes are more than two, results are dense.
+What functions that are there do not take is at the end.
 """
 
 
@@ -51,6 +78,38 @@ def test_every_name_is_there_and_tested_or_has_a_reason() -> None:
     assert not untested, f"nothing tests {untested}"
     stale = [name for _, name in names() if found(name) is not None and reason(name) is not None]
     assert not stale, f"reasons for what is there: {stale}"
+
+
+def test_cases_of_operators_call_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = set()
+
+    def noted(name: str, method: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object) -> object:
+            called.add(name)
+            return method(*arguments)
+
+        return call
+
+    for name in OPERATORS:
+        monkeypatch.setattr(mn.DistArray, name, noted(name, getattr(mn.DistArray, name)))
+    with mn.start(engine="interpret"):
+        for case in CASES:
+            if case.name == "operators":
+                case.call(mn, *(mn.asarray(make(np.random.default_rng(0))) for make in case.makers))
+    mn.stop()
+    assert called >= OPERATORS
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_is_not_taken_is_refused_with_a_way(call: str) -> None:
+    assert re.search(r": .|; .", said(call)), "a refusal names the nearest way"
+
+
+def said(call: str) -> str:
+    """Return what a refused call says."""
+    with pytest.raises(UnsupportedError) as raised:
+        eval(call, {"np": np, "mn": mn, "pickle": pickle, "x": mn.asarray(np.ones((3, 4)))})
+    return str(raised.value)
 
 
 def names() -> list[tuple[str, str]]:
@@ -90,7 +149,9 @@ def checked_by(name: str) -> str:
         return families["operators"]
     if name == "__dlpack__":
         meant = {"from_dlpack"}  # which calls it
-    called = re.compile(rf"\.(?:{'|'.join(map(re.escape, sorted(meant)))})\b")  # as an attribute of something
+    # As an attribute of a handle, or of what every test calls mn.
+    owner = "" if name in ATTRIBUTES else r"\bmn"
+    called = re.compile(rf"{owner}\.(?:{'|'.join(map(re.escape, sorted(meant)))})\b")
     for path, text in sorted(texts().items()):
         if called.search(text):
             return path
@@ -133,6 +194,8 @@ def page() -> str:
         there = found(name) is not None
         why = "" if there else reason(name) or "not there"
         lines.append(f"| `{name}` | {'yes' if there else 'no'} | {checked_by(name) if there else why} |")
+    lines += ["", "## What functions that are there do not take", "", "| call | says |", "|---|---|"]
+    lines += [f"| `{call}` | {said(call)} |" for call in REFUSED]
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 

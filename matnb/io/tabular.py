@@ -187,7 +187,7 @@ def picked_columns(file: File, names: Sequence[str], columns: Sequence[str] | No
                 advice = "give each a name of its own, or pick others with columns="
                 raise file.error(f"{names.count(name)} columns named {name!r}: {advice}", 1)
         return tuple(range(len(names)))
-    if isinstance(columns, str) or not columns:
+    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise OptionError(f"columns={columns!r}: give a list of names")
     for name in columns:
         if names.count(name) != 1:

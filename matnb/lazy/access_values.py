@@ -13,6 +13,7 @@ from matnb.blocks.kernels.calls import call, unpacked
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import IndexingError
 from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
+from matnb.lazy.meanings.registry import dense
 
 Access = At | Put | PutEach | Gather | Scatter | Draw | Replicated | Part
 
@@ -20,10 +21,10 @@ Access = At | Put | PutEach | Gather | Scatter | Draw | Replicated | Part
 def access_value(node: Access, given: Sequence[np.ndarray | sp.csr_array]) -> np.ndarray | sp.csr_array:
     """Return the value of a node from those of its operands."""
     if isinstance(node, At) and sp.issparse(given[0]):
-        chosen = int(_checked(_dense(given[1]), node.operand.shape[node.axis], node.axis))
+        chosen = int(_checked(dense(given[1]), node.operand.shape[node.axis], node.axis))
         row = given[0][[chosen], :] if node.axis == 0 else given[0][:, [chosen]]
-        return _dense(row).reshape(node.shape)
-    operands = [_dense(one) for one in given]
+        return dense(row).reshape(node.shape)
+    operands = [dense(one) for one in given]
     match node:
         case At(_, _, axis):
             array, index = operands
@@ -56,10 +57,6 @@ def access_value(node: Access, given: Sequence[np.ndarray | sp.csr_array]) -> np
         case Part(Replicated(outputs=outputs), number):
             return unpacked(operands[0], outputs)[number]
     raise TypeError(f"no meaning for {type(node).__name__}")
-
-
-def _dense(value: np.ndarray | sp.csr_array) -> np.ndarray:
-    return value.toarray() if sp.issparse(value) else np.asarray(value)
 
 
 def _checked(index: np.ndarray, length: int, axis: int) -> np.ndarray:

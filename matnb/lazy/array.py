@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import Block, block_from
-from matnb.errors import NotScalarError, ShapeError, UnsupportedError
+from matnb.errors import NotScalarError, UnsupportedError
 from matnb.lazy import ufuncs
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.expr import Data, Expr, Transpose
@@ -54,6 +54,14 @@ def expression_of(value: object) -> Expr:
     if isinstance(value, DistArray):
         return value.expression
     return expression_of_block(block_from(value))
+
+
+def handle_of(value: object) -> DistArray:
+    """Return a handle itself, or one on an array or number as a constant.
+
+    What NumPy's functions make of handles are handles, though their stubs promise NumPy's arrays.
+    """
+    return value if isinstance(value, DistArray) else DistArray(expression_of(value))
 
 
 def expression_of_block(block: Block) -> Expr:
@@ -129,12 +137,9 @@ class DistArray(Methods, Operators, Values):
     def transpose(self, *axes: int | Sequence[int] | None) -> DistArray:
         """Return the array with its axes reordered; reversed when none are given."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int | np.integer) else axes
-        if not order:
-            order = tuple(reversed(range(self.ndim)))
-        places = tuple(int(axis) for axis in order)  # type: ignore[arg-type]  # numbers by now
-        if len(places) != self.ndim or any(not -self.ndim <= axis < self.ndim for axis in places):
-            raise ShapeError(f"axes {places} do not reorder the {self.ndim} axes of the array")
-        return wrap(Transpose(self._expression, tuple(axis % self.ndim for axis in places)))
+        if order:
+            return recorded(np.transpose)(self, order)  # type: ignore[return-value]  # what it gives
+        return wrap(Transpose(self._expression, tuple(reversed(range(self.ndim)))))
 
     def astype(
         self,

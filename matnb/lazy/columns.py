@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NoReturn, overload
 
 import numpy as np
 
-from matnb.errors import IndexingError
+from matnb.errors import ColumnError
 from matnb.lazy.array import DistArray
-from matnb.pictures.arrays import array_html, array_text
+from matnb.pictures.arrays import array_html, columns_text
 
 
 class Columns(Mapping[str, DistArray]):
     """The columns of a table by name, each with one axis; ``array`` is all of them, rows by columns.
+
+    ``table["fare"]`` is a column, and ``table[["fare", "distance"]]`` these columns, in this order.
 
     A column of whole numbers is int64 and one of true and false is bool where no value is missing; every
     other is float64, and so is ``array``. Missing values are NaN.
@@ -30,12 +33,28 @@ class Columns(Mapping[str, DistArray]):
         self.names, self.array = names, array
         self.dtypes = dtypes or (array.dtype,) * len(names)
 
-    def __getitem__(self, name: str) -> DistArray:
-        if name not in self.names:
-            raise IndexingError(f"no column {name!r}; there are: {', '.join(self.names)}")
-        place = self.names.index(name)
+    @overload
+    def __getitem__(self, name: str) -> DistArray: ...
+    @overload
+    def __getitem__(self, name: list[str]) -> Columns: ...
+    def __getitem__(self, name: str | list[str]) -> DistArray | Columns:
+        if isinstance(name, list):
+            places = [self._place(one) for one in name]
+            return Columns(tuple(name), self.array[:, places], tuple(self.dtypes[one] for one in places))
+        place = self._place(name)
         column = self.array[:, place]
         return column if column.dtype == self.dtypes[place] else column.astype(self.dtypes[place])
+
+    def _place(self, name: object) -> int:
+        if name not in self.names:
+            raise ColumnError(f"no column {name!r}; there are: {', '.join(self.names)}")
+        return self.names.index(name)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"columns have no attribute {name!r}; table[NAME] is a column, table.names are their names, and "
+            "table.array is all of them"
+        )
 
     def __contains__(self, name: object) -> bool:
         return name in self.names
@@ -47,7 +66,10 @@ class Columns(Mapping[str, DistArray]):
         return len(self.names)
 
     def __repr__(self) -> str:
-        return f"columns {', '.join(self.names)} of\n{array_text(self.array.facts())}"
+        return columns_text(self.array.facts(), self._told())
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": array_html(self.array.facts())}
+        return {"text/plain": repr(self), "text/html": array_html(self.array.facts(), self._told())}
+
+    def _told(self) -> dict[str, str]:
+        return {name: str(dtype) for name, dtype in zip(self.names, self.dtypes, strict=True)}

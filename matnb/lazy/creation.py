@@ -15,7 +15,7 @@ from matnb.blocks.formats import SPARSE_DTYPES, Block, Dense, block_from, csr_bl
 from matnb.blocks.grid import BlocksSpec, grid_from
 from matnb.errors import DTypeError, OptionError, RangeError, ShapeError
 from matnb.lazy import ufuncs
-from matnb.lazy.array import DistArray, expression_of, expression_of_block, wrap
+from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, wrap
 from matnb.lazy.expr import Broadcast, Create, Expr, Regrid
 from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import number_dtype
@@ -335,21 +335,16 @@ def _between(
     element = np.result_type(expression_of(start).dtype, expression_of(stop).dtype, np.float64)
     first, last = (DistArray(ufuncs.astype(expression_of(one), element)) for one in (start, stop))
     intervals = num - 1 if endpoint else num
-    width = _handle(last - first)
+    width = handle_of(last - first)
     step = width / intervals if intervals > 0 else width * np.nan
     places = created(Arange(0, 1, num, np.dtype(np.float64)))
     places = places[(slice(None), *(None,) * width.ndim)]
-    made = _handle(places * (step if intervals > 0 else width) + first)
+    made = handle_of(places * (step if intervals > 0 else width) + first)
     if endpoint and num > 1:
-        made = _handle(recorded(np.where)(places == num - 1, last, made))
+        made = handle_of(recorded(np.where)(places == num - 1, last, made))
     wanted = element if dtype is None else number_dtype(dtype)
     node = made.expression
     if wanted.kind in "iu":
         (node,) = ufuncs.call(np.floor, (node,))
     made = wrap(ufuncs.astype(node, wanted))
-    return (made if axis in (0, -made.ndim) else _handle(recorded(np.moveaxis)(made, 0, axis))), step
-
-
-def _handle(value: object) -> DistArray:
-    assert isinstance(value, DistArray)
-    return value
+    return (made if axis in (0, -made.ndim) else handle_of(recorded(np.moveaxis)(made, 0, axis))), step

@@ -18,7 +18,7 @@ _MOST_LISTED = 10**6  # known booleans up to here are the places where they are 
 
 def read(node: Expr, key: object) -> DistArray:
     """Return what ``array[key]`` is: a handle, or a selection where only a run can tell how many."""
-    plain = _with_expressions(_listed(key, node))
+    plain = with_expressions(_listed(key, node))
     if has_mask(plain):
         found = picked(node, plain)
         return Selection(found) if isinstance(found, Picked) else wrap(found)
@@ -34,16 +34,16 @@ def written(node: Expr, key: object, value: object) -> Expr:
         new = value if ufuncs.is_weak(value) else expression_of(value)
     if isinstance(new, Expr) and new.ndim == node.ndim and new.shape[:1] not in ((), (1,)):
         key = _listed(key, node)  # a value for each element or row that known booleans pick
-    plain = _with_expressions(key)
+    plain = with_expressions(key)
     if has_mask(plain):
         return assigned_where(node, plain, new)
     return assigned(node, plain, new.alone() if isinstance(new, Picked) else new)
 
 
-def _with_expressions(key: object) -> object:
-    # an index with expressions for handles, and for arrays and lists of places or booleans
+def with_expressions(key: object) -> object:
+    """Return an index with expressions for handles, and for arrays and lists of places or booleans."""
     if isinstance(key, tuple):
-        return tuple(map(_with_expressions, key))
+        return tuple(map(with_expressions, key))
     if isinstance(key, list) or (isinstance(key, np.ndarray) and key.ndim):
         array = np.asarray(key, np.intp if key == [] else None) if isinstance(key, list) else key
         return expression_of(array) if array.dtype.kind in "iub" and array.ndim else key

@@ -40,13 +40,13 @@ def folded(
     DTypeError, ShapeError
         As NumPy raises TypeError and ValueError.
     """
-    name = _associative(ufunc, "reduce")
+    name = associative(ufunc, "reduce")
     if name in _REDUCTIONS:
         if dtype is not None and name in ("minimum", "maximum"):
             node, dtype = astype(node, dtype), None
         return reductions.reduce(node, _REDUCTIONS[name], axis, keepdims, dtype, initial, where)
     axes = axes_of(axis, node.ndim)
-    element = _element(ufunc, "reduce", node.dtype, None if dtype is None else number_dtype(dtype))
+    element = element_of(ufunc, "reduce", node.dtype, None if dtype is None else number_dtype(dtype))
     node = astype(node, element)
     first = None if initial is None else initial_value(initial, element)
     neutral = first
@@ -62,7 +62,11 @@ def folded(
             raise ShapeError(f"{name}.reduce of an array of shape {node.shape} over an axis without elements")
         whole = neutral if first is None else first
         return Broadcast(whole, kept_shape(node.shape, axes, bool(keepdims)))
-    result = Fold(node, name, axes, bool(keepdims), element)
+    result: Expr
+    if axes or first is not None or ufunc.identity is None:
+        result = Fold(node, name, axes, bool(keepdims), element)
+    else:  # np.gcd.reduce(-3) is 3: the identity takes part
+        (result,) = call(ufunc, (literal(np.asarray(ufunc.identity).astype(element)), node))
     return result if first is None else astype(call(ufunc, (first, result))[0], element)
 
 
@@ -76,17 +80,24 @@ def scanned(node: Expr, ufunc: np.ufunc, axis: int = 0, dtype: npt.DTypeLike | N
     DTypeError, ShapeError
         As NumPy raises TypeError and ValueError.
     """
-    name = _associative(ufunc, "accumulate")
+    name = associative(ufunc, "accumulate")
     if not node.shape:
         raise DTypeError(f"{name}.accumulate of an array without axes")
     axes = normalize_axes(axis, node.ndim)
     if len(axes) != 1:
         raise ShapeError(f"{name}.accumulate goes along one axis, not axis={axis}")
-    element = _element(ufunc, "accumulate", node.dtype, None if dtype is None else number_dtype(dtype))
+    element = element_of(ufunc, "accumulate", node.dtype, None if dtype is None else number_dtype(dtype))
     return Scan(node, name, axes[0], element)
 
 
-def _associative(ufunc: np.ufunc, method: str) -> str:
+def associative(ufunc: np.ufunc, method: str) -> str:
+    """Return the name of a ufunc in which grouping does not matter.
+
+    Raises
+    ------
+    UnsupportedError
+        For another one.
+    """
     name = ufunc.__name__
     if name not in _REDUCTIONS and name not in _OTHERS:
         known = ", ".join((*_REDUCTIONS, *_OTHERS))
@@ -98,12 +109,18 @@ def _associative(ufunc: np.ufunc, method: str) -> str:
 
 
 @cache
-def _element(ufunc: np.ufunc, method: str, dtype: np.dtype, wanted: np.dtype | None) -> np.dtype:
-    # The dtype of the result, from NumPy itself.
-    if wanted is not None:
-        return wanted
+def element_of(ufunc: np.ufunc, method: str, dtype: np.dtype, wanted: np.dtype | None) -> np.dtype:
+    """Return the dtype of what a ufunc's method gives, from NumPy itself.
+
+    Raises
+    ------
+    DTypeError
+        When the ufunc has no loop for the dtypes.
+    """
+    places = ([0],) if method == "reduceat" else ()
     try:
-        found: np.dtype = getattr(ufunc, method)(np.ones(1, dtype)).dtype
+        found: np.dtype = getattr(ufunc, method)(np.ones(1, dtype), *places, dtype=wanted).dtype
     except TypeError:
-        raise DTypeError(f"{ufunc.__name__}.{method} is not defined for dtype {dtype}") from None
+        asked = "" if wanted is None else f" and dtype={wanted}"
+        raise DTypeError(f"{ufunc.__name__}.{method} is not defined for dtype {dtype}{asked}") from None
     return found

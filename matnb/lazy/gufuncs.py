@@ -10,7 +10,7 @@ from matnb.errors import ShapeError, UnsupportedError
 from matnb.lazy import ufuncs
 from matnb.lazy.contraction import contracted
 from matnb.lazy.expr import Expr, Reduce, Transpose, broadcast_shapes
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import one_axis
 
 
 def called(ufunc: np.ufunc, operands: Sequence[Expr], axis: int = -1) -> Expr:
@@ -38,14 +38,14 @@ def called(ufunc: np.ufunc, operands: Sequence[Expr], axis: int = -1) -> Expr:
             return _stretched(left, right, 2, 1, "matvec")
         case "vecmat":
             return _stretched(ufuncs.call(np.conjugate, (left,))[0], right, 1, 2, "vecmat")
-    raise UnsupportedError(f"the ufunc {ufunc.__name__!r} is not recorded; call it on x.compute()")
+    raise UnsupportedError(f"the ufunc {ufunc.__name__!r} is not recorded: call it on x.compute()")
 
 
 def vecdot(left: Expr, right: Expr, axis: int = -1) -> Expr:
     """Return the products of vectors along an axis of two arrays that broadcast."""
     if not left.shape or not right.shape:
         raise ShapeError("vecdot needs arrays of at least one axis, not a scalar")
-    (first,), (second,) = normalize_axes(axis, left.ndim), normalize_axes(axis, right.ndim)
+    first, second = one_axis(axis, left.ndim), one_axis(axis, right.ndim)
     if left.shape[first] != right.shape[second]:
         raise ShapeError(
             f"vecdot of shapes {left.shape} and {right.shape}: axis {axis} must be equally long in both"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from matnb.errors import AxisError, DTypeError, IndexingError, ShapeError
@@ -26,11 +28,30 @@ def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, 
         if not isinstance(one, int | np.integer):
             raise DTypeError(f"axis {one!r}: give a whole number or a tuple of them")
         if not -ndim <= one < ndim:
+            if not ndim:
+                raise AxisError(f"axis {one} of an array without axes")
             raise AxisError(f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}")
         axes.append(int(one) % ndim)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axis {axis} names an axis twice")
     return tuple(sorted(axes))
+
+
+def one_axis(axis: object, ndim: int) -> int:
+    """Return one axis as a non-negative number.
+
+    Raises
+    ------
+    AxisError
+        For an axis that is not there.
+    DTypeError
+        For anything but a whole number, as None and tuples.
+    """
+    try:
+        place = operator.index(axis)  # type: ignore[arg-type]  # what refuses others
+    except TypeError:
+        raise DTypeError(f"axis {axis!r}: give one whole number") from None
+    return normalize_axes(place, ndim)[0]
 
 
 def normalize_key(key: object, shape: Shape) -> Key:
@@ -47,9 +68,8 @@ def normalize_key(key: object, shape: Shape) -> Key:
             part, bool
         ):
             raise IndexingError(
-                f"an index of type {type(part).__name__}: give integers, slices, ... or None; "
-                "an integer DistArray of no axes, or of one along the first axis, is an index too; "
-                "for selection by any other array, compute() the array first"
+                f"an index of type {type(part).__name__}: give integers, slices, ..., None, or arrays or "
+                "lists of integers or booleans"
             )
     if sum(part is Ellipsis for part in parts) > 1:
         raise IndexingError("an index can have a single '...'")

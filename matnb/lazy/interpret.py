@@ -38,6 +38,7 @@ from matnb.lazy.expr import (
 from matnb.lazy.holdings import held
 from matnb.lazy.meanings import meaning_of
 from matnb.lazy.meanings.registry import Value
+from matnb.lazy.meanings.registry import dense as densified
 from matnb.lazy.traverse import topological
 
 
@@ -68,7 +69,7 @@ def _controlled(node: Expr, values: Mapping[Expr, Value]) -> dict[Expr, Value]:
 
 def _looped(node: Loop, operands: Sequence[Value]) -> tuple[int, Sequence[Value]]:
     state = list(operands[: node.num_state])
-    limit, given = int(_dense(operands[node.num_state])[()]), operands[node.num_state + 1 :]
+    limit, given = int(densified(operands[node.num_state])[()]), operands[node.num_state + 1 :]
     for number in range(limit):
         arrays = (*state, np.asarray(number), *given)
         results = _body(node.body, dict(zip(node.variables, arrays, strict=True)))
@@ -108,9 +109,9 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
             return _sparse_elementwise(node, operands)
         case Elementwise():
             # Not stretched first: NumPy takes the power of a number, such as 0.5, by another function.
-            return np.asarray(_call(node, [_dense(value) for value in operands]))
+            return np.asarray(_call(node, [densified(value) for value in operands]))
         case Broadcast():
-            return np.broadcast_to(_dense(operands[0]), node.shape)
+            return np.broadcast_to(densified(operands[0]), node.shape)
         case Transpose(_, axes):
             value = operands[0]
             if not sp.issparse(value):
@@ -119,7 +120,7 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
         case Index(_, key):
             if node.sparse:
                 return _sparse_index(operands[0], key)  # type: ignore[arg-type]  # sparse here
-            return np.asarray(_dense(operands[0])[key])
+            return np.asarray(densified(operands[0])[key])
         case Reduce():
             return _reduced(node, operands[0])
         case MatMul(_, _, semiring):
@@ -140,10 +141,6 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
 
 def _from_block(block: Block) -> Value:
     return to_numpy(block) if isinstance(block, Dense) else to_scipy(block)
-
-
-def _dense(value: Value) -> np.ndarray:
-    return value.toarray() if sp.issparse(value) else value
 
 
 def _call(node: Elementwise, arguments: Sequence[np.ndarray]) -> np.ndarray:
@@ -209,7 +206,7 @@ def _reduced(node: Reduce, value: Value) -> np.ndarray:
                 (np.ones(value.nnz, np.int64), value.indices, value.indptr), value.shape
             ).toarray()
         return np.asarray(pattern.sum(axis=axes, keepdims=keep))
-    dense = _dense(value)
+    dense = densified(value)
     if node.operation.endswith(" of stored"):
         return _reduced_stored(node, value)
     if node.operation in ("sum", "prod"):
@@ -253,9 +250,9 @@ def _product(left: Value, right: Value, semiring: Semiring, dtype: np.dtype) -> 
 
 
 def _masked(node: MaskedMatMul, product: Value, mask: Value, complement: bool) -> Value:
-    chosen = (_dense(mask) != 0) ^ complement
+    chosen = (densified(mask) != 0) ^ complement
     if not node.sparse:
-        return np.where(chosen, _dense(product), semiring_named(node.semiring).add.identity(node.dtype))
+        return np.where(chosen, densified(product), semiring_named(node.semiring).add.identity(node.dtype))
     if sp.issparse(product):
         kept = chosen[_positions(product)]
         return _from_keys(_keys(product)[kept], product.data[kept], node.shape)

@@ -38,15 +38,15 @@ def indexed(node: Expr, key: object) -> Expr:
         return result
     lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
     shape = parts.broadcast()
-    _check_places(lists, result.shape)
+    check_places(lists, result.shape)
     if _is_crossing(list(lists.values()), shape):
         for place, (axis, index) in enumerate(lists.items()):
             result = _picked(result, [_part_of(index, place)], axis)
         if parts.is_first:
-            result = _turned(result, tuple(lists))
+            result = turned(result, tuple(lists))
         return result
     result, axis = _side_by_side(result, tuple(lists), parts.is_first)
-    picked = _picked(result, _vectors(list(lists.values()), shape), axis)
+    picked = _picked(result, vectors(list(lists.values()), shape), axis)
     if len(shape) == 1:
         return picked
     if picked.sparse:
@@ -78,7 +78,11 @@ def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
     if not parts.lists:
         return put(node, parts, new)
     region = basic(node, parts)
-    written = _written(region, parts, new)
+    return put_back(node, parts, _written(region, parts, new))
+
+
+def put_back(node: Expr, parts: Parts, written: Expr) -> Expr:
+    """Return an array with what its basic part became, all of it."""
     if None in parts.plain:
         dropped = {parts.axis_of(place) for place, part in enumerate(parts.plain) if part is None}
         written = Index(
@@ -93,24 +97,28 @@ def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
 def _written(region: Expr, parts: Parts, new: Expr) -> Expr:
     lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
     shape = parts.broadcast()
-    _check_places(lists, region.shape)
-    turned, axis = _side_by_side(region, tuple(lists), parts.is_first)
-    vectors = _vectors(list(lists.values()), shape)
-    behind = turned.ndim - axis - len(vectors)
+    check_places(lists, region.shape)
+    beside, axis = _side_by_side(region, tuple(lists), parts.is_first)
+    places = vectors(list(lists.values()), shape)
+    behind = beside.ndim - axis - len(places)
     new = stripped(new, axis + len(shape) + behind)
     if new.sparse:
         new = Broadcast(new, new.shape)
     if len(shape) != 1 and new.ndim > behind:
-        whole = (*turned.shape[:axis], *shape, *turned.shape[axis + len(vectors) :])
+        whole = (*beside.shape[:axis], *shape, *beside.shape[axis + len(places) :])
         new = reshaped(Broadcast(new, whole), (*whole[:axis], prod(shape), *whole[axis + len(shape) :]))
-    if len(vectors) == 1 and axis == 0 and not turned.sparse:
-        written: Expr = PutEach(turned, vectors[0], new)
+    if len(places) == 1 and axis == 0 and not beside.sparse:
+        written: Expr = PutEach(beside, places[0], new)
     else:
-        written = Place(turned, new, tuple(vectors), axis)
-    if turned is not region:
-        order = _order(tuple(lists), region.ndim)
-        written = Transpose(written, tuple(order.index(one) for one in range(region.ndim)))
-    return written
+        written = Place(beside, new, tuple(places), axis)
+    return written if beside is region else turned_back(written, tuple(lists))
+
+
+def turned_back(node: Expr, axes: tuple[int, ...]) -> Expr:
+    """Return an array whose first axes were some others, as it was."""
+    order = _order(axes, node.ndim)
+    back = tuple(order.index(one) for one in range(node.ndim))
+    return node if back == tuple(range(node.ndim)) else Transpose(node, back)
 
 
 def _picked(node: Expr, vectors: Sequence[Expr], axis: int) -> Expr:
@@ -123,11 +131,11 @@ def _side_by_side(node: Expr, axes: tuple[int, ...], is_first: bool) -> tuple[Ex
     # The array with the axes of the lists one after the other, and which is the first of them.
     if axes == tuple(range(axes[0], axes[0] + len(axes))) and not (is_first and axes[0]):
         return node, axes[0]
-    return _turned(node, axes), 0
+    return turned(node, axes), 0
 
 
-def _turned(node: Expr, axes: tuple[int, ...]) -> Expr:
-    # The array with some axes first.
+def turned(node: Expr, axes: tuple[int, ...]) -> Expr:
+    """Return an array with some axes first."""
     order = _order(axes, node.ndim)
     return node if order == tuple(range(node.ndim)) else Transpose(node, order)
 
@@ -153,20 +161,20 @@ def _part_of(index: Expr, place: int) -> Expr:
     return Index(index, key)
 
 
-def _vectors(lists: Sequence[Expr], shape: Shape) -> list[Expr]:
-    # The lists at full length, one after the other in row order.
-    vectors: list[Expr] = []
+def vectors(lists: Sequence[Expr], shape: Shape) -> list[Expr]:
+    """Return lists of places at full length, in row order."""
+    found: list[Expr] = []
     for index in lists:
         if isinstance(index, Literal):
-            vectors.append(literal(np.broadcast_to(index.value, shape).reshape(-1)))
+            found.append(literal(np.broadcast_to(index.value, shape).reshape(-1)))
             continue
         whole = index if index.shape == shape else Broadcast(index, shape)
-        vectors.append(whole if len(shape) == 1 else reshaped(whole, (prod(shape),)))
-    return vectors
+        found.append(whole if len(shape) == 1 else reshaped(whole, (prod(shape),)))
+    return found
 
 
-def _check_places(lists: dict[int, Expr], shape: Shape) -> None:
-    # Of places that are known now: later, an array assigned to would be beyond repair.
+def check_places(lists: dict[int, Expr], shape: Shape) -> None:
+    """Refuse places outside that are known now: later, an array assigned to would be beyond repair."""
     for axis, index in lists.items():
         block = Dense(index.value) if isinstance(index, Literal) else held(index)
         if isinstance(block, Dense):

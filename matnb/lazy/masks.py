@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matnb.errors import IndexingError, ShapeError
+from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.lazy.compressing import compressed, expanded, places_where
 from matnb.lazy.expr import Broadcast, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
 from matnb.lazy.listed import assigned, indexed
@@ -162,6 +162,8 @@ def assigned_where(node: Expr, key: object, value: Expr | Weak | Picked) -> Expr
     DTypeError
         When the value would lose more than precision in the array's dtype.
     """
+    if isinstance(key, Expr) and isinstance(value, Expr) and value.ndim > 1 and key.ndim == node.ndim:
+        raise DTypeError(f"a value of shape {value.shape} for elements that booleans pick: give one axis")
     place = _alone(node, key)
     if place is None:
         return assigned(node, _with_places(node, key), value.alone() if isinstance(value, Picked) else value)

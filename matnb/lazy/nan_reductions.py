@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from matnb.errors import DTypeError
 from matnb.lazy import folds, reductions
 from matnb.lazy.expr import Broadcast, Elementwise, Expr
 from matnb.lazy.reductions import Axis, check_mask, only_where
@@ -48,6 +49,7 @@ def mean(node: Expr, axis: Axis, keepdims: bool, dtype: npt.DTypeLike | None, wh
     """Return the arithmetic mean of the numbers."""
     if not has_nan(node):
         return reductions.mean(node, axis, keepdims, dtype, where)
+    _check_dtype(dtype, "nanmean")
     return reductions.mean(without_nan(node, 0), axis, keepdims, dtype, _numbers(node, where))
 
 
@@ -63,6 +65,7 @@ def var(
     """Return the variance of the numbers: NaN where there are no more of them than ``ddof``."""
     if not has_nan(node):
         return reductions.var(node, axis, keepdims, ddof, dtype, where, center)
+    _check_dtype(dtype, "nanvar")
     numbers = _numbers(node, where)
     element = node.dtype if dtype is None else number_dtype(dtype)
     given = astype(without_nan(node, 0), element)
@@ -74,7 +77,13 @@ def var(
     below = call(np.subtract, (reductions.number_of(node, axis, keepdims, numbers), ddof))[0]
     found = call(np.divide, (total, below))[0]
     enough = call(np.greater, (below, 0))[0]
-    return astype(only_where(found, enough, literal(np.nan, found.dtype)), square.dtype)
+    element = square.dtype if dtype is None else element
+    return astype(only_where(found, enough, literal(np.nan, found.dtype)), element)
+
+
+def _check_dtype(dtype: npt.DTypeLike | None, name: str) -> None:
+    if dtype is not None and number_dtype(dtype).kind not in "fc":
+        raise DTypeError(f"{name} of numbers that may be NaN has no dtype {dtype}: give one of floats")
 
 
 def _numbers(node: Expr, where: Expr | None) -> Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.errors import DTypeError, ShapeError
+from matnb.errors import DTypeError, RangeError, ShapeError
 from matnb.lazy.access import At, Put
 from matnb.lazy.expr import Broadcast, Expr, Index, broadcast_shapes
 from matnb.lazy.keys import Parts, is_whole
@@ -131,7 +131,7 @@ def fitting(value: Expr | Weak, dtype: np.dtype) -> Expr:
     try:
         return literal(value, dtype)
     except OverflowError:
-        raise DTypeError(f"the number {value} does not fit dtype {dtype}") from None
+        raise RangeError(f"the number {value} does not fit dtype {dtype}") from None
 
 
 def _converted(node: Expr, dtype: np.dtype, what: str) -> Expr:

@@ -131,8 +131,9 @@ def mean(
     where: Expr | None = None,
 ) -> Expr:
     """Return the arithmetic mean: the sum over the number of elements; integers become float64."""
+    _check_axes(axis, node.ndim, where)
     total, number = _total(node, axis, keepdims, dtype, where)
-    element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
+    element = mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
     return astype(call(np.divide, (total, number))[0], element)
 
 
@@ -154,7 +155,8 @@ def var(
     center
         The mean along the same axes, which keep length 1; made when left out.
     """
-    element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
+    _check_axes(axis, node.ndim, where)
+    element = mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
     if where is None and center is None and _is_one_pass(node, axis, element):
         whole = node if dtype is None else astype(node, element)
         wide = np.dtype(np.float32) if element == np.float16 else element
@@ -163,12 +165,20 @@ def var(
         return astype(call(np.divide, (away_from_mean, below))[0], element)
     if center is None:
         center = mean(node, axis, keepdims=True, dtype=element, where=where)
-    square = squares(call(np.subtract, (astype(node, element), center))[0])
-    total, number = _total(square, axis, keepdims, None, where)
+    # NumPy takes a mean of the dtype asked for from elements of their own, and sums in it again.
+    square = squares(call(np.subtract, (node, center))[0])
+    element = square.dtype if dtype is None else element
+    total, number = _total(square, axis, keepdims, element, where)
     if isinstance(number, Expr):
         below_one = call(np.maximum, (call(np.subtract, (number, ddof))[0], 0))[0]
-        return astype(call(np.divide, (total, below_one))[0], square.dtype)
-    return astype(call(np.divide, (total, float(max(number - ddof, 0))))[0], square.dtype)
+        return astype(call(np.divide, (total, below_one))[0], element)
+    return astype(call(np.divide, (total, float(max(number - ddof, 0))))[0], element)
+
+
+def _check_axes(axis: Axis, ndim: int, where: Expr | None) -> None:
+    # NumPy's means, unlike its sums and those of elements that a mask picks, find no axis in a number.
+    if axis is not None and where is None:
+        normalize_axes(axis, ndim)
 
 
 def squares(away: Expr) -> Expr:
@@ -179,7 +189,9 @@ def squares(away: Expr) -> Expr:
 def _is_one_pass(node: Expr, axis: Axis, element: np.dtype) -> bool:
     # Of sparse and complex arrays, and along some axes, what is away from the mean is made first.
     is_full = len(axes_of(axis, node.ndim)) == node.ndim > 0
-    return is_full and not node.sparse and element.name in ("float64", "float32", "float16")
+    # That what is asked for holds the elements: where it does not, NumPy has its mean only in that dtype.
+    is_held = element.name in ("float64", "float32", "float16") and np.can_cast(node.dtype, element)
+    return is_full and not node.sparse and is_held
 
 
 def std(
@@ -192,7 +204,21 @@ def std(
     center: Expr | None = None,
 ) -> Expr:
     """Return the standard deviation: the root of the variance."""
-    return call(np.sqrt, (var(node, axis, keepdims, ddof, dtype, where, center),))[0]
+    return root(var(node, axis, keepdims, ddof, dtype, where, center))
+
+
+def root(square: Expr) -> Expr:
+    """Return the square root in its own dtype.
+
+    Raises
+    ------
+    DTypeError
+        For an array of whole numbers, whose roots are none; NumPy cuts those of a single one.
+    """
+    (found,) = call(np.sqrt, (square,))
+    if square.shape and not np.can_cast(found.dtype, square.dtype, "same_kind"):
+        raise DTypeError(f"std: a root of {found.dtype} is no {square.dtype}: give a dtype of floats")
+    return astype(found, square.dtype)
 
 
 def count_nonzero(node: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
@@ -240,7 +266,7 @@ def number_of(node: Expr, axis: Axis, keepdims: bool, where: Expr | None) -> flo
 def _total(
     node: Expr, axis: Axis, keepdims: bool, dtype: npt.DTypeLike | None, where: Expr | None
 ) -> tuple[Expr, float | Expr]:
-    element = _mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
+    element = mean_dtype(node.dtype) if dtype is None else number_dtype(dtype)
     # A half-precision sum overflows at 65504, so NumPy's mean sums it in single precision.
     wide = np.dtype(np.float32) if element == np.float16 else element
     number = number_of(node, axis, keepdims, where)
@@ -256,7 +282,8 @@ def _sum_dtype(dtype: np.dtype) -> np.dtype:
     return dtype
 
 
-def _mean_dtype(dtype: np.dtype) -> np.dtype:
+def mean_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of the mean of numbers of another."""
     return np.dtype(np.float64) if dtype.kind in "biu" else dtype
 
 

@@ -83,7 +83,10 @@ def into(
             )
         old = target.expression
         if not np.can_cast(node.dtype, old.dtype, casting):  # type: ignore[arg-type]  # checked before
-            raise DTypeError(f"a result of dtype {node.dtype} does not go into out= of dtype {old.dtype}")
+            raise DTypeError(
+                f"a result of dtype {node.dtype} does not go into an array of dtype {old.dtype}; "
+                f"convert that first: x.astype({node.dtype})"
+            )
         node = astype(node, old.dtype)
         if node.shape != old.shape and _fits(node.shape, old.shape):
             node = Broadcast(node, old.shape)
@@ -121,7 +124,7 @@ def _called(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obje
     for order in ("order", "subok"):  # which say how memory is laid out, and of what class an array is
         options.pop(order, None)
     if options:
-        raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not recorded")
+        raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not recorded: leave it out")
     if casting not in _CASTINGS:
         raise OptionError(f"casting={casting!r}; known: {', '.join(_CASTINGS)}")
     operands: list[Operand] = [one if ufuncs.is_weak(one) else expression_of(one) for one in inputs]
@@ -173,7 +176,7 @@ def _result_dtype(found: np.dtype) -> npt.DTypeLike | None:
 def _named(options: Options, *names: str) -> Options:
     others = {name for name in options if name not in (*names, "out")}
     if others:
-        raise UnsupportedError(f"a ufunc's method with {', '.join(others)}= is not recorded")
+        raise UnsupportedError(f"a ufunc's method with {', '.join(others)}= is not recorded: leave it out")
     return {name: options[name] for name in names if options.get(name) is not None}
 
 
@@ -184,7 +187,9 @@ def _reduced(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obj
     axis, keepdims = options.pop("axis", 0), bool(options.pop("keepdims", False))
     dtype, initial = options.pop("dtype", None), options.pop("initial", None)
     if options:
-        raise UnsupportedError(f"np.{ufunc.__name__}.reduce({', '.join(options)}=) is not recorded")
+        raise UnsupportedError(
+            f"np.{ufunc.__name__}.reduce({', '.join(options)}=) is not recorded: leave it out"
+        )
     first = initial.expression if isinstance(initial, DistArray) else initial
     first = None if first is np._NoValue else first
     node = folds.folded(expression_of(array), ufunc, axis, keepdims, dtype, first, where)  # type: ignore[arg-type]  # checked there

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
-from matnb.lazy import ufuncs
 from matnb.lazy.access import Scatter
 from matnb.lazy.array import DistArray, expression_of
-from matnb.lazy.expr import Broadcast, Expr, Transpose, broadcast_shapes
+from matnb.lazy.elements import with_expressions
+from matnb.lazy.expr import Broadcast, Expr, Literal, broadcast_shapes
+from matnb.lazy.folds import associative, element_of
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import one_axis
+from matnb.lazy.keys import parts_of
+from matnb.lazy.listed import check_places, put_back, turned, turned_back, vectors
+from matnb.lazy.places import basic
 from matnb.lazy.reductions import where as choose
-from matnb.lazy.ufuncs import astype, call, literal
+from matnb.lazy.ufuncs import astype, call, literal, number_dtype
 
 # What combines the values of one place before they meet what is there, and what then meets it.
 _MONOIDS = {"add": "plus", "subtract": "plus", "multiply": "times", "divide": "times", "minimum": "min",
             "maximum": "max", "logical_or": "lor", "logical_and": "land"}  # fmt: skip
+_LABELLED = ("add", "multiply", "minimum", "maximum", "logical_or", "logical_and")
+_TRUTHS = ("logical_or", "logical_and", "logical_xor")  # of numbers of any dtype
 _FEW = 1000  # runs that are each worked out alone
 
 
@@ -29,7 +38,7 @@ def written_at(ufunc: np.ufunc, array: object, indices: object, *values: object)
     Raises
     ------
     UnsupportedError
-        For places in several arrays, or repeated ones of a ufunc whose order matters.
+        For booleans beside places, and for places that may repeat of a ufunc whose order matters.
     """
     name = ufunc.__name__
     if not isinstance(array, DistArray):
@@ -37,79 +46,107 @@ def written_at(ufunc: np.ufunc, array: object, indices: object, *values: object)
         raise UnsupportedError(f"np.{name}.at into a {kind} from DistArrays: compute() them first")
     if len(values) != ufunc.nin - 1:
         raise DTypeError(f"np.{name}.at of a function of {ufunc.nin} arrays takes {ufunc.nin - 1} values")
-    places = _places(indices)
-    if places is None:  # each place once, or known by a mask
-        old = array[indices]
-        array[indices] = ufunc(old, *values)
+    node, key = array.expression, with_expressions(indices)
+    operands = [expression_of(one) for one in values]  # a number has its own dtype here
+    (met,) = call(ufunc, [literal(0, one.dtype) for one in (node, *operands)])
+    if not may_repeat(key):
+        new = ufunc(array[indices], *map(DistArray, operands))
+        array[indices] = new if new.dtype == node.dtype else new.astype(node.dtype)
         return
+    parts = parts_of(key, node.shape)
+    region = basic(node, parts)
+    lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
+    check_places(lists, region.shape)
+    axes, shape = tuple(lists), parts.broadcast()
+    # NumPy puts the axes of the places where theirs are, if they are side by side.
+    first = 0 if parts.is_first or axes != tuple(range(axes[0], axes[0] + len(axes))) else axes[0]
+    behind = [length for axis, length in enumerate(region.shape) if axis not in lists]
+    target = (*behind[:first], *shape, *behind[first:])
+    for one in operands:
+        if broadcast_shapes(one.shape, target, name=f"{name}.at") != target:
+            raise ShapeError(f"values of shape {one.shape} do not fit places of shape {target}")
+    if 0 in target:
+        return
+    monoid = _monoid_of(ufunc, node.dtype, met.dtype)
+    given = operands[0] if operands[0].shape == target else Broadcast(operands[0], target)
+    given = turned(given, tuple(range(first, first + len(shape))))
+    region = Broadcast(region, region.shape) if region.sparse else region
+    written = _combined(ufunc, turned(region, axes), vectors(list(lists.values()), shape), given, monoid)
+    array._become(put_back(node, parts, turned_back(written, axes)))
+
+
+def may_repeat(key: object) -> bool:
+    """Tell whether an index may name a place several times: it has arrays of whole numbers."""
+    parts = key if isinstance(key, tuple) else (key,)
+    arrays = [one for one in parts if isinstance(one, Expr) and one.ndim]
+    kinds = {one.dtype.kind for one in arrays}
+    if "b" in kinds and len(kinds) > 1:
+        raise UnsupportedError(
+            "ufunc.at by booleans and arrays of places in one index is not recorded: give np.nonzero of the "
+            "booleans"
+        )
+    return bool(arrays) and "b" not in kinds
+
+
+def _monoid_of(ufunc: np.ufunc, own: np.dtype, met: np.dtype) -> str:
+    # What combines the values of a place, so that the array meets them once.
+    name = ufunc.__name__
     if name not in _MONOIDS:
         known = ", ".join(f"np.{one}" for one in _MONOIDS)
         raise UnsupportedError(
             f"np.{name}.at with places that may repeat is not recorded; it is for {known}; where none "
             f"repeats, x[places] = np.{name}(x[places], ...)"
         )
-    node = array.expression
-    if not node.shape:
-        raise IndexingError("an array without axes has no places")
-    given = expression_of(values[0])
-    if ufuncs.is_weak(values[0]):
-        given = literal(np.asarray(values[0]).astype(np.result_type(node.dtype, values[0])))
-    array._become(_scattered(ufunc, node, places, given))
-
-
-def _places(indices: object) -> Expr | None:
-    # Whole numbers in an array, which may repeat, along the first axis.
-    if isinstance(indices, tuple):
-        if len(indices) == 1:
-            return _places(indices[0])
-        if any(isinstance(one, DistArray | np.ndarray | list) for one in indices):
-            raise UnsupportedError(
-                "ufunc.at by several indices with an array among them is not recorded: flatten the array, "
-                "and index by np.ravel_multi_index of the places"
-            )
-        return None
-    if not isinstance(indices, DistArray | np.ndarray | list):
-        return None
-    index = expression_of(
-        np.asarray(indices, np.intp) if isinstance(indices, list) and not indices else indices
-    )
-    if index.dtype.kind == "b" or not index.shape:
-        return None
-    if index.dtype.kind not in "iu":
-        raise IndexingError(f"an index of dtype {index.dtype}: give whole numbers, or convert with astype")
-    return index
-
-
-def _scattered(ufunc: np.ufunc, node: Expr, places: Expr, given: Expr) -> Expr:
-    monoid, rest, length = _MONOIDS[ufunc.__name__], node.shape[1:], node.shape[0]
-    target = (*places.shape, *rest)
-    (met,) = call(ufunc, (literal(0, node.dtype), literal(0, given.dtype)))
-    if not np.can_cast(met.dtype, node.dtype, "same_kind"):
-        raise DTypeError(
-            f"np.{ufunc.__name__}.at: {met.dtype} does not go into dtype {node.dtype}; convert the "
-            "array with astype first"
+    monoid = _MONOIDS[name]
+    if met.kind == "b":
+        return {"plus": "lor", "times": "land"}.get(monoid, monoid)
+    if monoid in ("min", "max") and met.kind == "c":
+        raise UnsupportedError(f"np.{name}.at of complex numbers at places that may repeat is not recorded")
+    wraps = own.kind in "iu" and met.kind in "iu" and monoid in ("plus", "times")
+    if not wraps and not np.can_cast(met, own, "same_kind"):
+        raise UnsupportedError(
+            f"np.{name}.at rounds each of its results of dtype {met} to dtype {own}, one after the other, "
+            "which is not recorded: convert the values, or the array, with astype"
         )
-    if met.dtype.kind == "b":
-        monoid = {"plus": "lor", "times": "land"}.get(monoid, monoid)
-    if broadcast_shapes(given.shape, target, name=f"{ufunc.__name__}.at") != target:
-        raise ShapeError(f"values of shape {given.shape} do not fit places of shape {target}")
-    values = given if given.shape == target else Broadcast(given, target)
-    count, width = places.size, int(np.prod(rest, dtype=np.int64))
-    labels = reshaped(places, (count,)) if places.ndim > 1 else places
-    if labels.dtype.kind == "i":  # negative ones from the end
-        labels = choose(call(np.less, (labels, 0))[0], call(np.add, (labels, length))[0], labels)
+    return monoid
+
+
+def _combined(ufunc: np.ufunc, node: Expr, places: Sequence[Expr], given: Expr, monoid: str) -> Expr:
+    # The array with what is given met at places of its first axes, which several lists name together.
+    lengths, rest = node.shape[: len(places)], node.shape[len(places) :]
+    count, total, width = places[0].size, math.prod(lengths), math.prod(rest)
+    labels = _labels(places, lengths)
     wanted = (count, width) if rest else (count,)
-    values = values if values.shape == wanted else reshaped(values, wanted)
-    if node.sparse:
-        node = Broadcast(node, node.shape)
-    found: Expr = Scatter(values, labels, length, monoid)
-    touched: Expr = Scatter(Broadcast(literal(True), (count,)), labels, length, "lor")
-    if rest:
-        found = found if found.shape == node.shape else reshaped(found, node.shape)
-        touched = reshaped(touched, (length, *(1,) * len(rest)))
+    values = given if given.shape == wanted else reshaped(given, wanted)
+    values = Broadcast(values, values.shape) if values.sparse else values
+    found: Expr = Scatter(values, labels, total, monoid)
+    touched: Expr = Scatter(Broadcast(literal(True), (count,)), labels, total, "lor")
+    found = found if found.shape == node.shape else reshaped(found, node.shape)
+    if rest or len(places) > 1:
+        touched = reshaped(touched, (*lengths, *(1,) * len(rest)))
     (new,) = call(ufunc, (node, found))
     # What no place names stays as it is, negative zeros too.
     return choose(touched, astype(new, node.dtype), node)
+
+
+def _labels(places: Sequence[Expr], lengths: Sequence[int]) -> Expr:
+    # One number for the places of several lists; negative ones count from the end.
+    labels: Expr | None = None
+    for index, length in zip(places, lengths, strict=True):
+        is_signed, index = index.dtype.kind == "i", astype(index, np.int64)
+        if isinstance(index, Literal):
+            index = literal(np.where(index.value < 0, index.value + length, index.value))
+        elif is_signed:
+            index = choose(call(np.less, (index, 0))[0], call(np.add, (index, length))[0], index)
+        if len(lengths) > 1:
+            # One outside must not become a place in the next line: no list names the place behind the last.
+            (inside,) = call(
+                np.logical_and, (*call(np.greater_equal, (index, 0)), *call(np.less, (index, length)))
+            )
+            index = choose(inside, index, literal(math.prod(lengths), np.int64))
+        labels = index if labels is None else call(np.add, (call(np.multiply, (labels, length))[0], index))[0]
+    assert labels is not None, "at least one list"
+    return labels
 
 
 def segments_reduced(
@@ -121,39 +158,42 @@ def segments_reduced(
     ------
     IndexingError
         When an index is outside the axis.
+    DTypeError
+        When the ufunc has no loop for the dtypes.
     UnsupportedError
-        For a ufunc that combines no values by label.
+        For a ufunc in which grouping matters, and for many runs that overlap.
     """
-    name = ufunc.__name__
-    if name not in ("add", "multiply", "minimum", "maximum", "logical_or", "logical_and"):
-        raise UnsupportedError(
-            f"np.{name}.reduceat is not recorded; give the elements labels, and use mn.groupby or "
-            "mn.scatter_reduce"
-        )
+    name = associative(ufunc, "reduceat")
     node = expression_of(array)
     starts = np.asarray(indices.compute() if isinstance(indices, DistArray) else indices)
-    if starts.ndim != 1 or starts.dtype.kind not in "iu":
-        raise IndexingError(f"reduceat: indices of shape {starts.shape} {starts.dtype}: give whole numbers")
+    starts = starts.astype(np.intp) if not starts.size else starts
     if not node.shape:
         raise DTypeError(f"{name}.reduceat of an array without axes")
-    (place,) = normalize_axes(axis, node.ndim)
+    if starts.ndim != 1 or starts.dtype.kind not in "iu":
+        raise IndexingError(f"reduceat: indices of shape {starts.shape} {starts.dtype}: give whole numbers")
+    place = one_axis(axis, node.ndim)
     length = node.shape[place]
     if starts.size and (starts.min() < 0 or starts.max() >= length):
         raise IndexingError(f"reduceat: an index outside an axis of length {length}")
-    order = (place, *(one for one in range(node.ndim) if one != place))
-    lines = node if place == 0 else Transpose(node, order)
-    found = _runs(ufunc, lines if dtype is None else astype(lines, dtype), starts.astype(np.int64))
-    return found if place == 0 else Transpose(found, tuple(int(one) for one in np.argsort(order)))
+    element = element_of(ufunc, "reduceat", node.dtype, None if dtype is None else number_dtype(dtype))
+    lines = turned(node, (place,))
+    if name not in _TRUTHS:
+        lines = astype(lines, element)
+    return turned_back(astype(_runs(ufunc, lines, starts.astype(np.int64)), element), (place,))
 
 
 def _runs(ufunc: np.ufunc, node: Expr, starts: np.ndarray) -> Expr:
     # Runs of which each begins behind the one before are labels that go up; any others are worked out alone.
-    monoid = _MONOIDS[ufunc.__name__]
     rest, length = node.shape[1:], node.shape[0]
     if node.sparse:
         node = Broadcast(node, node.shape)
+    if not starts.size:
+        return literal(np.zeros((0, *rest), node.dtype))
     ends = np.append(starts[1:], length)
-    if (ends > starts).all() and starts.size:
+    has_labels = ufunc.__name__ in _LABELLED and not (
+        node.dtype.kind == "c" and ufunc in (np.minimum, np.maximum)
+    )
+    if (ends > starts).all() and has_labels:
         from matnb.lazy.creation import arange
 
         handle = DistArray(node)[int(starts[0]) :]
@@ -161,21 +201,19 @@ def _runs(ufunc: np.ufunc, node: Expr, starts: np.ndarray) -> Expr:
         found = np.searchsorted(bounds, arange(length - int(starts[0])), side="right")
         labels = expression_of(found)
         values = handle.expression
-        width = int(np.prod(rest, dtype=np.int64))
         if len(rest) > 1:
-            values = reshaped(values, (values.shape[0], width))
-        result: Expr = Scatter(values, labels, starts.size, monoid)
+            values = reshaped(values, (values.shape[0], math.prod(rest)))
+        result: Expr = Scatter(values, labels, starts.size, _MONOIDS[ufunc.__name__])
         return result if result.shape == (starts.size, *rest) else reshaped(result, (starts.size, *rest))
     if starts.size > _FEW:
         raise UnsupportedError(
-            f"np.{ufunc.__name__}.reduceat over {starts.size} runs that overlap is not recorded: give "
-            "indices that increase"
+            f"np.{ufunc.__name__}.reduceat over {starts.size} runs is recorded for indices that increase, of "
+            f"np.{', np.'.join(_LABELLED)}"
         )
     handle = DistArray(node)
     parts = [
-        ufunc.reduce(handle[int(start) : max(int(stop), int(start) + 1)], axis=0)
+        # A run of one element, or that ends before it begins, is its first element.
+        ufunc.reduce(handle[int(start) : int(stop)], axis=0) if stop > start + 1 else handle[int(start)]
         for start, stop in zip(starts, ends, strict=True)
     ]
-    if not parts:
-        return expression_of(np.zeros((0, *rest), ufunc.reduce(np.ones(1, node.dtype)).dtype))
     return expression_of(np.stack(parts))

@@ -60,7 +60,7 @@ def _loop(ufunc: np.ufunc, kinds: tuple[np.dtype | type, ...], dtype: np.dtype |
     name = ufunc.__name__
     if ufunc.signature is not None or getattr(np, name, None) is not ufunc:
         raise UnsupportedError(
-            f"the ufunc {name!r} is not recorded; call it on NumPy arrays: {name}(x.compute(), ...)"
+            f"the ufunc {name!r} is not recorded: give it to mn.map_blocks, or call it on x.compute()"
         )
     given = (*kinds, *(None,) * ufunc.nout)
     try:
@@ -96,7 +96,8 @@ def call(
         For a generalized ufunc or one that is not NumPy's own.
     """
     if ufunc is np.matmul:
-        left, right = [one if isinstance(one, Expr) else literal(one) for one in operands]
+        # A number is refused for its lack of axes, also one that no dtype holds.
+        left, right = [one if isinstance(one, Expr) else literal(0) for one in operands]
         if left.sparse or right.sparse:
             left = densified(left, "matmul") if right.ndim > 2 else left
             right = densified(right, "matmul") if left.ndim > 2 else right
@@ -117,6 +118,29 @@ def call(
     if len(results) == 1:
         return (Elementwise(name, read, inputs, results[0], 0),)
     return tuple(Elementwise(name, read, inputs, kind, place) for place, kind in enumerate(results))
+
+
+def chosen(values: Sequence[Operand]) -> list[Expr]:
+    """Return arrays and Python numbers as expressions, the numbers of the dtype that all have together.
+
+    Where NumPy copies what is chosen, whole numbers beyond a dtype's range go round: 300 in int8 is 44.
+
+    Raises
+    ------
+    RangeError
+        For a whole number of more than 64 bits among integers.
+    """
+    dtype = np.result_type(*(one.dtype if isinstance(one, Expr) else one for one in values))
+    nodes: list[Expr] = []
+    for one in values:
+        if isinstance(one, Expr):
+            nodes.append(one)
+            continue
+        try:
+            nodes.append(literal(np.asarray(one).astype(dtype)))
+        except OverflowError:
+            raise RangeError(f"the number {one} does not fit dtype {dtype}") from None
+    return nodes
 
 
 def _beyond(operand: Operand) -> Operand:

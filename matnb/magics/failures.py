@@ -15,7 +15,8 @@ from matnb.errors import CellCancelled, CellSyntaxError, KernelError, MatnbError
 
 HOOK = "_render_traceback_"  # what IPython asks an error for how it is to be shown
 _BETWEEN = ("IPython", "numpy")  # lie between a cell and a magic, or an operator
-_shown: WeakSet[MatnbError] = WeakSet()  # in their short form, so that the next time it is the whole
+# In their short form, so that the next time it is the whole.
+_shown: WeakSet[MatnbError | CellCancelled] = WeakSet()
 
 
 class ShownShortly:
@@ -46,6 +47,7 @@ class ShownShortly:
     def _render(self, error: BaseException) -> list[str]:
         delattr(error, HOOK)
         if isinstance(error, CellCancelled):
+            _shown.add(error)
             return [f"CellCancelled: {error}"]
         if isinstance(error, MatnbError):
             _shown.add(error)
@@ -60,22 +62,26 @@ class ShownShortly:
 def shorten_plain_cells(shell: InteractiveShell) -> None:
     """Have IPython show errors of matnb shortly in cells without the magic too; ``%tb`` still gives all."""
     # IPython asks the error, so the hook is an attribute of its class and nothing of IPython changes.
-    setattr(MatnbError, HOOK, lambda error: _render_plain(error, shell))
+    for kind in (MatnbError, CellCancelled):
+        setattr(kind, HOOK, lambda error: _render_plain(error, shell))
 
 
 def leave_plain_cells() -> None:
     """Undo :func:`shorten_plain_cells`."""
-    if HOOK in vars(MatnbError):
-        delattr(MatnbError, HOOK)
+    for kind in (MatnbError, CellCancelled):
+        if HOOK in vars(kind):
+            delattr(kind, HOOK)
 
 
-def _render_plain(error: MatnbError, shell: InteractiveShell) -> list[str]:
-    filename = _calling_cell(error, shell)
-    if filename is None or error in _shown:
-        whole: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__)
-        return whole
-    _shown.add(error)
-    return _rows(error, error.cell or filename, shell)
+def _render_plain(error: MatnbError | CellCancelled, shell: InteractiveShell) -> list[str]:
+    if error not in _shown:
+        _shown.add(error)
+        if isinstance(error, CellCancelled):
+            return [f"CellCancelled: {error}"]
+        if (filename := _calling_cell(error, shell)) is not None:
+            return _rows(error, error.cell or filename, shell)
+    whole: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__)
+    return whole
 
 
 def _calling_cell(error: MatnbError, shell: InteractiveShell) -> str | None:

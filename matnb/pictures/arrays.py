@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from html import escape
 from math import prod
 
@@ -12,6 +13,7 @@ from matnb.pictures.quantities import bytes_text, count_text, plural_text, shape
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LONGEST_EXPRESSION = 200  # characters
+_MOST_COLUMNS = 100  # of a table, that are named
 _CELL = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent;vertical-align:top"
 _VALUE = "margin:0 0 8px;padding:0;border:none;background:transparent;overflow-x:auto;font-family:monospace"
 _NAME = f"{_CELL};opacity:.7;font-weight:normal;white-space:nowrap"
@@ -40,12 +42,21 @@ def _facts_line(facts: ArrayFacts) -> str:
     return ", ".join(words)
 
 
-def array_html(facts: ArrayFacts) -> str:
-    """Return what is known as HTML of at most 20 kB: few values above, a block map beside a table."""
+def columns_text(facts: ArrayFacts, dtypes: Mapping[str, str]) -> str:
+    """Return the names of columns and what they hold, then the line of the array that they are of."""
+    return f"columns {', '.join(_columns(dtypes))} of\n{array_text(facts)}"
+
+
+def array_html(facts: ArrayFacts, dtypes: Mapping[str, str] | None = None) -> str:
+    """Return what is known as HTML of at most 20 kB: few values above, a block map beside a table.
+
+    ``dtypes`` has those of named columns, where the array has such.
+    """
+    named = [("columns", escape(", ".join(_columns(dtypes))))] if dtypes else []
     rows = "".join(
         f'<tr style="background:transparent"><th style="{_NAME}">{name}</th>'
         f'<td style="{_CELL}">{value}</td></tr>'
-        for name, value in _table(facts)
+        for name, value in [*named, *_table(facts)]
     )
     # The width keeps a table with a long line beside the map, instead of below it.
     table = (
@@ -61,6 +72,12 @@ def array_html(facts: ArrayFacts) -> str:
         '<div style="display:flex;flex-wrap:wrap;gap:12px 24px;align-items:center;margin:6px 0">'
         f"{block_map(facts)}{table}</div></div>"
     )
+
+
+def _columns(dtypes: Mapping[str, str]) -> list[str]:
+    first = itertools.islice(dtypes.items(), _MOST_COLUMNS)
+    told = [f"{_shortened(name)} ({dtype})" for name, dtype in first]
+    return [*told, f"{len(dtypes) - _MOST_COLUMNS:,} more"] if len(dtypes) > _MOST_COLUMNS else told
 
 
 def _table(facts: ArrayFacts) -> list[tuple[str, str]]:

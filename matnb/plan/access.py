@@ -11,10 +11,10 @@ from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.writing import put_sparse
 from matnb.blocks.layout import Layout
 from matnb.lazy.access import At, Gather, Part, Put, PutEach, Replicated, Scatter
-from matnb.lazy.digest import digest_of
 from matnb.lazy.expr import Expr
 from matnb.plan.lowering.combining import write_combined
 from matnb.plan.lowering.picking import write_pick, write_place
+from matnb.plan.lowering.registry import base_of
 from matnb.plan.lowering.routing import write_routed
 from matnb.plan.operators import (
     Accumulate,
@@ -30,7 +30,7 @@ from matnb.plan.operators import (
 )
 from matnb.plan.place import SMALL_BYTES, default_layout
 from matnb.plan.plan import Workers
-from matnb.plan.regions import operand_region
+from matnb.plan.regions import operand_region, rows_region
 from matnb.plan.tasks import PlanWriter, TaskWriter, cut_of
 
 Access = At | Put | PutEach | Gather | Scatter | Replicated | Part
@@ -68,7 +68,7 @@ def _lower_at(node: At, writer: PlanWriter) -> None:
     source, axis, length = writer.registers[node.operand], node.axis, node.operand.shape[node.axis]
     grid = source.layout.grid
     kept = Grid((*grid.cuts[:axis], *grid.cuts[axis + 1 :]))
-    base = _base(node, writer)
+    base = base_of(node, writer)
     writer.note_reuse(node.operand)
     keys, owners = [], []
     for number, (index, region) in enumerate(zip(kept.indices(), kept.regions(), strict=True)):
@@ -107,7 +107,7 @@ def _lower_put(node: Put, writer: PlanWriter) -> None:
     # Each block is written where it is; those which no part of the place can lie in are the operand's own.
     source = writer.registers[node.operand]
     key = tuple((one.start, one.stop, one.step) if isinstance(one, slice) else one for one in node.key)
-    base = _base(node, writer)
+    base = base_of(node, writer)
     writer.note_reuse(node.operand)
     keys = []
     for number, (region, owner) in enumerate(
@@ -146,7 +146,7 @@ def _lower_put_each(node: PutEach, writer: PlanWriter) -> None:
     # Few places, or a loop: each block is written where it is, at those of all places that lie in it. What
     # stays the same from one iteration to the next travels once.
     source, length = writer.registers[node.operand], node.operand.shape[0]
-    base = _base(node, writer)
+    base = base_of(node, writer)
     writer.note_reuse(node.operand)
     keys = []
     for number, (region, owner) in enumerate(
@@ -172,7 +172,7 @@ def _lower_gather(node: Gather, writer: PlanWriter) -> None:
     layout = writer.registers[node.index].layout
     whole = tuple((0, length) for length in node.operand.shape)
     grid = Grid((*layout.grid.cuts, *whole[1:]))
-    base = _base(node, writer)
+    base = base_of(node, writer)
     keys = []
     for number, (region, owner) in enumerate(zip(grid.regions(), layout.owners, strict=True)):
         task = TaskWriter()
@@ -189,7 +189,7 @@ def _lower_scatter(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
     if domain.grid.num_blocks == 1:
         domain = _rows_layout(node.labels, writer)
     layout = default_layout(node, writer.bytes_of(node), workers)
-    base = _base(node, writer, domain, layout)
+    base = base_of(node, writer, domain, layout)
     rows_a_block = node.labels.shape[0] // domain.grid.num_blocks
     if node.length > rows_a_block and layout.grid.counts[0] == layout.grid.num_blocks > 1 and not node.free:
         keys = write_routed(node, domain, layout, writer, base)
@@ -198,7 +198,7 @@ def _lower_scatter(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
     shares: list[tuple[str, int]] = []
     for number, ((rows,), owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
         task = TaskWriter()
-        values = writer.read(task, node.values, _rows_of(node.values, rows), owner)
+        values = writer.read(task, node.values, rows_region(node.values.shape, rows), owner)
         labels = writer.read(task, node.labels, (rows,), owner)
         task.do(ScatterBy(node.length, node.monoid, node.dtype, rows[0]), values, labels)
         num_bytes = node.size * accumulator_dtype("sum", node.dtype).itemsize
@@ -216,10 +216,6 @@ def _rows_layout(node: Expr, writer: PlanWriter) -> Layout:
     return Layout(grid, tuple(layout.owners[layout.grid.number((*index, *rest))] for index in grid.indices()))
 
 
-def _rows_of(node: Expr, rows: tuple[int, int]) -> Region:
-    return (rows, *((0, length) for length in node.shape[1:]))
-
-
 def _lower_call(node: Replicated, writer: PlanWriter, workers: Workers) -> None:
     owner = workers.numbers[0]
     task = TaskWriter()
@@ -228,7 +224,7 @@ def _lower_call(node: Replicated, writer: PlanWriter, workers: Workers) -> None:
     ]
     task.do(Call(node.function, node.outputs), *values)
     layout = Layout(Grid(((0, node.shape[0]),)), (owner,))
-    made = task.task(f"{_base(node, writer, layout)}-0", owner, "call")
+    made = task.task(f"{base_of(node, writer, layout)}-0", owner, "call")
     # The function gets copies of its own, dense.
     copied = sum(one.size * one.dtype.itemsize for one in node.inputs)
     made = replace(made, working_bytes=made.working_bytes + copied)
@@ -244,13 +240,7 @@ def _lower_part(node: Part, writer: PlanWriter) -> None:
     task.do(Unpack(call.outputs, node.place), task.read(source.keys[0]))
     owner = source.layout.owners[0]
     layout = Layout(Grid(tuple((0, length) for length in node.shape)), (owner,))
-    key = f"{_base(node, writer, layout)}-0"
+    key = f"{base_of(node, writer, layout)}-0"
     writer.finish(
         node, layout, [writer.add(task.task(key, owner, "part"), writer.bytes_of(node))], "part", ""
     )
-
-
-def _base(node: Expr, writer: PlanWriter, *layouts: Layout) -> str:
-    # What the keys of an array's tasks begin with: the array, and how all that takes part is laid out.
-    taking = (*(writer.registers[operand].layout for operand in node.operands), *layouts)
-    return f"{node.digest.hex()}-{digest_of(*((one.grid.cuts, one.owners) for one in taking)).hex()[:8]}"

@@ -27,6 +27,7 @@ from matnb.lazy.expr import (
 )
 from matnb.lazy.interning import form_of
 from matnb.lazy.nodes.mapping import MapBlocks
+from matnb.lazy.nodes.selecting import Compress
 from matnb.lazy.traverse import consumers, topological
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 from matnb.plan.counting import functions_of, reductions_of, tasks_by_stage
@@ -284,7 +285,7 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
             return f"{function.name}({listed})"
         case Part(_, place):
             return f"result {place} of {listed}"
-        case Gather() if len(operands) == 2:
+        case Gather() | Compress() if len(operands) == 2:
             return f"{operands[0]}[{operands[1]}]"
         case At(operand, _, axis) if len(operands) == 2:
             return f"{operands[0]}[{', '.join([*':' * axis, operands[1], *':' * (operand.ndim - axis - 1)])}]"
@@ -345,6 +346,8 @@ def kind_of(node: Expr) -> str:
     """Return shape, dtype and format of an expression."""
     if isinstance(node, Replicated):
         return f"{len(node.outputs)} results together" if len(node.outputs) > 1 else "one result"
+    if isinstance(node, Loop | Cond):
+        return "a loop" if isinstance(node, Loop) else "a branch"
     return f"{node.shape} {node.dtype}{' sparse' if node.sparse else ''}"
 
 

@@ -160,6 +160,7 @@ def write_product(
             for part in parts
             for operand, read in zip(product.operands, _operand_regions(product, region, part), strict=True)
         ]
+        task.take(writer.bytes_of(node, region))
         run = Run(multiply_parts, (product.dtype, product.transposed))
         return task.do(run, *values, num_bytes=writer.bytes_of(node, region))
     regions = _operand_regions(product, region, inner)

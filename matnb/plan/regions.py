@@ -14,6 +14,11 @@ def region_size(region: Region) -> int:
     return prod(region_shape(region))
 
 
+def rows_region(shape: tuple[int, ...], rows: tuple[int, int]) -> Region:
+    """Return a range of the first axis, with all of the others."""
+    return (rows, *((0, length) for length in shape[1:]))
+
+
 def operand_region(shape: tuple[int, ...], region: Region) -> Region:
     """Return what a region of a result needs of an operand that was broadcast to it."""
     aligned = region[len(region) - len(shape) :]

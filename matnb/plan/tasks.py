@@ -24,6 +24,7 @@ class TaskWriter:
         self._inputs: list[str] = []
         self._steps: list[tuple[Operator, tuple[tuple[bool, int], ...]]] = []
         self._sizes: list[int] = []
+        self._taken = 0
 
     def read(self, key: str) -> tuple[bool, int]:
         """Return the register that holds another task's value."""
@@ -42,6 +43,10 @@ class TaskWriter:
         """True while nothing is done: the value is a single input."""
         return not self._steps
 
+    def take(self, num_bytes: int) -> None:
+        """Note that a kernel takes so much while it runs, besides the values of steps."""
+        self._taken = max(self._taken, num_bytes)
+
     def task(self, key: str, owner: int, kind: str) -> Task:
         """Return the task; its last step is its value."""
         count = len(self._inputs)
@@ -50,7 +55,7 @@ class TaskWriter:
             for operator, arguments in self._steps
         ]
         joined = chained(steps, count)
-        working = self._working_bytes(steps, joined)
+        working = self._working_bytes(steps, joined) + self._taken
         return Task(key, tuple(one.step for one in joined), tuple(self._inputs), owner, kind, working)
 
     def _working_bytes(self, steps: Sequence[Step], joined: Sequence[Joined]) -> int:
@@ -209,6 +214,12 @@ class PlanWriter:
     def owner_of(self, key: str) -> int:
         """Return the worker that has a task's value."""
         return self._owners[key]
+
+    def home_of(self, node: Expr, region: Region) -> int:
+        """Return the worker that has the first block of an array that meets a region, or its first block."""
+        layout = self.registers[node].layout
+        found = next(iter(layout.grid.overlapping(region)), None)
+        return layout.owners[0 if found is None else layout.grid.number(found)]
 
     def block(self, node: Expr, region: Region, owner: int) -> str:
         """Return the key of a value that holds exactly a region of an array, for a task on ``owner``.

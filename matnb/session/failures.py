@@ -7,7 +7,7 @@ from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 from matnb.backend.worker import Failed
-from matnb.errors import KernelError, MatnbError, TooLargeError
+from matnb.errors import MatnbError, TooLargeError, kernel_error
 from matnb.lazy.expr import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
 from matnb.plan.explain import describe, kind_of
@@ -47,8 +47,8 @@ def cell_error(
             )
         case other:
             what = failed.operator.name if isinstance(failed.operator, Apply) else "a kernel"
-            error = KernelError(
-                f"{what} failed on a worker with {type(other).__name__}: {other}{_advice(other)}"
+            error = kernel_error(
+                other, f"{what} failed on a worker with {type(other).__name__}: {other}{_advice(other)}"
             )
             error.add_note(failed.trace.rstrip())
     return located(error, nodes, record)

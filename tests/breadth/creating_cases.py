@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from io import StringIO
+
 import numpy as np
 
 from breadth.case import Case, floats, odd, truths, whole
@@ -17,6 +20,8 @@ CASES = [
     Case("array", lambda xp, x: xp.array([[x[0], x[1]], [x[2], x[3]]]), (x,), sparse=False),
     Case("array", lambda xp, x: xp.array(x, ndmin=3), (x,), sparse=False),
     Case("asanyarray", lambda xp, x: xp.asanyarray(x, float), (whole(4),)),
+    Case("ascontiguousarray", lambda xp, x: xp.ascontiguousarray(x, float), (whole(5, 4),), tolerance=0),
+    Case("asfortranarray", lambda xp, x: xp.asfortranarray(x), (x,), tolerance=0),
     Case("copy", lambda xp, x: xp.copy(x), (x,), tolerance=0),
     Case("zeros", lambda xp: xp.zeros((2, 0, 3), dtype=xp.complex64), (), tolerance=0),
     Case("zeros", lambda xp: xp.zeros(3, int, "F"), (), tolerance=0),
@@ -56,6 +61,10 @@ CASES = [
     Case("fromfunction", lambda xp: xp.fromfunction(lambda i, j: i + 2 * j, (3, 4), dtype=int), ()),
     Case("fromiter", lambda xp: xp.fromiter(range(4), float), (), tolerance=0),
     Case("frombuffer", lambda xp: xp.frombuffer(b"\1\2\3\4", np.uint8), (), tolerance=0),
+    Case("fromfile", lambda xp: xp.fromfile(__file__, np.uint8, 8), (), tolerance=0),
+    Case("fromstring", lambda xp: xp.fromstring("1 2.5", sep=" "), (), tolerance=0),
+    Case("loadtxt", lambda xp: xp.loadtxt(StringIO("1 2\n3 4"), dtype=int), (), tolerance=0),
+    Case("genfromtxt", lambda xp: xp.genfromtxt(StringIO("1,\n,4"), delimiter=","), (), tolerance=0),
     Case("from_dlpack", lambda xp, x: xp.from_dlpack(x), (whole(5, 4),), tolerance=0),
     Case("result_type", lambda xp, x: xp.zeros(1, xp.result_type(x, 2.0, xp.float32)), (whole(2),)),
     Case("can_cast", lambda xp, x: xp.can_cast(x.dtype, xp.float32), (whole(2, dtype="int16"),)),
@@ -80,6 +89,10 @@ CASES = [
     Case("operators", lambda xp, x: (7 // x, 7 % x, 2**x, x << 1, 1 << x, ~x), (whole(4, low=1),)),
     Case("operators", lambda xp, x: (x & 1, 1 | x, x ^ 5, 3 & x, x >> 1, 64 >> x), (whole(4, low=1),)),
     Case("operators", lambda xp, x: (x < 1, x >= 2, x == 0, x != 0, x > x, x <= 1), (odd(5),)),
+    Case("operators", lambda xp, x: (x + 2, 2 + x, 2 * x, x / 2, 2 / x, x**2), (whole(4, low=1),)),
+    Case("operators", lambda xp, x: (x | 2, 2 ^ x), (whole(4),)),
+    Case("operators", lambda xp, x: (x @ x, [1, 2, 3] @ x, x[1], x[-1:]), (floats(3, 3),)),
+    Case("operators", lambda xp, x: xp.asarray(one_value(x[1])), (whole(3),), tolerance=0),
 ]  # fmt: skip
 
 
@@ -95,7 +108,24 @@ def changed(xp: object, x: np.ndarray) -> np.ndarray:
     x ^= 3
     x %= 7
     x **= 2
+    x &= 60
+    x >>= 1
     return x
 
 
+def changed_numbers(xp: object, x: np.ndarray) -> np.ndarray:
+    """Return what the others in place leave."""
+    x = x.copy()
+    x /= 2
+    x @= np.diag([1.0, 2.0, 3.0])
+    x[1] = 7
+    return x
+
+
+def one_value(x: np.ndarray) -> list[complex]:
+    """Return an array's one value as Python's numbers."""
+    return [bool(x), int(x), float(x), complex(x), operator.index(x)]
+
+
 CASES.append(Case("operators", changed, (whole(5, 4),), sparse=False, tolerance=0))
+CASES.append(Case("operators", changed_numbers, (floats(3, 3),), sparse=False))

@@ -64,6 +64,16 @@ def _norm(ord: object, axis: object, *shape: int, keepdims: bool = False) -> Cas
 
 CASES = [
     _called("dot", floats(7), floats(7)),
+    Case("dot", lambda xp, x: xp.dot(x, x, out=xp.zeros((3, 3))), (floats(3, 3),), tolerance=EXACT),
+    Case("dot", lambda xp, x: xp.dot(x, x, out=xp.zeros((2, 3, 3))), (floats(3, 3),)),
+    Case("outer", lambda xp, x: xp.outer(x, x, out=xp.zeros((4, 4))), (floats(4),), tolerance=0),
+    Case("einsum", lambda xp, x: xp.einsum("ij->j", x, out=xp.zeros(3)), (floats(4, 3),), tolerance=EXACT),
+    Case(
+        "linalg.multi_dot",
+        lambda xp, x: xp.linalg.multi_dot([x, x, x], out=xp.zeros((3, 3))),
+        (floats(3, 3),),
+        tolerance=EXACT,
+    ),
     _called("dot", floats(7, 4), whole(4, 5)),
     _called("dot", floats(3, 2, 4), floats(5, 4, 2), large=(floats(40, 60, 50), floats(7, 50, 4))),
     _called("dot", floats(3, 4), floats(2, 4, 5)),
@@ -97,6 +107,7 @@ CASES = [
     _called("tensordot", floats(3, 4, 5), floats(4, 5, 2), large=(floats(50, 40, 60), floats(40, 60, 7))),
     _called("tensordot", floats(3, 4, 5), floats(5, 3, 2), axes=([0, 2], [1, 0])),
     _called("tensordot", floats(3, 4), floats(4, 2), axes=1),
+    _called("linalg.tensordot", floats(3, 4), floats(4, 2), axes=1),
     _called("tensordot", floats(3, 4), floats(2), axes=0),
     _called("tensordot", floats(3, 4), floats(4, 3), axes=(0, -1)),
     _called("tensordot", floats(3, 4), floats(5, 3)),

@@ -13,6 +13,7 @@ CASES = [
     Case("median", lambda xp, x: xp.median(x), (floats(41),), large=(floats(300000),)),
     Case("median", lambda xp, x: xp.median(x, axis=0), (floats(8, 5),), large=(floats(150000, 2),)),
     Case("median", lambda xp, x: xp.median(x, axis=(0, 2), keepdims=True), (whole(3, 4, 5),)),
+    Case("median", lambda xp, x: xp.median(x, axis=1, out=xp.zeros(4)), (floats(4, 5),)),
     Case("median", lambda xp, x: xp.median(x), (odd(40),)),
     Case("median", lambda xp, x: xp.median(x, axis=1, keepdims=True), (odd(7, 5),)),
     Case("nanmedian", lambda xp, x: xp.nanmedian(x), (odd(40),)),

@@ -19,6 +19,7 @@ CASES = [
     Case("compress", lambda xp, x: xp.compress([0, 1, 1, 0], x, axis=1), (floats(5, 4),)),
     Case("compress", lambda xp, x, m: x.compress(m), (floats(5, 4), truths(20)), sparse=False),
     Case("compress", lambda xp, x: xp.compress([True] * 9, x), (floats(5),)),
+    Case("compress", lambda xp, x: xp.compress([True], x, 0, xp.zeros((2, 4))), (floats(5, 4),)),
     Case("extract", lambda xp, x: xp.extract(x > 0, x), (floats(5, 4),)),
     Case("extract", lambda xp, x: xp.extract(xp.asarray([True, False, True]), x), (floats(3),)),
     Case(

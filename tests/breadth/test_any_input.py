@@ -94,7 +94,7 @@ def inputs(draw: st.DrawFn, ndim: int | None = None, dtype: str | None = None) -
     ]
     if axes == 2 and kind in SPARSE_DTYPES and draw(st.booleans()):
         return Input(values, mn.asarray(sp.csr_array(values), blocks=cuts))
-    given = np.asfortranarray(values) if draw(st.booleans()) else values
+    given = np.asfortranarray(values) if axes and draw(st.booleans()) else values
     return Input(values, mn.asarray(given, blocks=cuts if axes else None))
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import math
+import traceback
+import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,13 @@ FAMILIES = sorted(path.stem for path in Path(__file__).parent.glob("*_cases.py")
 CASES: list[Case] = [
     case for family in FAMILIES for case in importlib.import_module(f"breadth.{family}").CASES
 ]
-NAMED = [pytest.param(case, id=f"{case.name}-{number}") for number, case in enumerate(CASES)]
+BATCH = 24  # cases whose results are computed together
+BATCHES = [
+    pytest.param(cases[begin : begin + BATCH], id=f"{family.removesuffix('_cases')}-{begin // BATCH}")
+    for family in FAMILIES
+    for cases in [importlib.import_module(f"breadth.{family}").CASES]
+    for begin in range(0, len(cases), BATCH)
+]
 LARGE = [pytest.param(case, id=f"{case.name}-{number}") for number, case in enumerate(CASES) if case.large]
 FREE_BYTES = 64 * 1024  # what a driver may ask for to learn a length
 SMALL_BYTES = 300 * 1024  # an array up to here is one block anyway
@@ -46,26 +55,93 @@ def three_workers() -> Iterator[mn.session.Session]:
     mn.stop()
 
 
-@pytest.mark.parametrize("case", NAMED)
-def test_means_what_numpy_means(engine: str, case: Case) -> None:
-    rng = np.random.default_rng(len(case.name) * 1000 + CASES.index(case))
-    for way in ("plain", "cut", "sparse"):
-        arrays = [make(rng) for make in case.makers]
-        mine = [given(array, way, case, rng) for array in arrays]
-        if way == "sparse" and not any(one.sparse for one in mine):
-            continue
-        with np.errstate(all="ignore"):
-            try:
-                theirs = case.call(np, *arrays)
-            except Exception as error:
-                refusal = error
-            else:
-                compare(case.call(mn, *mine), theirs, case, f"{case.name}, {way}")
+@dataclass(frozen=True)
+class Asked:
+    """What a call gave, not computed yet, and what NumPy's gave."""
+
+    case: Case
+    mine: Any
+    theirs: Any
+    text: str
+
+
+@pytest.mark.parametrize("cases", BATCHES)
+def test_means_what_numpy_means(engine: str, cases: list[Case]) -> None:
+    asked: list[Asked] = []
+    failures: list[str] = []
+    for case in cases:
+        rng = np.random.default_rng(len(case.name) * 1000 + cases.index(case))
+        for way in ("plain", "cut", "sparse"):
+            arrays = [make(rng) for make in case.makers]
+            mine = [given(array, way, case, rng) for array in arrays]
+            if way == "sparse" and not any(one.sparse for one in mine):
                 continue
-        with pytest.raises(mn.MatnbError) as caught:
-            compute(case.call(mn, *mine))
-        kinds = tuple(kind for kind in (ValueError, TypeError, IndexError) if isinstance(refusal, kind))
-        assert not kinds or isinstance(caught.value, kinds), f"{caught.value!r} where NumPy has {refusal!r}"
+            text = f"{case.name} (case {cases.index(case)} of the batch), {way}"
+            try:
+                asked += called(case, arrays, mine, text)
+            except Exception:  # any failure is told, with all the others
+                failures.append(f"{text}:\n{traceback.format_exc(limit=-4)}")
+    values = computed([one.mine for one in asked])
+    for one, value in zip(asked, values, strict=True):
+        try:
+            compare(one.mine, one.theirs, one.case, one.text, value)
+        except Exception:  # see above
+            failures.append(f"{one.text}:\n{traceback.format_exc(limit=-4)}")
+    if failures:
+        pytest.fail("\n\n".join(failures), pytrace=False)
+
+
+def called(case: Case, arrays: list[np.ndarray], mine: list[mn.DistArray], text: str) -> list[Asked]:
+    """Return what a call gave on both sides; nothing where both refuse."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's of means of nothing
+        try:
+            theirs = case.call(np, *arrays)
+        except Exception as error:
+            refusal = error
+        else:
+            return [Asked(case, case.call(mn, *mine), theirs, text)]
+    found: mn.MatnbError | None = None
+    try:
+        compute(case.call(mn, *mine))
+    except mn.MatnbError as error:
+        found = error
+    assert found is not None, f"nothing is refused where NumPy has {refusal!r}"
+    kinds = tuple(kind for kind in (ValueError, TypeError, IndexError) if isinstance(refusal, kind))
+    assert not kinds or isinstance(found, kinds), f"{found!r} where NumPy has {refusal!r}"
+    return []
+
+
+def computed(results: list[Any]) -> list[Any]:
+    """Return the values of what calls gave, from one run where it is possible."""
+    handles = [one for result in results for one in _handles(result)]
+    try:
+        found = iter(mn.compute(*handles))
+    except Exception:  # which it is shows where each is computed alone
+        return [_UNKNOWN] * len(results)
+    return [_filled(result, found) for result in results]
+
+
+_UNKNOWN = object()  # the value of what is computed when it is compared
+
+
+def _handles(result: Any) -> Iterator[mn.DistArray]:
+    if isinstance(result, tuple | list):
+        for one in result:
+            yield from _handles(one)
+    elif type(result) is mn.DistArray:
+        yield result
+
+
+def _filled(result: Any, found: Iterator[Any]) -> Any:
+    # A result with NumPy's arrays for its handles.
+    if isinstance(result, tuple | list):
+        return tuple(_filled(one, found) for one in result)
+    return _plain(next(found)) if type(result) is mn.DistArray else _UNKNOWN
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, np.ndarray | np.generic) else value.todense()
 
 
 def given(array: np.ndarray, way: str, case: Case, rng: np.random.Generator) -> mn.DistArray:
@@ -87,23 +163,23 @@ def compute(value: Any) -> Any:
         return tuple(compute(one) for one in value)
     if not hasattr(value, "compute"):
         return value
-    found = value.compute()
-    return found if isinstance(found, np.ndarray | np.generic) else found.todense()
+    return _plain(value.compute())
 
 
-def compare(mine: Any, theirs: Any, case: Case, text: str) -> None:
-    """Fail unless what a call gave is what NumPy gives."""
+def compare(mine: Any, theirs: Any, case: Case, text: str, value: Any = _UNKNOWN) -> None:
+    """Fail unless what a call gave is what NumPy gives; ``value`` is what was computed, if it is known."""
     if isinstance(theirs, tuple | list):
         assert len(mine) == len(theirs), text
-        for one, other in zip(mine, theirs, strict=True):
-            compare(one, other, case, text)
+        values = [_UNKNOWN] * len(theirs) if value is _UNKNOWN else value
+        for one, other, known in zip(mine, theirs, values, strict=True):
+            compare(one, other, case, text, known)
         return
     if not isinstance(theirs, np.ndarray | np.generic):
         assert mine == theirs, text
         return
     assert mine.shape == theirs.shape, text
     assert mine.dtype == theirs.dtype, text
-    found = np.asarray(compute(mine))
+    found = np.asarray(compute(mine) if value is _UNKNOWN else value)
     assert found.shape == theirs.shape, text
     assert found.dtype == theirs.dtype, text
     tolerance = 1e-4 if theirs.dtype in (np.float32, np.complex64) else case.tolerance

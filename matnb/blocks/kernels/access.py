@@ -11,7 +11,7 @@ from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
 from matnb.blocks.grid import Region
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.labels import reduce_by_label
-from matnb.blocks.kernels.shaping import take
+from matnb.blocks.kernels.shaping import densify, take
 from matnb.blocks.semiring import LAND, LOR, PLUS, TIMES, Monoid
 from matnb.errors import DTypeError, IndexingError, ShapeError
 
@@ -58,7 +58,7 @@ def pick(index: Block, blocks: Sequence[Block], starts: Sequence[int], axis: int
     for block, start in zip(blocks, starts, strict=True):
         if start <= place < start + block.shape[axis]:
             chosen = slice(place - start, place - start + 1)
-            return _dense(take(block, (*(slice(None),) * axis, chosen)))
+            return densify(take(block, (*(slice(None),) * axis, chosen)))
     shape = list(blocks[0].shape)
     shape[axis] = 0
     return Dense(np.empty(shape, blocks[0].dtype))
@@ -263,7 +263,3 @@ def signed(places: NumericArray) -> npt.NDArray[np.int32] | npt.NDArray[np.int64
     if places.dtype == np.uint64:
         places = np.minimum(places, np.uint64(np.iinfo(np.int64).max))
     return places.astype(np.int64, copy=False)
-
-
-def _dense(block: Block) -> Dense:
-    return block if isinstance(block, Dense) else Dense(to_numpy(block))

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, Empty, NumericArray, csr_block, to_numpy, to_scipy
 from matnb.blocks.kernels.casting import cast
-from matnb.errors import DTypeError, KernelError, ShapeError
+from matnb.errors import DTypeError, ShapeError, kernel_error
 
 _calling: ContextVar[bool] = ContextVar("matnb_calling", default=False)
 Output = tuple[tuple[int, ...], np.dtype]  # shape and dtype of one result
@@ -201,7 +201,7 @@ def _called(function: Function, use: Callable[[Callee], object]) -> object:
         callee = _loaded(function)
         return use(callee)
     except BaseException as error:  # a person's function raises what it likes, SystemExit too
-        failed = KernelError(f"{function.name} raised {type(error).__name__}: {error}")
+        failed = kernel_error(error, f"{function.name} raised {type(error).__name__}: {error}")
         failed.raised_at = _line_of(callee, error)
         failed.add_note("".join(traceback.format_exception(error)).rstrip())
         raise failed from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod
 
@@ -13,6 +13,8 @@ from matnb.blocks.formats import Block, Csr, Dense, Empty, IndexArray, NumericAr
 from matnb.blocks.kernels.casting import cast, entries_as
 from matnb.blocks.kernels.patterns import as_csr, transposed_order
 from matnb.errors import ShapeError
+
+_PART = 2**15  # elements whose copy stays in cache
 
 _Found = tuple[
     npt.NDArray[np.intp], NumericArray, npt.NDArray[np.bool_]
@@ -109,17 +111,43 @@ def _of_dense(values: NumericArray, operation: str, axes: tuple[int, ...], is_ma
     values, some = _without_nan(values, operation, is_max)
     find = np.argmax if is_max else np.argmin
     if len(axes) == 1:
-        places = find(values, axis=axes[0], keepdims=True)
+        places = _places_along(find, values, axes[0])
         there = some if isinstance(some, bool) else some.any(axis=axes[0], keepdims=True)
         return places, np.take_along_axis(values, places, axes[0]), np.broadcast_to(there, places.shape)
     kept = (1,) * values.ndim
-    place = find(values)
+    place = _place_of(find, values)
     there = np.asarray(some if isinstance(some, bool) else some.any())
     return (
         np.full(kept, place, np.intp),
         values[np.unravel_index(place, values.shape)].reshape(kept),
         there.reshape(kept),
     )
+
+
+# NumPy copies what may not be written to, as blocks may not, before it looks: here, parts that stay in cache.
+
+
+def _place_of(find: Callable[..., npt.NDArray[np.intp]], values: NumericArray) -> np.intp:
+    # The place in the order of rows: the first extreme of each part's first one.
+    flat = values.reshape(-1)
+    starts = range(0, flat.size, _PART) or (0,)  # of nothing NumPy says that there is none
+    firsts = np.array([start + find(flat[start : start + _PART]) for start in starts], np.intp)
+    place: np.intp = firsts[find(flat[firsts])]
+    return place
+
+
+def _places_along(
+    find: Callable[..., npt.NDArray[np.intp]], values: NumericArray, axis: int
+) -> npt.NDArray[np.intp]:
+    lengths = [0 if place == axis else length for place, length in enumerate(values.shape)]
+    cut = int(np.argmax(lengths))
+    if not lengths[cut]:
+        return find(values, axis=axis, keepdims=True)
+    step = max(1, _PART * lengths[cut] // max(1, values.size))
+    parts = (
+        values[(*[slice(None)] * cut, slice(start, start + step))] for start in range(0, lengths[cut], step)
+    )
+    return np.concatenate([find(one, axis=axis, keepdims=True) for one in parts], axis=cut)
 
 
 def _without_nan(

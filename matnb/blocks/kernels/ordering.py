@@ -219,7 +219,7 @@ def merged(blocks: Sequence[Block]) -> Dense:
 
 def merge_into(pieces: Sequence[NumericArray], out: NumericArray) -> None:
     """Write the elements of sorted arrays in order."""
-    if not _is_merged(out):
+    if not _is_merged(out.size, out.dtype):
         out[:] = np.sort(np.concatenate(pieces), kind="stable")
         return
     numbers = [without_nan(one) for one in pieces]
@@ -261,9 +261,10 @@ def merged_pairs(
     values: Sequence[NumericArray], places: Sequence[NumericArray]
 ) -> tuple[NumericArray, NumericArray]:
     """Return the elements of sorted arrays in order, and their places; equal ones in the arrays' order."""
-    joined = np.empty(sum(one.size for one in values), values[0].dtype)
-    if not _is_merged(joined):
-        ascending = np.argsort(np.concatenate(values, out=joined), kind="stable")
+    dtype = values[0].dtype
+    if not _is_merged(sum(one.size for one in values), dtype):
+        joined = np.concatenate(values)
+        ascending = np.argsort(joined, kind="stable")
         return joined[ascending], np.concatenate(places)[ascending]
     # NaN are last, in the order of the pieces.
     numbers = [without_nan(one) for one in values]
@@ -275,7 +276,7 @@ def merged_pairs(
     while len(rest) > 1:
         made = []
         for (left, left_places), (right, right_places) in zip(rest[::2], rest[1::2], strict=False):
-            out = np.empty(left.size + right.size, joined.dtype), np.empty(left.size + right.size, np.int64)
+            out = np.empty(left.size + right.size, dtype), np.empty(left.size + right.size, np.int64)
             inputs = (_seen(left), _seen(right), given(left_places), given(right_places))
             merge_with_places(*inputs, _written(out[0]), out[1])
             made.append(out)
@@ -286,8 +287,8 @@ def merged_pairs(
     return np.concatenate(found), np.concatenate(where)
 
 
-def _is_merged(out: NumericArray) -> bool:
-    return out.size > _FEW and out.dtype.kind in MERGED and out.dtype != np.float16
+def _is_merged(size: int, dtype: np.dtype) -> bool:
+    return size > _FEW and dtype.kind in MERGED and dtype != np.float16
 
 
 def without_nan(values: NumericArray) -> NumericArray:

@@ -21,10 +21,10 @@ def search(blocks: Sequence[Block], side: str) -> Dense:
     """
     values, *pieces = (to_numpy(one) for one in blocks)
     before = "left" if side == "left" else "right"
-    counts = [np.asarray(np.searchsorted(one, values, side=before)) for one in pieces]  # type: ignore[call-overload]  # a literal
-    for one in counts[1:]:
-        counts[0] += one
-    return Dense(counts[0])
+    counts = np.zeros(values.shape, np.int64)
+    for one in pieces:
+        counts += np.searchsorted(one, values, side=before)  # type: ignore[call-overload]  # a literal
+    return Dense(counts)
 
 
 def is_member(blocks: Sequence[Block]) -> Dense:

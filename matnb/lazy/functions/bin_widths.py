@@ -33,7 +33,10 @@ def num_bins_named(name: str, x: DistArray, bounds: tuple[float, float] | None, 
         For values with weights.
     """
     if name == "stone":
-        raise UnsupportedError(f"bins={name!r} is not recorded; use one of {', '.join(map(repr, _WIDTHS))}")
+        raise UnsupportedError(
+            f"bins={name!r} tries a histogram of every number of bins and is not recorded; use one of "
+            f"{', '.join(map(repr, _WIDTHS))}"
+        )
     if name not in _WIDTHS:
         raise OptionError(f"bins={name!r} is no estimator; known: {', '.join(map(repr, _WIDTHS))}")
     if is_weighted:

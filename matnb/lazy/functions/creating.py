@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.grid import BlocksSpec
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import OptionError, ShapeError, UnsupportedError
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import (
@@ -142,8 +142,9 @@ def geomspace(
 ) -> DistArray:
     """``numpy.geomspace`` between real numbers of one sign."""
     if np.ndim(start) or np.ndim(stop) or isinstance(start, complex) or isinstance(stop, complex):
-        raise OptionError(
-            "geomspace: give real numbers; between arrays 10 ** linspace(log10(a), log10(b), num)"
+        raise UnsupportedError(
+            "np.geomspace between arrays or complex numbers is not recorded: "
+            "10 ** np.linspace(np.log10(a), np.log10(b), num)"
         )
     if start * stop <= 0:
         raise OptionError(f"geomspace: from {start} to {stop}: neither can be 0, and signs must be equal")

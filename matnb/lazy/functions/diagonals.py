@@ -12,7 +12,7 @@ from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import ones
 from matnb.lazy.expr import Expr, Shape
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import one_axis
 from matnb.lazy.nodes.diagonals import Diagonal, DiagonalMatrix, Triangle
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call
@@ -27,7 +27,7 @@ def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Dist
 def _diagonal(node: Expr, offset: int, axis1: int, axis2: int) -> Expr:
     if node.ndim < 2:
         raise ShapeError(f"a diagonal of shape {node.shape}: give an array of two or more axes")
-    (rows,), (columns,) = normalize_axes(axis1, node.ndim), normalize_axes(axis2, node.ndim)
+    rows, columns = one_axis(axis1, node.ndim), one_axis(axis2, node.ndim)
     return Diagonal(node, operator.index(offset), rows, columns)
 
 

@@ -14,12 +14,12 @@ from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.asking import asked
 from matnb.lazy.creation import ShapeLike, shape_of
 from matnb.lazy.expr import Broadcast, Create, Expr, Index
-from matnb.lazy.functions.joining import joined, joined_ranges
+from matnb.lazy.functions.joining import joined, joined_ranges, with_axes
 from matnb.lazy.functions.moving import tiled
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.shapes import moveaxis
 from matnb.lazy.functions.splitting import sliced
-from matnb.lazy.indexing import normalize_axes, normalize_key
+from matnb.lazy.indexing import normalize_axes, normalize_key, one_axis
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call
@@ -33,7 +33,7 @@ def _along(arr: object, axis: int | None) -> tuple[Expr, int]:
     node = expression_of(arr)
     if axis is None:
         return reshaped(node, (node.size,)), 0
-    return node, normalize_axes(axis, node.ndim)[0]
+    return node, one_axis(axis, node.ndim)
 
 
 def _whole(places: object) -> np.ndarray:
@@ -114,6 +114,8 @@ def insert(arr: object, obj: object, values: object, axis: int | None = None) ->
     if isinstance(obj, slice):
         chosen = np.arange(length)[obj] if abs(obj.step or 1) * _MOST_PARTS >= length else np.arange(length)
     else:
+        if isinstance(obj, DistArray):
+            _check_parts(obj.size, "np.insert", "concatenate and sort by keys instead")
         chosen = _whole(
             asked(obj.expression, "where np.insert puts them") if isinstance(obj, DistArray) else obj
         )
@@ -124,7 +126,7 @@ def insert(arr: object, obj: object, values: object, axis: int | None = None) ->
     places = _check_places(chosen.reshape(-1), length, length)
     if places.size == 1 and not chosen.ndim and new.ndim:
         # NumPy reads values for a single place as what stands there: its first axis is the array's.
-        new = expression_of(moveaxis(DistArray(_of_axes(new, node.ndim)), 0, place))
+        new = expression_of(moveaxis(DistArray(with_axes(new, node.ndim)), 0, place))
     count = new.shape[place] if places.size == 1 and new.ndim == node.ndim else max(places.size, 0)
     _check_parts(places.size, "np.insert", "concatenate and sort by keys instead")
     shape = (*node.shape[:place], count, *node.shape[place + 1 :])
@@ -142,10 +144,6 @@ def insert(arr: object, obj: object, values: object, axis: int | None = None) ->
         parts.append(sliced(new, place, part))
     parts.append(sliced(node, place, slice(done, None)))
     return wrap(joined(parts, place))
-
-
-def _of_axes(node: Expr, ndim: int) -> Expr:
-    return reshaped(node, (1,) * (ndim - node.ndim) + node.shape) if node.ndim < ndim else node
 
 
 @implements(np.resize)

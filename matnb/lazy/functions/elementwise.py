@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, RangeError, UnsupportedError
 from matnb.lazy import reductions, ufuncs
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.creation import asarray, check_device
 from matnb.lazy.expr import Elementwise, Expr
 from matnb.lazy.functions.calling import named
@@ -28,6 +29,10 @@ def _weakly(value: object, meets: Expr) -> Expr:
     return expression_of(value)
 
 
+def _operand(value: object) -> ufuncs.Operand:
+    return value if ufuncs.is_weak(value) else expression_of(value)
+
+
 def _given(node: Expr, out: object) -> DistArray:
     # What a function returns, in the handle that a person gave for it if there is one.
     if out is None or out is np._NoValue:
@@ -39,57 +44,64 @@ def _given(node: Expr, out: object) -> DistArray:
     return target
 
 
-def _handle(value: object) -> DistArray:
-    assert isinstance(value, DistArray)
-    return value
-
-
+@overload
+def where(condition: object, /) -> tuple[DistArray, ...]: ...
+@overload
+def where(condition: object, one: object, other: object, /) -> DistArray: ...
 @implements(np.where)
-def where(condition: object, *chosen: object) -> object:
+def where(
+    condition: object, one: object = np._NoValue, other: object = np._NoValue, /
+) -> DistArray | tuple[DistArray, ...]:
     """``numpy.where``; with one argument ``numpy.nonzero``."""
-    if not chosen:
-        return recorded(np.nonzero)(condition)
-    if len(chosen) != 2:
+    if one is np._NoValue:
+        return recorded(np.nonzero)(condition)  # type: ignore[return-value]  # handles
+    if other is np._NoValue:
         raise OptionError("np.where: give one argument, or three: np.where(condition, x, y)")
-    one, other = chosen
-    if type(one) in (int, float, complex) and type(other) in (int, float, complex):
-        first, second = expression_of(one), expression_of(other)
-    elif type(one) in (int, float, complex):
-        second = expression_of(other)
-        first = _weakly(one, second)
-    else:
-        first = expression_of(one)
-        second = _weakly(other, first)
+    first, second = ufuncs.chosen(list(map(_operand, (one, other))))
     return wrap(reductions.where(expression_of(condition), first, second))
 
 
 @implements(np.clip)
 def clip(
     a: object,
-    a_min: object = None,
-    a_max: object = None,
-    out: object = None,
-    *,
     min: object = np._NoValue,
     max: object = np._NoValue,
+    out: object = None,
+    *,
+    a_min: object = np._NoValue,
+    a_max: object = np._NoValue,
     dtype: npt.DTypeLike | None = None,
     casting: str = "same_kind",
     **rest: object,
 ) -> DistArray:
     """``numpy.clip``: the smaller of the greater bound and the larger of element and lesser bound."""
+    for bound, again, name in ((min, a_min, "min"), (max, a_max, "max")):
+        if bound is not np._NoValue and again is not np._NoValue:
+            raise OptionError(f"np.clip: {name} and a_{name} are two names of one bound: give one of them")
     low = a_min if min is np._NoValue else min
     high = a_max if max is np._NoValue else max
     if any(value is not None and value is not True for value in rest.values()):
-        raise UnsupportedError(f"np.clip({', '.join(rest)}=) is not recorded for DistArray")
+        raise UnsupportedError(
+            f"np.clip({', '.join(rest)}=) is not recorded: leave it out; instead of where=mask, "
+            "np.where(mask, np.clip(x, low, high), x)"
+        )
     node = expression_of(a)
     if node.dtype.kind in "iu":  # a bound outside the range bounds nothing
         limits = np.iinfo(node.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
-    if low is not None and low is not np._NoValue:
-        (node,) = ufuncs.call(np.maximum, (node, _weakly(low, node)))
-    if high is not None and high is not np._NoValue:
-        (node,) = ufuncs.call(np.minimum, (node, _weakly(high, node)))
+    bounds = {
+        ufunc: _operand(bound)
+        for ufunc, bound in ((np.maximum, low), (np.minimum, high))
+        if bound is not None and bound is not np._NoValue
+    }
+    if not bounds and node.dtype.kind == "b":
+        ufuncs.call(np.positive, (node,))  # which refuses, as NumPy does
+    # One dtype for all three: an integer bound beyond the array's range may stand beside a float.
+    others = (one.dtype if isinstance(one, Expr) else one for one in bounds.values())
+    node = ufuncs.astype(node, np.result_type(node.dtype, *others))
+    for ufunc, bound in bounds.items():
+        (node,) = ufuncs.call(ufunc, (node, bound))
     if dtype is not None:
         node = ufuncs.astype(node, dtype, casting)
     return _given(node, out)
@@ -151,7 +163,7 @@ def imag(val: object) -> DistArray:
     node = expression_of(val)
     if node.dtype.kind == "c":
         return wrap(_part("imag", node))
-    return _handle(recorded(np.zeros_like)(DistArray(node)))
+    return handle_of(recorded(np.zeros_like)(DistArray(node)))
 
 
 def _complex_of(dtype: np.dtype, real: Expr, imaginary: Expr) -> Expr:
@@ -215,9 +227,11 @@ def isclose(
         x = DistArray(expression_of(x))
     if isinstance(y, DistArray):
         y = y.astype(np.result_type(y.dtype, 1.0))
+    elif isinstance(y, int):
+        y = float(y)  # which may not fit the integers it is compared with
     near = named("less_equal")(abs(x - y), absolute + relative * abs(y))  # type: ignore[operator, arg-type]  # handles, numbers
-    found = _handle(near & named("isfinite")(y) | (x == y))
-    return _handle(found | (named("isnan")(x) & named("isnan")(y))) if equal_nan else found
+    found = handle_of(near & named("isfinite")(y) | (x == y))
+    return handle_of(found | (named("isnan")(x) & named("isnan")(y))) if equal_nan else found
 
 
 @implements(np.allclose)
@@ -237,7 +251,7 @@ def array_equal(a1: object, a2: object, equal_nan: bool = False) -> DistArray:
     same = x == y
     if equal_nan and x.dtype.kind in "fc" and y.dtype.kind in "fc":
         same = same | (named("isnan")(x) & named("isnan")(y))
-    return _handle(same).all()
+    return handle_of(same).all()
 
 
 @implements(np.array_equiv)
@@ -248,19 +262,19 @@ def array_equiv(a1: object, a2: object) -> DistArray:
         np.broadcast_shapes(x.shape, y.shape)
     except ValueError:
         return asarray(False)
-    return _handle(x == y).all()
+    return handle_of(x == y).all()
 
 
 @implements(np.isreal)
 def isreal(x: object) -> DistArray:
     """``numpy.isreal``: whether the imaginary part is 0."""
-    return _handle(imag(x) == 0)
+    return handle_of(imag(x) == 0)
 
 
 @implements(np.iscomplex)
 def iscomplex(x: object) -> DistArray:
     """``numpy.iscomplex``: whether the imaginary part is not 0."""
-    return _handle(imag(x) != 0)
+    return handle_of(imag(x) != 0)
 
 
 @implements(np.isrealobj)
@@ -295,10 +309,10 @@ _register_infinite(np.isneginf, -np.inf)
 @implements(np.sinc)
 def sinc(x: object) -> DistArray:
     """``numpy.sinc``: sin(pi x) / (pi x), 1 at 0."""
-    y = _handle(asarray(x) * np.pi)
+    y = handle_of(asarray(x) * np.pi)
     least = np.finfo(y.dtype).eps if y.dtype.kind == "f" else 1e-20
-    y = _handle(where(y, y, float(least)))
-    return _handle(named("sin")(y) / y)
+    y = handle_of(where(y, y, float(least)))
+    return handle_of(named("sin")(y) / y)
 
 
 @implements(np.i0)
@@ -316,9 +330,9 @@ def i0(x: object) -> DistArray:
 def polyval(p: Sequence[object], x: object) -> DistArray:
     """``numpy.polyval``: a polynomial by its coefficients, the highest power first."""
     point = asarray(x)
-    made = _handle(recorded(np.zeros_like)(point))
+    made = handle_of(recorded(np.zeros_like)(point))
     for coefficient in p:
-        made = _handle(made * point + coefficient)
+        made = handle_of(made * point + coefficient)
     return made
 
 
@@ -349,7 +363,7 @@ def piecewise(
         raise OptionError(
             f"piecewise: {len(masks)} conditions and {len(funclist)} functions: give as many, or one more"
         )
-    made = _handle(recorded(np.zeros_like)(array))
+    made = handle_of(recorded(np.zeros_like)(array))
     for mask, function in zip(masks, funclist, strict=True):
         made[mask] = function(array[mask], *args, **options) if callable(function) else function
     return made

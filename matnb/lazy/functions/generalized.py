@@ -9,10 +9,10 @@ from matnb.errors import DTypeError, UnsupportedError
 from matnb.lazy import gufuncs
 from matnb.lazy.array import expression_of
 from matnb.lazy.expr import Expr, Index
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
-from matnb.lazy.ufuncs import astype, number_dtype
+from matnb.lazy.ufuncs import astype, is_weak, number_dtype
 
 
 @implements(np.matmul)
@@ -62,13 +62,16 @@ def _called(
         options.pop(memory, None)
     asked = [name for name, value in options.items() if value is not None]
     if asked:
-        raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(asked)}=) is not recorded")
-    operands = [expression_of(x1), expression_of(x2)]
+        raise UnsupportedError(
+            f"np.{ufunc.__name__}({', '.join(asked)}=) is not recorded: leave it out; np.moveaxis moves axes"
+        )
+    # A number is refused for its lack of axes, also one that no dtype holds.
+    operands = [expression_of(0 if is_weak(one) else one) for one in (x1, x2)]
     if dtype is not None:
         operands = [_converted(one, dtype, casting) for one in operands]  # type: ignore[arg-type]  # checked there
     node = gufuncs.called(ufunc, operands, axis)
     if keepdims:
-        (at,) = normalize_axes(axis, node.ndim + 1)
+        at = one_axis(axis, node.ndim + 1)
         rest = [slice(0, length, 1) for length in node.shape]
         node = Index(node, (*rest[:at], None, *rest[at:]))
     return into(out, (node,), None, casting)

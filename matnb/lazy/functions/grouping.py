@@ -10,6 +10,8 @@ from matnb.blocks.creation import Arange
 from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Broadcast, Create, Expr, Index
+from matnb.lazy.ordering import dense_of
+from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.telling import Way, labelled, together, told_apart
 from matnb.lazy.ufuncs import astype, call
 
@@ -56,7 +58,7 @@ def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
     array([3., 3.])
     """
     several = keys if isinstance(keys, tuple) else (keys,)
-    nodes = [_dense(expression_of(one)) for one in several]
+    nodes = [dense_of(expression_of(one)) for one in several]
     for node in nodes:
         if node.ndim != 1 or node.shape != nodes[0].shape:
             shapes = ", ".join(str(one.shape) for one in nodes)
@@ -164,7 +166,7 @@ class GroupBy:
     def mean(self, values: object) -> DistArray:
         """Return the mean of the values of each group, of the dtype of ``np.mean``; of none NaN."""
         node = self._checked(values)
-        return wrap(astype(self._mean(node), _mean_dtype(node.dtype)))
+        return wrap(astype(self._mean(node), mean_dtype(node.dtype)))
 
     def var(self, values: object, *, ddof: float = 0, correction: float | None = None) -> DistArray:
         """Return the variance of the values of each group: mean square distances from their mean.
@@ -175,7 +177,7 @@ class GroupBy:
             What is taken from the number of rows that sums are divided by: two names of it.
         """
         node = self._checked(values)
-        element = _mean_dtype(node.dtype)
+        element = mean_dtype(node.dtype)
         center = self._way.spread(self._mean(node))
         (away,) = call(np.subtract, (astype(node, center.dtype), center))
         if away.dtype.kind == "c":
@@ -193,7 +195,7 @@ class GroupBy:
         return np.sqrt(self.var(values, ddof=ddof, correction=correction))  # type: ignore[return-value]  # recorded
 
     def _checked(self, values: object) -> Expr:
-        node = _dense(expression_of(values))
+        node = dense_of(expression_of(values))
         if node.ndim not in (1, 2) or node.shape[0] != self._rows:
             raise ShapeError(
                 f"values of shape {node.shape} for {self._rows} keys: give one value a key, or one row"
@@ -213,14 +215,6 @@ class GroupBy:
     def _beside(self, groups: Expr, rows: Expr) -> Expr:
         # A number a group, as it meets a result for values of one axis, or of rows.
         return groups if rows.ndim == 1 else Index(groups, (slice(0, groups.shape[0], 1), None))
-
-
-def _dense(node: Expr) -> Expr:
-    return Broadcast(node, node.shape) if node.sparse else node
-
-
-def _mean_dtype(dtype: np.dtype) -> np.dtype:
-    return np.dtype(np.float64) if dtype.kind in "biu" else dtype
 
 
 def _number(value: bool) -> Expr:

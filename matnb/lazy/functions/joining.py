@@ -12,7 +12,7 @@ from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Expr, Transpose
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.splitting import sliced
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import one_axis
 from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, number_dtype
@@ -53,7 +53,7 @@ def concatenate(
         nodes, axis = [reshaped(node, (node.size,)) for node in nodes], 0
     if any(not node.shape for node in nodes):
         raise ShapeError("concatenate: arrays without axes cannot be concatenated")
-    (place,) = normalize_axes(axis, nodes[0].ndim)
+    place = one_axis(axis, nodes[0].ndim)
     element = number_dtype(dtype) if dtype is not None else np.result_type(*(one.dtype for one in nodes))
     _check_casts(nodes, element, casting)
     return _given(joined(nodes, place, element), out, dtype, casting)
@@ -66,7 +66,7 @@ def _rows_joined(node: Expr, axis: int | None, dtype: npt.DTypeLike | None, cast
     node = astype(node, element)
     if axis is None:
         return reshaped(node, (node.size,))
-    (place,) = normalize_axes(axis, node.ndim - 1)
+    place = one_axis(axis, node.ndim - 1)
     rest = node.shape[1:]
     merged = (*rest[:place], node.shape[0] * rest[place], *rest[place + 1 :])
     return reshaped(moved(node, 0, place), merged)
@@ -120,7 +120,7 @@ def stack(
 ) -> DistArray:
     """``numpy.stack``: dense."""
     if isinstance(arrays, DistArray) and arrays.ndim and len(arrays):
-        (place,) = normalize_axes(axis, arrays.ndim)
+        place = one_axis(axis, arrays.ndim)
         return concatenate(
             [DistArray(moved(arrays.expression, 0, place))], 0, out, dtype=dtype, casting=casting
         )
@@ -128,7 +128,7 @@ def stack(
     shape = nodes[0].shape
     if any(node.shape != shape for node in nodes):
         raise ShapeError(f"stack: shapes {', '.join(str(node.shape) for node in nodes)} are not all equal")
-    (place,) = normalize_axes(axis, len(shape) + 1)
+    place = one_axis(axis, len(shape) + 1)
     longer = (*shape[:place], 1, *shape[place:])
     handles = [DistArray(reshaped(node, longer)) for node in nodes]
     return concatenate(handles, place, out, dtype=dtype, casting=casting)
@@ -141,7 +141,7 @@ def vstack(
     """``numpy.vstack``."""
     if isinstance(tup, DistArray) and tup.ndim == 2 and len(tup):
         return concatenate([tup], 0, dtype=dtype, casting=casting)
-    nodes = [_with_axes(node, 2) for node in _several(tup, "vstack")]
+    nodes = [with_axes(node, 2) for node in _several(tup, "vstack")]
     return concatenate([DistArray(node) for node in nodes], 0, dtype=dtype, casting=casting)
 
 
@@ -150,7 +150,7 @@ def hstack(
     tup: Sequence[object], *, dtype: npt.DTypeLike | None = None, casting: str = "same_kind"
 ) -> DistArray:
     """``numpy.hstack``."""
-    nodes = [_with_axes(node, 1) for node in _several(tup, "hstack")]
+    nodes = [with_axes(node, 1) for node in _several(tup, "hstack")]
     axis = 0 if nodes[0].ndim == 1 else 1
     return concatenate([DistArray(node) for node in nodes], axis, dtype=dtype, casting=casting)
 
@@ -170,8 +170,8 @@ def column_stack(tup: Sequence[object]) -> DistArray:
     return concatenate([DistArray(node) for node in columns], 1)
 
 
-def _with_axes(node: Expr, count: int) -> Expr:
-    # Leading axes of length 1, where there are fewer.
+def with_axes(node: Expr, count: int) -> Expr:
+    """Return an array with leading axes of length 1, where it has fewer than ``count``."""
     return reshaped(node, (1,) * (count - node.ndim) + node.shape) if node.ndim < count else node
 
 
@@ -213,7 +213,7 @@ def _leaves(arrays: Nested) -> list[Expr]:
 def _block(arrays: Nested, depth: int, ndim: int) -> Expr:
     if isinstance(arrays, list):
         return joined([_block(one, depth - 1, ndim) for one in arrays], ndim - depth)
-    return _with_axes(expression_of(arrays), ndim)
+    return with_axes(expression_of(arrays), ndim)
 
 
 @implements(np.append)

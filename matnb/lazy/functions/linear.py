@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import SPARSE_DTYPES
-from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
 from matnb.lazy import gufuncs, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.contraction import contracted
 from matnb.lazy.creation import eye
 from matnb.lazy.expr import Broadcast, Elementwise, Expr, Index, MaskedMatMul, MatMul
 from matnb.lazy.functions.decompositions import inv
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.functions.picking import within
+from matnb.lazy.indexing import normalize_axes, one_axis
 from matnb.lazy.nodes.contracting import Kron
 from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.registry import implements, recorded
@@ -92,16 +93,14 @@ def linalg_matmul(x1: object, x2: object, /) -> DistArray:
 
 
 @implements(np.dot)
-def dot(a: object, b: object, out: None = None) -> DistArray:
+def dot(a: object, b: object, out: object = None) -> DistArray:
     """``numpy.dot``."""
     left, right = expression_of(a), expression_of(b)
-    if out is not None:
-        raise UnsupportedError("np.dot(out=) is not recorded; assign the result")
     if not left.shape or not right.shape:
-        return wrap(ufuncs.call(np.multiply, (left, right))[0])
+        return within(wrap(ufuncs.call(np.multiply, (left, right))[0]), out)
     if max(left.ndim, right.ndim) <= 2:
-        return wrap(MatMul(left, right))
-    return _contracted(left, right, [left.ndim - 1], [max(right.ndim - 2, 0)], "dot")
+        return within(wrap(MatMul(left, right)), out)
+    return within(_contracted(left, right, [left.ndim - 1], [max(right.ndim - 2, 0)], "dot"), out)
 
 
 @implements(np.inner)
@@ -131,14 +130,12 @@ def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> DistArray:
 
 
 @implements(np.outer)
-def outer(a: object, b: object, out: None = None) -> DistArray:
+def outer(a: object, b: object, out: object = None) -> DistArray:
     """``numpy.outer``."""
-    if out is not None:
-        raise UnsupportedError("np.outer(out=) is not recorded; assign the result")
     left, right = _flat(expression_of(a)), _flat(expression_of(b))
     column = Index(left, (slice(0, left.size, 1), None))
     row = Index(right, (None, slice(0, right.size, 1)))
-    return wrap(ufuncs.call(np.multiply, (column, row))[0])
+    return within(wrap(ufuncs.call(np.multiply, (column, row))[0]), out)
 
 
 @implements(np.linalg.outer)
@@ -216,7 +213,7 @@ def _contracted(left: Expr, right: Expr, first: list[int], second: list[int], na
 @implements(np.einsum)
 def einsum(
     *operands: object,
-    out: None = None,
+    out: object = None,
     optimize: bool | str | Sequence[object] = False,
     dtype: npt.DTypeLike | None = None,
     order: str = "K",
@@ -226,8 +223,6 @@ def einsum(
 
     Two matrices meet as in ``@``, sparse ones too. Elsewhere a sparse array becomes dense, of up to 64 MB.
     """
-    if out is not None:
-        raise UnsupportedError("np.einsum(out=) is not recorded; assign the result")
     named, nodes = _subscripts(operands)
     element = np.result_type(*(node.dtype for node in nodes)) if dtype is None else number_dtype(dtype)
     for node in nodes:
@@ -236,7 +231,7 @@ def einsum(
     path = None
     if isinstance(optimize, list | tuple) and optimize and optimize[0] == "einsum_path":
         path = _path(named, nodes, list(optimize))
-    return wrap(contracted(nodes, named.operands, named.output, element, path))
+    return within(wrap(contracted(nodes, named.operands, named.output, element, path)), out)
 
 
 @implements(np.einsum_path)
@@ -300,10 +295,8 @@ def matrix_power(a: object, n: int) -> DistArray:
 
 
 @implements(np.linalg.multi_dot)
-def multi_dot(arrays: Sequence[object], *, out: None = None) -> DistArray:
+def multi_dot(arrays: Sequence[object], *, out: object = None) -> DistArray:
     """``numpy.linalg.multi_dot``: made in the cheapest order, as every chain of products is."""
-    if out is not None:
-        raise UnsupportedError("np.linalg.multi_dot(out=) is not recorded; assign the result")
     nodes = [expression_of(one) for one in arrays]
     if len(nodes) < 2:
         raise ShapeError(f"multi_dot of {len(nodes)} arrays: give at least two")
@@ -312,7 +305,7 @@ def multi_dot(arrays: Sequence[object], *, out: None = None) -> DistArray:
             raise ShapeError(
                 f"multi_dot: array {place} has shape {node.shape}; give matrices, vectors only at the ends"
             )
-    return wrap(reduce(MatMul, nodes))
+    return within(wrap(reduce(MatMul, nodes)), out)
 
 
 @implements(np.cross)
@@ -325,7 +318,7 @@ def cross(
     left, right = expression_of(a), expression_of(b)
     parts = []
     for node, place in ((left, axisa), (right, axisb)):
-        (at,) = normalize_axes(place, node.ndim)
+        at = one_axis(place, node.ndim)
         if node.shape[at] != 3:
             raise ShapeError(f"cross: axis {place} of shape {node.shape}: give vectors of three elements")
         key = [slice(0, length, 1) for length in node.shape]
@@ -335,7 +328,7 @@ def cross(
     for one, two, three, four in ((a1, b2, a2, b1), (a2, b0, a0, b2), (a0, b1, a1, b0)):
         (first,), (second,) = ufuncs.call(np.multiply, (one, two)), ufuncs.call(np.multiply, (three, four))
         made.append(ufuncs.call(np.subtract, (first, second))[0])
-    (at,) = normalize_axes(axisc, made[0].ndim + 1)
+    at = one_axis(axisc, made[0].ndim + 1)
     rest = [slice(0, length, 1) for length in made[0].shape]
     return wrap(Concatenate(tuple(Index(one, (*rest[:at], None, *rest[at:])) for one in made), at))
 

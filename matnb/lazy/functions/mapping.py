@@ -19,7 +19,7 @@ from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy.functions.naming import portable
 from matnb.lazy.holdings import SHIP_BYTES
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import one_axis
 from matnb.lazy.nodes.mapping import MapBlocks
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
@@ -109,9 +109,7 @@ def apply_along_axis(
     node = expression_of(arr)
     if node.sparse:
         node = Broadcast(node, node.shape)
-    if not node.ndim:
-        raise ShapeError("apply_along_axis: an array without axes has no lanes")
-    (along,) = normalize_axes(axis, node.ndim)
+    along = one_axis(axis, node.ndim)
     length = node.shape[along]
     if 0 in (*node.shape[:along], *node.shape[along + 1 :]):
         raise ShapeError(f"apply_along_axis: an array of shape {node.shape} has no lane on axis {along}")

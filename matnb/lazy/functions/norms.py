@@ -76,6 +76,12 @@ def _root_of_squares(node: Expr, axis: Axis, keepdims: bool) -> Expr:
     return ufuncs.call(np.sqrt, (reductions.reduce(square, "sum", axis, keepdims),))[0]
 
 
+def _extreme(sizes: Expr, operation: str, axis: Axis, keepdims: bool) -> Expr:
+    # The largest of no sizes is 0, and the smallest is refused, as in NumPy.
+    initial = 0 if operation == "max" and not sizes.size else None
+    return reductions.reduce(sizes, operation, axis, keepdims, initial=initial)
+
+
 def _of_vectors(node: Expr, ord: object, axis: Axis, keepdims: bool) -> Expr:
     if not isinstance(ord, int | float | np.number):
         raise OptionError(f"a norm of vectors with ord={ord!r}: give a number, inf or None")
@@ -87,7 +93,7 @@ def _of_vectors(node: Expr, ord: object, axis: Axis, keepdims: bool) -> Expr:
         return ufuncs.astype(reductions.reduce(differs, "sum", axis, keepdims), real)
     (size,) = ufuncs.call(np.absolute, (node,))
     if abs(ord) == np.inf:
-        return reductions.reduce(size, "max" if ord > 0 else "min", axis, keepdims)
+        return _extreme(size, "max" if ord > 0 else "min", axis, keepdims)
     if ord == 1:
         return reductions.reduce(size, "sum", axis, keepdims)
     (power,) = ufuncs.call(np.power, (size, float(ord)))
@@ -107,7 +113,7 @@ def _of_matrices(node: Expr, ord: object, axes: tuple[int, int], keepdims: bool)
     for found, along in ((_BY_COLUMNS, row), (_BY_ROWS, column)):
         if ord in found:
             sums = reductions.reduce(size, "sum", along, True)
-            return reductions.reduce(sums, found[ord], axes, keepdims)  # type: ignore[index]  # one of them
+            return _extreme(sums, found[ord], axes, keepdims)  # type: ignore[index]  # one of them
     raise OptionError(f"a norm of matrices with ord={ord!r}: choose 'fro', 'nuc', 1, 2, inf, -1, -2 or -inf")
 
 
@@ -115,7 +121,11 @@ def _by_singular_values(node: Expr, operation: str, axes: tuple[int, int], keepd
     rest = tuple(axis for axis in range(node.ndim) if axis not in axes)
     order = (*rest, *axes)
     moved = node if order == tuple(range(node.ndim)) else Transpose(node, order)
-    found = reductions.reduce(svdvals(DistArray(moved)).expression, operation, -1)
+    values = svdvals(DistArray(moved)).expression
+    if operation == "sum":
+        found = reductions.reduce(values, "sum", -1)
+    else:
+        found = _extreme(values, operation, -1, False)
     if not keepdims:
         return found
     lengths = iter(found.shape)

@@ -10,8 +10,8 @@ import numpy as np
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Expr
-from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.functions.reshaping import laned
+from matnb.lazy.indexing import one_axis
 from matnb.lazy.ordering import arg_sorted_along, sorted_along
 from matnb.lazy.registry import implements
 
@@ -29,12 +29,13 @@ def _ready(
     if kind is not None and stable is not None:
         raise OptionError("kind= and stable= are two names of one choice: give one of them")
     node = expression_of(a)
-    if axis is None:
-        return reshaped(node, (-1,)), 0
-    if not node.shape:
-        raise ShapeError(f"axis {axis} of an array without axes: give axis=None")
-    (place,) = normalize_axes(axis, node.ndim)
-    return node, place
+    return laned(node, axis)
+
+
+def _check_axis(a: object, axis: int | None) -> None:
+    # NumPy finds the order of an array without axes, but does not put it in order.
+    if axis is not None:
+        one_axis(axis, expression_of(a).ndim)
 
 
 @implements(np.sort)
@@ -48,6 +49,7 @@ def sort(
     stable: bool | None = None,
 ) -> DistArray:
     """``numpy.sort``, and the standard's ``descending=``; dense. In descending order NaN are first."""
+    _check_axis(a, axis)
     node, place = _ready(a, axis, kind, None if stable is True else stable, order)
     return wrap(sorted_along(node, place, bool(descending)))
 
@@ -72,6 +74,7 @@ def partition(
     a: object, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> DistArray:
     """``numpy.partition``: all elements are in order, not only the one at ``kth``."""
+    _check_axis(a, axis)
     node, place = _ready(a, axis, None, None, order)
     _check_places(kth, node.shape[place])
     return wrap(sorted_along(node, place))

@@ -16,7 +16,7 @@ from matnb.lazy.expr import Create, Expr
 from matnb.lazy.functions.joining import joined
 from matnb.lazy.functions.moving import flipped, tiled
 from matnb.lazy.functions.splitting import sliced
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import one_axis
 from matnb.lazy.nodes.joining import Pad
 from matnb.lazy.nodes.reshaping import Repeat
 from matnb.lazy.registry import implements, recorded
@@ -116,7 +116,7 @@ def _by_axis(pad_width: object, ndim: int) -> object:
         return pad_width
     widths: list[object] = [(0, 0)] * ndim
     for axis, width in pad_width.items():
-        (place,) = normalize_axes(axis, ndim)
+        place = one_axis(axis, ndim)
         widths[place] = np.broadcast_to(np.asarray(width), (2,)).tolist()
     return widths
 

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.creation import Arange
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import OptionError, ShapeError, UnsupportedError
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
-from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.functions.reshaping import laned, reshaped
+from matnb.lazy.indexing import one_axis
 from matnb.lazy.listed import indexed
 from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.nodes.picking import TakeAlong
@@ -32,9 +32,7 @@ def take(
     node, index = expression_of(a), expression_of(indices)
     if not index.size and index.dtype.kind == "f":
         index = astype(index, np.int64)
-    if axis is None:
-        node, axis = node if node.ndim == 1 else reshaped(node, (-1,)), 0
-    (place,) = normalize_axes(axis, node.ndim)
+    node, place = laned(node, axis)
     if mode != "raise":
         index = modulo(index, node.shape[place], mode)
     return within(wrap(indexed(node, (*(slice(None),) * place, index))), out)
@@ -54,7 +52,7 @@ def take_along_axis(arr: object, indices: object, axis: int | None = -1) -> Dist
 
 def lanes_of(node: Expr, index: Expr, axis: int) -> tuple[Expr, Expr, int]:
     """Return an array and places along an axis of it with the lanes of both."""
-    (place,) = normalize_axes(axis, node.ndim)
+    place = one_axis(axis, node.ndim)
     if node.ndim != index.ndim:
         raise ShapeError(f"places of {index.ndim} axes for an array of {node.ndim}: give as many")
     ones = [(*one.shape[:place], 1, *one.shape[place + 1 :]) for one in (node, index)]
@@ -104,8 +102,12 @@ def within(result: DistArray, out: object) -> DistArray:
     """Return a result, written into ``out=`` if that is given."""
     if out is None or out is np._NoValue:
         return result
+    if not isinstance(out, DistArray):
+        raise UnsupportedError(f"out= of type {type(out).__name__}: give a DistArray, or compute()")
+    if out.shape != result.shape:
+        raise ShapeError(f"out= of shape {out.shape} for a result of shape {result.shape}: give the same")
     recorded(np.copyto)(out, result)
-    return out  # type: ignore[return-value]  # a handle, or copyto refuses it
+    return out
 
 
 @implements(np.indices)

@@ -8,6 +8,7 @@ from matnb.blocks.kernels.quantiles import METHODS, Wanted
 from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Expr, Index
+from matnb.lazy.functions.picking import within
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing import normalize_axes
 from matnb.lazy.nodes.quantiles import Quantiles
@@ -19,8 +20,10 @@ _HALF = np.array(0.5)
 
 
 def _quantiles(a: object, axis: Axis, keepdims: object, out: object, wanted: Wanted) -> DistArray:
-    if out is not None:
-        raise UnsupportedError("out= of quantiles is not recorded: assign the result, as in x[...] = result")
+    return within(_found(a, axis, keepdims, wanted), out)
+
+
+def _found(a: object, axis: Axis, keepdims: object, wanted: Wanted) -> DistArray:
     node = dense_of(expression_of(a))
     if node.dtype.kind == "c" and not wanted.is_median:
         raise DTypeError("quantiles of complex numbers: they are in no order; give real ones")
@@ -48,7 +51,10 @@ def _quantiles(a: object, axis: Axis, keepdims: object, out: object, wanted: Wan
 
 def _wanted(q: object, most: int, method: str, weights: object, skips_nan: bool) -> Wanted:
     if weights is not None:
-        raise UnsupportedError("quantiles with weights= are not recorded; compute() the array first")
+        raise UnsupportedError(
+            "quantiles with weights= are not recorded: np.quantile(x.compute(), q, weights=..., "
+            "method='inverted_cdf')"
+        )
     if method not in METHODS:
         raise OptionError(f"method={method!r}: give one of {', '.join(METHODS)}")
     shares = np.asarray(q)

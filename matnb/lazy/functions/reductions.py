@@ -215,7 +215,7 @@ def _register_spreads(takes_root: bool, usual: object, nan: object) -> None:
         node = nan_reductions.var(
             expression_of(a), axis, flag(keepdims), below, dtype, mask_of(where), center
         )
-        return result(call(np.sqrt, (node,))[0] if takes_root else node, out)
+        return result(reductions.root(node) if takes_root else node, out)
 
     implements(usual)(spread)  # type: ignore[arg-type]  # NumPy's functions are callables
     implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables

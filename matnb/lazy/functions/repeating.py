@@ -11,21 +11,19 @@ from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.asking import asked
 from matnb.lazy.compressing import parts_of
 from matnb.lazy.expr import Literal
-from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.functions.reshaping import laned
 from matnb.lazy.nodes.reshaping import CountsOf, Repeat, RepeatEach
 from matnb.lazy.registry import implements
+from matnb.lazy.ufuncs import astype
 
 
 @implements(np.repeat)
 def repeat(a: object, repeats: object, axis: int | None = None) -> DistArray:
     """``numpy.repeat``; where counts are an array, how many there are of each part is asked for."""
-    node = expression_of(a)
-    if axis is None:
-        node, place = reshaped(node, (node.size,)), 0
-    else:
-        (place,) = normalize_axes(axis, node.ndim)
+    node, place = laned(expression_of(a), axis)
     counts = expression_of(repeats)
+    if counts.dtype == np.uint64:
+        counts = astype(counts, np.int64)  # which the standard has, unlike NumPy
     if not np.can_cast(counts.dtype, np.int64, "safe") or counts.ndim > 1:
         raise DTypeError(
             f"repeat: counts of dtype {counts.dtype} and shape {counts.shape}; give whole numbers"

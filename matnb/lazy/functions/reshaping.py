@@ -12,6 +12,7 @@ from matnb.blocks.creation import Full
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Create, Expr, Literal, Shape, Transpose
+from matnb.lazy.indexing import one_axis
 from matnb.lazy.nodes.reshaping import Reshape
 from matnb.lazy.registry import implements
 
@@ -58,7 +59,19 @@ def _lengths(node: Expr, shape: Sequence[int]) -> Shape:
         if others == 0 or node.size % others:
             raise ShapeError(f"reshape: the {node.size} elements of shape {node.shape} do not fit {lengths}")
         lengths = tuple(node.size // others if length == -1 else length for length in lengths)
+    if prod(lengths) != node.size:
+        raise ShapeError(f"reshape: the {node.size} elements of shape {node.shape} do not fit {lengths}")
     return lengths
+
+
+def laned(node: Expr, axis: int | None) -> tuple[Expr, int]:
+    """Return an array and the number of an axis of it: of all elements along one axis where None is given.
+
+    An array without axes has a first and last one, as in NumPy's functions that read along an axis.
+    """
+    if axis is None or (not node.ndim and axis in (0, -1)):
+        return node if node.ndim == 1 else reshaped(node, (node.size,)), 0
+    return node, one_axis(axis, node.ndim)
 
 
 @implements(np.reshape)

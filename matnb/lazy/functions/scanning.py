@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy import folds, nan_reductions
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.expr import Broadcast, Expr, Index
 from matnb.lazy.functions.reductions import is_given, result
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import normalize_axes, one_axis
 from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
@@ -47,7 +47,7 @@ def _register_running(ufunc: np.ufunc, plain: object, nan: object, standard: obj
             raise ShapeError(f"a running total of shape {node.shape} needs axis=")
         found = _along(node, ufunc, axis, dtype)
         if include_initial:
-            (place,) = normalize_axes(0 if axis is None else axis, found.ndim)
+            place = one_axis(0 if axis is None else axis, found.ndim)
             shape = (*found.shape[:place], 1, *found.shape[place + 1 :])
             first = Broadcast(literal(number, found.dtype), shape)
             found = Concatenate((first, found), place)
@@ -77,12 +77,12 @@ def diff(
     """``numpy.diff``."""
     if n < 0:
         raise OptionError(f"diff: n={n} cannot be negative")
-    array = _handle(a)
-    if not array.ndim:
-        raise ShapeError("diff of an array without axes")
+    array = handle_of(a)
     if n == 0:
         return array
-    (place,) = normalize_axes(axis, array.ndim)
+    if not array.ndim:
+        raise ShapeError("diff of an array without axes")
+    place = one_axis(axis, array.ndim)
     ends = [_end(array, one, place) for one in (prepend, append)]
     if any(one is not None for one in ends):
         parts = [one for one in (ends[0], array, ends[1]) if one is not None]
@@ -96,7 +96,7 @@ def diff(
 def _end(array: DistArray, value: object, axis: int) -> DistArray | None:
     if not is_given(value):
         return None
-    end = _handle(value)
+    end = handle_of(value)
     if end.ndim:
         return end
     shape = (*array.shape[:axis], 1, *array.shape[axis + 1 :])
@@ -129,7 +129,7 @@ def gradient(
     f: object, *varargs: object, axis: int | Sequence[int] | None = None, edge_order: int = 1
 ) -> DistArray | tuple[DistArray, ...]:
     """``numpy.gradient``: second-order differences inside, one-sided ones at the ends."""
-    array = _handle(f)
+    array = handle_of(f)
     if isinstance(axis, list):
         axis = tuple(axis)
     axes = normalize_axes(axis, array.ndim)  # type: ignore[arg-type]  # a number or a tuple by now
@@ -155,13 +155,13 @@ Spacing = float | DistArray  # between all neighbors, or between each two
 def _spacings(array: DistArray, axes: Sequence[int], given: Sequence[object]) -> list[Spacing]:
     if not given:
         return [1.0] * len(axes)
-    if len(given) == 1 and not _handle(given[0]).ndim:
+    if len(given) == 1 and not handle_of(given[0]).ndim:
         given = tuple(given) * len(axes)
     if len(given) != len(axes):
         raise DTypeError(f"gradient: {len(given)} spacings for {len(axes)} axes: give one, or one an axis")
     spacings: list[Spacing] = []
     for place, one in zip(axes, given, strict=True):
-        handle = _handle(one)
+        handle = handle_of(one)
         if not handle.ndim:
             spacings.append(handle)
             continue
@@ -210,10 +210,6 @@ def _gradient(f: DistArray, axis: int, spacing: Spacing, edge_order: int) -> Dis
         )
     pieces = [begin, inner, end] if inner.shape[axis] else [begin, end]
     return _joined([piece.astype(f.dtype) for piece in pieces], axis)
-
-
-def _handle(value: object) -> DistArray:
-    return value if isinstance(value, DistArray) else DistArray(expression_of(value))
 
 
 def _taken(array: DistArray, axis: int, part: slice) -> DistArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.asking import asked
 from matnb.lazy.expr import Expr
 from matnb.lazy.functions.reshaping import reshaped
@@ -43,7 +43,7 @@ def found_in(ascending: Expr, values: Expr, side: str) -> Expr:
 def digitize(x: object, bins: object, right: bool = False) -> DistArray:
     """``numpy.digitize``; whether bins that are a handle go up or down is asked for."""
     values, edges = expression_of(x), dense_of(expression_of(bins))
-    if values.dtype.kind == "c":
+    if "c" in (values.dtype.kind, edges.dtype.kind):
         raise DTypeError("digitize: complex numbers are in no order; give real ones")
     if edges.ndim != 1:
         raise ShapeError(f"digitize: bins of shape {edges.shape}: give one axis")
@@ -105,8 +105,8 @@ def interp(
         values, places = values % period, places % period
         order = np.argsort(places)
         places, heights = places[order], heights[order]
-        places = _handle(np.concatenate((places[-1:] - period, places, places[:1] + period)))
-        heights = _handle(np.concatenate((heights[-1:], heights, heights[:1])))
+        places = handle_of(np.concatenate((places[-1:] - period, places, places[:1] + period)))
+        heights = handle_of(np.concatenate((heights[-1:], heights, heights[:1])))
     below = heights[0] if left is None else DistArray(astype(expression_of(left), kind))
     above = heights[-1] if right is None else DistArray(astype(expression_of(right), kind))
     if places.size * 8 <= _FEW_BYTES:
@@ -130,15 +130,10 @@ def _between(
     found = slope * (values - one) + low
     # Where that is no number, from the other end; or both are alike.
     again = slope * (values - other) + high
-    again = _handle(np.where(np.isnan(again) & (low == high), low, again))
-    found = _handle(np.where(np.isnan(found), again, found))
-    found = _handle(np.where(values == one, low, found))
-    found = _handle(np.where(values == places[-1], heights[-1], found))
-    found = _handle(np.where(values > places[-1], above, found))
-    found = _handle(np.where(values < places[0], below, found))
-    return _handle(np.where(np.isnan(values), values, found))
-
-
-def _handle(made: object) -> DistArray:
-    # What NumPy's functions, whose stubs promise NumPy's arrays, made of handles.
-    return DistArray(expression_of(made))
+    again = handle_of(np.where(np.isnan(again) & (low == high), low, again))
+    found = handle_of(np.where(np.isnan(found), again, found))
+    found = handle_of(np.where(values == one, low, found))
+    found = handle_of(np.where(values == places[-1], heights[-1], found))
+    found = handle_of(np.where(values > places[-1], above, found))
+    found = handle_of(np.where(values < places[0], below, found))
+    return handle_of(np.where(np.isnan(values), values, found))

@@ -15,8 +15,7 @@ from matnb.lazy.compressing import places_where
 from matnb.lazy.elements import read
 from matnb.lazy.expr import Broadcast, Expr, Index, broadcast_shapes
 from matnb.lazy.functions.picking import modulo, within
-from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.functions.reshaping import laned, reshaped
 from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.reductions import where
 from matnb.lazy.registry import implements
@@ -57,9 +56,7 @@ def compress(condition: object, a: object, axis: int | None = None, out: object 
     node, mask = expression_of(a), astype(expression_of(condition), np.bool_)
     if mask.ndim != 1:
         raise ShapeError(f"compress: a condition of shape {mask.shape}: give one axis")
-    if axis is None:
-        node, axis = reshaped(node, (-1,)), 0
-    (place,) = normalize_axes(axis, node.ndim)
+    node, place = laned(node, axis)
     length, count = node.shape[place], mask.shape[0]
     if count > length:
         if asked(_any(mask, length), "how long compress's condition is"):
@@ -92,9 +89,9 @@ def choose(a: object, choices: object, out: object = None, mode: str = "raise") 
     """``numpy.choose``; whether the numbers are in range is asked for, unless a mode says what else."""
     number = expression_of(a)
     given = choices if isinstance(choices, Sequence) else list(DistArray(expression_of(choices)))
-    nodes = [expression_of(one) for one in given]
-    if not nodes:
+    if not given:
         raise ShapeError("choose: give at least one array to choose from")
+    nodes = ufuncs.chosen([one if ufuncs.is_weak(one) else expression_of(one) for one in given])
     if number.dtype.kind not in "biu":
         raise DTypeError(f"choose: numbers of dtype {number.dtype}: give whole ones")
     number = modulo(astype(number, np.int64) if number.dtype.kind == "b" else number, len(nodes), mode)
@@ -128,8 +125,9 @@ def select(condlist: Sequence[object], choicelist: Sequence[object], default: ob
         if one.dtype.kind != "b":
             raise DTypeError(f"select: condition {place} is of dtype {one.dtype}: give booleans")
     given = [one if ufuncs.is_weak(one) else expression_of(one) for one in (*choicelist, default)]
-    dtype = np.result_type(*(one.dtype if isinstance(one, Expr) else one for one in given))
-    nodes = [astype(one, dtype) if isinstance(one, Expr) else literal(one, dtype) for one in given]
+    nodes = ufuncs.chosen(given)
+    dtype = np.result_type(*(one.dtype for one in nodes))
+    nodes = [astype(one, dtype) for one in nodes]
     shape = broadcast_shapes(*(one.shape for one in (*conditions, *nodes)), name="select")
     result = nodes[-1]
     for condition, chosen in zip(reversed(conditions), reversed(nodes[:-1]), strict=True):

@@ -14,7 +14,8 @@ from matnb.lazy.creation import Number, ShapeLike, full, shape_of
 from matnb.lazy.expr import Broadcast, Expr, Index, Transpose, broadcast_shapes
 from matnb.lazy.functions.joining import at_least_three
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import normalize_axes, one_axis
+from matnb.lazy.reductions import axes_of
 from matnb.lazy.registry import implements
 
 Axes = int | Sequence[int]
@@ -54,7 +55,7 @@ def matrix_transpose(x: object, /) -> DistArray:
 def swapaxes(a: object, axis1: int, axis2: int) -> DistArray:
     """``numpy.swapaxes``."""
     node = expression_of(a)
-    (one,), (other,) = normalize_axes(axis1, node.ndim), normalize_axes(axis2, node.ndim)
+    one, other = one_axis(axis1, node.ndim), one_axis(axis2, node.ndim)
     axes = list(range(node.ndim))
     axes[one], axes[other] = axes[other], axes[one]
     return wrap(transposed(node, axes))
@@ -77,7 +78,7 @@ def moveaxis(a: object, source: Axes, destination: Axes) -> DistArray:
 def rollaxis(a: object, axis: int, start: int = 0) -> DistArray:
     """``numpy.rollaxis``."""
     node = expression_of(a)
-    (place,) = normalize_axes(axis, node.ndim)
+    place = one_axis(axis, node.ndim)
     if not -node.ndim <= start <= node.ndim:
         raise ShapeError(f"rollaxis: start {start} for an array of {node.ndim} axes")
     before = start + node.ndim if start < 0 else start
@@ -120,7 +121,7 @@ def squeeze(a: object, axis: int | tuple[int, ...] | None = None) -> DistArray:
     if axis is None:
         dropped = tuple(place for place, length in enumerate(node.shape) if length == 1)
     else:
-        dropped = normalize_axes(axis, node.ndim)
+        dropped = axes_of(axis, node.ndim)
     if any(node.shape[place] != 1 for place in dropped):
         raise ShapeError(f"squeeze: shape {node.shape} has a length other than 1 on axis {axis}")
     if not dropped:

@@ -12,7 +12,7 @@ from matnb.errors import ShapeError
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Expr, Index
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes, normalize_key
+from matnb.lazy.indexing import normalize_key, one_axis
 from matnb.lazy.registry import implements
 
 Places = int | Sequence[int]
@@ -27,7 +27,7 @@ def sliced(node: Expr, axis: int, part: slice) -> Expr:
 def array_split(ary: object, indices_or_sections: Places, axis: int = 0) -> list[DistArray]:
     """``numpy.array_split``."""
     node = expression_of(ary)
-    (place,) = normalize_axes(axis, node.ndim)
+    place = one_axis(axis, node.ndim)
     length = node.shape[place]
     if np.ndim(indices_or_sections):
         cuts = [0, *map(operator.index, indices_or_sections), length]  # type: ignore[arg-type]  # several
@@ -44,7 +44,7 @@ def array_split(ary: object, indices_or_sections: Places, axis: int = 0) -> list
 def split(ary: object, indices_or_sections: Places, axis: int = 0) -> list[DistArray]:
     """``numpy.split``."""
     node = expression_of(ary)
-    (place,) = normalize_axes(axis, node.ndim)
+    place = one_axis(axis, node.ndim)
     if not np.ndim(indices_or_sections):
         count = int(operator.index(indices_or_sections))  # type: ignore[arg-type]  # one
         if count <= 0 or node.shape[place] % count:
@@ -86,7 +86,7 @@ def unstack(x: object, /, *, axis: int = 0) -> tuple[DistArray, ...]:
     node = expression_of(x)
     if not node.shape:
         raise ShapeError("unstack: an array without axes has no parts")
-    (place,) = normalize_axes(axis, node.ndim)
+    place = one_axis(axis, node.ndim)
     rest = (*node.shape[:place], *node.shape[place + 1 :])
     parts = (sliced(node, place, slice(number, number + 1)) for number in range(node.shape[place]))
     return tuple(wrap(reshaped(part, rest)) for part in parts)

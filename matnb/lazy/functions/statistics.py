@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import eye
 from matnb.lazy.expr import Broadcast
 from matnb.lazy.functions.reductions import flag
 from matnb.lazy.functions.scanning import diff
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing import normalize_axes, one_axis
 from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
@@ -28,12 +28,12 @@ def average(
     keepdims: object = None,
 ) -> DistArray | tuple[DistArray, DistArray]:
     """``numpy.average``; weights that sum to zero give NaN or infinity, where NumPy raises."""
-    array, keep = _handle(a), flag(keepdims)
+    array, keep = handle_of(a), flag(keepdims)
     if weights is None:
         found = array.mean(axis, keepdims=keep)
         scale = found * 0 + array.size / max(1, found.size) if returned else found
     else:
-        weight = _handle(weights)
+        weight = handle_of(weights)
         element = np.result_type(array.dtype, weight.dtype)
         if array.dtype.kind in "biu":
             element = np.result_type(array.dtype, weight.dtype, np.float64)
@@ -91,18 +91,18 @@ def cov(
         centered = x - ((x * weights).sum(axis=1) / total)[:, None]
         number = total
         if below and aweights is not None:
-            number = total - below * (weights * _handle(aweights)).sum() / total
+            number = total - below * (weights * handle_of(aweights)).sum() / total
         elif below:
             number = total - below
-        number = _numpy(np.maximum(number, 0.0))
+        number = handle_of(np.maximum(number, 0.0))
         turned = (centered * weights).T
-    found = (centered @ _numpy(np.conjugate(turned))) / number
-    return _numpy(found if found.shape != (1, 1) else found[0, 0])
+    found = (centered @ handle_of(np.conjugate(turned))) / number
+    return handle_of(found if found.shape != (1, 1) else found[0, 0])
 
 
 def _variables(value: object, rowvar: bool) -> DistArray:
     # Variables as rows, observations as columns.
-    array = _handle(value)
+    array = handle_of(value)
     if array.ndim > 2:
         raise ShapeError(f"cov of an array of shape {array.shape}: it has more than 2 axes")
     if array.ndim < 2:
@@ -115,7 +115,7 @@ def _weights(count: int, fweights: object, aweights: object) -> DistArray | None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is None:
             continue
-        weights = _handle(given)
+        weights = handle_of(given)
         if weights.shape != (count,):
             raise UnsupportedError(f"cov: {name} of shape {weights.shape}: give {count}, one an observation")
         if name == "fweights" and weights.dtype.kind not in "iu":
@@ -136,37 +136,27 @@ def corrcoef(
     """``numpy.corrcoef``."""
     found = cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:
-        return _numpy(found / found)
+        return handle_of(found / found)
     on_diagonal = eye(found.shape[0], dtype=bool)
     spread = np.sqrt(np.where(on_diagonal, found, found.dtype.type(0)).sum(axis=1).real)
     found = found / spread[:, None] / spread[None, :]
     if found.dtype.kind == "c":
-        return _numpy(np.clip(found.real, -1, 1) + 1j * np.clip(found.imag, -1, 1))
-    return _numpy(np.clip(found, -1, 1))
+        return handle_of(np.clip(found.real, -1, 1) + 1j * np.clip(found.imag, -1, 1))
+    return handle_of(np.clip(found, -1, 1))
 
 
 @implements(np.trapezoid)
 def trapezoid(y: object, x: object = None, dx: float = 1.0, axis: int = -1) -> DistArray:
     """``numpy.trapezoid``."""
-    values = _handle(y)
-    (place,) = normalize_axes(axis, values.ndim)
+    values = handle_of(y)
+    place = one_axis(axis, values.ndim)
     width: object = dx
     if x is not None:
-        places = _handle(x)
+        places = handle_of(x)
         if places.ndim == 1:
             width = diff(places)[(slice(None), *(None,) * (values.ndim - place - 1))]
         else:
             width = diff(places, axis=axis)
     before = (slice(None),) * place
     upper, lower = values[(*before, slice(1, None))], values[(*before, slice(None, -1))]
-    return _numpy(width * (upper + lower) / 2.0).sum(place)
-
-
-def _numpy(found: object) -> DistArray:
-    # What a function of NumPy makes of handles is one.
-    assert isinstance(found, DistArray)
-    return found
-
-
-def _handle(value: object) -> DistArray:
-    return value if isinstance(value, DistArray) else DistArray(expression_of(value))
+    return handle_of(width * (upper + lower) / 2.0).sum(place)

@@ -15,6 +15,7 @@ from matnb.lazy.evaluator import evaluator
 from matnb.lazy.expr import Expr
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.searching import found_in, is_in
+from matnb.lazy.indexing import one_axis
 from matnb.lazy.nodes.uniques import CountDistinct, Distinct, DistinctField
 from matnb.lazy.ordering import dense_of, sorted_of
 from matnb.lazy.registry import implements
@@ -73,11 +74,14 @@ def unique(
 ) -> DistArray | tuple[DistArray, ...]:
     """``numpy.unique`` of all elements, ascending; computed at once."""
     node = expression_of(ar)
-    if axis is not None and node.ndim != 1:
+    if axis is not None and node.ndim > 1:
         raise UnsupportedError(
             "np.unique(axis=) of an array of several axes is not recorded: combine each row to one number, "
-            "for example by a product with powers, and take their first places with return_index"
+            "for example by a product with powers, and take their first places with return_index; or "
+            "np.unique(x.compute(), axis=...)"
         )
+    if axis is not None:
+        one_axis(axis, node.ndim)  # refuses what is no axis
     fields = ("values", *(("places",) if return_index else ()), *(("starts",) if return_counts else ()))
     found = dict(zip(fields, _distinct(node, equal_nan, fields), strict=True))
     results = [found["values"]]

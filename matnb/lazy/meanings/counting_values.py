@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matnb.blocks.formats import Dense
-from matnb.blocks.kernels.counting_values import check_edges, edges_between, sums_dtype
-from matnb.errors import IndexingError
+from matnb.errors import IndexingError, ShapeError
 from matnb.lazy.meanings.registry import Value, dense, means
 from matnb.lazy.nodes.counting_values import Binned, Count, Edges, Extent
 
@@ -23,7 +21,11 @@ def extent(node: Extent, operands: Sequence[Value]) -> Value:
 @means(Edges)
 def edges(node: Edges, operands: Sequence[Value]) -> Value:
     """Return the edges of equal bins."""
-    return edges_between([Dense(dense(operands[0]))], node.count, node.element).values
+    low, high = dense(operands[0])
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ShapeError(f"bins of values from {low} to {high}, which is not finite: give range=")
+    with np.errstate(all="ignore"):
+        return np.histogram(np.empty(0, operands[0].dtype), node.count, (low, high))[1].astype(node.element)
 
 
 @means(Binned)
@@ -33,12 +35,14 @@ def binned(node: Binned, operands: Sequence[Value]) -> Value:
     keep = np.ones(arrays[0].shape, np.bool_)
     places = []
     for values, bounds in zip(arrays, arrays[node.num_axes : 2 * node.num_axes], strict=False):
-        check_edges(bounds)
+        if (bounds[:-1] > bounds[1:]).any():
+            raise ShapeError(f"edges of bins must ascend, and {bounds} do not")
         place = np.searchsorted(bounds, values, side="right") - 1
         place[values == bounds[-1:]] = bounds.size - 2
         keep &= (place >= 0) & (place < bounds.size - 1) & (values == values)
         places.append(place)
-    totals = np.zeros(node.shape, sums_dtype(node.dtype))
+    longest = {"f": np.float64, "c": np.complex128, "u": np.uint64}.get(node.dtype.kind, np.int64)
+    totals: np.ndarray = np.zeros(node.shape, longest)
     added = arrays[-1][keep].astype(totals.dtype) if node.weights else 1
     np.add.at(totals, tuple(place[keep] for place in places), added)
     return totals.astype(node.dtype)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.kernels.padding import padded_values
 from matnb.lazy.meanings.registry import Value, dense, means
 from matnb.lazy.nodes.joining import Concatenate, Pad
 
@@ -27,5 +26,14 @@ def concatenate(node: Concatenate, operands: Sequence[Value]) -> Value:
 @means(Pad)
 def pad(node: Pad, operands: Sequence[Value]) -> Value:
     """Return an array with its edges, or constants, around it."""
-    made = padded_values(dense(operands[0]), node.widths, node.constants)
+    made = dense(operands[0])
+    if not node.constants:
+        made = np.pad(made, node.widths, mode="edge")
+    for axis, ends in enumerate(node.constants):
+        parts = [made]
+        for place, width, content in zip((0, 1), node.widths[axis], ends, strict=True):
+            shape = (*made.shape[:axis], width, *made.shape[axis + 1 :])
+            edge = np.full(shape, np.frombuffer(content, made.dtype)[0])
+            parts.insert(len(parts) if place else 0, edge)
+        made = np.concatenate(parts, axis)
     return sp.csr_array(made) if node.sparse else made

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
-from matnb.blocks.kernels.quantiles import quantiles_along
+import numpy as np
+
 from matnb.lazy.meanings.registry import Value, dense, means
 from matnb.lazy.nodes.quantiles import Quantiles
 
@@ -12,4 +14,12 @@ from matnb.lazy.nodes.quantiles import Quantiles
 @means(Quantiles)
 def quantiles(node: Quantiles, operands: Sequence[Value]) -> Value:
     """Return the quantiles along axes."""
-    return quantiles_along(dense(operands[0]), node.axes, node.wanted)
+    values, wanted = dense(operands[0]), node.wanted
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of slices without a number
+        if wanted.is_median:
+            median = np.nanmedian if wanted.skips_nan else np.median
+            return np.asarray(median(values, axis=node.axes, keepdims=True))
+        quantile = np.nanquantile if wanted.skips_nan else np.quantile
+        shares = wanted.shares.item() if wanted.is_weak else wanted.shares
+        return np.asarray(quantile(values, shares, axis=node.axes, method=wanted.method, keepdims=True))  # type: ignore[call-overload]  # one of METHODS

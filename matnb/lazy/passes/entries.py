@@ -9,7 +9,9 @@ from matnb.blocks.kernels.elementwise import ANNIHILATORS
 from matnb.lazy.access import Put
 from matnb.lazy.expr import Create, Elementwise, Expr, Index, Load, MaskedMatMul, MatMul, Regrid, Transpose
 from matnb.lazy.holdings import held
+from matnb.lazy.nodes.diagonals import DiagonalMatrix
 from matnb.lazy.nodes.picking import Pick, Place, PutWhere
+from matnb.lazy.nodes.reshaping import Repeat, RepeatEach
 from matnb.lazy.nodes.selecting import Compress, Expand
 from matnb.lazy.traverse import Either, topological
 
@@ -56,7 +58,9 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             return min(node.shape)
         case Transpose(operand) | Regrid(operand):
             return found[operand]
-        case Index(operand) | Compress(operand) | Pick(operand):
+        case DiagonalMatrix(operand):
+            return operand.size
+        case Index(operand) | Compress(operand) | Pick(operand) | Repeat(operand) | RepeatEach(operand):
             return max(1.0, found[operand] * prod(node.shape) / max(1, prod(operand.shape)))
         case (
             Put(operand=operand, value=value)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from matnb.blocks.grid import Grid, Region, regular_cuts
 from matnb.blocks.kernels.contracting import contract, kronecker
 from matnb.blocks.layout import Layout
-from matnb.lazy.expr import Expr
 from matnb.lazy.nodes.contracting import Contract, Kron
 from matnb.lazy.subscripts import spelled
 from matnb.plan.lowering.registry import base_of, lowers
@@ -38,13 +37,21 @@ def lower_contract(node: Contract, writer: PlanWriter, workers: Workers) -> None
         combinations = list(itertools.product(*(itertools.pairwise(cuts[name]) for name in inner)))
         for place, some in enumerate(combinations):
             ranges = {**known, **dict(zip(inner, some, strict=True))}
-            owner = _owner(node.inputs[0], _region(node.names[0], ranges), writer)
+            owner = writer.home_of(node.inputs[0], _region(node.names[0], ranges))
             task = TaskWriter()
             values = [
                 writer.read(task, one, _region(own, ranges), owner)
                 for one, own in zip(node.inputs, node.names, strict=True)
             ]
             task.do(run, *values, num_bytes=num_bytes)
+            # Axes are brought side by side, which copies.
+            task.take(
+                num_bytes
+                + sum(
+                    writer.bytes_of(one, _region(own, ranges))
+                    for one, own in zip(node.inputs, node.names, strict=True)
+                )
+            )
             name = f"{base}-{number}" if len(combinations) == 1 else f"{base}-{number}-part-{place}"
             parts.append(writer.add(task.task(name, owner, "product"), num_bytes))
         if len(parts) > 1:
@@ -82,16 +89,15 @@ def _region(names: tuple[int, ...], ranges: Ranges) -> Region:
     return tuple(ranges[name] for name in names)
 
 
-def _owner(node: Expr, region: Region, writer: PlanWriter) -> int:
-    layout = writer.registers[node].layout
-    found = next(iter(layout.grid.overlapping(region)), None)
-    return layout.owners[0 if found is None else layout.grid.number(found)]
-
-
 @lowers(Kron)
 def lower_kron(node: Kron, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of Kronecker's product: parts of the left array, or places, meet the right."""
     pieces = [_pieces(node, axis, writer) for axis in range(node.ndim)]
+    if all(len(some) == 1 for some in pieces) and writer.bytes_of(node) >= SMALL_BYTES:
+        # A result that would be one block: the longest axis of the left array is cut, a part a thread.
+        axis = max(range(node.ndim), key=lambda one: node.left.shape[one])
+        cuts = regular_cuts(node.left.shape[axis], min(node.left.shape[axis], workers.slots))
+        pieces[axis] = [(part, (0, node.right.shape[axis])) for part in itertools.pairwise(cuts)]
     grid = Grid(
         tuple(
             (0, *((left[1] - 1) * length + right[1] for left, right in some))
@@ -105,10 +111,11 @@ def lower_kron(node: Kron, writer: PlanWriter, workers: Workers) -> None:
     keys, owners = [], []
     for number, (region, chosen) in enumerate(zip(grid.regions(), itertools.product(*pieces), strict=True)):
         left, right = tuple(part[0] for part in chosen), tuple(part[1] for part in chosen)
-        owner = _owner(node.operands[heavy], (left, right)[heavy], writer)
+        owner = writer.home_of(node.operands[heavy], (left, right)[heavy])
         task, num_bytes = TaskWriter(), writer.bytes_of(node, region)
         values = writer.read(task, node.left, left, owner), writer.read(task, node.right, right, owner)
         task.do(Run(kronecker, (node.dtype,)), *values, num_bytes=num_bytes)
+        task.take(num_bytes)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "product"), num_bytes))
         owners.append(owner)
     writer.finish(node, Layout(grid, tuple(owners)), keys, "product", "kron")

@@ -12,6 +12,7 @@ from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Accumulate, Run
 from matnb.plan.place import default_layout
 from matnb.plan.plan import Workers
+from matnb.plan.regions import region_size
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
 
@@ -58,6 +59,7 @@ def lower_binned(node: Binned, writer: PlanWriter, workers: Workers) -> None:
         values = [writer.read(task, one, region, owner) for one in node.values]
         edges = [task.read(writer.block(one, _all_of(one), owner)) for one in node.edges]
         weights = [writer.read(task, one, region, owner) for one in node.weights]
+        task.take(8 * region_size(region) * (node.num_axes + len(weights)))  # their bins
         task.do(run, *values, *edges, *weights)
         key = f"{base}-share-{number}"
         shares.append((writer.add(task.task(key, owner, "count"), writer.bytes_of(node)), owner))
@@ -87,5 +89,4 @@ def _all_of(node: Expr) -> Region:
 
 
 def _in_one(node: Expr, owner: int) -> Layout:
-
     return Layout(whole(node.shape), (owner,))

@@ -83,6 +83,7 @@ def lower_diagonal_matrix(node: DiagonalMatrix, writer: PlanWriter, workers: Wor
         else:
             place = (start + row - top, start + column - left)
             part = writer.read(task, node.operand, ((start, stop),), owner)
+            task.take(3 * 8 * (stop - start))  # where they go
             task.do(Run(kernels.diagonal_matrix, (*place, shape, node.sparse)), part)
         keys.append(
             writer.add(task.task(f"{base}-{number}", owner, "diagonal"), writer.bytes_of(node, region))

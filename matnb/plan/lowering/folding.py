@@ -11,6 +11,7 @@ from matnb.lazy.nodes.folding import Extreme, Fold
 from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Run
 from matnb.plan.plan import Workers
+from matnb.plan.regions import region_size
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
 
@@ -64,11 +65,15 @@ def _lower_lines(
             region, where = grid.region(index), layout.owners[grid.number(index)]
             own = task if len(group) == 1 else TaskWriter()
             block = writer.read(own, node.operand, region, where)
+            # Copies: along the axis and without NaN, or in another dtype.
+            each = 2 * (node.operand.dtype.itemsize + 1) if isinstance(node, Extreme) else node.dtype.itemsize
+            own.take(each * region_size(region))
             part = own.do(share_of(region), block, num_bytes=num_lines * line_bytes)
             if own is not task:
                 made = own.task(f"{base}-{number}-share-{place}", where, kind)
                 part = task.read(writer.add(made, num_lines * line_bytes))
             parts.append(part)
+        task.take(max(1, len(parts)) * num_lines * line_bytes)
         task.do(finish, *parts)
         size = num_lines * node.dtype.itemsize
         keys.append(writer.add(task.task(f"{base}-{number}", owner, kind), size))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from matnb.blocks.grid import Grid, Region
+from matnb.blocks.grid import Grid
 from matnb.blocks.kernels import grouping as kernels
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Expr
@@ -12,9 +12,11 @@ from matnb.lazy.nodes.grouping import Codes, Combined, Cuts, NumCodes, PartKeys,
 from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Run
 from matnb.plan.plan import Workers
+from matnb.plan.regions import rows_region
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
-Range = tuple[int, int]
+_CODED_BYTES = 72  # a key, if all are distinct: the table of those that are known
+_PICKED_BYTES = 24  # a row: its place, and its value as it is summed
 
 
 @lowers(Codes)
@@ -68,22 +70,23 @@ def _write(
 ) -> None:
     # A task a part: it reads that part of each array, where the part of ``home`` is.
     base = base_of(node, writer)
-    layout = writer.registers[home].layout
     places = read[-1][1]
     rest = tuple((0, length) for length in node.shape[1:])
     keys, owners = [], []
     for number, run in enumerate(runs):
         rows = (places[number], places[number + 1])
-        found = next(iter(layout.grid.overlapping((rows,))), None)
-        owner = workers.numbers[0] if found is None else layout.owners[layout.grid.number(found)]
+        owner = writer.home_of(home, (rows,))
         task = TaskWriter()
-        task.do(run, *(writer.read(task, one, _rows_of(one, parts, number), owner) for one, parts in read))
+        task.do(
+            run,
+            *(
+                writer.read(task, one, rows_region(one.shape, (parts[number], parts[number + 1])), owner)
+                for one, parts in read
+            ),
+        )
+        task.take((_CODED_BYTES if isinstance(node, Codes) else _PICKED_BYTES) * (rows[1] - rows[0]))
         size = writer.bytes_of(node, ((cuts[number], cuts[number + 1]), *rest))
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "group"), size))
         owners.append(owner)
     grid = Grid((cuts, *((0, length) for length in node.shape[1:])))
     writer.finish(node, Layout(grid, tuple(owners)), keys, "group", "by key")
-
-
-def _rows_of(node: Expr, cuts: Cuts, number: int) -> Region:
-    return ((cuts[number], cuts[number + 1]), *((0, length) for length in node.shape[1:]))

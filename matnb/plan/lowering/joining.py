@@ -45,7 +45,7 @@ def lower_concatenate(node: Concatenate, writer: PlanWriter, workers: Workers) -
         bounds = (start, *(one for one in fine if start < one < stop), stop)
         parts = [(*region[: node.axis], part, *region[node.axis + 1 :]) for part in pairwise(bounds)]
         largest = max(parts, key=region_size)
-        owner = _owner(writer, *_where(node, starts, largest), workers)
+        owner = writer.home_of(*_where(node, starts, largest))
         task = TaskWriter()
         blocks = [task.read(writer.block(*_where(node, starts, part), owner)) for part in parts]
         offsets = tuple(tuple(a - b for (a, _), (b, _) in zip(part, region, strict=True)) for part in parts)
@@ -87,12 +87,6 @@ def _where(node: Concatenate, starts: tuple[int, ...], region: Region) -> tuple[
     shift = node.parts[number][0] - starts[number]
     inside = (start + shift, stop + shift)
     return node.inputs[number], (*region[: node.axis], inside, *region[node.axis + 1 :])
-
-
-def _owner(writer: PlanWriter, operand: Expr, region: Region, workers: Workers) -> int:
-    layout = writer.registers[operand].layout
-    found = next(iter(layout.grid.overlapping(region)), None)
-    return workers.numbers[0] if found is None else layout.owners[layout.grid.number(found)]
 
 
 @lowers(Pad)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeVar
 
 from matnb.blocks.grid import Grid
@@ -38,11 +37,12 @@ def lower_map_blocks(node: MapBlocks, writer: PlanWriter, workers: Workers) -> N
         parts = [operand_region(one.shape, region) for one in node.inputs]
         values = [writer.read(task, one, part, owner) for one, part in zip(node.inputs, parts, strict=True)]
         task.do(Run(call_on_block, (node.function, shape, node.dtype, node.sparse, node.along)), *values)
-        written = task.task(f"{base}-{number}", owner, "call")
-        # The function gets copies of its own.
-        copied = sum(writer.bytes_of(one, part) for one, part in zip(node.inputs, parts, strict=True))
-        written = replace(written, working_bytes=written.working_bytes + copied)
-        keys.append(writer.add(written, writer.bytes_of(node, made)))
+        # The function gets copies of its own, and what it gives is copied.
+        size = writer.bytes_of(node, made)
+        task.take(
+            size + sum(writer.bytes_of(one, part) for one, part in zip(node.inputs, parts, strict=True))
+        )
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "call"), size))
     writer.finish(node, Layout(Grid(cuts), source.owners), keys, "call", node.function.name)
 
 

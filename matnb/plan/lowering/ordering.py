@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 
 from matnb.blocks.formats import Block
 from matnb.blocks.kernels import ordering
@@ -15,8 +14,11 @@ from matnb.plan.lowering.ranking import Ranking, sorting_layouts
 from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Run
 from matnb.plan.plan import Workers
+from matnb.plan.regions import region_size
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
+_PLACE_BYTES = 8
+_ARG_SORT_BYTES = 24  # an element: keys, and keys with places
 Kernel = Callable[..., Block]
 Sorted = list[tuple[str, int]]  # keys of sorted blocks, and their owners
 
@@ -40,8 +42,8 @@ def lower_ordering(node: Sort | ArgSort, writer: PlanWriter, workers: Workers) -
         places, values = write_arg_sorted(node.operand, domain, base, writer)
         parts = Parts(node.operand, values, layout, base, writer)
         keys = [
-            parts.merge(number, ordering.merged_places, [values, places])
-            for number in range(layout.grid.num_blocks)
+            parts.merge(number, ordering.merged_places, [values, places], size=writer.bytes_of(node, region))
+            for number, region in enumerate(layout.grid.regions())
         ]
     writer.finish(node, layout, keys, "sort", "")
 
@@ -55,6 +57,7 @@ def _lower_lanes(node: Sort | ArgSort, layout: Layout, writer: PlanWriter) -> No
         run = Run(ordering.sort, (node.axis,))
         if isinstance(node, ArgSort):
             run = Run(ordering.arg_sort, (node.axis, 0))
+            task.take(_ARG_SORT_BYTES * region_size(region))
         task.do(run, block)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "sort"), writer.bytes_of(node, region)))
     writer.finish(node, layout, keys, "sort", "along an axis")
@@ -77,6 +80,7 @@ def write_arg_sorted(node: Expr, domain: Layout, base: str, writer: PlanWriter) 
         task = TaskWriter()
         block = writer.read(task, node, region, owner, alone=True)
         task.do(Run(ordering.picked, (region[0][0],)), block, task.read(key))
+        task.take(_PLACE_BYTES * region_size(region))
         made = task.task(f"{base}-block-{number}", owner, "sort")
         values.append((writer.add(made, writer.bytes_of(node, region)), owner))
     return places, values
@@ -96,11 +100,9 @@ def _write_blocks(
         block = writer.read(task, node, region, owner, alone=True)
         task.do(Run(kernel, parameters(region[0][0])), block)
         size = writer.bytes_of(node, region)
-        written = task.task(f"{base}-{number}", owner, "sort")
-        if kernel is ordering.arg_sort:  # keys, and keys with places
-            length = region[0][1] - region[0][0]
-            written = replace(written, working_bytes=written.working_bytes + 24 * length)
-        made.append((writer.add(written, size), owner))
+        if kernel is ordering.arg_sort:
+            task.take(_ARG_SORT_BYTES * region_size(region))
+        made.append((writer.add(task.task(f"{base}-{number}", owner, "sort"), size), owner))
     return made
 
 
@@ -160,8 +162,7 @@ class Parts:
                 num_bytes = length * 8 // len(several)
                 pieces.append(task.read(writer.add(there.task(name, where, "cut"), num_bytes)))
         task.do(Run(kernel, parameters), *pieces)
+        # Pairs of pieces are merged first, and elements beside their places.
+        task.take(2 * length * (self._node.dtype.itemsize + _PLACE_BYTES * (len(blocks) - 1)))
         made = task.task(f"{self._base}-{number}", owner, "merge")
-        if len(pieces) > 2:  # pairs of pieces are merged first, and elements beside their places
-            num_bytes = 2 * length * (self._node.dtype.itemsize + 8 * (len(blocks) - 1))
-            made = replace(made, working_bytes=made.working_bytes + num_bytes)
         return writer.add(made, length * self._node.dtype.itemsize if size is None else size)

@@ -17,10 +17,10 @@ from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Run
 from matnb.plan.place import SMALL_BYTES
 from matnb.plan.plan import Workers
-from matnb.plan.regions import operand_region
+from matnb.plan.regions import operand_region, region_size
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
-Range = tuple[int, int]
+_LISTED_BYTES = 8  # of a listed place on an axis
 
 
 @lowers(Pick)
@@ -64,6 +64,7 @@ def write_pick(
         for owner, blocks in groups.items():
             task = TaskWriter()
             places = [writer.read(task, index, (part,), owner) for index in inputs]
+            task.take(2 * size + _LISTED_BYTES * (len(inputs) + 1) * (part[1] - part[0]))
             operator = Run(pick_parts, (len(inputs), axis, lengths, tuple(one for one, _ in blocks)))
             task.do(operator, *places, *(task.read(key) for _, key in blocks))
             key = f"{base}-{number}" if len(groups) == 1 else f"{base}-{number}-from-{owner}"
@@ -71,6 +72,7 @@ def write_pick(
         if len(groups) > 1:
             task = TaskWriter()
             places = [writer.read(task, index, (part,), home) for index in inputs]
+            task.take(_LISTED_BYTES * (len(inputs) + 1) * (part[1] - part[0]))
             found = tuple(tuple(one for one, _ in blocks) for blocks in groups.values())
             operator = Run(put_parts, (len(inputs), axis, lengths, found))
             task.do(operator, *places, *(task.read(key) for key in parts))
@@ -158,11 +160,13 @@ def write_place(node: Place | PutEach, inputs: Sequence[Expr], axis: int, writer
             sending = TaskWriter()
             places = [writer.read(sending, index, (part,), sender) for index in inputs]
             value = writer.read(sending, node.value, target, sender)
+            sending.take(_LISTED_BYTES * (len(inputs) + 1) * (part[1] - part[0]))
             sending.do(Run(send, (len(inputs), along, lengths, there)), *places, value)
             tag = f"{base}-{turn}-to-{owner}-{'.'.join(str(start) for start, _ in beside)}"
             size = writer.bytes_of(node.value, target) // max(1, len(regions))
             arguments.append(task.read(writer.add(sending.task(tag, sender, "send"), size)))
             sent.append(there)
+        task.take(2 * _LISTED_BYTES * (len(inputs) + 1) * length + writer.bytes_of(node.value))
         operator = Run(write, (len(inputs), axis, lengths, region[axis:last], tuple(sent)))
         task.do(operator, block, *arguments)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
@@ -212,6 +216,11 @@ def lower_along(node: TakeAlong | PutAlong, writer: PlanWriter, workers: Workers
             )
             for one, length in _lanes(node)
         ]
+        task.take(
+            2
+            * _LISTED_BYTES
+            * region_size((*region[: node.axis], (0, node.index.shape[node.axis]), *region[node.axis + 1 :]))
+        )
         task.do(Run(take_along if isinstance(node, TakeAlong) else put_along, (node.axis,)), *values)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "lanes"), writer.bytes_of(node, region)))
     writer.finish(node, Layout(grid, layout.owners), keys, "lanes", f"along axis {node.axis}")

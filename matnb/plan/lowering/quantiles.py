@@ -36,6 +36,7 @@ def lower_quantiles(node: Quantiles, writer: PlanWriter, workers: Workers) -> No
     for number, (region, owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
         task = TaskWriter()
         block = writer.read(task, node.operand, region, owner, alone=True)
+        task.take(3 * writer.bytes_of(node.operand, region))  # copies in which NumPy partitions
         task.do(Run(quantiles.along, (node.axes, node.wanted)), block)
         size = writer.bytes_of(node) // domain.grid.num_blocks
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "quantile"), size))

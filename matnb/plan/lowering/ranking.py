@@ -14,6 +14,7 @@ from matnb.plan.place import SMALL_BYTES, default_layout
 from matnb.plan.plan import Workers
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
+_BETWEEN = 4  # times as much as a step gives, it takes while it runs
 _SAMPLES = 1024  # of a block: so often less than it is looked at for each rank
 Value: TypeAlias = str | tuple[bool, int]  # the key of a task, or a register of the one that is being written
 
@@ -53,6 +54,7 @@ class Ranking:
         task = self._task or TaskWriter()
         read = [task.read(one) if isinstance(one, str) else one for one in inputs]
         value = task.do(Run(kernel, parameters), *read, num_bytes=size)
+        task.take(_BETWEEN * size)
         if self._task is not None:
             return value
         where = self._home if owner is None else owner

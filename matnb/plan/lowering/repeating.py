@@ -14,6 +14,8 @@ from matnb.plan.place import SMALL_BYTES
 from matnb.plan.plan import Workers
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
+_COUNT_BYTES = 8  # how often a slice is repeated
+
 
 @lowers(Repeat)
 def lower_repeat(node: Repeat, writer: PlanWriter, workers: Workers) -> None:
@@ -47,6 +49,7 @@ def lower_repeat(node: Repeat, writer: PlanWriter, workers: Workers) -> None:
                 owner = spread(grid.num_blocks, workers.numbers)[number]
             part = writer.read(task, node.operand, wanted, owner)
             skipped = start - first * node.count
+            task.take(_COUNT_BYTES * (last - first))
             task.do(Run(kernels.repeat, (node.count, node.axis, skipped, stop - start)), part)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "repeat"), writer.bytes_of(node, region)))
         owners.append(owner)
@@ -94,6 +97,7 @@ def lower_repeat_each(node: RepeatEach, writer: PlanWriter, workers: Workers) ->
             part = before[region[node.axis]]
             block = writer.read(task, node.operand, _with(region, node.axis, part), owner)
             counts = writer.read(task, node.counts, (part,), owner)
+            task.take(2 * _COUNT_BYTES * (part[1] - part[0]))
             task.do(Run(kernels.repeat_each, (node.axis,)), block, counts)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "repeat"), writer.bytes_of(node, region)))
     writer.finish(node, layout, keys, "repeat", "by counts")

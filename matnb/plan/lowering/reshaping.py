@@ -114,6 +114,7 @@ def _write_block(block: _Block, runs: Runs, writer: PlanWriter) -> str:
     parts = [_part(block, runs, one, task, writer) for one in runs.between(block.start, block.stop)]
     kernel = kernels.entries_join if block.node.sparse else kernels.flat_join
     task.do(Run(kernel, (region_shape(block.region),)), *parts)
+    task.take(writer.bytes_of(block.node, block.region))  # blocks that do not lie in order are copied
     return writer.add(task.task(block.key, block.owner, "reshape"), writer.bytes_of(block.node, block.region))
 
 
@@ -135,6 +136,7 @@ def _part(block: _Block, runs: Runs, one: int, task: TaskWriter, writer: PlanWri
     if not writer.has(name):
         there = TaskWriter()
         there.do(run, there.read(key))
+        there.take(writer.bytes_of(block.node) * (end - begin) // block.node.size)
         writer.add(there.task(name, runs.owners[one], "cut"), size)
     return task.read(name)
 

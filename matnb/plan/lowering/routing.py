@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from matnb.blocks.grid import Region
 from matnb.blocks.kernels.routing import labels_within, reduced_within, values_within
 from matnb.blocks.layout import Layout
 from matnb.lazy.access import Scatter
-from matnb.lazy.expr import Expr
 from matnb.plan.operators import Run
+from matnb.plan.regions import rows_region
 from matnb.plan.tasks import PlanWriter, TaskWriter
+
+_CHOSEN_BYTES = 12  # a label: whether it is in a range, and what it is there
 
 
 def write_routed(node: Scatter, domain: Layout, layout: Layout, writer: PlanWriter, base: str) -> list[str]:
@@ -27,27 +28,26 @@ def write_routed(node: Scatter, domain: Layout, layout: Layout, writer: PlanWrit
         within, pairs, parts = region[0], [], []
         for sender, ((rows,), where) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
             if where == owner:
-                pairs.append(writer.read(task, node.values, _rows_of(node.values, rows), owner))
+                pairs.append(writer.read(task, node.values, rows_region(node.values.shape, rows), owner))
                 pairs.append(writer.read(task, node.labels, (rows,), owner))
                 parts.append(rows[0])
                 continue
             parts.append(-1)
             chosen, sent = TaskWriter(), TaskWriter()
+            chosen.take(_CHOSEN_BYTES * (rows[1] - rows[0]))
+            sent.take(_CHOSEN_BYTES * (rows[1] - rows[0]))
             labels = writer.read(chosen, node.labels, (rows,), where)
             chosen.do(Run(labels_within, (within, node.length, rows[0])), labels)
-            values = writer.read(sent, node.values, _rows_of(node.values, rows), where)
+            values = writer.read(sent, node.values, rows_region(node.values.shape, rows), where)
             sent.do(Run(values_within, (within,)), values, writer.read(sent, node.labels, (rows,), where))
             for name, sending, array in (("values", sent, node.values), ("labels", chosen, node.labels)):
                 key = f"{base}-{name}-{sender}-to-{number}"
-                size = writer.bytes_of(array, _rows_of(array, rows)) // layout.grid.num_blocks
+                size = writer.bytes_of(array, rows_region(array.shape, rows)) // layout.grid.num_blocks
                 pairs.append(task.read(writer.add(sending.task(key, where, "send"), size)))
         run = Run(reduced_within, (tuple(parts), within, node.length, node.monoid, node.dtype))
+        task.take(3 * (writer.bytes_of(node.values) + writer.bytes_of(node.labels)) // layout.grid.num_blocks)
         task.do(run, *pairs)
         keys.append(
             writer.add(task.task(f"{base}-{number}", owner, "scatter"), writer.bytes_of(node, region))
         )
     return keys
-
-
-def _rows_of(node: Expr, rows: tuple[int, int]) -> Region:
-    return (rows, *((0, length) for length in node.shape[1:]))

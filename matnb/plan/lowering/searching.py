@@ -9,7 +9,10 @@ from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Accumulate, Run
 from matnb.plan.place import SMALL_BYTES, default_layout
 from matnb.plan.plan import Workers
+from matnb.plan.regions import region_size
 from matnb.plan.tasks import PlanWriter, TaskWriter
+
+_MEMBER_BYTES = 64  # an element
 
 
 @lowers(Search, Member)
@@ -34,6 +37,7 @@ def lower_search(node: Search | Member, writer: PlanWriter, workers: Workers) ->
         task = TaskWriter()
         if small or held.keys() == {owner}:
             regions = [whole] if small else held[owner]
+            task.take(_taken(node, region, regions))
             task.do(
                 run,
                 writer.read(task, node.values, region, owner),
@@ -44,12 +48,21 @@ def lower_search(node: Search | Member, writer: PlanWriter, workers: Workers) ->
             for where, regions in held.items():
                 part = TaskWriter()
                 values = part.read(writer.block(node.values, region, where))
+                part.take(_taken(node, region, regions))
                 part.do(run, values, *(part.read(writer.block(other, one, where)) for one in regions))
                 made = part.task(f"{base}-{number}-on-{where}", where, "search")
                 parts.append(task.read(writer.add(made, size)))
             task.do(together, *parts)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "search"), size))
     writer.finish(node, layout, keys, "search", "")
+
+
+def _taken(node: Search | Member, region: Region, regions: list[Region]) -> int:
+    # A search finds places block by block; to tell members, values and those of a block are put in order.
+    count = region_size(region)
+    if isinstance(node, Search):
+        return 8 * count
+    return _MEMBER_BYTES * (count + max(map(region_size, regions)))
 
 
 @lowers(Interpolate)

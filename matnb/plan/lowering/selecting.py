@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise, product
 
-from matnb.blocks.grid import Grid, Region
+from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.selecting import compress, count_true, expand, true_places
 from matnb.blocks.layout import Layout
-from matnb.lazy.expr import Expr
 from matnb.lazy.nodes.selecting import Compress, CountTrue, Cuts, Expand, TruePlaces
 from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Join, Run
 from matnb.plan.plan import Workers
+from matnb.plan.regions import rows_region
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
 Range = tuple[int, int]
+_PLACE_BYTES = 8
 
 
 @lowers(CountTrue)
@@ -24,9 +25,9 @@ def lower_count_true(node: CountTrue, writer: PlanWriter, workers: Workers) -> N
     base = base_of(node, writer)
     keys, owners = [], []
     for number, rows in enumerate(pairwise(node.cuts)):
-        owner = _owner(writer, node.mask, rows, workers)
+        owner = writer.home_of(node.mask, rows_region(node.mask.shape, rows))
         task = TaskWriter()
-        mask = writer.read(task, node.mask, _rows_of(node.mask, rows), owner, alone=True)
+        mask = writer.read(task, node.mask, rows_region(node.mask.shape, rows), owner, alone=True)
         task.do(Run(count_true), mask)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "count"), 8))
         owners.append(owner)
@@ -46,12 +47,13 @@ def lower_compress(node: Compress, writer: PlanWriter, workers: Workers) -> None
     others = list(product(*(list(pairwise(cuts)) for cuts in beside)))
     chosen = product(parts or [((0, 0), (0, 0))], others)
     for number, ((rows, picked), rest) in enumerate(chosen):
-        owner = _owner(writer, node.operand, rows, workers, rest)
+        owner = writer.home_of(node.operand, (rows, *((0, length) for length in node.mask.shape[1:]), *rest))
         task = TaskWriter()
         if parts:
             region = (rows, *((0, length) for length in node.mask.shape[1:]))
             values = writer.read(task, node.operand, (*region, *rest), owner)
             task.do(Run(compress), values, writer.read(task, node.mask, region, owner))
+            task.take(_PLACE_BYTES * (picked[1] - picked[0]))
         else:
             shape = tuple(stop - start for start, stop in (picked, *rest))
             task.do(Join((), shape, node.dtype, node.sparse))
@@ -71,12 +73,14 @@ def lower_expand(node: Expand, writer: PlanWriter, workers: Workers) -> None:
     ends = dict(zip(pairwise(node.before), pairwise(node.after), strict=True))
     keys, owners = [], []
     for number, region in enumerate(grid.regions()):
-        owner = _owner(writer, node.operand, region[0], workers, region[masked:])
+        owner = writer.home_of(node.operand, region)
         task = TaskWriter()
         values = writer.read(task, node.operand, region, owner)
         mask = writer.read(task, node.mask, region[:masked], owner)
         new = writer.read(task, node.value, (ends[region[0]], *region[masked:]), owner)
         task.do(Run(expand), values, mask, new)
+        start, stop = ends[region[0]]
+        task.take(_PLACE_BYTES * node.ndim * (stop - start))
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
         owners.append(owner)
     writer.finish(node, Layout(grid, tuple(owners)), keys, "put", "by booleans")
@@ -89,11 +93,12 @@ def lower_true_places(node: TruePlaces, writer: PlanWriter, workers: Workers) ->
     parts = _parts(node.before, node.after)
     keys, owners = [], []
     for number, (rows, picked) in enumerate(parts or [((0, 0), (0, 0))]):
-        owner = _owner(writer, node.mask, rows, workers)
+        owner = writer.home_of(node.mask, rows_region(node.mask.shape, rows))
         task = TaskWriter()
         if parts:
-            mask = writer.read(task, node.mask, _rows_of(node.mask, rows), owner)
+            mask = writer.read(task, node.mask, rows_region(node.mask.shape, rows), owner)
             task.do(Run(true_places, (node.axis, rows[0])), mask)
+            task.take(_PLACE_BYTES * node.mask.ndim * (picked[1] - picked[0]))
         else:
             task.do(Join((), (0,), node.dtype, False))
         size = writer.bytes_of(node, (picked,))
@@ -110,17 +115,3 @@ def _parts(before: Cuts, after: Cuts) -> list[tuple[Range, Range]]:
 
 def _ends(parts: Sequence[tuple[Range, Range]]) -> Cuts:
     return (0, *(stop for _, (_, stop) in parts)) if parts else (0, 0)
-
-
-def _rows_of(node: Expr, rows: Range) -> Region:
-    return (rows, *((0, length) for length in node.shape[1:]))
-
-
-def _owner(
-    writer: PlanWriter, operand: Expr, rows: Range, workers: Workers, rest: Sequence[Range] = ()
-) -> int:
-    # Of the first block that has a part of the rows.
-    layout = writer.registers[operand].layout
-    between = ((0, 1),) * (operand.ndim - 1 - len(rest))
-    found = next(iter(layout.grid.overlapping((rows, *between, *rest))), None)
-    return workers.numbers[0] if found is None else layout.owners[layout.grid.number(found)]

@@ -7,7 +7,6 @@ from itertools import pairwise
 from matnb.blocks.grid import Grid
 from matnb.blocks.kernels import uniques
 from matnb.blocks.layout import Layout, spread
-from matnb.lazy.expr import Expr
 from matnb.lazy.nodes.uniques import CountDistinct, Distinct, DistinctField
 from matnb.plan.lowering.ordering import Parts, write_arg_sorted, write_sorted
 from matnb.plan.lowering.ranking import sorting_layouts
@@ -45,7 +44,7 @@ def lower_count(node: CountDistinct, writer: PlanWriter, workers: Workers) -> No
     base = base_of(node, writer)
     keys, owners = [], []
     for number, part in enumerate(pairwise(node.ends)):
-        task, owner = TaskWriter(), _owner(node.operand, part, writer)
+        task, owner = TaskWriter(), writer.home_of(node.operand, (part,))
         task.do(Run(uniques.count_of), task.read(writer.block(node.operand, (part,), owner)))
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "count"), 8))
         owners.append(owner)
@@ -61,7 +60,7 @@ def lower_field(node: DistinctField, writer: PlanWriter, workers: Workers) -> No
     for number, (part, count) in enumerate(zip(pairwise(node.ends), node.counts, strict=True)):
         if not count:
             continue
-        task, owner = TaskWriter(), _owner(node.operand, part, writer)
+        task, owner = TaskWriter(), writer.home_of(node.operand, (part,))
         length = node.cuts[number + 1] - node.cuts[number]
         options = (node.field, length, node.element, node.starts, node.places)
         task.do(Run(uniques.field_of, options), task.read(writer.block(node.operand, (part,), owner)))
@@ -74,8 +73,3 @@ def lower_field(node: DistinctField, writer: PlanWriter, workers: Workers) -> No
         owners, cuts = [workers.numbers[0]], [0, 0]
         keys = [writer.add(task.task(f"{base}-0", owners[0], "pick"), 0)]
     writer.finish(node, Layout(Grid((tuple(cuts),)), tuple(owners)), keys, "pick", node.field)
-
-
-def _owner(node: Expr, part: tuple[int, int], writer: PlanWriter) -> int:
-    layout = writer.registers[node].layout
-    return layout.owners[layout.grid.number(next(layout.grid.overlapping((part,))))]

@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 PROJECT = Path(__file__).parents[1]
 PAGERANK = PROJECT / "example_notebooks" / "01_pagerank.ipynb"
 NOTHING_TWICE = PROJECT / "example_notebooks" / "02_nothing_twice.ipynb"
+NUMPY_WORDS = PROJECT / "example_notebooks" / "03_numpy_words.ipynb"
 
 
 class KernelOfThisPython(AsyncKernelManager):

@@ -31,6 +31,9 @@ MAY_PRINT = ("magics", "cli")
 LINE_LIMIT = 400
 VAGUE_NAMES = ("util", "utils", "helper", "helpers", "common", "base", "manager")
 NODES = PurePosixPath("matnb/lazy/expr.py")
+# What the workers' kernels are compared with; only a person's function is called as they call it.
+MEANINGS = PurePosixPath("matnb/lazy/meanings")
+CALLS = "matnb.blocks.kernels.calls"
 # A node holds no data, draws no numbers and knows no cluster.
 FOREIGN_TO_NODES = ("numpy.random", "random", "dask", "distributed")
 
@@ -164,6 +167,16 @@ def keeps_nodes_bare(source: Source) -> list[str]:
     return complaints
 
 
+def compares_with_others(source: Source) -> list[str]:
+    if MEANINGS not in source.path.parents:
+        return []
+    return [
+        source.at(found.line, f"a meaning uses the workers' own kernels, {found.name}")
+        for found in imports(source)
+        if found.name.startswith("matnb.blocks.kernels.") and not found.name.startswith(CALLS)
+    ]
+
+
 def starts_with_a_docstring(source: Source) -> list[str]:
     if ast.get_docstring(source.tree):
         return []
@@ -248,6 +261,17 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
             ("matnb/cli.py", "from os import environ"),
         ],
         [("matnb/config.py", "import os\nx = os.environ"), ("matnb/cli.py", "import os\nx = os.getpid()")],
+    ),
+    (
+        compares_with_others,
+        [
+            ("matnb/lazy/meanings/uniques.py", "from matnb.blocks.kernels.uniques import distinct"),
+            ("matnb/lazy/meanings/uniques.py", "import matnb.blocks.kernels.uniques"),
+        ],
+        [
+            ("matnb/lazy/meanings/mapping.py", "from matnb.blocks.kernels.calls import call_on_block"),
+            ("matnb/lazy/nodes/uniques.py", "from matnb.blocks.kernels.uniques import distinct"),
+        ],
     ),
     (
         prints_nothing,

@@ -60,7 +60,7 @@ test calls; the last column says where, and whether the bytes that are moved are
 
 Left out: FFT; object and string dtypes; views that change their array (`x[...] = v` changes `x`, never a
 slice that was taken before); pickling as `np.save` does for objects (`mn.save` writes from the workers).
-Sparse arrays are matrices: where zeros would not stay zeros, or axes are more than two, results are dense.
+Sparse arrays are matrices and stay sparse where zeros stay zeros; elsewhere results are dense.
 What functions that are there do not take is at the end.
 """
 

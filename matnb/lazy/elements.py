@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.errors import IndexingError
+from matnb.errors import IndexingError, ShapeError
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.asking import asked
@@ -34,10 +34,19 @@ def written(node: Expr, key: object, value: object) -> Expr:
         new = value if ufuncs.is_weak(value) else expression_of(value)
     if isinstance(new, Expr) and new.ndim == node.ndim and new.shape[:1] not in ((), (1,)):
         key = _listed(key, node)  # a value for each element or row that known booleans pick
+    if isinstance(new, Expr) and new.ndim and _is_element(key, node):
+        raise ShapeError(f"a value of shape {new.shape} for one element: give a number")
     plain = with_expressions(key)
     if has_mask(plain):
         return assigned_where(node, plain, new)
     return assigned(node, plain, new.alone() if isinstance(new, Picked) else new)
+
+
+def _is_element(key: object, node: Expr) -> bool:
+    parts = key if isinstance(key, tuple) else (key,)
+    return len(parts) == node.ndim > 0 and all(
+        isinstance(part, int | np.integer) and not isinstance(part, bool) for part in parts
+    )
 
 
 def with_expressions(key: object) -> object:

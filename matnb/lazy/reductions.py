@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import DTypeError, ShapeError
+from matnb.errors import DTypeError, RangeError, ShapeError
 from matnb.lazy.expr import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
 from matnb.lazy.indexing import normalize_axes
 from matnb.lazy.nodes.folding import Extreme, kept_shape
@@ -105,6 +105,8 @@ def initial_value(initial: object, element: np.dtype) -> Expr:
     value = np.asarray(initial)
     if value.ndim or value.dtype.kind not in "biufc":
         raise DTypeError(f"initial={initial!r}: give a number")
+    if type(initial) is int and element.kind in "iu" and value != value.astype(element):
+        raise RangeError(f"initial={initial} does not fit dtype {element}")
     return literal(value.astype(element))
 
 

@@ -93,6 +93,8 @@ class Selection(DistArray):
             return self._mean(place)
         if operation in ("min", "max") and not self.size:
             raise ShapeError(f"{operation} of no elements: the booleans pick none")
+        if operation in ("min", "max") and self.dtype.kind == "c":  # which no number is neutral to
+            return wrap(reductions.reduce(self._expression, operation))
         if operation in ("any", "all"):
             place = Picked(ufuncs.astype(place.values, np.bool_), place.mask, place.axis)
         neutral = MONOIDS[_IDENTITIES[operation]].identity(place.values.dtype)

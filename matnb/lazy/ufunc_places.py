@@ -11,6 +11,7 @@ import numpy.typing as npt
 from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
 from matnb.lazy.access import Scatter
 from matnb.lazy.array import DistArray, expression_of
+from matnb.lazy.asking import asked
 from matnb.lazy.elements import with_expressions
 from matnb.lazy.expr import Broadcast, Expr, Literal, broadcast_shapes
 from matnb.lazy.folds import associative, element_of
@@ -27,6 +28,7 @@ _MONOIDS = {"add": "plus", "subtract": "plus", "multiply": "times", "divide": "t
             "maximum": "max", "logical_or": "lor", "logical_and": "land"}  # fmt: skip
 _LABELLED = ("add", "multiply", "minimum", "maximum", "logical_or", "logical_and")
 _TRUTHS = ("logical_or", "logical_and", "logical_xor")  # of numbers of any dtype
+_MOST_ASKED = 8192  # indices that are fetched from the workers
 _FEW = 1000  # runs that are each worked out alone
 
 
@@ -165,7 +167,14 @@ def segments_reduced(
     """
     name = associative(ufunc, "reduceat")
     node = expression_of(array)
-    starts = np.asarray(indices.compute() if isinstance(indices, DistArray) else indices)
+    if isinstance(indices, DistArray):
+        if indices.size > _MOST_ASKED:
+            raise UnsupportedError(
+                f"{name}.reduceat at {indices.size:,} indices that are on the workers: give them as a NumPy "
+                "array, or number the runs and use mn.scatter_reduce"
+            )
+        indices = asked(indices.expression, f"where the runs of {name}.reduceat begin")
+    starts = np.asarray(indices)
     starts = starts.astype(np.intp) if not starts.size else starts
     if not node.shape:
         raise DTypeError(f"{name}.reduceat of an array without axes")
@@ -190,10 +199,8 @@ def _runs(ufunc: np.ufunc, node: Expr, starts: np.ndarray) -> Expr:
     if not starts.size:
         return literal(np.zeros((0, *rest), node.dtype))
     ends = np.append(starts[1:], length)
-    has_labels = ufunc.__name__ in _LABELLED and not (
-        node.dtype.kind == "c" and ufunc in (np.minimum, np.maximum)
-    )
-    if (ends > starts).all() and has_labels:
+    is_ordered = node.dtype.kind != "c" or ufunc not in (np.minimum, np.maximum)
+    if (ends > starts).all() and ufunc.__name__ in _LABELLED and is_ordered:
         from matnb.lazy.creation import arange
 
         handle = DistArray(node)[int(starts[0]) :]

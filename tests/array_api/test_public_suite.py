@@ -1,12 +1,15 @@
 """The array API standard's own test-suite, run against matnb where a checkout of it is at hand.
 
-It is not on PyPI: clone https://github.com/data-apis/array-api-tests with its submodules, install what its
-``requirements.txt`` lists, and name the folder::
+It is not on PyPI. Clone it with its submodules, which hold the standard's texts that it reads, install what
+it needs, and name the folder::
 
-    MATNB_ARRAY_API_TESTS=~/array-api-tests pytest tests/array_api -m slow
+    git clone --recurse-submodules https://github.com/data-apis/array-api-tests ~/array-api-tests
+    .venv/bin/pip install -r ~/array-api-tests/requirements.txt
+    MATNB_ARRAY_API_TESTS=~/array-api-tests .venv/bin/pytest tests/array_api -m slow
 
-``MATNB_ARRAY_API_EXAMPLES`` says how many examples each test draws. What is left out, and why, is in
-``skips.txt``.
+``MATNB_ARRAY_API_EXAMPLES`` says how many examples each test draws, 10 if it says nothing; both engines are
+tried, and a failure shows the suite's own report. What is left out, and why, is in ``skips.txt``: a test that
+fails and is not listed there is a fault of matnb's.
 """
 
 from __future__ import annotations

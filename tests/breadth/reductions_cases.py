@@ -173,6 +173,21 @@ CASES += [
     Case("mean", lambda xp, x, w: x.mean(where=w), (floats(5, 4), truths(5, 4))),
     Case("mean", called("mean", dtype="int64"), (floats(5, 4),)),
     Case("count_nonzero", called("count_nonzero", axis=0, keepdims=True), (floats(5, 4),)),
+    # dtype= of what cannot hold the mean, or holds more than it
+    Case("var", called("var", axis=0, dtype="int16"), (whole(5, 4),), tolerance=0),
+    Case("var", called("var", dtype="complex64"), (floats(5, 4),)),
+    Case("var", called("var", dtype="float16"), (lambda rng: np.array([1, 2**32 - 1], "uint32"),)),
+    Case("std", called("std", axis=0, dtype="int16"), (whole(5, 4),)),
+    Case("std", called("std", dtype="int16"), (whole(5, 4),), tolerance=0),
+    Case("nanvar", called("nanvar", axis=1, dtype="complex128"), (odd(5, 4),)),
+    Case("nanvar", called("nanvar", dtype="int8"), (odd(5, 4),)),
+    Case("nanmean", called("nanmean", dtype="int8", axis=7), (odd(5, 4),)),
+    # a number has no axis, except for those that NumPy sums
+    *(Case(name, called(name, axis=-1), (floats(),)) for name in ("sum", "mean", "var", "nanmean", "nanstd")),
+    Case("max", lambda xp, x: (x * (1 + 2j))[x > 0].max(), (floats(9),)),
+    Case("average", called("average", axis=1, returned=True), (odd(5, 4),)),
+    Case("cov", called("cov", rowvar=False), (floats(1, 4),)),
+    Case("corrcoef", called("corrcoef"), (floats(0, 4),)),
     Case("average", called("average", axis=0), (floats(5, 4),), large=LARGE),
     Case(
         "average",

@@ -32,7 +32,12 @@ CASES = [
     ),
     Case("isin", lambda xp, x, t: xp.isin(x, t, invert=True), (odd(30), odd(6))),
     Case("isin", lambda xp, x: xp.isin(x, [0.25, 1]), (floats(30),)),
-    Case("interp", lambda xp, x: xp.interp(x, [-1, 0, 1], [3.0, 1.0, 2.0]), (odd(7, 5),)),
+    Case(
+        "interp",
+        lambda xp, x: xp.interp(x, [-1, 0, 1], [3.0, 1.0, 2.0]),
+        (odd(7, 5),),
+        large=(floats(150000),),
+    ),
     Case("interp", lambda xp, x: xp.interp(x, [-1, 0, 1], [3.0, 1.0, 2.0], left=-1, right=9), (floats(30),)),
     Case("interp", lambda xp, x: xp.interp(x, [-1, 0, 1.5], [3, 1j, 2], period=2), (floats(30),)),
     Case("interp", lambda xp, x: xp.interp(x, [-1, 0], [3.0]), (floats(30),)),

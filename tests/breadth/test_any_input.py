@@ -58,6 +58,7 @@ PAIRS = (
         "power",
     ),
 )
+PRODUCTS = ("outer", "kron", "dot", "inner", "matmul", "vdot")
 # Sums of halves of these dtypes depend on the order, and NumPy's own order is not promised.
 ROUGH = {"float16": 2e-2, "float32": 1e-4, "complex64": 1e-4}
 
@@ -83,7 +84,8 @@ def inputs(draw: st.DrawFn, ndim: int | None = None, dtype: str | None = None) -
     shape = tuple(draw(st.sampled_from([0, 1, 1, 2, 3, 5])) for _ in range(axes))
     kind = np.dtype(dtype or draw(st.sampled_from(DTYPES)))
     rng = np.random.default_rng(draw(st.integers(0, 2**31)))
-    values = rng.integers(-3, 4, shape).astype(kind)
+    # Not -1 as the largest of 64 bits, which is as a double what others are too for set operations.
+    values = rng.integers(0 if kind.kind == "u" else -3, 4, shape).astype(kind)
     if kind.kind in "fc":
         odd = rng.random(shape)
         values = np.where(odd < 0.1, kind.type(np.nan), values).astype(kind)
@@ -150,7 +152,9 @@ def test_along_an_axis(workers: int, data: st.DataObject, name: str) -> None:
 @QUIET
 @given(data=st.data(), name=st.sampled_from(WHOLE))
 def test_of_one_array(workers: int, data: st.DataObject, name: str) -> None:
-    check(lambda xp, x: getattr(xp, name)(x), data.draw(inputs()), text=name)
+    one = data.draw(inputs())
+    assume(one.theirs.ndim or name not in ("tril", "triu"))  # NumPy fails inside of them
+    check(lambda xp, x: getattr(xp, name)(x), one, text=name)
 
 
 @QUIET
@@ -158,6 +162,9 @@ def test_of_one_array(workers: int, data: st.DataObject, name: str) -> None:
 def test_of_two_arrays(workers: int, data: st.DataObject, name: str) -> None:
     one = data.draw(inputs())
     other = data.draw(inputs(ndim=data.draw(st.sampled_from([one.theirs.ndim, 1]))))
+    if name in PRODUCTS and (one.mine.sparse or other.mine.sparse):
+        # What is absent stays so in a product, whatever it meets: 0 times inf is not NaN there.
+        assume(np.isfinite(one.theirs).all() and np.isfinite(other.theirs).all())
     if name == "where":
         check(lambda xp, x, y: xp.where(x > 0, x, y), one, other, text="where")
         return

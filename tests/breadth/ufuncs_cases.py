@@ -37,6 +37,16 @@ def _at(name: str) -> Any:
     return call
 
 
+def _beside(key: Any) -> Any:
+    # Places, as True in an index, among indices of other kinds.
+    def call(xp: Any, x: Any, places: Any, values: Any) -> Any:
+        whole_key = tuple(places if part is True else part for part in key)
+        return _changed(xp, x, lambda one: xp.maximum.at(one, whole_key, values))
+
+    return call
+
+
+ALL = slice(None)
 CASES = [
     case
     for name in FOLDED
@@ -152,6 +162,41 @@ CASES += [
     Case("add.at", _at("add"), (odd(5), whole(3, 4, low=0, high=5), floats(3, 4)), sparse=False),
     Case("maximum.at", _at("maximum"), (whole(5), whole(7, low=0, high=5), whole(7)), tolerance=0),
     Case("add.at", _at("add"), (whole(5), whole(7, low=0, high=9), whole(7))),
+    # at by several indices
+    Case(
+        "add.at",
+        lambda xp, x, i, j: _changed(xp, x, lambda one: xp.add.at(one, (i, j), 1)),
+        (whole(3, 4), whole(40, low=-3, high=3), whole(40, low=0, high=4, dtype="uint8")),
+        sparse=False,
+        tolerance=0,
+        large=(whole(300, 700), whole(90000, low=0, high=300), whole(90000, low=0, high=700)),
+    ),
+    *(
+        Case("maximum.at", _beside(key), (floats(4, 3, 5), places, floats(*shape)))
+        for key, places, shape in (
+            ((ALL, True), whole(2, 7, low=0, high=3), (4, 2, 7, 5)),
+            ((ALL, True, slice(None, None, -2)), whole(7, low=-3, high=0), (4, 7, 3)),
+            ((1, ALL, True), whole(7, low=0, high=3), (7, 3)),
+            ((..., True, 2), whole(7, low=0, high=3), (7,)),
+            ((..., True, 2), whole(7, low=0, high=4), (7,)),
+            ((..., True, 2), whole(7, low=0, high=3), (6,)),
+            ((np.array([0, 3, 3, 1, 2, 2, 0]), slice(1, 2), True), whole(7, low=0, high=5), (7, 1)),
+            ((None, True, ALL, 1), whole(7, low=0, high=4), (7, 1, 3)),
+        )
+    ),
+    # whose results go into the array's dtype, however much they lose
+    Case(
+        "add.at",
+        lambda xp, x: _changed(xp, x, lambda one: xp.divide.at(one, (slice(None), 1), 2.5)),
+        (whole(5, 4, dtype="int8"),),
+        tolerance=0,
+    ),
+    Case(
+        "add.at",
+        lambda xp, x: _changed(xp, x, lambda one: xp.subtract.at(one, [0, 0, 3], -1)),
+        (whole(5, 4, low=0, dtype="uint16"),),
+        tolerance=0,
+    ),
     Case("add.at", lambda xp, x: _changed(xp, x, lambda one: xp.add.at(one, [0, 0, 1], 1)), (whole(5),)),
     Case(
         "negative.at",
@@ -172,4 +217,12 @@ CASES += [
     Case("maximum.reduceat", lambda xp, x: xp.maximum.reduceat(x, [1, 3], axis=1), (odd(4, 6),)),
     Case("multiply.reduceat", lambda xp, x: xp.multiply.reduceat(x, np.array([2, 3])), (floats(6, 2, 3),)),
     Case("add.reduceat", lambda xp, x: xp.add.reduceat(x, [0, 9]), (floats(9),)),
+    Case("add.reduceat", lambda xp, x: xp.add.reduceat(x, [], dtype="int8"), (whole(9, 2),)),
+    Case("multiply.reduceat", lambda xp, x: xp.multiply.reduceat(x, [0, 2], 1, "int16"), (whole(3, 4),)),
+    Case("minimum.reduceat", lambda xp, x: xp.minimum.reduceat(x * (1 + 2j), [0, 2]), (floats(7),)),
+    Case("bitwise_xor.reduceat", lambda xp, x: xp.bitwise_xor.reduceat(x, [0, 1, 4]), (whole(7, 2),)),
+    Case("hypot.reduceat", lambda xp, x: xp.hypot.reduceat(x, [0, 1, 4]), (floats(7, 2),)),
+    Case("logical_or.reduceat", lambda xp, x: xp.logical_or.reduceat(x, [0], dtype="int8"), (floats(7),)),
+    Case("gcd.reduce", reduced("gcd", axis=None), (lambda rng: np.array(-3),)),
+    Case("hypot.reduce", reduced("hypot", dtype="int8"), (floats(4),)),
 ]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reading import read_whole
 
-from matnb.errors import FileFormatError
+from matnb.errors import FileFormatError, OptionError
 from matnb.io.local import read_here
 from matnb.io.source import open_source
 
@@ -69,3 +69,5 @@ def test_columns_of_one_name_are_refused_unless_others_are_picked(write_file):
     with pytest.raises(FileFormatError, match=r"a\.csv, line 1: 2 columns named 'n': .* columns="):
         open_source(path)
     assert read_whole(open_source(path, columns=["m"]))[1].tolist() == [[4]]
+    with pytest.raises(OptionError, match="columns=True: give a list of names"):
+        open_source(path, columns=True)

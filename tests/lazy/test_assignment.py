@@ -255,7 +255,7 @@ def test_refusals_say_what_to_do_instead():
         (x, known, np.arange(5), ShapeError, "the 6 elements"),
         (x, known, mn.arange(6)[mn.arange(6) > 2], ShapeError, "the 6 elements"),
         (x, (known, mn.arange(6)), 1, IndexingError, "2 indices for an array of 1 axes"),
-        (x, known, np.ones((1, 1), int), ShapeError, "have one axis"),
+        (x, known, np.ones((1, 1), int), DTypeError, "give one axis"),
         (x, known[:5], 1, IndexingError, r"booleans of shape \(5,\) for axes of lengths \(6,\)"),
         (x, (known, 0), 1, IndexingError, "2 indices for an array of 1 axes"),
         (A, mn.asarray(mask[:3]), np.ones(3), ShapeError, r"\(3,\)"),

@@ -73,6 +73,14 @@ def test_an_interrupt_of_the_cells_own_code_is_one_line(shell, capsys):
     assert text.strip() == "CellCancelled: interrupted; no task was running"
 
 
+def test_an_interrupt_in_a_plain_cell_is_one_line_too(shell, capsys):
+    cell = "from matnb.errors import CellCancelled\nraise CellCancelled('cancelled 3 of 4 tasks')"
+    _, text = fail(shell, capsys, cell)
+    assert text.strip() == "CellCancelled: cancelled 3 of 4 tasks"
+    shell.run_cell("%tb")
+    assert "----> 2 raise CellCancelled" in capsys.readouterr().out
+
+
 def test_nothing_is_run_after_an_error(shell, capsys):
     fail(shell, capsys, "%%distmat\nx = mn.ones(3) + 1\nundefined_name")
     assert not shell.user_ns["x"].facts().stored

@@ -84,7 +84,7 @@ def test_a_value_asked_for_later_fails_at_the_line_of_the_earlier_cell(shell, ca
     for later in ("float(spread)", "%%distmat\nt = p * 2\nt"):
         error, shown = fail(shell, capsys, later)
         assert error.lines == (3,)
-        assert shown.splitlines()[:3] == [f"KernelError in {place}", "----> 3 p = 2 ** k", ""]
+        assert shown.splitlines()[:3] == [f"KernelValueError in {place}", "----> 3 p = 2 ** k", ""]
         assert "recorded on line 3 of an earlier cell: power(" in shown
 
 

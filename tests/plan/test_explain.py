@@ -14,7 +14,8 @@ import matnb as mn
 from matnb.errors import LoopBodyError, OptionError
 from matnb.events import TaskTimed
 from matnb.lazy.expr import Data, Expr
-from matnb.plan.explain import MAX_LINES, describe, explain_expressions, explain_plan, kind_of
+from matnb.lazy.nodes.selecting import Compress
+from matnb.plan.explain import MAX_LINES, describe, explain_expressions, explain_plan, kind_of, told_alone
 from matnb.plan.lower import lower
 from matnb.plan.measured import MOST_RUNS, Measures
 from matnb.plan.plan import Workers
@@ -28,6 +29,13 @@ S = mn.DistArray(Data(b"s", (4, 4), FLOAT, True))
 
 def text_of(array: mn.DistArray) -> str:
     return describe(array.expression, tuple("xyz"[: len(array.expression.operands)]))
+
+
+def test_a_result_is_told_by_what_it_is_of() -> None:
+    final, _ = mn.iterate(lambda x: x * 2, A, max_iterations=2)
+    assert final.facts().expression == "result 0 of a loop"
+    picked = Compress(A.expression, Data(b"m", (3,), np.dtype(bool), False), (0, 3), (0, 2))
+    assert told_alone(picked) == "(3, 4) float64[(3,) bool]"
 
 
 @pytest.mark.parametrize(

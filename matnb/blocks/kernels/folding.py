@@ -127,18 +127,23 @@ def _of_dense(values: NumericArray, operation: str, axes: tuple[int, ...], is_ma
 # NumPy copies what may not be written to, as blocks may not, before it looks: here, parts that stay in cache.
 
 
-def _place_of(find: Callable[..., npt.NDArray[np.intp]], values: NumericArray) -> np.intp:
-    # The place in the order of rows: the first extreme of each part's first one.
+def _place_of(find: Callable[..., npt.NDArray[np.intp]], values: NumericArray) -> int:
+    # The place in the order of rows: the extreme values of parts need no copy, and tell in which part it is.
     flat = values.reshape(-1)
-    starts = range(0, flat.size, _PART) or (0,)  # of nothing NumPy says that there is none
-    firsts = np.array([start + find(flat[start : start + _PART]) for start in starts], np.intp)
-    place: np.intp = firsts[find(flat[firsts])]
-    return place
+    whole = flat.size // _PART * _PART
+    extreme = np.max if find is np.argmax else np.min
+    best = extreme(flat[:whole].reshape(-1, _PART), axis=1)
+    if whole < flat.size or not flat.size:  # of nothing NumPy says that there is none
+        best = np.append(best, extreme(flat[whole:]))
+    start = int(find(best)) * _PART
+    return start + int(find(flat[start : start + _PART]))
 
 
 def _places_along(
     find: Callable[..., npt.NDArray[np.intp]], values: NumericArray, axis: int
 ) -> npt.NDArray[np.intp]:
+    if values.size == values.shape[axis]:
+        return np.full((1,) * values.ndim, _place_of(find, values), np.intp)
     lengths = [0 if place == axis else length for place, length in enumerate(values.shape)]
     cut = int(np.argmax(lengths))
     if not lengths[cut]:

@@ -1,4 +1,4 @@
-"""Scans of blocks: what a ufunc makes of the elements up to each one, and of those before a block."""
+"""Blocks along an axis: what a ufunc makes of the elements up to each one, and differences of neighbors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
 from matnb.blocks.kernels.casting import cast
+from matnb.blocks.kernels.compiled import compiled, given
 
 _TILE = 2**14  # elements that are still in cache when what came before them is added
+_ADDED = "dflq"  # kinds of numbers that a compiled loop adds up, one machine code each
 _WIDE = 256  # elements beside each other, from where whole rows are taken at a time
 
 
@@ -53,6 +55,13 @@ def scanned(values: Sequence[Block], ufunc: str, axis: int, dtype: np.dtype) -> 
 def _scan_vector(
     function: np.ufunc, values: NumericArray, carry: np.generic | None, out: NumericArray
 ) -> None:
+    if not values.size:
+        return
+    is_same = values.dtype == out.dtype and values.flags.c_contiguous
+    if function is np.add and is_same and out.dtype.char in _ADDED:
+        first = values[0] if carry is None else function(carry, values[0])
+        _add_up(given(values), out.dtype.type(first), out)
+        return
     if carry is None:
         function.accumulate(values, dtype=out.dtype, out=out)
         return
@@ -61,6 +70,15 @@ def _scan_vector(
         function.accumulate(values[start : start + _TILE], dtype=out.dtype, out=tile)
         function(carry, tile, out=tile)
         carry = tile[-1]
+
+
+@compiled
+def _add_up(values: NumericArray, total: np.generic, out: NumericArray) -> None:
+    # As NumPy does, one by one, in half the time. The first element is in the total.
+    out[0] = total
+    for place in range(1, values.size):
+        total += values[place]
+        out[place] = total
 
 
 def _scan_rows(
@@ -79,3 +97,25 @@ def _scan_rows(
 def _operand(values: NumericArray, dtype: np.dtype) -> NumericArray:
     # Converted piece by piece inside the scan where that is safe.
     return values if np.can_cast(values.dtype, dtype, "same_kind") else cast(values, dtype)
+
+
+def differences(values: Sequence[Block], axis: int) -> Dense:
+    """Return each element of a block less the one before it, of truths whether they differ.
+
+    Parameters
+    ----------
+    values
+        The block, and what follows it on the axis, of length 1, unless nothing does.
+    """
+    given_values, *following = (np.moveaxis(to_numpy(one), axis, 0) for one in values)
+    function = np.not_equal if given_values.dtype == np.bool_ else np.subtract
+    count = len(given_values) - 1
+    shape = list(to_numpy(values[0]).shape)
+    shape[axis] = count + len(following)
+    out = np.empty(shape, given_values.dtype)
+    rows = np.moveaxis(out, axis, 0)
+    with np.errstate(all="ignore"):
+        function(given_values[1:], given_values[:-1], out=rows[:count])
+        for one in following:
+            function(one, given_values[-1:], out=rows[count:])
+    return Dense(out)

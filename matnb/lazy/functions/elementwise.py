@@ -8,25 +8,13 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import DTypeError, OptionError, RangeError, UnsupportedError
+from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.creation import asarray, check_device
 from matnb.lazy.expr import Elementwise, Expr
 from matnb.lazy.functions.calling import named
 from matnb.lazy.registry import implements, recorded
-from matnb.lazy.ufuncs import Weak
-
-
-def _weakly(value: object, meets: Expr) -> Expr:
-    # A Python number takes on the dtype of the array it meets, as in an operator.
-    if type(value) in (int, float, complex):
-        number: Weak = value  # type: ignore[assignment]  # its type was just compared
-        try:
-            return ufuncs.literal(number, np.result_type(meets.dtype, number))
-        except OverflowError:
-            raise RangeError(f"the number {number} does not fit dtype {meets.dtype}") from None
-    return expression_of(value)
 
 
 def _operand(value: object) -> ufuncs.Operand:

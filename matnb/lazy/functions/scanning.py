@@ -15,6 +15,7 @@ from matnb.lazy.functions.reductions import is_given, result
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing import normalize_axes, one_axis
 from matnb.lazy.nodes.joining import Concatenate
+from matnb.lazy.nodes.scanning import Differences
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
 
@@ -89,7 +90,10 @@ def diff(
         array = _joined(parts, place)
     subtract: Callable[..., DistArray] = np.not_equal if array.dtype.kind == "b" else np.subtract
     for _ in range(n):
-        array = subtract(_taken(array, place, slice(1, None)), _taken(array, place, slice(None, -1)))
+        if array.size and array.shape[place] > 1 and not array.expression.sparse:
+            array = wrap(Differences(array.expression, place))
+        else:
+            array = subtract(_taken(array, place, slice(1, None)), _taken(array, place, slice(None, -1)))
     return array
 
 
@@ -107,7 +111,7 @@ def _end(array: DistArray, value: object, axis: int) -> DistArray | None:
 def ediff1d(ary: object, to_end: object = None, to_begin: object = None) -> DistArray:
     """``numpy.ediff1d``."""
     array = _flat(ary)
-    inner = array[1:] - array[:-1]
+    inner = diff(array) if array.dtype.kind != "b" else array[1:] - array[:-1]
     parts = []
     for one in (to_begin, inner, to_end):
         if one is None:
@@ -136,7 +140,7 @@ def gradient(
     if edge_order not in (1, 2):
         raise OptionError(f"gradient: edge_order={edge_order}; it is 1 or 2")
     spacings = _spacings(array, axes, varargs)
-    if array.dtype.kind in "biu":
+    if array.dtype.kind in "iu":  # NumPy refuses booleans
         array = array.astype(np.float64)
     for place in axes:
         if array.shape[place] < edge_order + 1:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.lazy.array import DistArray, handle_of, wrap
-from matnb.lazy.creation import eye
+from matnb.lazy.creation import eye, zeros
 from matnb.lazy.expr import Broadcast
 from matnb.lazy.functions.reductions import flag
 from matnb.lazy.functions.scanning import diff
@@ -15,7 +15,7 @@ from matnb.lazy.indexing import normalize_axes, one_axis
 from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
-from matnb.lazy.ufuncs import astype
+from matnb.lazy.ufuncs import astype, literal
 
 
 @implements(np.average)
@@ -31,7 +31,8 @@ def average(
     array, keep = handle_of(a), flag(keepdims)
     if weights is None:
         found = array.mean(axis, keepdims=keep)
-        scale = found * 0 + array.size / max(1, found.size) if returned else found
+        count = literal(array.size / max(1, found.size), found.dtype)
+        scale = wrap(Broadcast(count, found.shape))
     else:
         weight = handle_of(weights)
         element = np.result_type(array.dtype, weight.dtype)
@@ -76,7 +77,12 @@ def cov(
     """``numpy.cov``."""
     if ddof is not None and ddof != int(ddof):
         raise OptionError(f"cov: ddof={ddof} is no whole number")
-    parts = [_variables(one, rowvar) for one in (m, y) if one is not None]
+    # As in NumPy, a single row of the first array is turned as any, one of the second is not.
+    parts = [_variables(m, rowvar or handle_of(m).ndim == 1)]
+    if y is not None:
+        parts.append(_variables(y, rowvar or (handle_of(y).shape[:-1] or (1,)) == (1,)))
+    if not parts[0].shape[0]:
+        return zeros((0, 0))
     element = np.result_type(*(one.dtype for one in parts), np.float64) if dtype is None else np.dtype(dtype)
     nodes = tuple(astype(one.expression, element) for one in parts)
     x = wrap(nodes[0] if len(nodes) == 1 else Concatenate(nodes, 0))
@@ -107,7 +113,7 @@ def _variables(value: object, rowvar: bool) -> DistArray:
         raise ShapeError(f"cov of an array of shape {array.shape}: it has more than 2 axes")
     if array.ndim < 2:
         return array[None, :] if array.ndim else array[None, None]
-    return array if rowvar or array.shape[0] == 1 else array.T
+    return array if rowvar else array.T
 
 
 def _weights(count: int, fweights: object, aweights: object) -> DistArray | None:
@@ -137,6 +143,8 @@ def corrcoef(
     found = cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:
         return handle_of(found / found)
+    if not found.size:
+        return found
     on_diagonal = eye(found.shape[0], dtype=bool)
     spread = np.sqrt(np.where(on_diagonal, found, found.dtype.type(0)).sum(axis=1).real)
     found = found / spread[:, None] / spread[None, :]

@@ -1,4 +1,4 @@
-"""What a scan is."""
+"""What a scan is, and what differences are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from matnb.lazy.meanings.registry import Value, dense, means
-from matnb.lazy.nodes.scanning import Scan
+from matnb.lazy.nodes.scanning import Differences, Scan
 
 
 @means(Scan)
@@ -17,3 +17,9 @@ def scan(node: Scan, operands: Sequence[Value]) -> Value:
     if values.dtype != node.dtype:
         values = values.astype(node.dtype)
     return np.asarray(getattr(np, node.ufunc).accumulate(values, axis=node.axis, dtype=node.dtype))
+
+
+@means(Differences)
+def differences(node: Differences, operands: Sequence[Value]) -> Value:
+    """Return each element less the one before it."""
+    return np.diff(dense(operands[0]), axis=node.axis)

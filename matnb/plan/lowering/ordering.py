@@ -163,6 +163,7 @@ class Parts:
                 pieces.append(task.read(writer.add(there.task(name, where, "cut"), num_bytes)))
         task.do(Run(kernel, parameters), *pieces)
         # Pairs of pieces are merged first, and elements beside their places.
-        task.take(2 * length * (self._node.dtype.itemsize + _PLACE_BYTES * (len(blocks) - 1)))
+        each = 2 * (self._node.dtype.itemsize + _PLACE_BYTES * (len(blocks) - 1))
+        task.take(length * (each + 2 * _PLACE_BYTES if len(blocks) > 1 else each))
         made = task.task(f"{self._base}-{number}", owner, "merge")
         return writer.add(made, length * self._node.dtype.itemsize if size is None else size)

@@ -64,7 +64,7 @@ def write_pick(
         for owner, blocks in groups.items():
             task = TaskWriter()
             places = [writer.read(task, index, (part,), owner) for index in inputs]
-            task.take(2 * size + _LISTED_BYTES * (len(inputs) + 1) * (part[1] - part[0]))
+            task.take(2 * size + _LISTED_BYTES * (len(inputs) + 2) * (part[1] - part[0]))
             operator = Run(pick_parts, (len(inputs), axis, lengths, tuple(one for one, _ in blocks)))
             task.do(operator, *places, *(task.read(key) for _, key in blocks))
             key = f"{base}-{number}" if len(groups) == 1 else f"{base}-{number}-from-{owner}"
@@ -72,7 +72,7 @@ def write_pick(
         if len(groups) > 1:
             task = TaskWriter()
             places = [writer.read(task, index, (part,), home) for index in inputs]
-            task.take(_LISTED_BYTES * (len(inputs) + 1) * (part[1] - part[0]))
+            task.take(_LISTED_BYTES * (len(inputs) + 2) * (part[1] - part[0]))
             found = tuple(tuple(one for one, _ in blocks) for blocks in groups.values())
             operator = Run(put_parts, (len(inputs), axis, lengths, found))
             task.do(operator, *places, *(task.read(key) for key in parts))
@@ -160,13 +160,13 @@ def write_place(node: Place | PutEach, inputs: Sequence[Expr], axis: int, writer
             sending = TaskWriter()
             places = [writer.read(sending, index, (part,), sender) for index in inputs]
             value = writer.read(sending, node.value, target, sender)
-            sending.take(_LISTED_BYTES * (len(inputs) + 1) * (part[1] - part[0]))
+            sending.take(_LISTED_BYTES * (len(inputs) + 2) * (part[1] - part[0]))
             sending.do(Run(send, (len(inputs), along, lengths, there)), *places, value)
             tag = f"{base}-{turn}-to-{owner}-{'.'.join(str(start) for start, _ in beside)}"
             size = writer.bytes_of(node.value, target) // max(1, len(regions))
             arguments.append(task.read(writer.add(sending.task(tag, sender, "send"), size)))
             sent.append(there)
-        task.take(2 * _LISTED_BYTES * (len(inputs) + 1) * length + writer.bytes_of(node.value))
+        task.take(2 * _LISTED_BYTES * (len(inputs) + 2) * length + writer.bytes_of(node.value))
         operator = Run(write, (len(inputs), axis, lengths, region[axis:last], tuple(sent)))
         task.do(operator, block, *arguments)
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))

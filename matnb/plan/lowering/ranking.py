@@ -14,7 +14,7 @@ from matnb.plan.place import SMALL_BYTES, default_layout
 from matnb.plan.plan import Workers
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
-_BETWEEN = 4  # times as much as a step gives, it takes while it runs
+_BETWEEN = 4  # times what a step gives, or looks at, it takes while it runs
 _SAMPLES = 1024  # of a block: so often less than it is looked at for each rank
 Value: TypeAlias = str | tuple[bool, int]  # the key of a task, or a register of the one that is being written
 
@@ -49,12 +49,13 @@ class Ranking:
         inputs: Sequence[Value],
         size: int,
         owner: int | None = None,
+        looked_at: int = 0,
     ) -> Value:
-        """Write a step, at home unless it has an owner, and return its value."""
+        """Write a step, at home unless it has an owner, that looks at so many bytes; return its value."""
         task = self._task or TaskWriter()
         read = [task.read(one) if isinstance(one, str) else one for one in inputs]
         value = task.do(Run(kernel, parameters), *read, num_bytes=size)
-        task.take(_BETWEEN * size)
+        task.take(_BETWEEN * max(size, looked_at))
         if self._task is not None:
             return value
         where = self._home if owner is None else owner
@@ -84,7 +85,12 @@ class Ranking:
         wanted = self.run("wanted", ordering.distinct, (), samples, number * _SAMPLES * size)
         self.counts = self.each("count", ordering.count_below, False, (wanted,), number * _SAMPLES * 16)
         brackets = self.run(
-            "bracket", ordering.bracket, (), (ranks, *self.counts), (2 * number + 1) * count * 8
+            "bracket",
+            ordering.bracket,
+            (),
+            (ranks, *self.counts),
+            (2 * number + 1) * count * 8,
+            looked_at=number * number * _SAMPLES * 16,
         )
         return brackets, self.each("window", ordering.window, True, (brackets,), count * _SAMPLES * size)
 

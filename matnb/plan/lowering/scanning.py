@@ -1,10 +1,16 @@
-"""Scans: what comes before each block is made of the totals of the others, then all blocks go on at once."""
+"""Scans: what comes before each block is made of the totals of the others, then all blocks go on at once.
+
+Differences: each block where it is, with the first of what follows it.
+"""
 
 from __future__ import annotations
 
-from matnb.blocks.grid import Index
-from matnb.blocks.kernels.scanning import carried, scanned, total_of
-from matnb.lazy.nodes.scanning import Scan
+from itertools import pairwise, product
+
+from matnb.blocks.grid import Grid, Index
+from matnb.blocks.kernels.scanning import carried, differences, scanned, total_of
+from matnb.blocks.layout import Layout
+from matnb.lazy.nodes.scanning import Differences, Scan
 from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Run
 from matnb.plan.plan import Workers
@@ -59,3 +65,31 @@ def _before(node: Scan, base: str, writer: PlanWriter) -> dict[Index, tuple[str,
         task.do(Run(carried, (node.ufunc,)), *(task.read(key) for key in (*earlier, total)))
         found[following] = (writer.add(task.task(f"{base}-carry-{number}", owner, "scan"), size),)
     return found
+
+
+@lowers(Differences)
+def lower_differences(node: Differences, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of differences: a block reads one element, or row, of the next one."""
+    source, axis = writer.registers[node.operand].layout, node.axis
+    last = node.shape[axis]
+    ends = sorted({0, last, *(cut for cut in source.grid.cuts[axis] if cut < last)})
+    grid = Grid((*source.grid.cuts[:axis], tuple(ends), *source.grid.cuts[axis + 1 :]))
+    base = base_of(node, writer)
+    keys, owners = [], []
+    for number, region in enumerate(product(*(pairwise(one) for one in grid.cuts))):
+        stop = region[axis][1]
+        is_cut = stop in source.grid.cuts[axis]
+        own = (region[axis][0], stop if is_cut else stop + 1)
+        task = TaskWriter()
+        parts = [own, (stop, stop + 1)] if is_cut else [own]
+        first = next(iter(source.grid.overlapping(region)))
+        owner = source.owners[source.grid.number(first)]
+        read = [
+            writer.read(task, node.operand, (*region[:axis], one, *region[axis + 1 :]), owner)
+            for one in parts
+        ]
+        task.do(Run(differences, (axis,)), *read)
+        made = task.task(f"{base}-{number}", owner, "differences")
+        keys.append(writer.add(made, writer.bytes_of(node, region)))
+        owners.append(owner)
+    writer.finish(node, Layout(grid, tuple(owners)), keys, "differences", "")

@@ -1,0 +1,46 @@
+"""Every kind of node that has a lowering of its own is in a call whose moved bytes and blocks are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matnb as mn
+from breadth.test_cases import CASES
+from matnb.lazy.expr import Expr
+from matnb.lazy.traverse import topological
+from matnb.plan.lowering.registry import LOWERINGS
+
+# Kinds that no such call has, and why.
+WITHOUT = {
+    "PutWhere": "sparse arrays alone, block by block; the large ones are dense",
+}
+
+
+def test_every_lowering_is_reached_by_a_large_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: set[str] = set()
+
+    def note(result: Any) -> None:
+        if isinstance(result, tuple | list):
+            for one in result:
+                note(one)
+        elif isinstance(result, mn.DistArray):
+            kinds.update(type(node).__name__ for node in topological([result.expression]))
+
+    with mn.start(engine="interpret") as session:
+        value = type(session).value
+
+        def noted(session: mn.session.Session, node: Expr) -> Any:
+            note(mn.DistArray(node))  # what a length is asked of
+            return value(session, node)
+
+        monkeypatch.setattr(type(session), "value", noted)
+        for case in CASES:
+            if case.large:
+                rng = np.random.default_rng(0)
+                note(case.call(mn, *(mn.asarray(make(rng)) for make in case.large)))
+    mn.stop()
+    missing = {kind.__name__ for kind in LOWERINGS} - kinds
+    assert missing == set(WITHOUT), "give a case of the kind large=, or say here why it has none"

@@ -76,6 +76,12 @@ def squares(number: int) -> list[np.ndarray]:
     return [rng.random((ORDER, ORDER)) for _ in range(2)]
 
 
+def distinct(values: np.ndarray) -> np.ndarray:
+    """Return what ``np.unique`` gives by sorting, which is faster than its table where many differ."""
+    ordered = np.sort(values)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+
+
 def grouped_sums(keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct keys and their sums as NumPy finds them fastest where keys are small."""
     counts, sums = np.bincount(keys), np.bincount(keys, weights=values)
@@ -120,7 +126,7 @@ WORKS = (
         f"distinct ones among {LENGTH:,} doubles, almost all",
         doubles,
         np.unique,
-        [("NumPy", np.unique)],
+        [("NumPy", np.unique), ("NumPy, sorted", distinct)],
         da.unique,
     ),
     Work(
@@ -128,7 +134,7 @@ WORKS = (
         f"distinct ones among {LENGTH:,} whole numbers below {NUM_DISTINCT:,}",
         repeated,
         np.unique,
-        [("NumPy", np.unique)],
+        [("NumPy", np.unique), ("NumPy, sorted", distinct)],
         da.unique,
     ),
     Work(
@@ -216,7 +222,6 @@ def compare(bench: Bench, work: Work, dask_schedulers: Sequence[Scheduler]) -> N
             lambda arrays, function=function: function(*arrays),
             work.arrays,
             _checked,
-            judged=work.target is not None,
             tolerance=work.tolerance,
         )
         for name, function in work.numpy

@@ -14,6 +14,7 @@ from matnb.errors import DTypeError, IndexingError, ShapeError
 
 _Loop = Callable[..., None]
 _TILE = 1024  # values whose bins are found side by side
+_IN_CACHE = 1 << 16  # elements that are read twice at the cost of once
 
 
 def sums_dtype(dtype: np.dtype) -> np.dtype:
@@ -25,7 +26,12 @@ def sums_dtype(dtype: np.dtype) -> np.dtype:
 def extent(values: Sequence[Block]) -> Dense:
     """Return the least and the greatest element of a block that has some; NaN where one is NaN."""
     elements = to_numpy(values[0])
-    return Dense(np.array([elements.min(), elements.max()], elements.dtype))
+    if elements.size <= _IN_CACHE or not elements.flags.c_contiguous:
+        return Dense(np.array([elements.min(), elements.max()], elements.dtype))
+    flat = elements.reshape(-1)  # both of a part while it is in the cache: memory is read once
+    parts = [flat[begin : begin + _IN_CACHE] for begin in range(0, flat.size, _IN_CACHE)]
+    ends = np.array([(part.min(), part.max()) for part in parts], flat.dtype)
+    return Dense(np.array([ends[:, 0].min(), ends[:, 1].max()], flat.dtype))
 
 
 def extent_of_all(values: Sequence[Dense]) -> Dense:

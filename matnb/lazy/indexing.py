@@ -30,8 +30,8 @@ def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, 
         if not -ndim <= one < ndim:
             if not ndim:
                 raise AxisError(f"axis {one} of an array without axes")
-            among = f" in {axis}" if len(given) > 1 else ""
-            raise AxisError(f"axis {one}{among} of an array of {ndim} axes: give {-ndim} to {ndim - 1}")
+            given_text = f", not {axis}" if len(given) > 1 else ""
+            raise AxisError(f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}{given_text}")
         axes.append(int(one) % ndim)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axis {axis} names an axis twice")

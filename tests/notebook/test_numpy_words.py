@@ -79,7 +79,7 @@ def test_it_computes_what_numpy_and_pandas_do(folder: Path) -> None:
     popular = np.argsort(pairs.sum(axis=1))[::-1][:10]
     np.testing.assert_array_equal(pairs.sum(axis=1)[found["popular"]], pairs.sum(axis=1)[popular])
     np.testing.assert_array_equal(found["among"], pairs[found["popular"]][:, found["popular"]])
-    with np.errstate(invalid="ignore"):  # an hour without a trip, where few are made
+    with np.errstate(invalid="ignore"):  # a zone where no trip starts, if few are made
         shares = table / table.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         np.testing.assert_allclose(found["spread"], -np.nansum(shares * np.log2(shares), axis=1), atol=1e-12)

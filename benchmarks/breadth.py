@@ -7,7 +7,6 @@ beside the latter stand pandas and dask.dataframe.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +43,6 @@ class Work:
     numpy: Sequence[tuple[str, Callable[..., Any]]]
     dask: Callable[..., Any] | None
     target: float | None = AGAINST_NUMPY
-    tolerance: float = 1e-9
 
 
 def doubles(number: int, count: int = 1) -> list[np.ndarray]:
@@ -222,7 +220,6 @@ def compare(bench: Bench, work: Work, dask_schedulers: Sequence[Scheduler]) -> N
             lambda arrays, function=function: function(*arrays),
             work.arrays,
             _checked,
-            tolerance=work.tolerance,
         )
         for name, function in work.numpy
     ]
@@ -251,7 +248,7 @@ def _checked(result: Any) -> np.ndarray:
     # What tells results apart, but for the order of adding: all of a small one, places of a large one.
     found = [np.asarray(one) for one in (result if isinstance(result, tuple) else (result,))]
     picked = [one.ravel()[:: max(1, one.size // 1000)] for one in found]
-    return np.concatenate([*picked, [math.fsum(one.shape) for one in found]])
+    return np.concatenate([*picked, [one.size for one in found]])
 
 
 def _dask(work: Work, scheduler: Scheduler, first: int) -> Contender:
@@ -266,7 +263,6 @@ def _dask(work: Work, scheduler: Scheduler, first: int) -> Contender:
         lambda arrays: scheduler.persist(work.dask(*arrays)),
         prepare,
         lambda result: _checked(scheduler.compute(result)),
-        tolerance=work.tolerance,
     )
 
 

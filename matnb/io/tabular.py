@@ -18,7 +18,7 @@ from matnb.io.slabs import Slab, common, dense_of
 from matnb.io.source import Found, PlainSource
 
 FLOAT = np.dtype(np.float64)
-_LARGEST_EXACT = 2.0**53  # whole numbers beyond are not all doubles
+_LARGEST_EXACT = 2.0**53 - 1  # the next one is what 2**53 + 1 is read as, too
 DType: TypeAlias = str | type | np.dtype
 DTypes: TypeAlias = DType | Mapping[str, DType] | None
 

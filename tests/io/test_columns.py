@@ -68,9 +68,9 @@ def test_a_dtype_that_is_asked_for(table: Path) -> None:
 
 
 def test_numbers_that_no_double_holds_are_floats(write_file) -> None:
-    path = write_file("a.csv", f"n,m,k\n{2**53},{2**60},1.0\n")
+    path = write_file("a.csv", f"n,o,m,k\n{2**53 - 1},{2**53 + 1},{2**60},1.0\n")
     found, _ = read_here(open_source(path))
-    assert [dtype.name for dtype in found.dtypes] == ["int64", "float64", "float64"]
+    assert [dtype.name for dtype in found.dtypes] == ["int64", "float64", "float64", "float64"]
 
 
 def test_truths_and_numbers_in_one_column(write_file) -> None:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import matnb as mn
 from matnb.errors import LoopBodyError, OptionError
@@ -185,6 +186,14 @@ def test_shared_buffers_and_passes_are_told(session: mn.session.Session) -> None
     assert 3 <= int(found[2]) <= 5
     several = x.min() + x.max() * x.sum()
     assert "3 reductions in one pass" in several.explain("plan")
+
+
+def test_a_sparse_result_tells_its_format_and_entries(session: mn.session.Session) -> None:
+    A = mn.asarray(sp.csr_array(np.eye(1000)))
+    told = np.concatenate([A[:, ::2], A[:, ::2]]).explain("plan")
+    assert "concatenate = value: (2000, 500) sparse in " in told
+    assert " in 1,000 entries, " in told
+    assert "entries" not in (A.sum(axis=0) + 1).explain("plan").splitlines()[-2]
 
 
 def test_after_a_run_the_measured_stands_beside_the_estimated(session: mn.session.Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -179,7 +180,7 @@ def nanmean(
     return result(nan_reductions.mean(expression_of(a), axis, flag(keepdims), dtype, mask_of(where)), out)
 
 
-def _register_spreads(takes_root: bool, usual: object, nan: object) -> None:
+def _register_spread(function: object, variance: Callable[..., Expr], takes_root: bool) -> None:
     def spread(
         a: object,
         axis: Axis = None,
@@ -192,33 +193,12 @@ def _register_spreads(takes_root: bool, usual: object, nan: object) -> None:
         mean: object = None,
         correction: object = None,
     ) -> DistArray:
-        function = reductions.std if takes_root else reductions.var
         center = expression_of(mean) if is_given(mean) else None
         below = _below(ddof, correction)
-        node = function(expression_of(a), axis, flag(keepdims), below, dtype, mask_of(where), center)
-        return result(node, out)
-
-    def of_numbers(
-        a: object,
-        axis: Axis = None,
-        dtype: npt.DTypeLike | None = None,
-        out: object = None,
-        ddof: float = 0,
-        keepdims: object = None,
-        *,
-        where: object = None,
-        mean: object = None,
-        correction: object = None,
-    ) -> DistArray:
-        center = expression_of(mean) if is_given(mean) else None
-        below = _below(ddof, correction)
-        node = nan_reductions.var(
-            expression_of(a), axis, flag(keepdims), below, dtype, mask_of(where), center
-        )
+        node = variance(expression_of(a), axis, flag(keepdims), below, dtype, mask_of(where), center)
         return result(reductions.root(node) if takes_root else node, out)
 
-    implements(usual)(spread)  # type: ignore[arg-type]  # NumPy's functions are callables
-    implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(spread)  # type: ignore[arg-type]  # NumPy's functions are callables
 
 
 def _below(ddof: float, correction: object) -> float:
@@ -229,8 +209,10 @@ def _below(ddof: float, correction: object) -> float:
     return cast(float, correction)
 
 
-_register_spreads(False, np.var, np.nanvar)
-_register_spreads(True, np.std, np.nanstd)
+_register_spread(np.var, reductions.var, takes_root=False)
+_register_spread(np.std, reductions.var, takes_root=True)
+_register_spread(np.nanvar, nan_reductions.var, takes_root=False)
+_register_spread(np.nanstd, nan_reductions.var, takes_root=True)
 
 
 @implements(np.count_nonzero)

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import get_blas_funcs
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, to_numpy
 from matnb.blocks.kernels import banded_loops, vector_loops
@@ -32,6 +31,7 @@ _LEVELS = 27  # of a binary tree over leaves of 64 entries, of which a block has
 # What a core's own cache holds of a vector in any case. Beyond it, and where rows touch most of it, it pays
 # to visit them in bands.
 _NEAR_BYTES = 2**20
+_TILE_BYTES = 16 * 2**20  # of a product that is added to others: enough for BLAS to be as fast as ever
 
 
 class _Room(threading.local):
@@ -288,29 +288,21 @@ def multiply_parts(values: Sequence[Block], dtype: np.dtype, transposed: bool) -
 
     With ``transposed``, of the transposes of the first, the third and so on.
 
-    Their parts are multiplied where they are, and added where the sum is: no matrix is put together of its
-    parts. Where BLAS does not know the dtype, one product more is held.
+    Their parts are multiplied where they are: no matrix is put together of its parts, and of each product but
+    the first no more than some columns are held.
     """
     wide = accumulator_dtype("sum", dtype) if dtype == np.float16 else dtype
     arrays = [cast(to_numpy(one), wide) for one in values]
     lefts = [one.T if transposed else one for one in arrays[::2]]
-    first, *others = zip(lefts, arrays[1::2], strict=True)
+    pairs = list(zip(lefts, arrays[1::2], strict=True))
+    width = max(1, _TILE_BYTES // max(1, lefts[0].shape[0] * wide.itemsize))
     with np.errstate(all="ignore"):
-        total = np.asarray(np.matmul(*first))
-        for left, right in others:
-            total = _added(total, left, right)
+        total = np.asarray(np.matmul(*pairs[0]))
+        for start in range(0, total.shape[1], width):
+            columns = slice(start, start + width)
+            for left, right in pairs[1:]:
+                total[:, columns] += np.matmul(left, right[:, columns])
     return Dense(cast(total, dtype))
-
-
-def _added(total: NumericArray, left: NumericArray, right: NumericArray) -> NumericArray:
-    # The sum, which overwrites the total. BLAS, whose arrays go by columns, adds the transpose: right.T @ left.T
-    if total.dtype.char not in "fdFD":
-        return np.add(total, np.matmul(left, right), out=total)
-    gemm = get_blas_funcs("gemm", dtype=total.dtype)
-    turned = [one.flags.c_contiguous and not one.flags.f_contiguous for one in (right.T, left.T)]
-    a, b = (one.T if turn else one for one, turn in zip((right.T, left.T), turned, strict=True))
-    found = gemm(1.0, a, b, beta=1.0, c=total.T, trans_a=turned[0], trans_b=turned[1], overwrite_c=True)
-    return np.asarray(found).T
 
 
 def _dense_dense_min_plus(left: Dense, right: Dense, dtype: np.dtype) -> Dense:

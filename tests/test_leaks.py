@@ -114,9 +114,9 @@ def test_temporary_files_of_other_programs_and_the_locks_of_distributed_are_forg
 def test_a_look_is_cheap():
     seconds = []
     for _ in range(50):
-        start = time.perf_counter()
+        start = time.process_time()
         leaks.belongings()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     print(f"median {sorted(seconds)[25] * 1e3:.3f} ms")
     assert min(seconds) < 0.001
 

@@ -180,18 +180,18 @@ def test_a_node_dies_with_its_last_reference():
 
 def test_a_long_chain_records_walks_and_runs():
     start = literal(0.0)
-    begin = time.perf_counter()
+    begin = time.process_time()
     node: Expr = start
     for _ in range(5000):
         node = add(node, literal(1.0))
     assert len(topological([node])) == 5002
     assert interpret(node) == 5000.0
-    assert time.perf_counter() - begin < 5.0
+    assert time.process_time() - begin < 5.0
     del node  # taking a chain apart must not recurse either
 
 
 def test_a_doubling_graph_is_as_small_as_its_nodes():
-    begin = time.perf_counter()
+    begin = time.process_time()
     node: Expr = literal(1.0)
     for _ in range(60):
         node = add(node, node)
@@ -199,7 +199,7 @@ def test_a_doubling_graph_is_as_small_as_its_nodes():
     assert interpret(node) == 2.0**60
     repr(node)
     hash(node)
-    assert time.perf_counter() - begin < 2.0
+    assert time.process_time() - begin < 2.0
 
 
 def test_with_operands_changes_the_operands_alone():

@@ -104,9 +104,9 @@ def test_many_blocks_take_less_than_fifty_milliseconds():
     facts = facts_of((even(10**6, count), even(10**6, count)), owners, tuple(range(count * count)))
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         block_map(facts)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     print(f"{1000 * min(seconds):.1f} ms")
     assert min(seconds) < 0.05
 

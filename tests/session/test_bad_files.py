@@ -46,7 +46,7 @@ def test_bad_file(
     begin = time.perf_counter()
     with pytest.raises(FileFormatError) as caught:
         mn.load(path)
-    assert time.perf_counter() - begin < 2
+    assert time.perf_counter() - begin < 10  # nobody waited for a time limit
     assert str(caught.value).startswith(f"{path}, line {line}: " if line else f"{path}: ")
     assert reason in caught.value.reason
     assert caught.value.line == line
@@ -62,7 +62,7 @@ def test_a_bad_last_line_that_another_worker_reads(session: Session, tmp_path: P
     begin = time.perf_counter()
     with pytest.raises(FileFormatError, match=r"edges\.txt, line 30001: "):
         mn.load(path)
-    assert time.perf_counter() - begin < 2
+    assert time.perf_counter() - begin < 10  # nobody waited for a time limit
     wait_until(lambda: held_keys(session) <= before)
     assert session.status().num_arrays == num_arrays
 

@@ -22,7 +22,7 @@ _SOON = (
 
 @pytest.fixture
 def soon_and_small() -> Iterator[None]:
-    """Fail a test that takes some seconds of processor time, or allocates much more than its file of at most 4 MB."""
+    """Fail a test that takes long to compute, or allocates much more than its file of at most 4 MB."""
     tracemalloc.start()
     begin = time.process_time()
     yield

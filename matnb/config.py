@@ -17,6 +17,7 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
 _LEAST_MEMORY_BYTES = 64 * 10**6
 _ENGINES = ("auto", "dask", "gang", "interpret")
 DISPLAYS = ("auto", "live", "static")
+POLICY_NAMES = ("auto", "entries", "presto", "off")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,9 @@ class Config:
     engine
         "auto", "gang" and "dask" run on the cluster, loops in different ways; "interpret" evaluates in this
         process with NumPy and SciPy.
+    rebalance
+        Who decides when stored arrays are re-cut: "auto", "entries", "presto", "off", the path of a trace
+        that is repeated, or an object that is one or decides itself; the session looks whether it is.
     """
 
     workers: int = 1
@@ -55,6 +59,7 @@ class Config:
     memo_dir: str | None = None
     compute_limit_bytes: int = 2 * 10**9
     engine: str = "auto"
+    rebalance: object = "auto"
 
     def __post_init__(self) -> None:
         if not isinstance(self.workers, int) or isinstance(self.workers, bool) or self.workers < 1:
@@ -71,6 +76,26 @@ class Config:
             raise OptionError("compute_limit=0: no value could be computed; give a size such as '2GB'")
         if self.engine not in _ENGINES:
             raise OptionError(f"engine={self.engine!r}: choose one of {', '.join(map(repr, _ENGINES))}")
+        if isinstance(self.rebalance, str) and not (
+            self.rebalance.strip().lower() in POLICY_NAMES or is_trace_path(self.rebalance)
+        ):
+            raise OptionError(
+                f"rebalance={self.rebalance!r}: choose one of {', '.join(map(repr, POLICY_NAMES))}, or give "
+                "the path of a trace (.json)"
+            )
+
+
+def rebalance_of_reports(environ: Mapping[str, str] | None = None) -> str:
+    """Return what a report's kernel gets as ``MATNB_REBALANCE``: what is set, or "entries".
+
+    A report is the same every time, so nothing in it may follow measured seconds unless a person wants that.
+    """
+    return (os.environ if environ is None else environ).get("MATNB_REBALANCE", "entries")
+
+
+def is_trace_path(text: str) -> bool:
+    """Tell whether ``rebalance=`` names a file: a path, or what ends as traces do."""
+    return text.endswith(".json") or os.sep in text
 
 
 def parse_bytes(text: str | int | float, option: str = "size") -> int:
@@ -150,6 +175,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str]]] = {
     "MATNB_COMPUTE_LIMIT": ("compute_limit_bytes", parse_bytes),
     "MATNB_MEMO_DIR": ("memo_dir", _folder),
     "MATNB_ENGINE": ("engine", _as_it_is),
+    "MATNB_REBALANCE": ("rebalance", _as_it_is),
 }
 # Read by the magics and by the tests.
 _NO_SETTINGS = (

@@ -128,4 +128,63 @@ class LoopFinished:
     is_branch: bool = False
 
 
-Event = CellRecorded | RunStarted | TasksFinished | WorkersLost | RunFinished | LoopAdvanced | LoopFinished
+@dataclass(frozen=True)
+class BlocksMoved:
+    """Arrays were laid out anew, together.
+
+    Attributes
+    ----------
+    name
+        Of the arrays, for a person: "A", or "A, x".
+    num_blocks
+        Of all of them, that were made anew; others stayed where they were.
+    moved_bytes
+        That went from one worker to another.
+    """
+
+    name: str
+    num_blocks: int
+    moved_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Rebalanced:
+    """It was decided whether some arrays are re-cut, and if so they were.
+
+    Attributes
+    ----------
+    name
+        Of the arrays, for a person: "A", or "A, x".
+    policy, reason
+        Who decided, and why.
+    acted
+        Whether they were re-cut.
+    by_entries
+        Whether loads were counted in entries, as where nothing was measured.
+    imbalance_before, imbalance_after
+        The slowest worker's load over the mean: measured, and predicted.
+    iteration
+        After which iteration of a loop, 0 before the first one.
+    seconds
+        What changing the layout took.
+    moved_bytes
+        That went from one worker to another.
+    """
+
+    name: str
+    policy: str
+    reason: str
+    acted: bool
+    by_entries: bool
+    imbalance_before: float
+    imbalance_after: float
+    iteration: int
+    seconds: float
+    moved_bytes: int
+
+
+Event = (
+    CellRecorded | RunStarted | TasksFinished | WorkersLost | RunFinished
+    | LoopAdvanced | LoopFinished | BlocksMoved | Rebalanced
+)  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from matnb.backend.between import Listener
 from matnb.backend.mailbox import Keeper, Mailbox, Tag
 from matnb.backend.performer import Performed, TaskRaised
 from matnb.backend.worker import Failed
@@ -70,6 +71,7 @@ class Relay:
         keeper: Keeper | None,
         begin: int = 0,
         told: Callable[[int, float], None] | None = None,
+        listener: Listener | None = None,
     ) -> Performed:
         active.add(mailbox.owner)
         try:
@@ -148,6 +150,7 @@ def exchange_all(
     keeper: Keeper | None,
     begin: int = 0,
     told: Callable[[int, float], None] | None = None,
+    listener: Listener | None = None,
 ) -> Performed:
     """Send every kind of block from the first member to the second, who subscribes late.
 
@@ -206,6 +209,7 @@ def break_down(
     keeper: Keeper | None,
     begin: int = 0,
     told: Callable[[int, float], None] | None = None,
+    listener: Listener | None = None,
 ) -> Performed:
     """Fail on the last member in a way that is no task's, while the others wait."""
     if mailbox.owner == mailbox.members[-1]:

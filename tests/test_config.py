@@ -6,7 +6,8 @@ import pytest
 
 import matnb as mn
 from matnb.config import Config, config_from_environment, display_from_environment, parse_bytes
-from matnb.errors import OptionError
+from matnb.errors import MissingFileError, OptionError
+from matnb.session.policies import rebalancing_from
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,8 @@ def test_what_is_no_size_is_refused_under_the_name_of_its_option(text):
         ("MATNB_MEMO_DIR", "kept/results", "memo_dir", "kept/results"),
         ("MATNB_COMPUTE_LIMIT", "5kB", "compute_limit_bytes", 5000),
         ("MATNB_ENGINE", "interpret", "engine", "interpret"),
+        ("MATNB_REBALANCE", "entries", "rebalance", "entries"),
+        ("MATNB_REBALANCE", "traces/one.json", "rebalance", "traces/one.json"),
     ],
 )
 def test_every_variable_changes_its_setting_alone(variable, text, field, value):
@@ -141,3 +144,15 @@ def test_limits_under_which_nothing_could_run_are_refused():
         Config(memory_limit_bytes=1)
     with pytest.raises(OptionError, match="compute_limit"):
         Config(compute_limit_bytes=0)
+
+
+def test_who_rebalances_is_one_of_a_few_names_or_a_file():
+    with pytest.raises(OptionError, match=r"^MATNB_REBALANCE: rebalance='often': choose one of 'auto', 'ent"):
+        config_from_environment({"MATNB_REBALANCE": "often"})
+    for wrong in (3, None, object(), "often"):
+        with pytest.raises(OptionError, match=r"rebalance="):
+            rebalancing_from(wrong)
+    assert rebalancing_from(" Presto ").name == "presto"
+    assert rebalancing_from("off").is_off
+    with pytest.raises(MissingFileError, match="there-is-none"):
+        rebalancing_from("there-is-none.json")

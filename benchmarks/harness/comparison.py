@@ -119,7 +119,7 @@ class Comparison:
 class Bench:
     """One run of a script: its number of rounds, the load it started under, and what it found.
 
-    A script that names a ``scale`` can be tried at a smaller one.
+    A script that names a ``scale`` can be tried at a smaller one, which is not recorded.
     """
 
     def __init__(self, description: str | None, scale: int = 0) -> None:
@@ -130,6 +130,7 @@ class Bench:
         given = parser.parse_args()
         self.rounds: int = max(1, given.rounds)
         self.scale: int = given.scale if scale else 0
+        self.is_trial = self.scale != scale
         self.load = print_load()
 
     def compare(
@@ -153,9 +154,9 @@ class Bench:
         return comparison
 
     def publish(self, comparison: Comparison) -> None:
-        """Print a comparison, and append it to the record unless it has too few rounds."""
+        """Print a comparison, and append it to the record unless it has too few rounds or is a trial."""
         print(comparison.text(), flush=True)
-        if min(map(len, comparison.seconds.values())) >= FEWEST_RECORDED:
+        if not self.is_trial and min(map(len, comparison.seconds.values())) >= FEWEST_RECORDED:
             append(comparison.line(self.load))
 
 

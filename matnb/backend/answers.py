@@ -156,6 +156,13 @@ class Answers:
         )
         telling.add_done_callback(_forget_outcome)
 
+    def send(self, message: dict[str, object], addresses: Collection[str]) -> None:
+        """Have the scheduler send workers a message, waiting for nothing."""
+        sending = asyncio.run_coroutine_threadsafe(
+            _sent(self._client, message, list(addresses)), self._client.loop.asyncio_loop
+        )
+        sending.add_done_callback(_forget_outcome)
+
     def cancel(self, futures: Sequence[Future]) -> None:
         """Cancel names, waiting a little for the scheduler's word."""
         cancelling = asyncio.run_coroutine_threadsafe(
@@ -188,6 +195,10 @@ async def _gathered(client: Client, futures: list[Future], enough: Callable[[Any
 
 async def _called(client: Client, function: Callable[..., None], arguments: tuple[object, ...]) -> None:
     await client.run(function, *arguments, on_error="ignore")
+
+
+async def _sent(client: Client, message: dict[str, object], addresses: list[str]) -> None:
+    await client.scheduler.broadcast(msg=message, workers=addresses, on_error="ignore")
 
 
 async def _cancelled(client: Client, futures: list[Future]) -> None:

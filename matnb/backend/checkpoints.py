@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from matnb.backend.mailbox import GangMailbox
 from matnb.blocks.formats import Block, freeze
@@ -15,29 +15,37 @@ _NUM_GENERATIONS = 2  # the newest may have reached only some of the members whe
 
 
 class Checkpoints:
-    """The blocks of one epoch's state that one worker keeps: its own and its neighbor's."""
+    """The blocks of a loop's states that one worker keeps: its own and its neighbor's.
 
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
+    A loop that paused goes on in another epoch; what was kept at the pause stays until there is newer.
+    """
+
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._generations: dict[int, dict[str, Block]] = {}
+        self._generations: dict[tuple[int, int], dict[str, Block]] = {}
 
-    def add(self, iteration: int, blocks: Mapping[str, Block]) -> None:
+    def add(self, epoch: int, iteration: int, blocks: Mapping[str, Block]) -> None:
         """Keep blocks of an iteration, and forget all but the newest generations."""
         with self._lock:
-            self._generations.setdefault(iteration, {}).update(blocks)
+            self._generations.setdefault((epoch, iteration), {}).update(blocks)
             for old in sorted(self._generations)[:-_NUM_GENERATIONS]:
                 del self._generations[old]
 
-    def inventory(self) -> dict[int, tuple[str, ...]]:
-        """Return the names of what is kept, by iteration."""
+    def keep_only(self, epochs: Collection[int]) -> None:
+        """Forget what other epochs left."""
         with self._lock:
-            return {iteration: tuple(blocks) for iteration, blocks in self._generations.items()}
+            self._generations = {one: kept for one, kept in self._generations.items() if one[0] in epochs}
 
-    def blocks(self, iteration: int) -> Mapping[str, Block]:
+    def inventory(self, epoch: int) -> dict[int, tuple[str, ...]]:
+        """Return the names of what is kept of an epoch, by iteration."""
+        with self._lock:
+            found = self._generations.items()
+            return {iteration: tuple(blocks) for (of, iteration), blocks in found if of == epoch}
+
+    def blocks(self, epoch: int, iteration: int) -> Mapping[str, Block]:
         """Return what is kept of an iteration."""
         with self._lock:
-            return dict(self._generations.get(iteration, {}))
+            return dict(self._generations.get((epoch, iteration), {}))
 
 
 class RingKeeper:
@@ -57,5 +65,5 @@ class RingKeeper:
         """Copy this member's blocks of the state and send them to the next member."""
         self._last = time.monotonic()
         copies = {name: freeze(copied(block)) for name, block in registers.items()}
-        self._checkpoints.add(iteration, copies)
+        self._checkpoints.add(self._mailbox.epoch, iteration, copies)
         self._mailbox.keep_at(self._next, iteration, copies)

@@ -28,6 +28,7 @@ _ANSWER_SECONDS = 10.0
 _CLOSE_SECONDS = 30.0
 _LEAST_SECONDS = 0.5
 _HEAR_SECONDS = 0.002
+_STARTING_SECONDS = 1.0
 # A paused worker keeps its blocks and goes on when it has memory again.
 _USABLE = ("running", "paused")
 
@@ -107,6 +108,11 @@ class Cluster:
         with self._lock:
             return tuple(number for number, each in enumerate(self._workers) if each.address in self._alive)
 
+    @property
+    def has_newcomers(self) -> bool:
+        """Whether workers have come that the scheduler was not asked for yet."""
+        return self._has_newcomers
+
     def refresh(self) -> None:
         """Ask the scheduler who is there; newcomers, such as restarted workers, get new numbers.
 
@@ -121,10 +127,18 @@ class Cluster:
             self._refresh()
 
     def refresh_if_changed(self) -> None:
-        """Ask the scheduler who is there, if a worker has come since it was last asked."""
-        if self._has_newcomers:
+        """Ask the scheduler who is there, if a worker has come since it was last asked.
+
+        The scheduler tells of a worker before that takes tasks, which is waited for a little.
+        """
+        deadline = time.monotonic() + _STARTING_SECONDS
+        while self._has_newcomers:
             self._has_newcomers = False
             self.refresh()
+            if self._has_newcomers:
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(_HEAR_SECONDS)
 
     def listen(self, handler: Callable[[tuple[float, Any]], None]) -> None:
         """Call ``handler`` with what workers tell this client, under its id, until the cluster is left."""
@@ -175,8 +189,10 @@ class Cluster:
     def _refresh(self) -> None:
         with self._lock:
             self._lost_meanwhile = frozenset()
-        known = self._ask_scheduler(_ANSWER_SECONDS)
+        known, has_starting = self._ask_scheduler(_ANSWER_SECONDS)
         with self._lock:
+            if has_starting:  # others set it too, on another thread
+                self._has_newcomers = True
             # The answer may have been written before a loss and read after we were told of it.
             known = {address: info for address, info in known.items() if address not in self._lost_meanwhile}
             numbered = {each.address for each in self._workers}
@@ -195,7 +211,8 @@ class Cluster:
             self._alive -= {address}
             self._lost_meanwhile |= {address}
 
-    def _ask_scheduler(self, timeout_seconds: float) -> dict[str, WorkerInfo]:
+    def _ask_scheduler(self, timeout_seconds: float) -> tuple[dict[str, WorkerInfo], bool]:
+        # The workers that can be used, and whether others are about to be.
         async def ask() -> dict[str, dict[str, Any]]:
             return dict((await self.client.scheduler.identity(n_workers=-1))["workers"])
 
@@ -205,7 +222,8 @@ class Cluster:
             raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
         known = [item for item in answer.items() if item[1]["status"] in _USABLE]
         known.sort(key=lambda item: (_natural(str(item[1]["name"])), _natural(item[0])))
-        return {address: _worker_info(address, each) for address, each in known}
+        has_starting = any(each["status"] == "init" for each in answer.values())
+        return {address: _worker_info(address, each) for address, each in known}, has_starting
 
 
 def start(config: Config) -> Cluster:

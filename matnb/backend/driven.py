@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from distributed import Future
 
 from matnb.backend.engine_dask import DaskEngine
+from matnb.backend.recovery import Resume
+from matnb.backend.watching import Watch
 from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
 from matnb.plan.operators import Constant
@@ -23,13 +25,17 @@ _COUNT = np.dtype(np.int64)
 
 @dataclass(frozen=True)
 class Driven:
-    """What a program left: its results' futures, their entries and bytes, and the times."""
+    """What a program left: its results' futures, their entries and bytes, and the times.
+
+    Where its loop ``paused``, there are no results, and ``counts`` are those of the state.
+    """
 
     futures: Mapping[str, Future]
     counts: Mapping[str, tuple[int, int]]
     timed: tuple[TaskTimed, ...]
     seconds: float
     iterations: int
+    paused: Resume | None = None
 
 
 class Driver:
@@ -47,6 +53,8 @@ class Driver:
         Called after each iteration of the outermost loop with its number and seconds.
     first
         The number of that loop's first iteration.
+    watch
+        Hears after each iteration what tasks took, and may want a pause.
     """
 
     def __init__(
@@ -57,8 +65,9 @@ class Driver:
         counts: Mapping[str, tuple[int, int]],
         told: Callable[[int, float], None],
         first: int = 0,
+        watch: Watch | None = None,
     ) -> None:
-        self._engine, self._program, self._told = engine, program, told
+        self._engine, self._program, self._told, self._watch = engine, program, told, watch
         self._registers = dict(given)
         self._counts = dict(counts)
         self._scalars: dict[str, object] = {}
@@ -67,22 +76,33 @@ class Driver:
         self._depth = 0
         self._nested = 0
         self._first = self._iterations = first
+        self._spent: dict[int, dict[str, float]] = {}  # by the tasks of an iteration, by worker
+        self._seen: set[str] = set()  # tasks that have run
+        self._paused: list[str] | None = None  # the state from which the loop goes on
 
     def run(self) -> Driven:
-        """Walk the program to its end; raises what ``DaskEngine.run`` does."""
+        """Walk the program to its end, or to a pause; raises what ``DaskEngine.run`` does."""
         begin = time.perf_counter()
         self._walk(self._program.actions)
-        names = self._program.results
+        names = self._program.results if self._paused is None else self._paused
+        futures = {name: self._registers[name] for name in names}
+        paused = None
+        if self._paused is not None:
+            owners = {name: self._program.owners[name] for name in names}
+            paused, futures = Resume(self._iterations, futures, owners), {}
         return Driven(
-            {name: self._registers[name] for name in names},
+            futures,
             {name: self._counts[name] for name in names if name in self._counts},
             tuple(self._timed.values()),
             time.perf_counter() - begin,
             self._iterations,
+            paused,
         )
 
     def _walk(self, actions: Sequence[Action]) -> None:
         for action in actions:
+            if self._paused is not None:
+                return
             match action:
                 case Batch():
                     self._run(action.tasks, action.results)
@@ -110,10 +130,27 @@ class Driver:
                 self._cut_lineage(names)
             number += 1
             if self._nested == 1:
-                self._told(number, time.perf_counter() - begin)
                 self._iterations = number
+                self._tell(number, time.perf_counter() - begin)
+                if number < limit and not done and self._watch is not None and self._watch.wants_pause():
+                    self._pause(names)
+                    return
         self._nested -= 1
         self._count(loop.taken, number)
+
+    def _tell(self, number: int, seconds: float) -> None:
+        self._told(number, seconds)
+        if self._watch is not None:
+            for owner, spent in self._spent.items():
+                self._watch.measured(owner, number, 1, spent)
+            self._watch.advanced(number, seconds)
+        self._spent = {}
+
+    def _pause(self, names: Sequence[str]) -> None:
+        # What follows starts from this state, so its history would grow with each pause.
+        self._paused = list(names)
+        if names:
+            self._cut_lineage(names)
 
     def _run(self, tasks: Sequence[Task], results: Sequence[str]) -> None:
         fetch = [name for name in results if name in self._asked]
@@ -124,7 +161,11 @@ class Driver:
         for name, block in found.fetched.items():
             self._scalars[name] = block.values.item()
         for one in found.timed:
-            self._timed[one.key] = one if one.key not in self._timed else _added(self._timed[one.key], one)
+            if self._nested and not one.compiled and one.key in self._seen:
+                spent = self._spent.setdefault(one.worker, {})
+                spent[one.key] = spent.get(one.key, 0.0) + one.seconds
+            self._timed[one.key] = one if one.key not in self._timed else added(self._timed[one.key], one)
+        self._seen.update(one.key for one in found.timed)
         self._depth += 1
         self._check_memory(tasks)
 
@@ -189,8 +230,7 @@ def _control_scalars(actions: Sequence[Action]) -> set[str]:
     return found
 
 
-def _added(one: TaskTimed, other: TaskTimed) -> TaskTimed:
-    seconds = one.seconds + other.seconds
-    return TaskTimed(
-        one.key, one.kind, one.worker, seconds, one.rows, one.entries, one.output_bytes, one.compiled
-    )
+def added(one: TaskTimed, other: TaskTimed) -> TaskTimed:
+    """Return the record of a task's runs, from those of some and of others."""
+    seconds, compiled = one.seconds + other.seconds, one.compiled or other.compiled
+    return replace(other, seconds=seconds, compiled=compiled)

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from distributed import Future
@@ -18,19 +17,20 @@ from matnb.backend.answers import BROKEN, Answers
 from matnb.backend.checkpoints import DUE_SECONDS
 from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import Outcome, RunCancelled, TaskFailed
-from matnb.backend.gang import GangPlugin, MemberReport, Perform, shared_programs
+from matnb.backend.following import Following
+from matnb.backend.gang import GangPlugin, MemberReport, Perform, drivers_here, shared_programs
 from matnb.backend.gathering import Gathering, graph_of, owners_of, state_of
+from matnb.backend.leaving import GangOutcome, outcome_of
 from matnb.backend.performer import perform
-from matnb.backend.recovery import Resume, holders, newest_whole
+from matnb.backend.recovery import KeptStates, Resume
 from matnb.backend.turns import Turn
-from matnb.events import TaskTimed
+from matnb.backend.watching import Watch
 from matnb.pictures.quantities import plural_text
 from matnb.plan.program import Program, batches
 
 _ANSWER_SECONDS = 5.0
 _END_SECONDS = 1.0  # members look every 50 ms whether they should go on; a kernel is not interrupted
 _POLL_SECONDS = 0.005
-_BEAT_SECONDS = 0.25
 
 
 class GangUnavailable(Exception):  # noqa: N818  not an error: another engine runs the program
@@ -39,36 +39,6 @@ class GangUnavailable(Exception):  # noqa: N818  not an error: another engine ru
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-@dataclass(frozen=True)
-class GangOutcome:
-    """What a gang left.
-
-    Attributes
-    ----------
-    futures
-        The blocks of the results, by register, on the workers that own these; they have no history.
-    counts
-        Entries and bytes of each.
-    timed
-        One record a task: seconds over all iterations.
-    iterations
-        Of the outermost loop.
-    sent_bytes
-        Bytes of arrays from one member to another.
-    allocated
-        New arrays of 64 KiB or more, over all members, by iteration of the outermost loop.
-    """
-
-    futures: Mapping[str, Future]
-    counts: Mapping[str, tuple[int, int]]
-    timed: tuple[TaskTimed, ...]
-    seconds: float
-    iterations: int
-    sent_bytes: int
-    allocated: tuple[int, ...]
-    num_members: int
 
 
 class GangEngine:
@@ -95,7 +65,8 @@ class GangEngine:
         self._plugin = f"{prefix}gang"
         self._is_installed = self._is_listening = False
         self._last: Gathering | None = None
-        self._progress: tuple[int, float] | None = None
+        self._following: Following | None = None
+        self._kept = KeptStates(cluster, self._tell, self._future)
         self._running = threading.Lock()
 
     @property
@@ -109,8 +80,9 @@ class GangEngine:
         given: Mapping[str, Future],
         resume: Resume | None = None,
         told: Callable[[int, float], None] | None = None,
+        watch: Watch | None = None,
     ) -> GangOutcome:
-        """Run a program and return when all members are done.
+        """Run a program and return when all members are done, or its outermost loop has paused.
 
         Parameters
         ----------
@@ -120,6 +92,9 @@ class GangEngine:
             Says the number of the first iteration.
         told
             Is called now and then with the number of the iteration and the seconds that one takes.
+        watch
+            Hears now and then what tasks take, and may want a pause of a program that :meth:`can_pause`. The
+            state is then kept on the workers until the program goes on from it and ends, or :meth:`forget`.
 
         Raises
         ------
@@ -137,18 +112,26 @@ class GangEngine:
             owners = owners_of(program)
             self._answers.check_alive(owners)
             self._install()
-            if told is not None:
+            if (told is not None or watch is not None) and not self._in_process:
                 self._listen()
             addresses = {owner: self._cluster.workers[owner].address for owner in sorted(owners)}
             state = state_of(program) if len(owners) > 1 else frozenset()
-            self._last = Gathering(self._prefix, next(self._epochs), addresses, state)
-            self._progress = None
+            continues = self._kept.go_on(resume)
+            self._last = Gathering(self._prefix, next(self._epochs), addresses, state, continues)
+            first = 0 if resume is None else resume.iteration
+            following = Following(program, self._last.epoch, first, told, watch, self._ask_pause)
+            self._following = following
+            if self._in_process:
+                drivers_here[self._plugin] = following.hear
             members: dict[int, Future] = {}
             try:
                 with self._turn(self._last), self._shared_blas(program), self._shared(program) as shipped:
-                    first = 0 if resume is None else resume.iteration
-                    members = self._submit(self._last, program, shipped, given, first, told is not None)
-                    reports = self._wait(members, told, first)
+                    self._kept.add(self._last)
+                    members = self._submit(
+                        self._last, program, shipped, given, first, told is not None, watch is not None,
+                        following.wants_pause,
+                    )  # fmt: skip
+                    reports = self._wait(members, following)
                     self._check(self._last, members, program, reports)
             except (GangUnavailable, TaskFailed):
                 raise  # all is given up already
@@ -159,33 +142,33 @@ class GangEngine:
             except BaseException:
                 self._give_up(self._last, members, program, "a worker was lost", forget=False)
                 raise
+            finally:
+                self._following = None
+                drivers_here.pop(self._plugin, None)
             seconds = time.perf_counter() - begin
-            if state and seconds >= DUE_SECONDS:  # what was kept on the way
-                self._tell(self._alive(self._last), "abort", epoch=self._last.epoch, reason="", forget=True)
-            return self._outcome(self._last, reports, seconds)
+            outcome = outcome_of(self._last, program, reports, seconds, self._future)
+            if outcome.paused is None:
+                if continues or seconds >= DUE_SECONDS:  # what was kept on the way
+                    self._kept.forget()
+                self._kept.go_on(None)
+            return outcome
+
+    def can_pause(self, program: Program) -> bool:
+        """Tell whether a program can pause between two iterations of its outermost loop."""
+        return bool(state_of(program))
 
     def recover(self, epoch: int) -> Resume | None:
         """Return the newest state of a loop that lost a worker, if the others have all of it.
 
-        The workers forget what they kept of it.
+        The workers forget what they kept of it, from before its pauses too.
         """
-        last = self._last
-        if last is None or last.epoch != epoch or not last.state:
+        if self._last is None or self._last.epoch != epoch:
             return None
-        left = {last.addresses[owner]: owner for owner in self._cluster.alive() if owner in last.addresses}
-        kept = self._tell(left, "kept", epoch=epoch)
-        newest = newest_whole(kept, last.state)
-        places: dict[str, dict[str, str]] = {address: {} for address in left}
-        held = {} if newest is None else holders(kept, newest, last.state)
-        for name, address in held.items():
-            places[address][name] = last.key(f"kept-{name}")
-        client = self._client.id
-        restored = self._tell(left, "restore", epoch=epoch, iteration=newest or 0, keys=places, client=client)
-        self._last = Gathering(last.prefix, epoch, last.addresses, frozenset())
-        futures = {name: self._future(places[address][name]) for name, address in held.items()}
-        if newest is None or len(restored) < len(left):
-            return None  # what others have restored goes with the futures
-        return Resume(newest, futures, {name: left[address] for name, address in held.items()})
+        return self._kept.recover()
+
+    def forget(self) -> None:
+        """Let go of the states of a loop that paused and does not go on."""
+        self._kept.forget()
 
     def close(self) -> None:
         """Leave nothing on the workers."""
@@ -217,9 +200,9 @@ class GangEngine:
         message = event[1]
         if not isinstance(message, dict) or message.get("gang") != self._plugin:
             return
-        if message["epoch"] == self.epoch:  # news of a loop before may come late
-            iteration, seconds = message["progress"]
-            self._progress = iteration, seconds
+        following = self._following  # which the driver's thread ends meanwhile
+        if following is not None:
+            following.hear(message)
 
     @contextmanager
     def _turn(self, gathering: Gathering) -> Iterator[None]:
@@ -271,31 +254,21 @@ class GangEngine:
         given: Mapping[str, Future],
         first: int,
         tells: bool,
+        watches: bool,
+        pauses: bool,
     ) -> dict[int, Future]:
         graph, keys = graph_of(
             gathering, program, shipped, {name: future.key for name, future in given.items()},
-            self._plugin, self._client.id, self._performer, first, tells,
+            self._plugin, self._client.id, self._performer, first, tells, watches, pauses,
         )  # fmt: skip
         sent = self._client.get(graph, list(keys.values()), sync=False, retries=0)
         return dict(zip(keys, sent, strict=True))
 
     # while it runs, and after
 
-    def _wait(
-        self, members: Mapping[int, Future], told: Callable[[int, float], None] | None, first: int
-    ) -> list[MemberReport | None]:
-        known, when = (first, 0.0), time.monotonic()
-
-        def tell() -> None:
-            # Told again where there is no news, so that a person sees that it runs.
-            nonlocal known, when
-            news, self._progress = self._progress, None
-            if told is not None and (news is not None or time.monotonic() - when >= _BEAT_SECONDS):
-                known, when = news or known, time.monotonic()
-                told(*known)
-
+    def _wait(self, members: Mapping[int, Future], following: Following) -> list[MemberReport | None]:
         reports: list[MemberReport | None] = self._answers.gather(
-            list(members.values()), list(members), lambda report: not report.is_whole, tell
+            list(members.values()), list(members), lambda report: not report.is_whole, following.look
         )
         return reports
 
@@ -317,25 +290,10 @@ class GangEngine:
         reason = next(report.aborted for report in known if report.aborted is not None)
         # A broken connection may be the first news of a worker's death, which this then raises.
         self._answers.broken(ConnectionError(reason), gathering.addresses)
-        self._tell(self._alive(gathering), "abort", epoch=gathering.epoch, reason=reason, forget=True)
+        # What is kept of a pause before may still be needed.
+        forget = not gathering.continues
+        self._tell(self._alive(gathering), "abort", epoch=gathering.epoch, reason=reason, forget=forget)
         raise GangUnavailable(reason)
-
-    def _outcome(
-        self, gathering: Gathering, reports: Sequence[MemberReport | None], seconds: float
-    ) -> GangOutcome:
-        whole = [report for report in reports if report is not None]
-        counts = {name: count for report in whole for name, count in report.counts.items()}
-        steps = itertools.zip_longest(*(report.allocated for report in whole), fillvalue=0)
-        return GangOutcome(
-            {name: self._future(gathering.key(name)) for name in counts},
-            counts,
-            tuple(one for report in whole for one in report.timed),
-            seconds,
-            max(report.iterations for report in whole),
-            sum(report.sent_bytes for report in whole),
-            tuple(sum(step) for step in steps),
-            len(whole),
-        )
 
     def _give_up(
         self,
@@ -365,9 +323,15 @@ class GangEngine:
             reports = []
         self._answers.cancel(list(members.values()))
         members.clear()
-        for name in program.results:
+        for name in {*program.results, *state_of(program)}:
             self._future(gathering.key(name)).release()
         return reports
+
+    def _ask_pause(self) -> None:
+        # The first member's word counts for all; nobody waits for it here.
+        if self._last is not None:
+            leader = self._last.addresses[min(self._last.addresses)]
+            self._answers.send({"op": f"{self._plugin}-pause", "epoch": self._last.epoch}, [leader])
 
     def _tell(self, addresses: Collection[str], what: str, **parameters: object) -> dict[str, Any]:
         if not addresses:

@@ -13,7 +13,7 @@ from matnb.backend.outline import BatchPlace, BranchPlace, Place, RepeatPlace, W
 from matnb.backend.registers import Parted
 from matnb.blocks.formats import Csr, Empty
 from matnb.blocks.kernels.packing import touched
-from matnb.plan.operators import Multiply
+from matnb.plan.operators import Multiply, MultiplyPart
 from matnb.plan.plan import Task
 from matnb.plan.program import Program
 
@@ -175,7 +175,9 @@ def _lefts(task: Task | None, inputs: Sequence[int]) -> list[str] | None:
             if place not in inputs:
                 continue
             match step.operator:
-                case Multiply(_, _, False) if number == 1 and step.arguments[0] < len(task.inputs):
+                case Multiply(_, _, False) | MultiplyPart() if number == 1 and step.arguments[0] < len(
+                    task.inputs
+                ):
                     found.append(task.inputs[step.arguments[0]])
                 case _:
                     return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Mapping
+from array import array
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -14,6 +15,7 @@ from distributed.comm import Comm
 from distributed.core import Status
 from distributed.protocol import pickle
 
+from matnb.backend.between import Listener
 from matnb.backend.checkpoints import Checkpoints, RingKeeper
 from matnb.backend.mailbox import PRESENT_SECONDS, Aborted, GangMailbox, Keeper, Mailbox
 from matnb.backend.performer import Performed, TaskRaised
@@ -31,6 +33,8 @@ _UNWANTED = ("cancelled", "released", "forgotten")
 
 # Programs that members in this process share; others get theirs pickled.
 shared_programs: dict[str, Program] = {}
+# Drivers in this process, by the name of the gang's plugin: they are told without the scheduler.
+drivers_here: dict[str, Callable[[dict[str, Any]], None]] = {}
 
 
 class Perform(Protocol):
@@ -45,8 +49,9 @@ class Perform(Protocol):
         keeper: Keeper | None,
         begin: int = 0,
         told: Callable[[int, float], None] | None = None,
+        listener: Listener | None = None,
     ) -> Performed:
-        """Return what the member owns of the results."""
+        """Return what the member owns of the results, or of the state where the loop pauses."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,19 @@ class Call:
     program
         The program, pickled; or its name among those that this process shares.
     published
-        The Dask keys of results, by register.
+        The Dask keys of results, and of a loop's state where it may pause, by register.
     client
         The Dask client that wants them.
     begin
         The number of the first iteration.
     keeps
         Whether copies of the state are kept.
+    continues
+        The gatherings before it of a loop that paused; what is kept of them stays.
+    watches
+        Whether the driver hears what tasks take, and may ask for a pause.
+    pauses
+        Whether that is asked for from the start.
     topic
         Where progress is told, or None.
     perform
@@ -88,6 +99,9 @@ class Call:
     client: str
     begin: int
     keeps: bool
+    continues: tuple[int, ...]
+    watches: bool
+    pauses: bool
     topic: str | None
     perform: Perform
 
@@ -103,7 +117,9 @@ class MemberReport:
     failed
         The member's own task that raised, or None.
     counts
-        Entries and bytes of the results it published, by register.
+        Entries and bytes of what it published, by register.
+    paused
+        Whether that is the state from which the loop goes on.
     """
 
     owner: int
@@ -114,6 +130,7 @@ class MemberReport:
     iterations: int = 0
     sent_bytes: int = 0
     allocated: tuple[int, ...] = ()
+    paused: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -135,14 +152,16 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         self._key: str | None = None
         self._left: list[GangMailbox] = []  # whose lines other members may still use
         self._awaited: dict[int, asyncio.Event] = {}
-        self._checkpoints: Checkpoints | None = None
+        self._checkpoints = Checkpoints()
+        self._forgotten = -1  # of epochs up to here nothing is kept any more
+        self._asked = -1  # the epoch that was asked to pause
         worker.handlers.update(self._handlers())
 
     async def teardown(self, worker: Worker) -> None:
         """Leave nothing on the worker."""
         for name in self._handlers():
             worker.handlers.pop(name, None)
-        self._checkpoints = None
+        self._checkpoints = Checkpoints()
         for mailbox in (*self._left, self._mailbox):
             if mailbox is not None:
                 await mailbox.close()
@@ -166,10 +185,13 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         try:
             self._on_loop(mailbox.gather(), PRESENT_SECONDS + _SPARE_SECONDS)
             program = _program(call.program)
-            keeper = RingKeeper(self._checkpoints_of(call.epoch), mailbox) if call.keeps else None
+            keeper = RingKeeper(self._checkpoints, mailbox) if call.keeps else None
             told = self._teller(call) if call.topic is not None and call.owner == mailbox.members[0] else None
             num_threads = self._worker.state.nthreads
-            performed = call.perform(program, registers, mailbox, num_threads, keeper, call.begin, told)
+            listener = _Listener(self, call) if call.watches else None
+            performed = call.perform(
+                program, registers, mailbox, num_threads, keeper, call.begin, told, listener
+            )
             mailbox.check()
         except Aborted as error:
             performed, aborted = None, error.reason
@@ -186,7 +208,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         counts = {name: (block.nnz, block.nbytes) for name, block in performed.registers.items()}
         return MemberReport(
             call.owner, None, None, counts, performed.timed,
-            performed.iterations, performed.sent_bytes, performed.allocated,
+            performed.iterations, performed.sent_bytes, performed.allocated, performed.paused,
         )  # fmt: skip
 
     def _on_loop(self, work: Coroutine[Any, Any, _T], seconds: float) -> _T:
@@ -203,10 +225,22 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             if now - last[0] >= _TELL_SECONDS and iteration > last[1]:
                 seconds = (now - last[0]) / (iteration - last[1])
                 last[:] = now, iteration
-                news = {"gang": self.name, "epoch": call.epoch, "progress": (iteration, seconds)}
-                self._worker.log_event(call.topic, news)
+                self.tell(call, "progress", iteration, seconds)
 
         return told
+
+    def tell(self, call: Call, what: str, *news: object) -> None:
+        """Have the driver hear news of an epoch."""
+        message = {"gang": self.name, "epoch": call.epoch, what: news}
+        driver = drivers_here.get(self.name)
+        if driver is not None:
+            driver(message)
+        else:
+            self._worker.log_event(call.topic, message)
+
+    def is_asked_to_pause(self, epoch: int) -> bool:
+        """Tell whether the driver wants an epoch to pause."""
+        return self._asked == epoch
 
     # the event loop
 
@@ -214,7 +248,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         if call.epoch <= self._newest:
             raise Aborted("this gathering is over")
         self._newest, self._key = call.epoch, call.key
-        self._checkpoints = None
+        self._checkpoints.keep_only(call.continues)
         self._left = [mailbox for mailbox in self._left if mailbox.is_open]
         self._mailbox = GangMailbox(
             self._worker, self._line_name, call.epoch, call.owner, call.addresses, self._save
@@ -249,14 +283,14 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             client=client,
         )
 
-    def _checkpoints_of(self, epoch: int) -> Checkpoints:
-        if self._checkpoints is None or self._checkpoints.epoch != epoch:
-            self._checkpoints = Checkpoints(epoch)
-        return self._checkpoints
-
     def _save(self, epoch: int, iteration: int, blocks: dict[str, Block]) -> None:
-        if self._mailbox is not None and self._mailbox.epoch == epoch:
-            self._checkpoints_of(epoch).add(iteration, blocks)
+        # This member may have ended already: what a pause leaves comes as the last.
+        if epoch == self._newest and epoch > self._forgotten:
+            self._checkpoints.add(epoch, iteration, blocks)
+
+    def _forget(self, epoch: int) -> None:
+        self._forgotten = max(self._forgotten, epoch)
+        self._checkpoints.keep_only(())
 
     # what others ask for
 
@@ -268,6 +302,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         return {
             self._line_name: self._answer,
             f"{self.name}-abort": self._give_up,
+            f"{self.name}-pause": self._pause,
             f"{self.name}-kept": self._list_kept,
             f"{self.name}-restore": self._restore,
         }
@@ -299,21 +334,40 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         if self._mailbox is not None and self._mailbox.epoch <= epoch:
             self._mailbox.abort(reason)
         if forget:
-            self._checkpoints = None
+            self._forget(epoch)
+
+    def _pause(self, epoch: int) -> None:
+        self._asked = epoch
 
     def _list_kept(self, epoch: int) -> dict[int, tuple[str, ...]]:
-        if self._checkpoints is None or self._checkpoints.epoch != epoch:
-            return {}
-        return self._checkpoints.inventory()
+        return self._checkpoints.inventory(epoch)
 
     async def _restore(
         self, epoch: int, iteration: int, keys: Mapping[str, Mapping[str, str]], client: str
     ) -> None:
         own = keys[self._worker.address]
-        if self._checkpoints is not None and self._checkpoints.epoch == epoch:
-            blocks = self._checkpoints.blocks(iteration)
-            await self._publish({key: blocks[name] for name, key in own.items()}, client)
-        self._checkpoints = None
+        blocks = self._checkpoints.blocks(epoch, iteration)
+        await self._publish({key: blocks[name] for name, key in own.items()}, client)
+        self._forget(self._newest)
+
+
+class _Listener:
+    """Tells the driver what one member's tasks take, and asks for the driver's word on a pause."""
+
+    def __init__(self, plugin: GangPlugin, call: Call) -> None:
+        self._plugin, self._call = plugin, call
+
+    def asks_pause(self) -> bool:
+        return self._call.pauses or self._plugin.is_asked_to_pause(self._call.epoch)
+
+    def measured(
+        self, iteration: int, num_iterations: int, clock_seconds: float, seconds: Sequence[float]
+    ) -> None:
+        # On the way that progress takes: from another process through the scheduler, on connections that are
+        # there. By the first member it would be a message more, and the driver may not reach the members.
+        packed = array("d", seconds).tobytes()
+        owner = self._call.owner
+        self._plugin.tell(self._call, "measured", owner, iteration, num_iterations, clock_seconds, packed)
 
 
 def run_member(plugin: str, call: Call, names: tuple[str, ...], *given: Block) -> MemberReport:

@@ -27,12 +27,15 @@ class Gathering:
         Where each member is, in ascending order of members.
     state
         The registers whose copies let a loop go on after a loss; none where copies are not kept.
+    continues
+        The gatherings before it of a loop that paused.
     """
 
     prefix: str
     epoch: int
     addresses: Mapping[int, str]
     state: frozenset[str]
+    continues: tuple[int, ...] = ()
 
     def key(self, name: str) -> str:
         """Return the Dask key for a name."""
@@ -55,6 +58,8 @@ def graph_of(
     perform: Perform,
     begin: int,
     tells: bool,
+    watches: bool = False,
+    pauses: bool = False,
 ) -> tuple[HighLevelGraph, dict[int, str]]:
     """Return the graph and the key of each member's task.
 
@@ -72,15 +77,19 @@ def graph_of(
         What runs a member's part.
     begin
         The number of the first iteration.
+    watches, pauses
+        Whether the driver follows the loop, and whether it is to pause as soon as it can.
     """
-    published = {name: gathering.key(name) for name in program.results}
+    names = (*program.results, *(state_of(program) if watches else ()))
+    published = {name: gathering.key(name) for name in names}
     keys = {owner: gathering.key(f"member{owner}") for owner in gathering.addresses}
     layers = {}
     for owner, address in gathering.addresses.items():
         key, names = keys[owner], tuple(name for name, holder in program.given.items() if holder == owner)
         call = Call(
             key, gathering.epoch, owner, gathering.addresses, shipped, published, client, begin,
-            bool(gathering.state), client if tells else None, perform,
+            bool(gathering.state), gathering.continues, watches, pauses, client if tells or watches else None,
+            perform,
         )  # fmt: skip
         references = (TaskRef(given[name]) for name in names)
         task = GraphTask(key, run_member, plugin, call, _Names(names), *references)

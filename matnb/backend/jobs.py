@@ -17,6 +17,8 @@ from matnb.blocks.formats import Csr, Dense, Empty, NumericArray
 from matnb.plan.operators import Operator
 from matnb.plan.plan import Task
 
+FIRST_RUNS = 2  # of a task: what is compiled is compiled then
+
 
 class Prepared(Protocol):
     """A task's steps, ready to run again and again."""
@@ -43,8 +45,8 @@ class Running:
     """A task that this member runs, with what it took so far."""
 
     __slots__ = (
-        "compiled", "counts", "form", "hint", "inputs", "is_unread", "joins", "num_runs", "overwritten",
-        "prepared", "readers", "seconds", "slots", "task",
+        "compiled", "counts", "first_seconds", "form", "hint", "inputs", "is_unread", "joins", "num_runs",
+        "overwritten", "prepared", "readers", "seconds", "slots", "task",
     )  # fmt: skip
 
     def __init__(
@@ -66,11 +68,14 @@ class Running:
         self.form: tuple[tuple[int, ...], np.dtype] | None = None  # the last value's, where it was dense
         self.num_runs = 0
         self.seconds = 0.0
+        self.first_seconds = 0.0  # of them those of first runs
         self.compiled = False
         self.counts = (0, 0, 0)  # rows, entries and bytes of its value
 
     def note(self, value: object, compiled: bool) -> None:
         """Note what a run made, and whether code was compiled for it."""
+        if self.num_runs < FIRST_RUNS:
+            self.first_seconds = self.seconds
         self.compiled |= compiled
         self.form = (value.shape, value.dtype) if isinstance(value, Dense) else None
         if isinstance(value, Dense | Csr | Empty):

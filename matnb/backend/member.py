@@ -14,14 +14,12 @@ import numpy as np
 
 from matnb.backend import worker
 from matnb.backend.crew import PATIENCE_SECONDS, Crew
-from matnb.backend.jobs import Batched, Landing, Running
+from matnb.backend.jobs import FIRST_RUNS, Batched, Landing, Running
 from matnb.backend.mailbox import Mailbox, Tag
 from matnb.backend.registers import Held, JoinUse, Pool, Whole, Wholes, arrays_of
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.packing import can_pack, pack, unpack
-
-_FIRST_RUNS = 2  # of a task: what is compiled is compiled then
 
 
 class TaskRaised(Exception):  # noqa: N818  how a member ends; the driver tells what went wrong
@@ -232,7 +230,7 @@ class Member:
     def _run(self, job: Running) -> None:
         pool = self._pool
         inputs = [self.held[name] for name in job.inputs]
-        is_first = job.num_runs < _FIRST_RUNS
+        is_first = job.num_runs < FIRST_RUNS
         codes = num_specializations() if is_first else 0
         begin = time.perf_counter()
         values: list[Any] = [one.value for one in inputs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,11 +9,12 @@ from functools import partial
 import numpy as np
 
 from matnb.backend import steps
+from matnb.backend.between import Between, Listener
 from matnb.backend.crew import Crew
 from matnb.backend.exchange import Owners, plan_exchange, touched_places
 from matnb.backend.jobs import Batched, Prepared, Running, jobs_of
 from matnb.backend.mailbox import Keeper, Mailbox
-from matnb.backend.member import Member, TaskRaised, Word
+from matnb.backend.member import Member, TaskRaised
 from matnb.backend.outline import BatchPlace, BranchPlace, Place, RepeatPlace, batches, outline, renamings
 from matnb.backend.registers import Groups, Held, Pool, Wholes, parted
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
@@ -24,7 +24,6 @@ from matnb.plan.program import Program, check_held
 
 __all__ = ["Performed", "TaskRaised", "perform"]
 _COUNT = np.dtype(np.int64)
-_SETTLED = 2  # iterations, until every kind of register was filled
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,8 @@ class Performed:
     Attributes
     ----------
     registers
-        The program's results that it owns, read-only, with memory of their own.
+        The program's results that it owns, read-only, with memory of their own; of a loop that paused its
+        state.
     timed
         A record a task, its seconds over all iterations; compiled where any of its runs was.
     iterations
@@ -43,6 +43,8 @@ class Performed:
         Of the arrays of blocks that it sent.
     allocated
         How many arrays of 64 KiB or more were newly made, by iteration of the outermost loop.
+    paused
+        Whether the outermost loop is to go on from its state.
     """
 
     registers: Mapping[str, Block]
@@ -50,6 +52,7 @@ class Performed:
     iterations: int
     sent_bytes: int
     allocated: tuple[int, ...]
+    paused: bool = False
 
 
 def perform(
@@ -60,6 +63,7 @@ def perform(
     keeper: Keeper | None,
     begin: int = 0,
     told: Callable[[int, float], None] | None = None,
+    listener: Listener | None = None,
     prepare: Callable[[Task], Prepared] | None = None,
 ) -> Performed:
     """Run one member's part of a program.
@@ -80,6 +84,9 @@ def perform(
         Number of the outermost loop's first iteration.
     told
         Called by the first member after each iteration of the outermost loop with its number and its seconds.
+    listener
+        Hears what the tasks of the outermost loop's body take, and may ask for a pause; all members of a gang
+        have one, or none.
     prepare
         Makes the steps of a task ready; by default threads without a task help those that have one.
 
@@ -96,7 +103,7 @@ def perform(
             walk = _Walk(
                 program, registers, mailbox, crew, prepare or partial(steps.prepare, share=crew.share)
             )
-            walk.outermost(keeper, begin, told, num_threads)
+            walk.outermost(keeper, begin, told, listener, num_threads)
             return walk.performed()
         finally:
             crew.close()
@@ -136,26 +143,40 @@ class _Walk:
         self._pool = Pool()
         self._member = Member(registers, mailbox, crew, self._pool, Wholes(self._pool, groups.groups))
         self._iterations = 0
-        self._allocated: list[int] = []
+        self._between: Between | None = None
+        self._paused: list[str] | None = None  # the state from which the loop goes on
 
     def outermost(
         self,
         keeper: Keeper | None,
         begin: int,
         told: Callable[[int, float], None] | None,
+        listener: Listener | None,
         num_threads: int,
     ) -> None:
-        """Walk the whole program; its first loop is the one that is kept and told of."""
+        """Walk the whole program, or to a pause; its first loop is the one that is kept and told of."""
         first = next((place for place in self._places if isinstance(place, RepeatPlace)), None)
         for place in self._places:
             if place is first:
-                self._repeat(first, begin, _Watch(self, keeper, told, num_threads))
+                jobs = [
+                    job
+                    for inside in batches(first.body)
+                    for job in self._batched[id(inside)].jobs
+                    if isinstance(job, Running)
+                ]
+                self._between = Between(
+                    self._member, self._pool, self._mailbox, jobs, keeper, told, listener, num_threads
+                )
+                self._repeat(first, begin, self._between)
+                if self._paused is not None:
+                    return
             else:
                 self._walk([place])
 
     def performed(self) -> Performed:
         """Return what is left at the end."""
-        mine = [name for name in self._program.results if self._owners.owner(name, self._me) == self._me]
+        wanted = self._program.results if self._paused is None else dict.fromkeys(self._paused)
+        mine = [name for name in wanted if self._owners.owner(name, self._me) == self._me]
         results = self._member.results(mine)
         timed: dict[str, TaskTimed] = {}
         for batched in self._batched.values():
@@ -167,7 +188,8 @@ class _Walk:
             tuple(timed.values()),
             self._iterations,
             self._member.sent_bytes,
-            tuple(self._allocated),
+            () if self._between is None else tuple(self._between.allocated),
+            self._paused is not None,
         )
 
     def _walk(self, places: Sequence[Place]) -> None:
@@ -192,7 +214,7 @@ class _Walk:
             ended = place.otherwise_ended
             self._rename(place, "otherwise-ends", branch.from_otherwise, branch.results, ended, live)
 
-    def _repeat(self, place: RepeatPlace, begin: int = 0, watch: _Watch | None = None) -> None:
+    def _repeat(self, place: RepeatPlace, begin: int = 0, between: Between | None = None) -> None:
         repeat, member = place.repeat, self._member
         limit = int(self._decided(repeat.limit))
         state, after, first = (_flat(arrays) for arrays in (repeat.state, repeat.after, repeat.first))
@@ -203,8 +225,8 @@ class _Walk:
         begun = self._dropped(place, "begin", place.boundary, place.begun)
         while taken < limit:
             self._mailbox.check()
-            if watch is not None:
-                watch.begin(taken)
+            if between is not None:
+                between.begin()
             member.put(repeat.iteration, Held(Dense(np.array(taken, _COUNT))))
             member.drop(begun)
             self._walk(place.body)
@@ -212,14 +234,17 @@ class _Walk:
             ends = repeat.until is not None and bool(self._decided(repeat.until))
             self._rename(place, "after", after, state, place.ended, place.boundary)
             self._check_memory(state)
-            if watch is not None:
-                watch.end(taken, state, ends)
+            if between is not None:
+                self._iterations = taken
+                if between.end(taken, state, ends, ends or taken >= limit):
+                    self._paused = state
+                    return
             if ends:
                 break
         member.drop(self._dropped(place, "end", place.boundary, place.live))
         if repeat.taken in place.live and self._owners.owner(repeat.taken, self._me) == self._me:
             member.put(repeat.taken, Held(Dense(np.array(taken, _COUNT))))
-        if watch is not None:
+        if between is not None:
             self._iterations = taken
 
     def _check_memory(self, state: Sequence[str]) -> None:
@@ -312,50 +337,6 @@ class _Move:
 
     renamed: tuple[tuple[str, str], ...]
     dropped: _Names
-
-
-class _Watch:
-    """What happens between the iterations of the outermost loop besides."""
-
-    def __init__(
-        self,
-        walk: _Walk,
-        keeper: Keeper | None,
-        told: Callable[[int, float], None] | None,
-        num_threads: int,
-    ) -> None:
-        self._walk = walk
-        self._keeper = keeper
-        self._is_first = walk._me == walk._mailbox.members[0]
-        self._told = told if self._is_first else None
-        self._num_allocated = self._num_ended = 0
-        # How many more registers may live at once when threads or messages come in another order.
-        self._spare = 2 * (num_threads - 1) + len(walk._mailbox.members) - 1
-        self._since = time.perf_counter()
-        self._word = Word(False, None)
-
-    def begin(self, number: int) -> None:
-        """Ask whether the state is kept after this iteration; the first member's word counts for all."""
-        if self._keeper is not None:
-            keeper, first = self._keeper, self._walk._mailbox.members[0]
-            self._word = self._walk._member.tell(first, lambda: bool(keeper.is_due()))
-
-    def end(self, taken: int, state: Sequence[str], is_last: bool) -> None:
-        """Keep the state where that is due, and tell how it goes."""
-        member, pool = self._walk._member, self._walk._pool
-        # Of a state that `until` was content with no loop goes on.
-        if self._keeper is not None and member.hear(self._word) and not is_last:
-            held = {name: member.held[name].value for name in state if name in member.held}
-            self._keeper.save(taken, held)
-        self._num_ended += 1
-        if self._num_ended == _SETTLED:
-            pool.reserve(self._spare)
-        self._walk._allocated.append(pool.num_allocated - self._num_allocated)
-        self._num_allocated = pool.num_allocated
-        now = time.perf_counter()
-        if self._told is not None:
-            self._told(taken, now - self._since)
-        self._since = now
 
 
 def _flat(arrays: Sequence[Sequence[str]]) -> list[str]:

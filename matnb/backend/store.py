@@ -116,6 +116,19 @@ class Store:
         with self._lock:
             self._given[node] = entry
 
+    def replace(self, old: Entry, new: Entry) -> None:
+        """Put an array that was laid out anew in the place of what it was, under all its names."""
+        with self._lock:
+            self._kept = {
+                digest: replace(kept, entry=new) if kept.entry is old else kept
+                for digest, kept in self._kept.items()
+            }
+            for node in [node for node, entry in self._given.items() if entry is old]:
+                self._given[node] = new
+            if old in self._idle:
+                self._idle.remove(old)
+                self._idle.add(new)
+
     def pin(self, node: Expr) -> None:
         """Keep an array whatever the budget says, also when it is made again after a loss."""
         with self._lock:

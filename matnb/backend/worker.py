@@ -23,6 +23,7 @@ from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import combine, finish, reduce_block
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
+from matnb.blocks.kernels.shared_rows import multiply_part
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.errors import MatnbError
@@ -190,6 +191,8 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
             return multiply(values[0], values[1], semiring_named(semiring), dtype)
         case op.Multiply(semiring, dtype, True):
             return multiply_transposed(values[0], values[1], semiring_named(semiring), dtype)
+        case op.MultiplyPart(semiring, dtype):
+            return multiply_part(values[0], values[1], semiring_named(semiring), dtype)
         case op.MultiplyMasked(semiring, dtype, turned, complement, scaled):
             left, right, mask = _turned(values) if turned else values
             return masked_multiply(

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matnb.config import rebalance_of_reports
 from matnb.errors import MatnbError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def execute(book: NotebookNode) -> dict[str, float]:
             "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             "SOURCE_DATE_EPOCH": "0",
             "PYTHONHASHSEED": "0",
+            "MATNB_REBALANCE": rebalance_of_reports(),
         }
         # Whatever kernel the notebook names: the Python that has matnb is the one that runs this.
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]

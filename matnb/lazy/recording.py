@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from matnb.events import LoopFinished, RunFinished
+from matnb.events import LoopFinished, Rebalanced, RunFinished
 from matnb.lazy.expr import Expr
 
 
@@ -32,6 +32,8 @@ class Recording:
         How the largest of them was laid out.
     loops
         The loops and branches that were run.
+    recuts
+        What was re-cut meanwhile.
     loop_texts
         How they were laid out, each that differs once.
     num_seen
@@ -47,6 +49,7 @@ class Recording:
     runs: list[RunFinished] = field(default_factory=list)
     plan_text: str = ""
     loops: list[LoopFinished] = field(default_factory=list)
+    recuts: list[Rebalanced] = field(default_factory=list)
     loop_texts: dict[str, None] = field(default_factory=dict)
     num_seen: int = 0
     unread: list[Expr] = field(default_factory=list)

@@ -27,4 +27,7 @@ def known_words(percents: str, text: str) -> list[str]:
     before = text.split()[: -1 if text and not text[-1].isspace() else None]
     if not before:
         return list(COMMANDS)
-    return COMMANDS[before[0]].flags if before[0] in COMMANDS else []
+    if before[0] not in COMMANDS:
+        return []
+    parser = COMMANDS[before[0]]
+    return [*parser.flags, *parser.settings]

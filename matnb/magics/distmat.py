@@ -27,10 +27,20 @@ from matnb.magics.completion import match_options
 from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
 from matnb.magics.progress import Progress
 from matnb.magics.recorder import compile_cell, run_cell
-from matnb.magics.summary import is_headless, show_memo, show_recorded, show_run, status_text
-from matnb.session import active_session, connect, current_session, memo, start, stop
+from matnb.magics.summary import (
+    asked_text,
+    is_headless,
+    setting_text,
+    show_history,
+    show_memo,
+    show_recorded,
+    show_run,
+    status_text,
+)
+from matnb.session import active_session, connect, current_session, history, memo, start, stop
 from matnb.session.failures import remember_lines
 from matnb.session.memory import entries_with
+from matnb.session.passed import HistoryView
 from matnb.session.rolling import roll
 
 
@@ -91,10 +101,34 @@ class DistMatMagics(Magics):
                     if isinstance(handle, DistArray) and not name.startswith("_")
                 }
                 show_memo(entries_with(variables), self.live, self.shell)
+            case "history":
+                self._history(chosen.save)
+            case "rebalance":
+                self._rebalance(chosen.setting)
             case "stop":
                 stop()
 
     distmat.__doc__ = f"Record matrix code in a cell and run it on workers.\n\n{options.help_text()}"
+
+    def show(self, view: HistoryView, include: object = None, exclude: object = None) -> dict[str, str]:
+        """Return how a history that a cell ends with is shown: measured numbers only live."""
+        return view.bundle(self.live)
+
+    def _history(self, path: str | None) -> None:
+        if path is None:
+            show_history(history(), self.live, self.shell)
+        else:
+            history().save(path)
+            print(f"history saved to {path}")
+
+    def _rebalance(self, setting: str | None) -> None:
+        if setting == "now":
+            session = active_session()
+            print(asked_text(session.rebalance_now() if session else (), self.live))
+            return
+        if setting is not None:
+            current_session().set_rebalance(setting)
+        print(setting_text(history(), self.live))
 
     @property
     def live(self) -> bool:
@@ -158,6 +192,7 @@ def load(shell: InteractiveShell) -> None:
     shell.register_magics(magics)
     shell.configurables.append(magics.settings)
     shell.Completer.custom_matchers.append(match_options)
+    shell.display_formatter.mimebundle_formatter.for_type(HistoryView, magics.show)
     shorten_plain_cells(shell)
 
 
@@ -171,4 +206,5 @@ def unload(shell: InteractiveShell) -> None:
     shell.configurables.remove(magics)
     shell.configurables.remove(magics.settings)
     shell.Completer.custom_matchers.remove(match_options)
+    shell.display_formatter.mimebundle_formatter.pop(HistoryView, None)
     leave_plain_cells()

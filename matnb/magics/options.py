@@ -19,6 +19,8 @@ class OptionParser(argparse.ArgumentParser):
         """Raise what IPython shows as a single line."""
         raise UsageError(f"{self.prog}: {message}")
 
+    settings: tuple[str, ...] = ()  # words of its argument that can be completed
+
     @property
     def flags(self) -> list[str]:
         """The option names, in the order they were added."""
@@ -70,6 +72,24 @@ def _memo() -> OptionParser:
     return parser
 
 
+def _history() -> OptionParser:
+    parser = _parser("%distmat history", "Show what was decided about where arrays are cut, and why.")
+    save = "write it to a .json file, which a session can repeat, to .svg or .txt"
+    parser.add_argument("--save", metavar="FILE", help=save)
+    return parser
+
+
+def _rebalance() -> OptionParser:
+    parser = _parser("%distmat rebalance", "Show or set how arrays are re-cut, or have it done.")
+    words = (
+        "now: re-cut what is stored; auto: by measured times; entries: by counts alone; presto: by the rule "
+        "of the Presto paper; off; or the .json file of a history, to repeat it"
+    )
+    parser.add_argument("setting", nargs="?", metavar="SETTING", help=words)
+    parser.settings = ("now", "auto", "entries", "presto", "off")
+    return parser
+
+
 def _cell() -> OptionParser:
     parser = _parser("%%distmat", "Record a cell and compute its results in one run.")
     parser.add_argument("--lazy", action="store_true", help="record only; compute when a value is asked for")
@@ -84,6 +104,8 @@ COMMANDS: dict[str, OptionParser] = {
     "status": _parser("%distmat status", "Show the workers, their memory and what is stored on them."),
     "explain": _explain(),
     "memo": _memo(),
+    "history": _history(),
+    "rebalance": _rebalance(),
     "stop": _parser("%distmat stop", "Stop what was started here, or leave the cluster that was connected."),
 }
 CELL = _cell()

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.events import LoopFinished
+from matnb.balance.decision import Decision, Passed
+from matnb.events import LoopFinished, Rebalanced
 from matnb.lazy.recording import Recording
+from matnb.pictures.facts import HistoryFacts
+from matnb.pictures.history import decisions_text, is_repeatable, last_text
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.pictures.quantities import bytes_text, plural_text
-from matnb.pictures.summary import LoopFacts, SummaryFacts, summary_html, summary_text
+from matnb.pictures.summary import LoopFacts, RecutFacts, SummaryFacts, summary_html, summary_text
 from matnb.plan.report import RunReport
 from matnb.session import Status
+from matnb.session.passed import HistoryView, decision_facts
 
 QUIET_SECONDS = 0.2  # live, a shorter run shows only its value
 METADATA = "matnb"  # where a run's measured numbers lie beside its summary, never in it
@@ -56,6 +60,7 @@ def show_run(report: RunReport, live: bool, shell: InteractiveShell) -> None:
         left_lazy=report.left_lazy,
         plan_text=report.plan_text,
         loops=tuple(_loop_facts(one, live) for one in report.loops),
+        recuts=_recut_facts(report.recuts, live),
         seconds=run.seconds if live else None,
         imbalance=run.imbalance if live else None,
         actual_bytes=run.actual_bytes if live else None,
@@ -71,6 +76,25 @@ def _loop_facts(loop: LoopFinished, live: bool) -> LoopFacts:
         reason=loop.reason,
         sent_bytes=loop.sent_bytes,
         seconds=loop.seconds if live else None,
+    )
+
+
+def _recut_facts(recuts: Sequence[Rebalanced], live: bool) -> tuple[RecutFacts, ...]:
+    # What was decided by measured times is not the same every time.
+    by_name: dict[str, list[Rebalanced]] = {}
+    for one in recuts:
+        if live or is_repeatable(one.policy, one.acted, one.by_entries):
+            by_name.setdefault(one.name, []).append(one)
+    return tuple(
+        RecutFacts(
+            name,
+            len(ones),
+            (ones[0].imbalance_before, ones[-1].imbalance_after)
+            if live or all(one.by_entries for one in ones)
+            else None,
+            sum(one.seconds for one in ones) if live else None,
+        )
+        for name, ones in by_name.items()
     )
 
 
@@ -92,6 +116,24 @@ def show_memo(entries: Sequence[MemoEntry], live: bool, shell: InteractiveShell)
     """Show what is remembered; what was measured only live."""
     bundle = {"text/plain": memo_text(entries, live), "text/html": memo_html(entries, live)}
     shell.display_pub.publish(bundle)
+
+
+def show_history(view: HistoryView, live: bool, shell: InteractiveShell) -> None:
+    """Show what was decided about cuts; what was decided by measured times only live."""
+    shell.display_pub.publish(view.bundle(live))
+
+
+def setting_text(view: HistoryView, live: bool) -> str:
+    """Return what rebalancing is set to, and the last decision."""
+    return last_text(view.facts(live))
+
+
+def asked_text(decisions: Sequence[Decision], live: bool) -> str:
+    """Return what was decided when a person asked for it, a line for each decision."""
+    if not decisions:
+        return "nothing is stored that could be re-cut"
+    passed = tuple(decision_facts(Passed(number, one)) for number, one in enumerate(decisions))
+    return decisions_text(HistoryFacts(passed, measured=live))
 
 
 def _publish(facts: SummaryFacts, measured: dict[str, float | int], shell: InteractiveShell) -> None:

@@ -41,3 +41,102 @@ class ArrayFacts:
     block_nnz: tuple[int, ...] = ()
     expression: str = ""
     value: str = ""
+
+
+@dataclass(frozen=True)
+class StripFacts:
+    """How rows are cut, and what they take.
+
+    Parameters
+    ----------
+    cuts, owners
+        Where the blocks begin and end, and which worker owns each.
+    block_loads
+        Of each block; empty where only those of the workers are known.
+    loads
+        Of each worker, by number.
+    """
+
+    cuts: tuple[int, ...]
+    owners: tuple[int, ...]
+    block_loads: tuple[float, ...]
+    loads: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class GainFacts:
+    """What re-cutting brought.
+
+    Parameters
+    ----------
+    loads
+        Of each worker afterwards, by number; empty where no iteration followed.
+    saving_seconds
+        What an iteration took less; NaN where that is not known.
+    cost_seconds, moved_bytes
+        What it took.
+    """
+
+    loads: tuple[tuple[int, float], ...]
+    saving_seconds: float
+    cost_seconds: float
+    moved_bytes: int
+
+
+@dataclass(frozen=True)
+class DecisionFacts:
+    """Facts of a decision to re-cut arrays, or to keep them as they are.
+
+    Parameters
+    ----------
+    name, policy, acts, reason, iteration, strategy
+        As of the decision.
+    num_repeats
+        How often it was taken in a row.
+    before, after
+        The cuts; loads measured before, and predicted. Of a decision to keep, both are alike.
+    by_entries
+        Whether loads are entries; else they are seconds of an iteration.
+    saving_seconds, num_remaining, cost_seconds, moved_bytes
+        As predicted.
+    gained
+        What was measured afterwards, or None.
+    """
+
+    name: str
+    policy: str
+    acts: bool
+    reason: str
+    iteration: int
+    strategy: str
+    before: StripFacts
+    after: StripFacts
+    by_entries: bool = False
+    num_repeats: int = 1
+    saving_seconds: float = 0.0
+    num_remaining: float = 0.0
+    cost_seconds: float = 0.0
+    moved_bytes: int = 0
+    gained: GainFacts | None = None
+
+
+@dataclass(frozen=True)
+class HistoryFacts:
+    """Facts of balancing.
+
+    Parameters
+    ----------
+    decisions
+        The oldest first.
+    setting
+        What a person chose, such as "auto".
+    num_dropped
+        Older ones that were not kept.
+    measured
+        Whether measured seconds, and what was decided by them, may be told.
+    """
+
+    decisions: tuple[DecisionFacts, ...]
+    setting: str = "auto"
+    num_dropped: int = 0
+    measured: bool = True

@@ -9,6 +9,7 @@ from matnb.pictures.quantities import bytes_text, count_text, plural_text, secon
 
 STYLE = "font-size:12px;margin:4px 0;opacity:.8"
 MAX_LOOPS = 3  # of a cell that are told of one by one
+MAX_RECUTS = 3  # arrays that are told of by name
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,28 @@ class LoopFacts:
 
 
 @dataclass(frozen=True)
+class RecutFacts:
+    """Arrays that were re-cut while a cell ran.
+
+    Parameters
+    ----------
+    name
+        Of the arrays.
+    num_times
+        How often.
+    imbalances
+        Before the first time and as predicted after the last, or None where these are measured.
+    seconds
+        Measured, or None.
+    """
+
+    name: str
+    num_times: int
+    imbalances: tuple[float, float] | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
 class SummaryFacts:
     """What happened to one cell.
 
@@ -59,6 +82,8 @@ class SummaryFacts:
         The plan, as ``explain`` writes it.
     loops
         Those that were run.
+    recuts
+        What was re-cut.
     seconds, imbalance, actual_bytes
         Measured, so None wherever the same text must come out every time.
     """
@@ -74,6 +99,7 @@ class SummaryFacts:
     left_lazy: tuple[str, ...] = ()
     plan_text: str = ""
     loops: tuple[LoopFacts, ...] = ()
+    recuts: tuple[RecutFacts, ...] = ()
     seconds: float | None = None
     imbalance: float | None = None
     actual_bytes: int | None = None
@@ -135,7 +161,25 @@ def _notes(facts: SummaryFacts) -> list[str]:
         others = facts.loops[MAX_LOOPS:]
         iterations = sum(one.iterations or 0 for one in others)
         loops.append(f"and {plural_text(len(others), 'more loop')}: {plural_text(iterations, 'iteration')}")
-    return [*loops, *_left_lazy(facts)]
+    return [*loops, *_recuts(facts), *_left_lazy(facts)]
+
+
+def _recuts(facts: SummaryFacts) -> list[str]:
+    lines = [_recut(one) for one in facts.recuts[:MAX_RECUTS]]
+    if len(facts.recuts) > MAX_RECUTS:
+        num_times = sum(one.num_times for one in facts.recuts[MAX_RECUTS:])
+        lines.append(f"and {count_text(num_times)} times others: %distmat history tells of them")
+    return lines
+
+
+def _recut(facts: RecutFacts) -> str:
+    times = {1: "once", 2: "twice"}.get(facts.num_times, f"{count_text(facts.num_times)} times")
+    words = []
+    if facts.imbalances is not None:
+        words.append("imbalance {:.2f} -> {:.2f}".format(*facts.imbalances))
+    if facts.seconds is not None:
+        words.append(seconds_text(facts.seconds))
+    return f"re-cut {facts.name} {times}{': ' if words else ''}{', '.join(words)}"
 
 
 def _loop(facts: LoopFacts) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matnb.blocks.grid import Grid, region_shape, regular_cuts
 from matnb.blocks.layout import Layout
@@ -86,6 +86,8 @@ def sized(node: Expr, layout: Layout, keys: Sequence[str], like: Stored | None =
     if not node.sparse:
         sizes = tuple(map(region_size, layout.grid.regions()))
         return Stored(layout, tuple(keys), sizes, tuple(size * node.dtype.itemsize for size in sizes))
+    if like is not None and like.layout == layout:
+        return replace(like, keys=tuple(keys))
     if like is None or not like.block_nnz:
         return Stored(layout, tuple(keys))
     count = len(keys)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from matnb.lazy.control import Cond, Final, Loop
 from matnb.lazy.expr import Elementwise, Expr
 from matnb.lazy.traverse import topological
+from matnb.plan.attributing import works_of
+from matnb.plan.cut_bits import bits_follow_cuts
 from matnb.plan.fuse import is_inline
 from matnb.plan.hoisting import names_read
 from matnb.plan.plan import Stage, Stored, Workers
@@ -38,6 +40,11 @@ class ControlPlan:
         Of a loop the arrays of its state, while it runs.
     origins
         For what passes made in its bodies, the expressions that were written.
+    works
+        For tasks of the outermost loop's body, by their keys, which block of a stored input each works on:
+        its digest as hexadecimal digits, and the block's number.
+    bits_follow_cuts
+        Whether other cuts may change last bits: then they may not depend on measured times.
     """
 
     program: Program
@@ -47,6 +54,8 @@ class ControlPlan:
     peaks: Mapping[int, int]
     states: tuple[Stored, ...]
     origins: Mapping[Expr, tuple[Expr, ...]]
+    works: Mapping[str, tuple[str, int]]
+    bits_follow_cuts: bool
 
     @property
     def peaks_with_copies(self) -> dict[int, int]:
@@ -114,4 +123,16 @@ def plan_control(
     states = tuple(
         made[Final(node, place)] for place in range(node.num_state if isinstance(node, Loop) else 0)
     )
-    return ControlPlan(program, outputs, tuple(writer.stages), given, writer.peaks(), states, writer.origins)
+    inputs = {one: stored[one] for one in node.inputs if one in stored}
+    stages = tuple(writer.stages)
+    return ControlPlan(
+        program,
+        outputs,
+        stages,
+        given,
+        writer.peaks(),
+        states,
+        writer.origins,
+        works_of(program, inputs, states, stages),
+        bits_follow_cuts(stages, (task for batch in batches(actions) for task in batch.tasks)),
+    )

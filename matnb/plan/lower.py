@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from matnb.blocks.layout import Layout
@@ -45,6 +45,7 @@ def lower(
     workers: Workers,
     present: Mapping[str, int] | None = None,
     scatters: Choice = lambda transpose, right: False,
+    steady: Container[Expr] = (),
 ) -> Plan:
     """Return the plan that makes the arrays of ``roots``.
 
@@ -62,6 +63,8 @@ def lower(
         Keys of other values on the workers, such as a file's pieces, with their owners.
     scatters
         Decides for a sparse transpose and the dense array it meets whether to do without the transpose.
+    steady
+        Stored arrays that stay the same in the loop whose body this is.
     """
     order = topological(roots, stored)
     wiring = match_products(order, set(roots), stored, scatters)
@@ -76,7 +79,8 @@ def lower(
         order = topological(roots, stored, lambda node: together.get(node) or wiring.operands(node))
     stages = materialized(order, wanted, wiring, stored, groups)
     apart = stages.apart
-    writer = PlanWriter(stored, estimate_entries(roots, stored), wiring.products, workers.threads, present)
+    entries = estimate_entries(roots, stored)
+    writer = PlanWriter(stored, entries, wiring.products, workers.threads, present, workers.numbers, steady)
     lowering = _Lowering(writer, workers, wiring, apart | set(stored), stages.ending, groups)
     for node in order:
         if node in apart:

@@ -44,7 +44,7 @@ def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:
     words = []
     for node in inside:
         if node in writer.products:
-            words.append(f"{detail_of(writer.products[node])};")
+            words.append(f"{detail_of(writer.products[node], writer)};")
         elif isinstance(node, Elementwise):
             words.append(node.name)
     return " ".join(words)

@@ -77,6 +77,14 @@ class Multiply:
 
 
 @dataclass(frozen=True)
+class MultiplyPart:
+    """The share of a part of a sparse row in its product with a dense block, which comes second."""
+
+    semiring: str
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
 class MultiplyMasked:
     """A product of two blocks where a third one is true; ``scaled`` multiplies with its entries, all true.
 
@@ -345,8 +353,8 @@ class Run:
 
 
 Operator: TypeAlias = (
-    Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate
-    | Push | PutTogether | Partial | PartialAll | Finish | Flip | Take | Stretch
+    Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyPart | MultiplyMasked | SumMasked
+    | Accumulate | Push | PutTogether | Partial | PartialAll | Finish | Flip | Take | Stretch
     | MakeDrawn | PickAt | OnlyPart | PutAt | PutEachAt | GatherAt
     | ScatterBy | Call | Unpack | Parse | Summarize | Merge | Tell | Part | Assemble | Labels | Run
 )  # fmt: skip

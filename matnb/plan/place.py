@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from matnb.balance.partition import LARGE_BYTES
 from matnb.blocks.formats import Block, Csr
 from matnb.blocks.grid import Grid, regular, whole
 from matnb.blocks.layout import Layout, spread
@@ -18,7 +19,6 @@ from matnb.pictures.quantities import bytes_text
 from matnb.plan.plan import Workers
 
 SMALL_BYTES = 256 * 1024  # below this a block's task costs more than it saves by running beside another
-LARGE_BYTES = 512 * 10**6  # above this a block is cut further, to keep transfers and copies small
 MOST_BLOCKS = 10_000  # above this a plan takes longer to write than a person waits
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from matnb.blocks.grid import Region
 from matnb.blocks.layout import Layout
@@ -107,6 +107,8 @@ class Plan:
         Bytes that go from one worker to another.
     scattered
         Sparse arrays whose transposes meet dense ones without being made, as often as they do.
+    lasting
+        Bytes of the values, by key, made once for a loop, which stay as long; ``peaks`` have none of it.
     """
 
     tasks: tuple[Task, ...]
@@ -117,6 +119,7 @@ class Plan:
     peaks: Mapping[int, int]
     moved_bytes: int
     scattered: tuple[Expr, ...] = ()
+    lasting: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def projected_bytes(self) -> int:

@@ -20,6 +20,7 @@ from matnb.plan.operators import Accumulate, Multiply, MultiplyMasked, Operator,
 from matnb.plan.place import SMALL_BYTES
 from matnb.plan.plan import Workers
 from matnb.plan.regions import operand_region
+from matnb.plan.shared_rows import shared_row, shared_text, write_shared_row
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
 TASKS_PER_SLOT = 8  # of a product of sparse arrays, whose work is skewed: the longest of 16 took 0.2 of all
@@ -134,7 +135,7 @@ def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Wor
             task.do(Accumulate(add, node.dtype), *(task.read(part) for part in parts))
             parts = [writer.add(task.task(f"{base}-{number}", owner, "accumulate"), num_bytes)]
         keys.append(parts[0])
-    writer.finish(node, layout, keys, "product", detail_of(product))
+    writer.finish(node, layout, keys, "product", detail_of(product, writer))
 
 
 def write_product(
@@ -164,6 +165,9 @@ def write_product(
         run = Run(multiply_parts, (product.dtype, product.transposed))
         return task.do(run, *values, num_bytes=writer.bytes_of(node, region))
     regions = _operand_regions(product, region, inner)
+    row = shared_row(product, regions[0], writer)
+    if row is not None:
+        return write_shared_row(task, node, product, row, regions[1], writer)
     values = []
     for place, (operand, part) in enumerate(zip(product.operands, regions, strict=True)):
         if place == 1 and turns(product):  # by its place: in X @ X it is the left operand too
@@ -205,7 +209,7 @@ def turns(product: Product) -> bool:
     return product.masked_by_entries and dense and product.right.ndim == 2 and not product.turned
 
 
-def detail_of(product: Product) -> str:
+def detail_of(product: Product, writer: PlanWriter) -> str:
     """Return what is special about a product in a few words, for a person."""
     words = [product.semiring]
     if product.transposed:
@@ -214,6 +218,9 @@ def detail_of(product: Product) -> str:
         words.append("only where the other factor has entries")
     elif product.mask is not None:
         words.append("outside a mask" if product.complement else "inside a mask")
+    shared = shared_text(product, writer)
+    if shared:
+        words.append(shared)
     return " ".join(words)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matnb.events import LoopFinished, RunFinished
+from matnb.events import LoopFinished, Rebalanced, RunFinished
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,15 @@ class RunReport:
         How the largest of the runs and each of the loops was laid out.
     loops
         The loops and branches that the cell ran.
+    recuts
+        What was re-cut meanwhile.
     """
 
     finished: RunFinished
     left_lazy: tuple[str, ...]
     plan_text: str
     loops: tuple[LoopFinished, ...] = ()
+    recuts: tuple[Rebalanced, ...] = ()
 
 
 def total(

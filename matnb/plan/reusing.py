@@ -24,7 +24,7 @@ class _Form:
     Attributes
     ----------
     plan
-        Whose ``outputs`` and ``given`` are left out.
+        Whose ``outputs``, ``given`` and ``works`` are left out.
     name
         Of the loop or branch, in the plan's registers.
     keys
@@ -33,6 +33,8 @@ class _Form:
         What is kept, by its place among what the node gives.
     given
         What is given, by the place among the inputs, and the number of the block.
+    works
+        What tasks work on, by the place among the inputs, and the number of the block.
     """
 
     plan: ControlPlan
@@ -40,6 +42,7 @@ class _Form:
     keys: tuple[Names, ...]
     outputs: Mapping[int, Stored]
     given: Mapping[str, tuple[int, int]]
+    works: Mapping[str, tuple[int, int]]
 
 
 class ControlPlans:
@@ -101,12 +104,14 @@ def _given_by(node: Loop | Cond) -> tuple[Expr, ...]:
 
 def _without_arrays(plan: ControlPlan, node: Loop | Cond, stored: Mapping[Expr, Stored]) -> _Form:
     places = {one: place for place, one in enumerate(_given_by(node))}
+    inputs = {one.digest.hex(): place for place, one in enumerate(node.inputs)}
     return _Form(
-        replace(plan, outputs={}, given={}),
+        replace(plan, outputs={}, given={}, works={}),
         node.digest.hex(),
         tuple(stored[one].keys if one in stored else () for one in node.inputs),
         {places[one]: array for one, array in plan.outputs.items()},
         {name: (node.inputs.index(one), number) for name, (one, number) in plan.given.items()},
+        {key: (inputs[digest], number) for key, (digest, number) in plan.works.items()},
     )
 
 
@@ -128,6 +133,10 @@ def _for_others(form: _Form, node: Loop | Cond, stored: Mapping[Expr, Stored]) -
         outputs={given_by[place]: _renamed_array(array, renamed) for place, array in form.outputs.items()},
         given={renamed(old): (node.inputs[place], number) for old, (place, number) in form.given.items()},
         states=tuple(_renamed_array(array, renamed) for array in plan.states),
+        works={
+            renamed(old): (node.inputs[place].digest.hex(), number)
+            for old, (place, number) in form.works.items()
+        },
     )
 
 

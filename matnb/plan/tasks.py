@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
@@ -126,6 +126,10 @@ class PlanWriter:
         Tasks that a worker runs at a time.
     present
         Keys of other values that are on the workers, with their owners.
+    numbers
+        The workers.
+    steady
+        Arrays that stay the same in a loop: what only lays them out anew runs once, before it.
     """
 
     def __init__(
@@ -135,7 +139,11 @@ class PlanWriter:
         products: Mapping[Expr, Product],
         num_threads: int,
         present: Mapping[str, int] | None = None,
+        numbers: Sequence[int] = (),
+        steady: Container[Expr] = (),
     ) -> None:
+        self.numbers = numbers
+        self.steady = steady
         self.entries = entries
         self.products = products
         self.num_threads = num_threads
@@ -148,6 +156,7 @@ class PlanWriter:
         self._owners: dict[str, int] = dict(present or {})
         self._stages: list[Stage] = []
         self._shipments: list[Shipment] = []
+        self._lasting: dict[str, int] = {}
         for array in stored.values():
             self._owners.update(zip(array.keys, array.layout.owners, strict=True))
             # An interrupted run did not tell its counts; then nobody knows how large its blocks are.
@@ -167,6 +176,13 @@ class PlanWriter:
             self._sizes[task.key] = num_bytes
             self._owners[task.key] = task.owner
         return task.key
+
+    def add_lasting(self, task: Task, num_bytes: int) -> str:
+        """Add a task as ``add`` does, whose value outlives the plan in a loop: it is not made each time."""
+        if task.key not in self._owners:
+            self._lasting[task.key] = num_bytes
+            num_bytes = 0
+        return self.add(task, num_bytes)
 
     def ship(self, shipment: Shipment, num_bytes: int) -> None:
         """Add a block of a person's data."""
@@ -322,6 +338,7 @@ class PlanWriter:
             self.reused,
             peaks(tasks, self._sizes, self._owners, shipped, staying, self.num_threads),
             sum(self._sizes.get(key, 0) for key, _ in moved),
+            lasting=self._lasting,
         )
 
 

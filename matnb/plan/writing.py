@@ -47,11 +47,14 @@ class ProgramWriter:
         self.origins: dict[Expr, tuple[Expr, ...]] = {}
         self._held: dict[int, int] = {}
         self._most: dict[int, int] = {}
+        self._lasting: dict[str, tuple[int, int]] = {}  # worker and bytes of what loops lay out once
 
     def peaks(self) -> dict[int, int]:
         """Return for each worker the memory that states and the largest batch need together."""
-        every = {*self._held, *self._most}
-        return {owner: self._held.get(owner, 0) + self._most.get(owner, 0) for owner in every}
+        found: dict[int, int] = {}
+        for owner, size in (*self._held.items(), *self._most.items(), *self._lasting.values()):
+            found[owner] = found.get(owner, 0) + size
+        return found
 
     def control(
         self, node: Loop | Cond, stored: dict[Expr, Stored], path: str, goes_on: bool = False
@@ -77,7 +80,8 @@ class ProgramWriter:
         for last in range(_ROUNDS):
             variables = self._variables(loop, layouts, given, iteration, stored, path)
             marked = len(self.stages)
-            body, inside = self._body(loop.body, variables, f"{path}.")
+            steady = loop.variables[loop.num_state + 1 :]
+            body, inside = self._body(loop.body, variables, f"{path}.", steady)
             results = [inside[result] for result in loop.body.results]
             # Where nothing in the loop suggests cuts, an array is cut as it comes out.
             wanted = [
@@ -208,7 +212,7 @@ class ProgramWriter:
     # straight-line parts
 
     def _body(
-        self, body: Body, variables: Mapping[Expr, Stored], path: str
+        self, body: Body, variables: Mapping[Expr, Stored], path: str, steady: Sequence[Expr] = ()
     ) -> tuple[list[Action], dict[Expr, Stored]]:
         # The actions of a body and where its roots are. Loops and branches inside stand between batches.
         named = {str(place): root for place, root in enumerate(body.roots)}
@@ -219,24 +223,29 @@ class ProgramWriter:
         inner = [one for one in topological(after.values(), known) if isinstance(one, Loop | Cond)]
         for number, control in enumerate(inner):
             missing = [one for one in control.inputs if one not in known and not is_inline(one)]
-            done, found = self._segment(missing, known, f"{path}{number}")
+            done, found = self._segment(missing, known, f"{path}{number}", steady)
             known.update(found)
             run, made = self.control(control, known, f"{path}{number}")
             known.update(made)
             actions += [*done, *run]
-        done, found = self._segment([one for one in after.values() if one not in known], known, path)
+        missing = [one for one in after.values() if one not in known]
+        done, found = self._segment(missing, known, path, steady)
         known.update(found)
         return [*actions, *done], {root: known[after[name]] for name, root in named.items()}
 
     def _segment(
-        self, roots: Sequence[Expr], stored: Mapping[Expr, Stored], path: str
+        self, roots: Sequence[Expr], stored: Mapping[Expr, Stored], path: str, steady: Sequence[Expr] = ()
     ) -> tuple[list[Action], dict[Expr, Stored]]:
+        # ``steady`` arrays are the same in each iteration.
         roots = tuple(dict.fromkeys(roots))
         if not roots:
             return [], {}
         # In a loop a stored transpose pays, unless the person does not want it.
         known = {node: stored[node] for node in topological(roots, stored) if node in stored}
-        plan = lower(roots, (), known, self._workers, scatters=lambda node, _: wished(node.operand) != "keep")
+        plan = lower(
+            roots, (), known, self._workers,
+            scatters=lambda node, _: wished(node.operand) != "keep", steady=frozenset(steady),
+        )  # fmt: skip
         self.stages += plan.stages
         made = {root: plan.outputs[root] for root in roots}
         own, actions = self._batch(plan, [key for array in made.values() for key in array.keys], path)
@@ -262,6 +271,11 @@ class ProgramWriter:
         # Bodies name their variables alike, so the same key means other things in other bodies.
         own = {task.key: f"{task.key}~{path}" for task in plan.tasks}
         tasks = tuple(_renamed(task, own) for task in plan.tasks)
+        self._lasting |= {
+            own[task.key]: (task.owner, plan.lasting[task.key])
+            for task in plan.tasks
+            if task.key in plan.lasting
+        }
         for owner, peak in plan.peaks.items():
             self._most[owner] = max(self._most.get(owner, 0), peak)
         kept = tuple(dict.fromkeys(own[key] for key in results if key in own))

@@ -10,18 +10,23 @@ from matnb.session.current import (
     visualize,
 )
 from matnb.session.files import load, save
+from matnb.session.layouts import align, history, repartition
 from matnb.session.memory import memo
-from matnb.session.session import Session, Status
+from matnb.session.session import Session
+from matnb.session.status import Status
 
 __all__ = [
     "Session",
     "Status",
     "active_session",
+    "align",
     "compute",
     "connect",
     "current_session",
+    "history",
     "load",
     "memo",
+    "repartition",
     "save",
     "start",
     "stop",

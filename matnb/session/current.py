@@ -26,6 +26,7 @@ from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture
 from matnb.plan.explain import describe, kind_of
 from matnb.plan.plan import Stored
+from matnb.session.policies import rebalancing_from
 from matnb.session.session import Session
 
 _lock = threading.RLock()
@@ -55,6 +56,7 @@ def start(
     compute_limit: str | int | None = None,
     engine: str | None = None,
     memo_dir: str | os.PathLike[str] | None = None,
+    rebalance: object = None,
 ) -> Session:
     """Start an embedded cluster and use it; a session that runs already is stopped first.
 
@@ -84,6 +86,12 @@ def start(
         Folder in which these results are kept as files too, up to ``memo`` bytes, so that another process
         that asks for the same reads them. It is made if it is not there. Nothing in a file is executed; one
         that is damaged or another user's is warned of and not used. Keep it where only you can write.
+    rebalance
+        Who decides when stored arrays are cut anew, so that all workers take as long: "auto", the default, by
+        entry counts before they are first read and by measured times after; "entries" by counts alone, before
+        loops begin; "presto" by the rule of that paper; "off" nobody. The path of a trace that
+        ``mn.history().save(path)`` wrote, or the trace, repeats its decisions; an object with ``name`` and
+        ``decide(situation)`` decides itself. Values never change by it.
 
     Raises
     ------
@@ -105,11 +113,13 @@ def start(
             given[f"{option}_bytes"] = parse_bytes(value, option)
     if memo is not None and memo != "auto":
         given |= memo_fields(memo)
+    given["rebalance"] = rebalance
     if memo_dir is not None:
         given["memo_dir"] = os.fspath(memo_dir)
     config = replace(
         config_from_environment(), **{option: value for option, value in given.items() if value is not None}
     )
+    rebalancing_from(config.rebalance)
     global _session
     with _lock:
         _check_process()
@@ -125,6 +135,7 @@ def connect(
     scheduler_file: str | None = None,
     security: Any = None,
     timeout_seconds: float = 10.0,
+    rebalance: object = None,
 ) -> Session:
     """Use a Dask cluster that is there already; a session that runs is stopped once it answers.
 
@@ -138,15 +149,22 @@ def connect(
         A ``distributed.Security`` for TLS.
     timeout_seconds
         How long to wait for the scheduler and the first worker.
+    rebalance
+        As in :func:`matnb.start`.
 
     Raises
     ------
+    OptionError
+        For a value that is not allowed.
     ClusterError
         When nothing answers in time.
     VersionMismatchError
         When client, scheduler and workers run versions that do not work together.
     """
     config = config_from_environment()
+    if rebalance is not None:
+        config = replace(config, rebalance=rebalance)
+    rebalancing_from(config.rebalance)
     global _session
     with _lock:
         _check_process()

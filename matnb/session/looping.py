@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from matnb.backend.answers import OwnersLost
 from matnb.backend.driven import Driven, Driver
 from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
-from matnb.backend.engine_gang import GangEngine, GangOutcome, GangUnavailable
+from matnb.backend.engine_gang import GangEngine, GangUnavailable
+from matnb.backend.leaving import GangOutcome
 from matnb.backend.recovery import Resume
 from matnb.backend.store import Entry, Kept, Store
-from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TaskTimed
 from matnb.lazy.array import live_expressions
 from matnb.lazy.control import Cond, Final, Loop, results_of
-from matnb.lazy.expr import Expr
+from matnb.lazy.expr import Expr, Literal
 from matnb.lazy.memo import lifetime
 from matnb.lazy.recording import Recording
 from matnb.pictures.quantities import plural_text
 from matnb.plan.looping import ControlPlan
-from matnb.plan.plan import Stored, Workers
 from matnb.plan.reusing import ControlPlans
+from matnb.session.balancing import Balancer
 from matnb.session.failures import cell_error
-
-_BEFORE = "before-"  # in the names of a state's registers of a gang that lost a member
+from matnb.session.loop_watch import LoopWatch
+from matnb.session.planning import Planner
+from matnb.session.segments import Begin, Taken, begin_at
 
 
 @dataclass(frozen=True)
-class _Begin:
-    """Where a loop goes on after a loss: the arrays of its state as the survivors hold them."""
+class LoopRan:
+    """What a loop or branch gave besides its arrays.
 
-    resume: Resume
-    states: tuple[Stored, ...]
+    Attributes
+    ----------
+    plan
+        How its last part ran.
+    timed
+        One record a task: seconds over all parts.
+    """
 
-    def entries(self, node: Loop | Cond) -> dict[Expr, Entry]:
-        """Return the arrays by the loop's variables."""
-        found: dict[Expr, Entry] = {}
-        for variable, array in zip(node.variables, self.states, strict=False):
-            futures = tuple(self.resume.futures[key.removeprefix(_BEFORE)] for key in array.keys)
-            found[variable] = Entry(array, futures)
-        return found
+    finished: LoopFinished
+    plan: ControlPlan
+    timed: tuple[TaskTimed, ...]
 
 
 class Looper:
@@ -50,10 +54,12 @@ class Looper:
 
     Parameters
     ----------
-    config, engine, gang, store
+    config, engine, gang, store, planner
         Of the session.
     emit
         Called with every event.
+    balancer
+        Cuts what loops read, before they begin and between their iterations; or None.
     """
 
     def __init__(
@@ -62,36 +68,63 @@ class Looper:
         engine: DaskEngine,
         gang: GangEngine,
         store: Store,
+        planner: Planner,
         emit: Callable[[Event], None],
+        balancer: Balancer | None = None,
     ) -> None:
-        self._config, self._engine, self._gang, self._store, self._emit = config, engine, gang, store, emit
-        self._begins: dict[Expr, _Begin] = {}
+        self._config, self._engine, self._gang, self._store = config, engine, gang, store
+        self._planner, self._emit, self._balancer = planner, emit, balancer
+        self._begins: dict[Expr, Begin] = {}
         self._plans = ControlPlans()
 
     def forget(self) -> None:
         """Let go of the states from which loops that lost a worker were to go on."""
         self._begins.clear()
 
-    def plan(
-        self, node: Loop | Cond, entries: Mapping[Expr, Entry], workers: Workers, wanted: Collection[Expr]
-    ) -> ControlPlan:
-        """Return how a loop or branch runs; ``entries`` are those of its inputs.
+    def plan(self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]) -> ControlPlan:
+        """Return how a loop or branch runs, over the workers that there are.
 
         A loop that lost a worker goes on from the last state that the others have.
+
+        Parameters
+        ----------
+        entries
+            Of its inputs; those that are cut anew first are replaced.
+        wanted
+            Which of the node and its results are kept.
+
+        Raises
+        ------
+        TooLargeError
+            When it does not fit the workers' memory.
         """
-        begin = self._begins.get(node)
-        stored = {one: entry.stored for one, entry in entries.items()}
-        return self._plans.plan(node, stored, workers, wanted, None if begin is None else begin.states)
+        plan = self._laid_out(node, entries, wanted)
+        if self._balancer is not None and isinstance(node, Loop) and node not in self._begins:
+            by_time, has_until = not plan.bits_follow_cuts, node.body.until is not None
+            found = self._balancer.prepare(entries, most_iterations(node), by_time, has_until)
+            if any(found[one] is not entry for one, entry in entries.items()):
+                entries.update(found)
+                plan = self._laid_out(node, entries, wanted)
+        return self._fitting(plan, entries)
 
     def run(
         self,
         node: Loop | Cond,
         plan: ControlPlan,
-        entries: Mapping[Expr, Entry],
+        entries: dict[Expr, Entry],
+        wanted: Collection[Expr],
         run: str,
         record: Recording | None,
-    ) -> tuple[LoopFinished, tuple[TaskTimed, ...]]:
-        """Run a loop or branch as planned, store what it gives, and tell how it went and what took how long.
+    ) -> LoopRan:
+        """Run a loop or branch as planned, store what it gives, and tell how it went.
+
+        Between two iterations it may pause, have its inputs cut anew, and go on by another plan over the
+        workers that there are then.
+
+        Parameters
+        ----------
+        plan, entries, wanted
+            As :meth:`plan` gave and took them; ``entries`` are replaced by those of inputs that are cut anew.
 
         Raises
         ------
@@ -102,34 +135,47 @@ class Looper:
         ClusterError
             When ``engine="gang"`` was asked for and no gang came together.
         """
-        begin = self._begins.pop(node, None)
-        arrays = {**entries, **({} if begin is None else begin.entries(node))}
-        given = {name: arrays[one].futures[number] for name, (one, number) in plan.given.items()}
-        resume = None if begin is None else begin.resume
-
-        num_done = 0 if resume is None else resume.iteration
+        begin = self._begins.get(node)
+        num_done = 0 if begin is None else begin.resume.iteration
 
         def told(iterations: int, seconds: float) -> None:
             nonlocal num_done
             num_done = iterations
             self._emit(LoopAdvanced(run, iterations, seconds))
 
+        del begin
         if isinstance(node, Loop):
             told(num_done, 0.0)
+        taken = Taken()
         try:
-            done, reason = self._done(plan, given, _counts(plan, arrays), resume, told)
-        except TaskFailed as error:
-            raise cell_error(error.failed, plan.stages, record, plan.origins) from None
-        except RunCancelled as error:
-            words = ""
-            if isinstance(node, Loop):
-                done_words = plural_text(num_done, "iteration")
-                words = f", after at least {done_words} of a loop, whose state is not kept"
-            raise CellCancelled(f"{error}{words}") from None
+            while True:
+                done, reason, watch = self._part(node, plan, entries, told, taken)
+                taken.add(done)
+                if done.paused is None or watch is None:
+                    break
+                begin_seconds = time.perf_counter()
+                taken.num_pauses += 1
+                taken.states[done.paused.epoch] = plan.states
+                self._begins[node] = begin_at(done.paused, plan.states, done.counts)
+                del done
+                self._go_over(watch, entries)
+                plan = self._fitting(self._laid_out(node, entries, wanted), entries)
+                taken.seconds += time.perf_counter() - begin_seconds
         except OwnersLost:
-            self._remember(node, plan)
+            self._remember(node, plan, taken)
             raise
-        self._keep(plan, done)
+        except BaseException as error:
+            self._begins.pop(node, None)
+            if taken.num_pauses:
+                self._gang.forget()
+            if isinstance(error, TaskFailed):
+                raise cell_error(error.failed, plan.stages, record, plan.origins) from None
+            if isinstance(error, RunCancelled | CellCancelled):
+                raise CellCancelled(f"{error}{_lost_words(node, num_done)}") from None
+            raise
+        if taken.num_pauses:
+            self._gang.forget()  # where the driver ran the last part
+        self._keep(plan, done, taken.seconds)
         gang = done if isinstance(done, GangOutcome) else None
         finished = LoopFinished(
             run=run,
@@ -138,13 +184,53 @@ class Looper:
             iterations=done.iterations,
             num_tasks=plan.num_tasks,
             num_members=0 if gang is None else gang.num_members,
-            sent_bytes=0 if gang is None else gang.sent_bytes,
-            allocated=() if gang is None else gang.allocated,
+            sent_bytes=taken.sent_bytes,
+            allocated=tuple(taken.allocated),
             projected_bytes=sum(plan.peaks.values()),
-            seconds=done.seconds,
+            seconds=taken.seconds,
             is_branch=isinstance(node, Cond),
         )
-        return finished, done.timed
+        return LoopRan(finished, plan, taken.timed)
+
+    def _laid_out(
+        self, node: Loop | Cond, entries: Mapping[Expr, Entry], wanted: Collection[Expr]
+    ) -> ControlPlan:
+        begin = self._begins.get(node)
+        stored = {one: entry.stored for one, entry in entries.items()}
+        states = None if begin is None else begin.states
+        return self._plans.plan(node, stored, self._planner.workers(), wanted, states)
+
+    def _fitting(self, plan: ControlPlan, entries: Mapping[Expr, Entry]) -> ControlPlan:
+        # The plan, checked against the workers' memory.
+        self._planner.check_peaks(plan.peaks, list(entries))
+        # Without room for copies of the state, a loss starts the loop anew.
+        keeps, limits = self._planner.fits(plan.peaks_with_copies), self._planner.limits()
+        return replace(plan, program=replace(plan.program, keeps=keeps, limits=limits))
+
+    def _part(
+        self,
+        node: Loop | Cond,
+        plan: ControlPlan,
+        entries: Mapping[Expr, Entry],
+        told: Callable[[int, float], None],
+        taken: Taken,
+    ) -> tuple[GangOutcome | Driven, str, LoopWatch | None]:
+        # Runs to the end or to a pause: how it went, why no gang ran it, and who watched.
+        begin = self._begins.pop(node, None)
+        arrays = {**entries, **({} if begin is None else begin.entries(node))}
+        given = {name: arrays[one].futures[number] for name, (one, number) in plan.given.items()}
+        resume = None if begin is None else begin.resume
+        watch = None
+        if self._balancer is not None and isinstance(node, Loop) and self._gang.can_pause(plan.program):
+            first = 0 if resume is None else resume.iteration
+            has_until = node.body.until is not None
+            watch = self._balancer.watch(entries, plan, first, most_iterations(node), has_until)
+        try:
+            done, reason = self._done(plan, given, _counts(plan, arrays), resume, told, watch)
+        finally:
+            if watch is not None:
+                watch.finished()
+        return done, reason, watch
 
     def _done(
         self,
@@ -153,12 +239,13 @@ class Looper:
         counts: Mapping[str, tuple[int, int]],
         resume: Resume | None,
         told: Callable[[int, float], None],
+        watch: LoopWatch | None,
     ) -> tuple[GangOutcome | Driven, str]:
         # How it went, and why no gang ran it.
         reason = "" if self._config.engine != "dask" else 'engine="dask"'
         if not reason:
             try:
-                return self._gang.run(plan.program, given, resume, told), ""
+                return self._gang.run(plan.program, given, resume, told, watch), ""
             except GangUnavailable as error:
                 reason = error.reason
                 if self._config.engine == "gang":
@@ -166,20 +253,24 @@ class Looper:
                         f'no gang ran this loop: {reason}; try again, or let engine="auto" do it task by task'
                     ) from None
         first = 0 if resume is None else resume.iteration
-        return Driver(self._engine, plan.program, given, counts, told, first).run(), reason
+        return Driver(self._engine, plan.program, given, counts, told, first, watch).run(), reason
 
-    def _remember(self, node: Loop | Cond, plan: ControlPlan) -> None:
+    def _go_over(self, watch: LoopWatch, entries: dict[Expr, Entry]) -> None:
+        # Between two parts: the inputs as they are cut from now on, over the workers that there are now.
+        assert self._balancer is not None
+        self._planner.drop_dead()
+        found = self._balancer.recut(watch, entries)
+        entries.clear()
+        entries.update(found)
+
+    def _remember(self, node: Loop | Cond, plan: ControlPlan, taken: Taken) -> None:
+        self._begins.pop(node, None)
+        taken.states.setdefault(self._gang.epoch, plan.states)
         resume = self._gang.recover(self._gang.epoch)
-        if resume is None:
-            return
-        states = []
-        for array in plan.states:
-            owners = tuple(resume.owners[key] for key in array.keys)
-            keys = tuple(f"{_BEFORE}{key}" for key in array.keys)
-            states.append(Stored(Layout(array.layout.grid, owners), keys, array.block_nnz, array.block_bytes))
-        self._begins[node] = _Begin(resume, tuple(states))
+        if resume is not None:
+            self._begins[node] = begin_at(resume, taken.states[resume.epoch])
 
-    def _keep(self, plan: ControlPlan, done: GangOutcome | Driven) -> None:
+    def _keep(self, plan: ControlPlan, done: GangOutcome | Driven, seconds: float) -> None:
         self._engine.adopt(done.futures)
         for node, array in plan.outputs.items():
             stored = array
@@ -187,7 +278,7 @@ class Looper:
                 nnz, sizes = zip(*(done.counts[key] for key in array.keys), strict=True)
                 stored = replace(array, block_nnz=nnz, block_bytes=sizes)
             futures = tuple(done.futures[key] for key in array.keys)
-            self._store.add(node, Entry(stored, futures, done.seconds), lifetime(node))
+            self._store.add(node, Entry(stored, futures, seconds), lifetime(node))
 
 
 def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[str, tuple[int, int]]:
@@ -198,6 +289,17 @@ def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[str, tuple[
         if stored.block_nnz:
             found[name] = stored.block_nnz[number], stored.block_bytes[number]
     return found
+
+
+def most_iterations(node: Loop) -> float:
+    """Return the most iterations of a loop; infinity where the number is computed."""
+    return float(node.limit.value) if isinstance(node.limit, Literal) else math.inf
+
+
+def _lost_words(node: Loop | Cond, num_done: int) -> str:
+    if not isinstance(node, Loop):
+        return ""
+    return f", after at least {plural_text(num_done, 'iteration')} of a loop, whose state is not kept"
 
 
 def missing_results(node: Loop | Cond, order: Collection[Expr], store: Store) -> list[Expr]:

@@ -163,6 +163,10 @@ class Planner:
         memory = sum(limits) if all(limits) else 0
         return Workers(numbers, max(1, min(one.threads for one in chosen)), memory)
 
+    def have_come(self, workers: Collection[int]) -> bool:
+        """Tell whether workers are there that are none of these; asks nobody."""
+        return self._cluster.has_newcomers or not set(self._cluster.alive()).issubset(workers)
+
     def _wait_for_workers(self) -> None:
         end = time.monotonic() + _RESTART_SECONDS
         while time.monotonic() < end:

@@ -223,6 +223,14 @@ class Memo:
             if (entry := self._store.entry(node)) is not None:
                 self._hits[entry] = self._hits.get(entry, 0) + 1
 
+    def replaced(self, old: Entry, new: Entry) -> None:
+        """Go on with an array that was laid out anew, as what it was."""
+        if old in self._texts:
+            self._texts[new] = self._texts.pop(old)
+        if old in self._hits:
+            self._hits[new] = self._hits.pop(old)
+        self._store.replace(old, new)
+
     def keep(self, nodes: Iterable[Expr], blocks: Callable[[int], Block] | None = None) -> None:
         """Let results that were asked for outlast their handles, and write them to the folder.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from matnb.backend.answers import OwnersLost
@@ -17,7 +17,7 @@ from matnb.blocks.kernels.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, TooLargeError, WorkerLostError
-from matnb.events import Event, RunFinished, RunStarted, TasksFinished, TaskTimed, WorkersLost
+from matnb.events import Event, Rebalanced, RunFinished, RunStarted, TasksFinished, TaskTimed, WorkersLost
 from matnb.io.result_folder import ResultFolder
 from matnb.lazy.control import Cond, Final, Loop
 from matnb.lazy.expr import Expr
@@ -31,9 +31,11 @@ from matnb.plan.explain_control import explain_control
 from matnb.plan.looping import starts_inside
 from matnb.plan.measured import Measures
 from matnb.plan.plan import Plan
+from matnb.session.balancing import Balancer
 from matnb.session.failures import cell_error, largest, located
 from matnb.session.looping import Looper, missing_results
 from matnb.session.planning import Planner
+from matnb.session.recutting import Recutter
 from matnb.session.remembering import Memo
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
@@ -81,7 +83,10 @@ class Runner:
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
         self.measures = Measures()
         self._made: set[Expr] = set()  # by the loops of the run that is under way
-        self._looper = Looper(config, engine, gang, store, emit)
+        self._record: Recording | None = None  # of the cell that asked for it
+        recutter = Recutter(engine, self.planner, self.memo.replaced)
+        self.balancer = Balancer(config.rebalance, store, self.planner, recutter, self._told)
+        self._looper = Looper(config, engine, gang, store, self.planner, emit, self.balancer)
 
     def run(
         self,
@@ -112,10 +117,11 @@ class Runner:
         CellCancelled
             On an interrupt; whole arrays that were finished stay.
         """
-        record = record or active_recording()
+        record = self._record = record or active_recording()
         try:
             return self.retried(lambda: self._attempt(roots, live, fetch, record))
         finally:
+            self._record = None
             self.planner.in_use = set()
             self._made.clear()
             self._looper.forget()
@@ -154,6 +160,8 @@ class Runner:
         for node in order:
             if isinstance(node, Loop | Cond):
                 self._control(node, missing_results(node, order, self._store), live, record)
+        wanted = set(roots.values())
+        self.balancer.before_run([node for node in order if node.sparse and node not in wanted])
         ran = self._straight(roots, live, [name for name in fetch if name in roots], record)
         return Ran(ran.entries, {**taken, **ran.fetched})
 
@@ -166,23 +174,20 @@ class Runner:
         what = "loop" if isinstance(node, Loop) else "branch"
         outside = [one for one in node.inputs if not starts_inside(one)]
         inputs = {f"{what} input {place}": one for place, one in enumerate(outside)}
-        entries = self._straight(inputs, live, (), record).entries
-        found = {one: entries[name] for name, one in inputs.items()}
-        plan = self._looper.plan(node, found, self.planner.workers(), wanted)
-        self.planner.check_peaks(plan.peaks, list(found))
-        # Without room for copies of the state, a loss starts the loop anew.
-        keeps, limits = self.planner.fits(plan.peaks_with_copies), self.planner.limits()
-        plan = replace(plan, program=replace(plan.program, keeps=keeps, limits=limits))
+        made = self._straight(inputs, live, (), record).entries
+        found = {one: made[name] for name, one in inputs.items()}
+        del made  # entries that are replaced let go of their blocks
+        plan = self._looper.plan(node, found, wanted)
         self._num_runs += 1
         self._emit(RunStarted(str(self._num_runs), plan.num_tasks, sum(plan.peaks.values())))
-        finished, timed = self._looper.run(node, plan, found, str(self._num_runs), record)
-        self._made.update(plan.outputs)
-        self.measures.note(plan.stages, timed, plan.outputs)
-        self.tell_times(timed)
+        ran = self._looper.run(node, plan, found, wanted, str(self._num_runs), record)
+        self._made.update(ran.plan.outputs)
+        self.measures.note(ran.plan.stages, ran.timed, ran.plan.outputs)
+        self.tell_times(ran.timed)
         if record is not None:
-            record.loops.append(finished)
-            record.loop_texts["\n".join(explain_control(plan))] = None
-        self._emit(finished)
+            record.loops.append(ran.finished)
+            record.loop_texts["\n".join(explain_control(ran.plan))] = None
+        self._emit(ran.finished)
 
     def _straight(
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
@@ -190,6 +195,8 @@ class Runner:
         planned = self.planner.planned(roots, live)
         if self.memo.bring(made for node, made in planned.optimized.items() if made is not node):
             planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
+        if not self.balancer.keeps_bits(planned.plan):
+            planned = self.planner.planned(roots, live)
         plan, optimized = planned.plan, planned.optimized
         try:
             self.planner.check_memory(plan)
@@ -215,7 +222,9 @@ class Runner:
             self.measures.note(plan.stages, outcome.timed, given)
             for operand in plan.scattered:
                 self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
+            self.balancer.note_run(plan, outcome.timed)
         self._alias(optimized)
+        self.balancer.align_new(roots.values())
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
         self.memo.count([*plan.reused, *(one for one in after.values() if one not in plan.outputs)])
@@ -229,6 +238,12 @@ class Runner:
                 fetched[name] = whole(after[name], array.layout, blocks)
                 self.memo.keep_value(fetched[name], roots[name], after[name])
         return Ran({name: entry for name, entry in entries.items() if entry is not None}, fetched)
+
+    def _told(self, event: Event) -> None:
+        record = self._record or active_recording()
+        if record is not None and isinstance(event, Rebalanced) and event.acted:
+            record.recuts.append(event)
+        self._emit(event)
 
     def keep(self, outcome: Outcome, plan: Plan, seconds: float | None = None) -> None:
         """Store the arrays that a run left on the workers.

@@ -6,7 +6,6 @@ import secrets
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from matnb.backend.answers import OwnersLost
@@ -14,6 +13,8 @@ from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.store import Entry, Store
+from matnb.balance.decision import Decision
+from matnb.balance.history import History
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.layout import Layout
 from matnb.config import Config
@@ -37,43 +38,12 @@ from matnb.plan.place import default_layout, layout_tag
 from matnb.plan.plan import Stored
 from matnb.plan.report import RunReport, total
 from matnb.plan.sources import reading_plan
+from matnb.session.balancing import Balancer
 from matnb.session.failures import cell_error
 from matnb.session.looking import Looker
 from matnb.session.rolling import roll
 from matnb.session.running import Runner, whole
-
-
-@dataclass(frozen=True)
-class Status:
-    """What a session is now.
-
-    Attributes
-    ----------
-    stored_bytes, num_arrays
-        Of the arrays on the workers; ``memo_bytes`` is their limit.
-    num_values
-        Small values remembered in this process.
-    num_remembered, remembered_bytes
-        Of the arrays, those without a handle.
-    remembers
-        Whether anything is, without a handle.
-    memo_dir, file_bytes
-        The folder with files of results, if there is one, and what they take.
-    """
-
-    description: str
-    num_workers: int
-    num_threads: int
-    stored_bytes: int
-    memo_bytes: int
-    num_arrays: int
-    engine: str
-    num_values: int = 0
-    num_remembered: int = 0
-    remembered_bytes: int = 0
-    remembers: bool = True
-    memo_dir: str = ""
-    file_bytes: int = 0
+from matnb.session.status import Status
 
 
 class Session:
@@ -219,6 +189,7 @@ class Session:
             if record is not None:
                 self._emit(CellRecorded(record.num_operations, record.num_merged))
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
+            self._runner.balancer.groups.names.update({node: name for name, node in roots.items()})
             known = self._store.find(topological(roots.values(), self._store))
             entries = estimate_entries(roots.values(), known)
             lazy = tuple(
@@ -248,7 +219,43 @@ class Session:
                 text = "\n".join([record.plan_text, *(f"loop\n{one}" for one in record.loop_texts)]).lstrip(
                     "\n"
                 )
-            return RunReport(total(runs, loops, *counts), lazy, text, loops)
+            recuts = tuple(record.recuts) if record else ()
+            return RunReport(total(runs, loops, *counts), lazy, text, loops, recuts)
+
+    # where arrays are cut
+
+    @property
+    def history(self) -> History:
+        """What was decided about re-cutting arrays, and what it brought."""
+        return self._runner.balancer.history
+
+    @property
+    def rebalance(self) -> str:
+        """What decides when arrays are re-cut, in a word: what was asked for, or "replay" for a trace."""
+        return self._runner.balancer.setting
+
+    def set_rebalance(self, rebalance: object) -> None:
+        """Let something else decide from now on: as ``rebalance=`` of :func:`matnb.start`."""
+        with self._lock:
+            self._runner.balancer.set(rebalance)
+
+    def rebalance_now(self) -> tuple[Decision, ...]:
+        """Re-cut every stored sparse array that is badly cut, by what is known; return what was decided."""
+        with self._lock:
+            return self._runner.retried(self._runner.balancer.ask_now)
+
+    def lay_out(self, nodes: Sequence[Expr], work: Callable[[Balancer], None], stored: bool = True) -> None:
+        """Change how arrays are laid out, computing them first if they must be there; not interpreted."""
+        if self.config.engine == "interpret":
+            return
+
+        def done() -> None:
+            if stored:
+                self.make(nodes)
+            work(self._runner.balancer)
+
+        with self._lock:
+            self._runner.retried(done)
 
     # a person's large arrays
 

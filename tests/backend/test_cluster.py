@@ -296,3 +296,20 @@ def test_a_session_that_is_forgotten_is_closed_at_exit():
     cluster_module._close_open_clusters()
     assert cluster.client.status == "closed"
     assert isinstance(cluster, Cluster)
+
+
+def test_a_worker_that_is_not_ready_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch):
+    with start(IN_THREADS) as cluster:
+        ask, asked = cluster._ask_scheduler, []
+
+        def answer_before_the_last_is_ready(timeout_seconds: float):
+            known, _ = ask(timeout_seconds)
+            asked.append(len(asked))
+            newcomer = {"inproc://elsewhere": next(iter(known.values()))}
+            return (known | newcomer, False) if len(asked) > 2 else (known, True)
+
+        monkeypatch.setattr(cluster, "_ask_scheduler", answer_before_the_last_is_ready)
+        cluster._has_newcomers = True
+        cluster.refresh_if_changed()
+        assert len(asked) == 3
+        assert not cluster.has_newcomers

@@ -231,7 +231,9 @@ def test_a_member_that_dask_runs_again_ends_at_once(cluster: Cluster):
     try:
         engine.run(program_on(cluster), {})
         addresses = {owner: cluster.workers[owner].address for owner in cluster.alive()}
-        call = Call("key", engine.epoch, 0, addresses, b"", {}, "", 0, False, None, gangs.Relay(3))
+        call = Call(
+            "key", engine.epoch, 0, addresses, b"", {}, "", 0, False, (), False, False, None, gangs.Relay(3)
+        )
         begin = time.monotonic()
         again = cluster.client.submit(run_member, "again-gang", call, (), workers=[addresses[0]], pure=False)
         assert again.result().aborted == "this gathering is over"

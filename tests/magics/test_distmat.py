@@ -10,6 +10,8 @@ from distributed import LocalCluster
 import matnb as mn
 from matnb.errors import OptionError
 
+COMMANDS = "start, connect, status, explain, memo, history, rebalance, stop"
+
 
 def stored(shell, name):
     return shell.user_ns[name].facts().stored
@@ -150,10 +152,10 @@ def test_future_imports_of_earlier_cells_hold(shell):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%distmat", "%distmat: a command is missing; there are start, connect, status, explain, memo, stop"),
+        ("%distmat", f"%distmat: a command is missing; there are {COMMANDS}"),
         (
             "%distmat strat",
-            "%distmat: unknown command 'strat'; there are start, connect, status, explain, memo, stop",
+            f"%distmat: unknown command 'strat'; there are {COMMANDS}",
         ),
         (
             "%distmat start --worker 2",

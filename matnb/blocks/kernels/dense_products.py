@@ -24,7 +24,7 @@ from matnb.blocks.kernels.operands import (
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
 from matnb.blocks.kernels.transposed_products import gathered_by_tiles, scattered
-from matnb.blocks.semiring import MIN_PLUS, SEMIRINGS, Semiring
+from matnb.blocks.semiring import MIN_PLUS, PLUS_TIMES, SEMIRINGS, Semiring
 from matnb.errors import DTypeError, ShapeError
 
 _LEVELS = 27  # of a binary tree over leaves of 64 entries, of which a block has at most 2**31
@@ -180,6 +180,28 @@ def multiply_pattern_into(
         vector_loops.plus_times_ones(pointers, columns, x, None, levels, out)
     else:
         vector_loops.plus_times(pointers, columns, values, x, None, levels, out)
+
+
+def unrounded_product(left: Csr, right: Dense, dtype: np.dtype) -> NumericArray:
+    """Return the sums of the product of a sparse block with a Dense vector or matrix, as float64.
+
+    Rounded to ``dtype``, a float, they are what :func:`multiply_into` writes for plus_times.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not fit.
+    """
+    sums = np.empty((left.shape[0], *right.shape[1:]))
+    _check_shapes(left, right, sums)
+    operand = loop_dtype(PLUS_TIMES, dtype)
+    pattern, entries = pattern_of_loop(left), entries_of_loop(left, operand)
+    x = given(cast(right.values, operand))
+    if x.ndim == 1:
+        multiply_pattern_into(*pattern, None if left.values is None else entries[0], x, sums)
+    else:
+        matrix_loops.plus_times_rows(*pattern, *entries, x, np.empty((_LEVELS, x.shape[1])), sums)
+    return sums
 
 
 def affine_into(

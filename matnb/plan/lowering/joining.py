@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
+from matnb.balance.partition import LARGE_BYTES
 from matnb.blocks.grid import Grid, Region, region_shape
 from matnb.blocks.kernels import padding as kernels
 from matnb.blocks.layout import Layout
@@ -11,7 +12,7 @@ from matnb.lazy.expr import Expr
 from matnb.lazy.nodes.joining import Concatenate, Pad
 from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Join, Run
-from matnb.plan.place import LARGE_BYTES, SMALL_BYTES
+from matnb.plan.place import SMALL_BYTES
 from matnb.plan.plan import Workers
 from matnb.plan.regions import region_size
 from matnb.plan.tasks import PlanWriter, TaskWriter

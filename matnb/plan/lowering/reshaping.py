@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import prod
 
+from matnb.balance.partition import LARGE_BYTES
 from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
 from matnb.blocks.kernels import reshaping as kernels
 from matnb.blocks.layout import Layout, spread
@@ -19,7 +20,7 @@ from matnb.lazy.expr import Expr, Shape
 from matnb.lazy.nodes.reshaping import Reshape
 from matnb.plan.lowering.registry import base_of, lowers
 from matnb.plan.operators import Join, Run
-from matnb.plan.place import LARGE_BYTES, SMALL_BYTES
+from matnb.plan.place import SMALL_BYTES
 from matnb.plan.plan import Workers
 from matnb.plan.regions import region_size
 from matnb.plan.tasks import PlanWriter, TaskWriter

@@ -1,0 +1,159 @@
+"""What a member does between the iterations of the outermost loop: it keeps the state, tells, and pauses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from matnb.backend.jobs import Running
+from matnb.backend.mailbox import Keeper, Mailbox
+from matnb.backend.member import Member, Word
+from matnb.backend.registers import Pool
+
+_SETTLED = 2  # iterations, until every kind of register was filled and what is compiled is compiled
+# Between two news of what the tasks take: at first the least, then a tenth of the time that the loop has run.
+_TELL_SECONDS, _MOST_TELL_SECONDS = 0.05, 0.25
+_FIRST_TOLD = 2  # iterations after which they are told sooner, the first time
+# What the first member says as an iteration begins; it holds at its end.
+_NOTHING, _KEEP, _PAUSE = range(3)
+
+
+class Listener(Protocol):
+    """Whom a member tells what its tasks take, and who may want a pause."""
+
+    def asks_pause(self) -> bool:
+        """Tell whether the loop shall pause after the iteration that begins; the first member asks."""
+
+    def measured(
+        self, iteration: int, num_iterations: int, clock_seconds: float, seconds: Sequence[float]
+    ) -> None:
+        """Take what the tasks of the loop's body took here since the last news.
+
+        Parameters
+        ----------
+        iteration
+            How many iterations are done.
+        num_iterations
+            How many of them since the last news.
+        clock_seconds
+            What one of these took by the clock.
+        seconds
+            Of each task of this member, in the program's order, the sum over these iterations.
+        """
+
+
+class Between:
+    """Watches over one member's way through the outermost loop.
+
+    Parameters
+    ----------
+    member, pool, mailbox
+        Of the member.
+    jobs
+        Those of the loop's body, loops inside among them, in the program's order.
+    keeper
+        Keeps the state now and then, or None.
+    told
+        Called by the first member after each iteration with its number and its seconds.
+    listener
+        Hears what tasks take, and may ask for a pause.
+    num_threads
+        Of the member.
+
+    Attributes
+    ----------
+    allocated
+        How many arrays of 64 KiB or more were newly made, by iteration.
+    """
+
+    def __init__(
+        self,
+        member: Member,
+        pool: Pool,
+        mailbox: Mailbox,
+        jobs: Sequence[Running],
+        keeper: Keeper | None,
+        told: Callable[[int, float], None] | None,
+        listener: Listener | None,
+        num_threads: int,
+    ) -> None:
+        self.allocated: list[int] = []
+        self._member, self._pool, self._jobs = member, pool, jobs
+        self._keeper, self._listener = keeper, listener
+        self._first = mailbox.members[0]
+        self._told = told if mailbox.owner == self._first else None
+        self._num_allocated = self._num_ended = 0
+        # How many more registers may live at once when threads or messages come in another order.
+        self._spare = 2 * (num_threads - 1) + len(mailbox.members) - 1
+        self._begun = self._since = time.perf_counter()
+        self._word = Word(_NOTHING, None)
+        self._news: _News | None = None
+
+    def begin(self) -> None:
+        """Ask what is done after this iteration; the first member's word counts for all."""
+        if self._keeper is not None or self._listener is not None:
+            self._word = self._member.tell(self._first, self._wanted)
+
+    def end(self, taken: int, state: Sequence[str], is_content: bool, is_last: bool) -> bool:
+        """Keep the state where that is due, tell how it goes, and return whether the loop pauses.
+
+        Parameters
+        ----------
+        taken
+            How many iterations are done.
+        state
+            The registers of the state.
+        is_content
+            Whether ``until`` was: no loop goes on from such a state.
+        is_last
+            Whether the loop ends now.
+        """
+        word = self._member.hear(self._word)
+        pauses = word == _PAUSE and not is_last
+        if self._keeper is not None and (pauses or (word != _NOTHING and not is_content)):
+            held = self._member.held
+            self._keeper.save(taken, {name: held[name].value for name in state if name in held})
+        self._num_ended += 1
+        if self._num_ended == _SETTLED:
+            self._pool.reserve(self._spare)
+        self.allocated.append(self._pool.num_allocated - self._num_allocated)
+        self._num_allocated = self._pool.num_allocated
+        now = time.perf_counter()
+        if self._told is not None:
+            self._told(taken, now - self._since)
+        if self._listener is not None and self._num_ended >= _SETTLED:
+            self._tell_times(self._listener, taken, now)
+        self._since = now
+        return pauses
+
+    def _wanted(self) -> int:
+        if self._listener is not None and self._listener.asks_pause():
+            return _PAUSE
+        return _KEEP if self._keeper is not None and self._keeper.is_due() else _NOTHING
+
+    def _tell_times(self, listener: Listener, taken: int, now: float) -> None:
+        news = self._news
+        if news is None:
+            self._news = _News(taken, now, self._spent(), True)
+            return
+        count = taken - news.iteration
+        due = min(max(_TELL_SECONDS, (now - self._begun) / 10), _MOST_TELL_SECONDS)
+        if now - news.when < due and not (news.is_first and count >= _FIRST_TOLD):
+            return
+        spent = self._spent()
+        seconds = [after - before for before, after in zip(news.spent, spent, strict=True)]
+        listener.measured(taken, count, (now - news.when) / count, seconds)
+        self._news = _News(taken, now, spent, False)
+
+    def _spent(self) -> list[float]:
+        return [job.seconds - job.first_seconds for job in self._jobs]
+
+
+class _News:
+    """What was told last: after which iteration, when, and what each job had taken by then."""
+
+    __slots__ = ("is_first", "iteration", "spent", "when")
+
+    def __init__(self, iteration: int, when: float, spent: list[float], is_first: bool) -> None:
+        self.iteration, self.when, self.spent, self.is_first = iteration, when, spent, is_first

@@ -1,0 +1,78 @@
+"""What a gang leaves: its results, or the state in which its loop paused, and what it took."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from distributed import Future
+
+from matnb.backend.gang import MemberReport
+from matnb.backend.gathering import Gathering
+from matnb.backend.recovery import Resume
+from matnb.events import TaskTimed
+from matnb.plan.program import Program
+
+
+@dataclass(frozen=True)
+class GangOutcome:
+    """What a gang left.
+
+    Attributes
+    ----------
+    futures
+        The blocks of the results, by register, on the workers that own these; they have no history.
+    counts
+        Entries and bytes of each.
+    timed
+        One record a task: seconds over all iterations.
+    iterations
+        Of the outermost loop.
+    sent_bytes
+        Bytes of arrays from one member to another.
+    allocated
+        New arrays of 64 KiB or more, over all members, by iteration of the outermost loop.
+    paused
+        Where the loop goes on if it paused; then there are no results, and ``counts`` are those of its state.
+    """
+
+    futures: Mapping[str, Future]
+    counts: Mapping[str, tuple[int, int]]
+    timed: tuple[TaskTimed, ...]
+    seconds: float
+    iterations: int
+    sent_bytes: int
+    allocated: tuple[int, ...]
+    num_members: int
+    paused: Resume | None = None
+
+
+def outcome_of(
+    gathering: Gathering,
+    program: Program,
+    reports: Sequence[MemberReport | None],
+    seconds: float,
+    future: Callable[[str], Future],
+) -> GangOutcome:
+    """Return what the members of a gathering left; ``future`` makes the future of a Dask key."""
+    whole = [report for report in reports if report is not None]
+    counts = {name: count for report in whole for name, count in report.counts.items()}
+    steps = itertools.zip_longest(*(report.allocated for report in whole), fillvalue=0)
+    futures = {name: future(gathering.key(name)) for name in counts}
+    iterations = max(report.iterations for report in whole)
+    paused = None
+    if any(report.paused for report in whole):
+        owners = {name: program.owners[name] for name in futures}
+        paused, futures = Resume(iterations, futures, owners, gathering.epoch), {}
+    return GangOutcome(
+        futures,
+        counts,
+        tuple(one for report in whole for one in report.timed),
+        seconds,
+        iterations,
+        sum(report.sent_bytes for report in whole),
+        tuple(sum(step) for step in steps),
+        len(whole),
+        paused,
+    )

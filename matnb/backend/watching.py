@@ -1,0 +1,32 @@
+"""What an engine tells while it runs a loop, and the question whether it shall pause between iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+
+class Watch(Protocol):
+    """Follows the outermost loop of a program; called by the driver's thread alone."""
+
+    def measured(self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[str, float]) -> None:
+        """Take what one worker measured.
+
+        Parameters
+        ----------
+        owner
+            The worker.
+        iteration
+            How many iterations are done.
+        num_iterations
+            Over how many of them the seconds were taken: those since its last news, without first runs of a
+            task, in which things are compiled.
+        seconds
+            By the key of each of its tasks the kernel seconds, the sum over these iterations.
+        """
+
+    def advanced(self, iteration: int, seconds: float) -> None:
+        """Take the number of iterations that are done, and what one takes by the clock."""
+
+    def wants_pause(self) -> bool:
+        """Tell whether the loop shall pause when the iteration under way is done; asked every few ms."""

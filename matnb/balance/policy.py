@@ -1,0 +1,214 @@
+"""Policies: whether arrays are to be re-cut, and the reason."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from matnb.balance.decision import Decision, Gain, Strategy, imbalance
+from matnb.balance.partition import cuts_for, loads_of, makespan_of
+from matnb.balance.presto import Presto
+from matnb.balance.situation import Costs, Cuts, Situation
+from matnb.balance.weighing import certain_error, changed, kept, least_makespan
+from matnb.errors import OptionError
+from matnb.io.source import ROW_ENTRIES
+from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
+
+LEAST_GAIN = 0.08  # of an iteration's kernel seconds: two workers' imbalance is 1.09
+LEAST_GAIN_ENTRIES = 0.1  # the same where entries stand for seconds, which they tell so well only
+MARGIN = 1.5  # by which the seconds saved must exceed those it takes
+NUM_MEASURED = 2  # iterations since the last time
+MOST_RECUTS, OFTEN = 6, 80  # so many in so many iterations: what is measured does not last
+MOST_CAUTION = 4.0
+ENTRY_SECONDS = 1e-9
+FIXED_COSTS = Costs(0.03, 1e9)
+
+
+class Policy(Protocol):
+    """Decides whether arrays that are cut alike are to be re-cut; an object may be kept for a group."""
+
+    name: str
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return what to do, with its reason."""
+
+
+@runtime_checkable
+class Learner(Policy, Protocol):
+    """A policy that wants to know what its decisions brought."""
+
+    def brought(self, decision: Decision, gain: Gain) -> None:
+        """Take what was measured after a decision was acted upon."""
+
+
+class Automatic:
+    """Re-cuts when what that saves in the iterations to come exceeds its cost, and noise does not explain it.
+
+    After a re-cut that brought less than half of what was predicted it asks for twice as much, up to four
+    times; after one that brought it, for half of that again. Where six re-cuts in eighty iterations were not
+    the last, it waits.
+    """
+
+    name = "auto"
+
+    def __init__(self) -> None:
+        self._caution = 1.0
+        self._recuts: deque[int] = deque(maxlen=MOST_RECUTS)  # after which iterations
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return what to do; workers that came or went count before all else."""
+        if not situation.speeds:
+            return kept(situation, self.name, "no workers: nothing can be laid out")
+        if situation.cuts.num_blocks == 0 or situation.profile.length == 0:
+            return kept(situation, self.name, "no rows: nothing to cut")
+        gone = set(situation.cuts.owners) - set(situation.speeds)
+        newcomers = set(situation.speeds) - set(situation.cuts.owners)
+        loads = loads_of(situation, situation.cuts)
+        refused = None if gone else self._refused_at_once(situation, loads)
+        if refused and not newcomers:
+            return kept(situation, self.name, refused, loads)
+        cuts, strategy, _ = cuts_for(situation)
+        if gone:
+            reason = (
+                f"workers gone: {len(gone)} of {len(set(situation.cuts.owners))} owners are no longer there"
+            )
+            return changed(situation, "workers", reason, cuts, strategy)
+        if newcomers & set(cuts.owners):
+            return self._spread(situation, cuts, strategy, len(newcomers))
+        if refused:
+            return kept(situation, self.name, refused, loads)
+        return self._weighed(situation, cuts, strategy, imbalance(loads))
+
+    def brought(self, decision: Decision, gain: Gain) -> None:
+        """Grow cautious where a re-cut brought less than half of what was predicted."""
+        if self._recuts and decision.iteration < self._recuts[-1]:
+            self._recuts.clear()
+        self._recuts.append(decision.iteration)
+        saving = gain.saving_seconds
+        if math.isnan(saving) and gain.loads and not decision.in_entries:
+            saving = max(decision.loads_before.values()) - max(gain.loads.values())
+        if decision.policy == "workers" or math.isnan(saving):
+            return
+        if saving < decision.saving_seconds / 2:
+            self._caution = min(MOST_CAUTION, 2 * self._caution)
+        else:
+            self._caution = max(1.0, self._caution / 2)
+
+    def _refused_at_once(self, situation: Situation, loads: Mapping[int, float]) -> str | None:
+        """Return why nothing is to be done where that is plain without looking for other cuts."""
+        if not situation.num_remaining > 0:
+            return "at the end: no iteration follows"
+        measured = situation.since_last if situation.since_last >= 0 else situation.iteration
+        wanted = math.ceil(NUM_MEASURED * self._caution)
+        if situation.block_seconds and measured < wanted:
+            return f"too early: {plural_text(measured, 'iteration')} measured, {wanted} wanted"
+        if len(self._recuts) == MOST_RECUTS and 0 <= situation.iteration - self._recuts[0] < OFTEN:
+            return (
+                f"too often: {MOST_RECUTS} re-cuts since iteration {self._recuts[0]} have not helped for long"
+            )
+        now = makespan_of(situation, situation.cuts)
+        return self._small(situation, now, least_makespan(situation, loads), imbalance(loads))
+
+    def _small(self, situation: Situation, now: float, then: float, uneven: float) -> str | None:
+        """Return why bringing an iteration's seconds of kernels from ``now`` to ``then`` is not worth it."""
+        share = 1 - then / now if now > 0 else 0.0
+        least = LEAST_GAIN if situation.block_seconds else LEAST_GAIN_ENTRIES
+        if share < least * self._caution:
+            return (
+                f"balanced: the slowest worker takes {uneven:.2f} of the mean, and {max(0.0, share):.0%} of "
+                "an iteration could be saved"
+            )
+        noise = certain_error(situation)
+        if share < noise:
+            return f"noise: {share:.0%} of an iteration could be saved, and {noise:.0%} may be error"
+        return None
+
+    def _spread(self, situation: Situation, cuts: Cuts, strategy: Strategy, num_newcomers: int) -> Decision:
+        verb = "has" if num_newcomers == 1 else "have"
+        reason = f"workers came: {plural_text(num_newcomers, 'worker')} {verb} no block"
+        decision = changed(situation, "workers", reason, cuts, strategy)
+        refused = _unpaid(decision, 1.0)
+        return replace(decision, acts=False, reason=refused) if refused else decision
+
+    def _weighed(self, situation: Situation, cuts: Cuts, strategy: Strategy, uneven: float) -> Decision:
+        now, then = makespan_of(situation, situation.cuts), makespan_of(situation, cuts)
+        share = 1 - then / now if now > 0 else 0.0
+        reason = (
+            f"uneven: the slowest worker takes {uneven:.2f} of the mean, and {share:.0%} of an iteration "
+            "can be saved"
+        )
+        decision = changed(situation, self.name, reason, cuts, strategy)
+        refused = self._small(situation, now, then, uneven) or _unpaid(decision, MARGIN * self._caution)
+        return replace(decision, acts=False, reason=refused) if refused else decision
+
+
+class Entries:
+    """As :class:`Automatic`, but only before the first run, and by counts alone, nothing that is measured."""
+
+    name = "entries"
+
+    def __init__(self) -> None:
+        self._automatic = Automatic()
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return what to do; after the first run only workers that came or went are a reason."""
+        counted = replace(
+            situation,
+            block_seconds=(),
+            error=0.0,
+            speeds=dict.fromkeys(sorted(situation.speeds), 1.0),
+            entry_seconds=ENTRY_SECONDS,
+            row_seconds=ROW_ENTRIES * ENTRY_SECONDS,
+            iteration_seconds=0.0,
+            other_seconds={},
+            costs=FIXED_COSTS,
+        )
+        decision = self._automatic.decide(counted)
+        if decision.policy == "workers":
+            return decision
+        if situation.iteration > 0:
+            return kept(situation, self.name, "entries: they decide before the first run only")
+        return replace(decision, policy=self.name)
+
+
+class Off:
+    """Never re-cuts."""
+
+    name = "off"
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return that nothing is to be done."""
+        return kept(situation, self.name, "off: no arrays are re-cut")
+
+
+def _unpaid(decision: Decision, margin: float) -> str | None:
+    saved = decision.saving_seconds * decision.num_remaining
+    if saved > margin * decision.cost_seconds:
+        return None
+    return (
+        f"would not pay: moving {bytes_text(decision.moved_bytes)} takes "
+        f"{seconds_text(decision.cost_seconds)} and saves {seconds_text(max(0.0, saved))}, "
+        f"iterations left: {decision.num_remaining:.6g}"
+    )
+
+
+def policy_named(name: str) -> Policy:
+    """Return a new policy: "auto", "entries", "presto" or "off".
+
+    Raises
+    ------
+    OptionError
+        When there is none of that name.
+    """
+    known: dict[str, Callable[[], Policy]] = {
+        "auto": Automatic,
+        "entries": Entries,
+        "presto": Presto,
+        "off": Off,
+    }
+    if name not in known:
+        raise OptionError(f"no policy {name!r}; known: {', '.join(known)}")
+    return known[name]()

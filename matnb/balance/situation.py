@@ -1,0 +1,129 @@
+"""What a policy sees: how the rows of some arrays are cut, what each block took, and what moving costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """How many entries are stored before some places of an axis; between two places they are spread evenly.
+
+    Attributes
+    ----------
+    places
+        Ascending, from 0 to the length of the axis. A row that holds much is between two adjacent numbers.
+    entries
+        Stored entries before each place; of a dense array its elements.
+    """
+
+    places: Integers
+    entries: Integers
+
+    @property
+    def length(self) -> int:
+        """Of the axis."""
+        return int(self.places[-1])
+
+    def before(self, places: npt.ArrayLike) -> Floats:
+        """Return the entries before any places of the axis."""
+        return np.interp(np.asarray(places, np.float64), self.places, self.entries)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """How the rows of arrays that lie alike are cut, and which worker owns each part."""
+
+    cuts: tuple[int, ...]
+    owners: tuple[int, ...]
+
+    @property
+    def num_blocks(self) -> int:
+        """Parts."""
+        return len(self.owners)
+
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """Return where each part begins and ends."""
+        return tuple(pairwise(self.cuts))
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What changing a layout costs: a constant, and a rate of bytes; learned from what re-cuts took."""
+
+    fixed_seconds: float
+    bytes_per_second: float
+
+    def seconds(self, moved_bytes: float) -> float:
+        """Return what moving so many bytes should take."""
+        return self.fixed_seconds + moved_bytes / self.bytes_per_second
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """All that a policy decides by; it can be written down and decided upon again.
+
+    Attributes
+    ----------
+    name
+        Of the arrays, for a person: "A", or "A, x".
+    cuts
+        How their rows are cut now.
+    profile
+        Where the entries of the heaviest are.
+    row_bytes, entry_bytes
+        What a row and an entry take, over all arrays that are cut alike: what moving them moves.
+    block_seconds
+        Kernel seconds that each block takes in one iteration, robust over the last ones; empty before the
+        first run, when entries stand for seconds.
+    error
+        Relative standard error of the seconds of a block, from how they differ between iterations.
+    speeds
+        For each worker that there is how fast it computes, 1.0 being usual. Workers in here that own nothing
+        have just come; owners that are not in here have gone.
+    threads
+        Of each worker.
+    other_seconds
+        For each worker what it takes in one iteration besides, wherever the cuts are.
+    entry_seconds, row_seconds
+        What an entry and a row take on a usual worker, as the cost model has them.
+    iteration
+        Of the loop, or runs so far: 0 before the first.
+    num_remaining
+        Iterations that are expected to follow.
+    iteration_seconds
+        What an iteration takes now, by the clock; 0.0 before the first.
+    since_last
+        Iterations since the last time that these arrays were re-cut; -1 for never.
+    costs
+        Of moving.
+    can_split_rows
+        Whether a row may be shared by several workers or threads (the work on it, not where it is stored).
+    """
+
+    name: str
+    cuts: Cuts
+    profile: Profile
+    row_bytes: float
+    entry_bytes: float
+    block_seconds: tuple[float, ...]
+    error: float
+    speeds: Mapping[int, float]
+    threads: int
+    entry_seconds: float
+    row_seconds: float
+    iteration: int
+    num_remaining: float
+    iteration_seconds: float
+    costs: Costs
+    other_seconds: Mapping[int, float] = field(default_factory=dict)
+    since_last: int = -1
+    can_split_rows: bool = True

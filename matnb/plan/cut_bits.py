@@ -1,0 +1,63 @@
+"""Whether the last bits of what a program makes may follow where its arrays are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from matnb.blocks.semiring import semiring_named
+from matnb.blocks.sums import sums_as_tree
+from matnb.lazy.access import Replicated
+from matnb.lazy.expr import Expr, MaskedMatMul, MatMul, Reduce
+from matnb.plan.operators import Accumulate, Multiply, Operator, Push, PutTogether, ScatterBy
+from matnb.plan.plan import Stage, Task
+
+# Stages that go on from block to block, or leave blocks to a person's function.
+_BY_BLOCKS = ("scan", "differences", "group", "quantile", "interpolate", "call")
+_ROUNDED = ("plus", "times")  # monoids by which the order of floats shows
+
+
+def bits_follow_cuts(stages: Iterable[Stage], tasks: Iterable[Task]) -> bool:
+    """Tell whether anything among some stages and tasks may have other last bits when blocks are cut anew.
+
+    Products by BLAS do, sums of parts as blocks are, and whatever is not known not to. Sparse products by
+    rows, elementwise functions and sums by the tree over the global index do not.
+    """
+    if any(_operator_follows(step.operator) for task in tasks for step in task.steps):
+        return True
+    return any(_stage_follows(stage) for stage in stages)
+
+
+def _operator_follows(operator: Operator) -> bool:
+    match operator:
+        case Multiply(semiring, dtype, True) | Push(semiring, dtype):
+            return _is_rounded(semiring_named(semiring).add.name, dtype)
+        case Accumulate(monoid, dtype) | PutTogether(monoid, dtype) | ScatterBy(_, monoid, dtype):
+            return _is_rounded(monoid, dtype)
+    return False
+
+
+def _stage_follows(stage: Stage) -> bool:
+    if any(map(_node_follows, stage.inside)):
+        return True
+    made = stage.expression
+    is_known = isinstance(made, MatMul | MaskedMatMul | Reduce | Replicated)
+    follows = stage.kind in _BY_BLOCKS or (stage.kind in ("reduce", "product") and len(stage.inside) == 1)
+    return follows and not is_known and made.dtype.kind in "fc"
+
+
+def _node_follows(node: Expr) -> bool:
+    match node:
+        case MatMul() | MaskedMatMul():
+            is_dense = not any(one.sparse for one in node.operands)
+            return is_dense and _is_rounded(semiring_named(node.semiring).add.name, node.dtype)
+        case Reduce(operand, operation, axes):
+            if operation == "prod":
+                return node.dtype.kind in "fc"
+            return operand.sparse and axes == (0,) and sums_as_tree(operation, node.dtype)
+    return False
+
+
+def _is_rounded(monoid: str, dtype: np.dtype) -> bool:
+    return monoid in _ROUNDED and dtype.kind in "fc"

@@ -1,0 +1,331 @@
+"""The session's balancer: asks policies about stored arrays, re-cuts them, and notes what that brought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+
+from matnb.backend.store import Entry, Store
+from matnb.balance.decision import Decision
+from matnb.balance.history import History
+from matnb.balance.policy import Automatic
+from matnb.balance.situation import Situation
+from matnb.balance.weighing import changed
+from matnb.blocks.grid import Grid
+from matnb.events import Event, TaskTimed
+from matnb.lazy.expr import Expr
+from matnb.plan.cut_bits import bits_follow_cuts
+from matnb.plan.looping import ControlPlan
+from matnb.plan.plan import Plan
+from matnb.session.deciding import Decider
+from matnb.session.following import Followed
+from matnb.session.groups import Group, Groups, has_rows_cut
+from matnb.session.loop_watch import LoopWatch, Span
+from matnb.session.moves import Moves
+from matnb.session.planning import Planner
+from matnb.session.policies import rebalancing_from
+from matnb.session.recutting import Recutter
+
+_MANY = 10**6  # runs that are expected where a person asks for a re-cut
+
+
+class Balancer:
+    """Decides for stored arrays whether they are re-cut, and does it.
+
+    Parameters
+    ----------
+    rebalance
+        As :func:`matnb.session.policies.rebalancing_from` takes it.
+    store, planner, recutter
+        Of the session.
+    emit
+        Called with every event.
+
+    Attributes
+    ----------
+    groups
+        Which arrays lie alike.
+    """
+
+    def __init__(
+        self,
+        rebalance: object,
+        store: Store,
+        planner: Planner,
+        recutter: Recutter,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._store, self._planner = store, planner
+        self.groups = Groups(store)
+        self._moves = Moves(store, planner, recutter, self.groups, emit)
+        self._decider = Decider(rebalancing_from(rebalance), planner, recutter, self._moves, emit)
+
+    @property
+    def history(self) -> History:
+        """Of all decisions."""
+        return self._decider.history
+
+    @property
+    def setting(self) -> str:
+        """What decides, in a word."""
+        return self._decider.setting.name
+
+    def set(self, rebalance: object) -> None:
+        """Let something else decide from now on; what was measured stays known."""
+        self._decider.setting = rebalancing_from(rebalance)
+
+    # before something runs
+
+    def prepare(
+        self,
+        entries: Mapping[Expr, Entry],
+        num_iterations: float,
+        by_time: bool,
+        has_until: bool = False,
+    ) -> dict[Expr, Entry]:
+        """Re-cut stored arrays before a loop reads them, where it pays, and return all of them.
+
+        Parameters
+        ----------
+        entries
+            What it reads.
+        num_iterations
+            The most there are; infinity where that is not known before.
+        by_time
+            Whether measured times may decide; else only counts, which repeat.
+        has_until
+            Whether a condition may end it before.
+
+        Raises
+        ------
+        OwnersLost
+            When a worker was lost; nothing is half done.
+        CellCancelled
+            On an interrupt; nothing is half done.
+        """
+        found = dict(entries)
+        for node in entries:
+            found = _with(found, self._moves.aligned(node))
+        if self._decider.setting.is_off or self._planner.workers().slots == 1:
+            return found
+        if not by_time:
+            found = _with(found, self._decider.back_to_counts(found))
+        remaining = Span(0, num_iterations, has_until or not isfinite(num_iterations)).num_remaining(0)
+        for group in self.groups.of(found):
+            known = self._decider.followed(group)
+            known.hindered = ""
+            self._decider.refine(group, known, by_time)
+            situation = self._decider.situation(group, known, by_time, 0, remaining)
+            decision = self._decider.ask(known, situation, by_time)
+            found = _with(found, self._decider.enacted(group, known, decision))
+        return found
+
+    def before_run(self, nodes: Sequence[Expr]) -> None:
+        """Re-cut stored arrays that an ordinary run is about to read, by what earlier ones took."""
+        if self._decider.setting.is_off or not nodes:
+            return
+        entries = {node: entry for node in nodes if (entry := self._store.entry(node)) is not None}
+        for group in self.groups.of(entries):
+            known = self._decider.known(group.main)
+            if known is None or not known.num_runs or self._planner.workers().slots == 1:
+                continue
+            by_time = self._decider.setting.name == "auto"
+            self._decider.refine(group, known, by_time)
+            situation = self._decider.situation(
+                group, known, by_time, known.num_runs, float(known.num_runs), 0.0, in_loop=False
+            )
+            self._decider.enacted(group, known, self._decider.ask(known, situation, by_time))
+
+    def keeps_bits(self, plan: Plan) -> bool:
+        """Return False where a plan's bits may follow cuts that followed from times: these are changed back.
+
+        Then it has to be planned anew.
+        """
+        if not self._decider.follow_times(plan.reused) or not bits_follow_cuts(plan.stages, plan.tasks):
+            return True
+        entries = {node: entry for node in plan.reused if (entry := self._store.entry(node)) is not None}
+        return not self._decider.back_to_counts(entries)
+
+    def note_run(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
+        """Take what an ordinary run's tasks took, of those that read blocks of stored sparse arrays."""
+        if not self._decider.setting.reads_times:
+            return
+        arrays = {
+            node: entry
+            for node in plan.reused
+            if node.sparse and (entry := self._store.entry(node)) is not None
+        }
+        groups = self.groups.of(arrays) if arrays else []
+        if not groups or self._planner.workers().slots == 1:
+            return
+        by_parts = bits_follow_cuts(plan.stages, plan.tasks)
+        seconds = {one.key: one for one in timed if not one.compiled}
+        for group in groups:
+            known = self._decider.followed(group)
+            known.num_runs += 1
+            if by_parts:
+                continue  # nor do such runs decide
+            number_of = {key: number for number, key in enumerate(group.entry.stored.keys)}
+            own: dict[int, dict[int, float]] = {}
+            for task in plan.tasks:
+                read = [number_of[key] for key in task.inputs if key in number_of]
+                if len(read) == 1 and task.key in seconds:
+                    one = seconds[task.key]
+                    blocks = own.setdefault(one.worker, {})
+                    blocks[read[0]] = blocks.get(read[0], 0.0) + one.seconds
+            if sum(map(len, own.values())) == group.cuts.num_blocks:
+                for owner, blocks in own.items():
+                    known.measured(group, owner, known.num_runs, 1, blocks, 0.0, self._decider.model)
+                self._decider.tell_gain(known, 0.0)
+
+    def ask_now(self) -> tuple[Decision, ...]:
+        """Re-cut every stored sparse array that is badly cut, by what is known; return what was decided."""
+        self._planner.drop_dead()
+        entries = {node: entry for entry, node in self._store.named().items()}
+        decisions = []
+        for group in self.groups.of(entries):
+            known = self._decider.followed(group)
+            self._decider.refine(group, known, by_time=True)
+            situation = self._decider.situation(group, known, True, known.num_measured, float(_MANY))
+            decision = replace(Automatic().decide(situation), policy="asked")
+            self._decider.enacted(group, known, decision)
+            decisions.append(decision)
+        return tuple(decisions)
+
+    # what a person asks for
+
+    def repartition(self, node: Expr, parts: tuple[int, ...] | Grid) -> None:
+        """Cut a stored array anew, and with its rows those of arrays that are to lie as it does.
+
+        Parameters
+        ----------
+        parts
+            Where, or how many along each axis, of about equal work by what was measured, else by entries.
+        """
+        entry = self._store.entry(node)
+        assert entry is not None, "it was just computed"
+        grid = parts if isinstance(parts, Grid) else None
+        counts = parts.counts if isinstance(parts, Grid) else parts
+        if max(counts[1:], default=1) > 1 or not has_rows_cut(node, entry):
+            layout = self._moves.evenly(node, counts, entry) if grid is None else self._moves.spread(grid)
+            self._moves.layouts(self.groups.name(node), {node: entry}, {node: layout}, {})
+            return
+        beside = {one: found for one in self.groups.beside(node) if (found := self._store.entry(one))}
+        group = self.groups.made(node, {node: entry, **beside})
+        known = self._decider.followed(group)
+        if grid is None and node.sparse and node.ndim == 2:
+            self._decider.refine(group, known, by_time=True, always=True)
+        situation = self._decider.situation(group, known, grid is None, known.num_runs, 0.0)
+        after = self._moves.rows_in(situation, counts[0]) if grid is None else self._moves.rows_at(grid)
+        reason = "asked: a person wants these parts"
+        decision = changed(situation, "asked", reason, after, "segmented")
+        self._decider.enacted(group, known, decision, must=True)
+
+    def align(self, nodes: Sequence[Expr]) -> None:
+        """Let arrays lie alike from now on, and lay out those that are stored as the heaviest of them."""
+        self._moves.align(nodes)
+
+    def align_new(self, nodes: Iterable[Expr]) -> None:
+        """Lay out arrays that were just made as those that they are to lie with."""
+        for node in nodes:
+            self._moves.aligned(node)
+
+    # while a loop runs
+
+    def watch(
+        self, entries: Mapping[Expr, Entry], plan: ControlPlan, first: int, limit: float, has_until: bool
+    ) -> LoopWatch | None:
+        """Return what follows a loop from an iteration on, until it ends or pauses; None for nothing.
+
+        Parameters
+        ----------
+        entries, plan
+            What it reads, and how it runs.
+        first, limit, has_until
+            Iterations that are done, the most there are, and whether a condition may end it.
+        """
+        if not self._decider.setting.reads_times or plan.bits_follow_cuts:
+            return None
+        workers = self._planner.workers()
+        read = {digest for digest, _ in plan.works.values()}
+        watched = [
+            (group, self._decider.followed(group))
+            for group in self.groups.of(entries)
+            if any(node.digest.hex() in read for node in group.arrays)
+        ]
+        if not watched or workers.slots == 1:
+            return None
+        for group, known in watched:
+            if not first:
+                known.leave_loop()
+            if known.cuts != group.cuts or not first:
+                known.begin(group, self._decider.model)
+        return LoopWatch(self, watched, plan.works, workers.numbers, Span(first, limit, has_until))
+
+    def recut(self, watch: LoopWatch, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
+        """Do what a watch decided, now that its loop has paused, and return all arrays that it reads.
+
+        Raises
+        ------
+        OwnersLost
+            When a worker was lost; nothing is half done.
+        CellCancelled
+            On an interrupt; nothing is half done.
+        """
+        found = dict(entries)
+        for group in self.groups.of(found):
+            known = watch.known.get(group.main)
+            if known is None:
+                continue
+            self._decider.refine(group, known, by_time=True)
+            decision = self._loop_decision(watch, group, known)
+            found = _with(found, self._decider.enacted(group, known, decision, watch))
+        return found
+
+    def reported(
+        self,
+        watch: LoopWatch,
+        group: Group,
+        known: Followed,
+        owner: int,
+        num_iterations: int,
+        seconds: Mapping[int, float],
+        other_seconds: float,
+    ) -> None:
+        """Take what one worker needed for its blocks in a loop, the sum over some iterations."""
+        known.measured(
+            group, owner, watch.iteration, num_iterations, seconds, other_seconds, self._decider.model
+        )
+        situation = self._loop_situation(watch, group, known)
+        self.history.measured(situation, owner, num_iterations, seconds)
+        self._decider.tell_gain(known, watch.iteration_seconds)
+
+    def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
+        """Take the first news of a loop after a re-cut."""
+        self._decider.went_on(watch, known, now)
+
+    def decided(self, watch: LoopWatch, group: Group, known: Followed) -> Decision:
+        """Ask the policy of a group while its loop runs; a refusal is noted."""
+        decision = self._loop_decision(watch, group, known)
+        if decision.acts and known.hindered:
+            decision = replace(decision, acts=False, reason=known.hindered)
+        if not decision.acts:
+            self._decider.note_refusal(decision)
+        return decision
+
+    def have_come(self, workers: tuple[int, ...]) -> bool:
+        """Tell whether workers are there that are none of these."""
+        return self._planner.have_come(workers)
+
+    def _loop_situation(self, watch: LoopWatch, group: Group, known: Followed) -> Situation:
+        return self._decider.situation(
+            group, known, True, watch.iteration, watch.num_remaining, watch.iteration_seconds, in_loop=True
+        )
+
+    def _loop_decision(self, watch: LoopWatch, group: Group, known: Followed) -> Decision:
+        return known.policy.decide(self._loop_situation(watch, group, known))
+
+
+def _with(entries: Mapping[Expr, Entry], new: Mapping[Entry, Entry]) -> dict[Expr, Entry]:
+    return {node: new.get(entry, entry) for node, entry in entries.items()}

@@ -1,0 +1,281 @@
+"""Asks a policy about a group of arrays, does what it decides, and notes what that brought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
+from matnb.backend.store import Entry
+from matnb.balance.decision import Decision, Gain
+from matnb.balance.history import History
+from matnb.balance.load import LoadModel
+from matnb.balance.partition import makespan
+from matnb.balance.situation import Cuts, Situation
+from matnb.balance.weighing import COPY_RATE
+from matnb.errors import TooLargeError
+from matnb.events import Event, Rebalanced
+from matnb.lazy.expr import Expr
+from matnb.plan.plan import Workers
+from matnb.session.following import Followed, LearnedCosts, Pending
+from matnb.session.groups import Group, has_rows_cut
+from matnb.session.loop_watch import LoopWatch
+from matnb.session.moves import Moves
+from matnb.session.planning import Planner
+from matnb.session.policies import Rebalancing
+from matnb.session.recutting import Recutter
+
+_EVEN = 1.02  # the slowest thread's entries over the mean; from here on it is looked where entries are
+_UNKNOWN = float("nan")
+
+
+class Decider:
+    """Asks, enacts and remembers.
+
+    Parameters
+    ----------
+    setting
+        Gives policies.
+    planner, recutter, moves
+        Of the session.
+    emit
+        Called with every event.
+
+    Attributes
+    ----------
+    history
+        Of all decisions.
+    model
+        What an entry and a row take.
+    """
+
+    def __init__(
+        self,
+        setting: Rebalancing,
+        planner: Planner,
+        recutter: Recutter,
+        moves: Moves,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._setting, self._planner, self._recutter = setting, planner, recutter
+        self._moves, self._emit = moves, emit
+        self.history = History()
+        self.model = LoadModel()
+        self._costs, self._pause_costs = LearnedCosts(), LearnedCosts()
+        self._known: WeakKeyDictionary[Expr, Followed] = WeakKeyDictionary()
+        # Of arrays whose cuts follow from measured times, those before, which followed from counts.
+        self._from_counts: WeakKeyDictionary[Expr, Cuts] = WeakKeyDictionary()
+
+    @property
+    def setting(self) -> Rebalancing:
+        """Gives policies; when it is set every group gets a new one, and what was measured stays known."""
+        return self._setting
+
+    @setting.setter
+    def setting(self, setting: Rebalancing) -> None:
+        self._setting = setting
+        for known in self._known.values():
+            known.policy = setting.policy()
+
+    def known(self, main: Expr) -> Followed | None:
+        """Return what is known of a group by its main array, if anything."""
+        return self._known.get(main)
+
+    def followed(self, group: Group) -> Followed:
+        """Return what is known of a group from now on."""
+        known = self._known.get(group.main)
+        if known is None:
+            known = self._known[group.main] = Followed(self._setting.policy())
+        return known
+
+    def refine(self, group: Group, known: Followed, by_time: bool, always: bool = False) -> None:
+        """Look where the entries are, if it may matter: that takes a run.
+
+        Raises
+        ------
+        OwnersLost
+            When a worker was lost.
+        CellCancelled
+            On an interrupt.
+        """
+        if known.profile is not None or (self._setting.name == "replay" and not always):
+            return
+        owners, workers = group.cuts.owners, self._planner.workers()
+        seconds = known.block_seconds(group) if by_time else ()
+        loads = (group.entry.stored.block_nnz, seconds)
+        if always or max(_unevenness(one, owners, workers) for one in loads) > _EVEN:
+            known.refine(group, self._recutter.profile(group.main, group.entry), self.model)
+
+    def situation(
+        self,
+        group: Group,
+        known: Followed,
+        by_time: bool,
+        iteration: int,
+        num_remaining: float,
+        iteration_seconds: float = 0.0,
+        in_loop: bool = True,
+    ) -> Situation:
+        """Return what a policy sees of a group; measured times only where they may decide."""
+        return known.situation(
+            group,
+            self._planner.workers(),
+            self.model,
+            (self._pause_costs if in_loop and iteration else self._costs).now,
+            by_time=by_time and self._setting.reads_times,
+            iteration=iteration,
+            num_remaining=num_remaining,
+            iteration_seconds=iteration_seconds,
+            in_loop=in_loop,
+        )
+
+    def ask(self, known: Followed, situation: Situation, by_time: bool) -> Decision:
+        """Return what the policy decides; without times "auto" decides as "entries" does."""
+        if not by_time and self._setting.name == "auto":
+            return known.by_counts.decide(situation)
+        return known.policy.decide(situation)
+
+    def note_refusal(self, decision: Decision) -> None:
+        """Note that it stays as it is; listeners are told unless that was so the last time."""
+        before = len(self.history)
+        self.history.add(decision)
+        if len(self.history) > before:
+            self._tell(decision, 0.0, 0)
+
+    def enacted(
+        self,
+        group: Group,
+        known: Followed,
+        decision: Decision,
+        watch: LoopWatch | None = None,
+        must: bool = False,
+    ) -> Mapping[Entry, Entry]:
+        """Do what was decided, and return what each entry became.
+
+        Parameters
+        ----------
+        watch
+            Of the loop that has paused for it.
+        must
+            Whether a lack of room is an error; else the decision is refused.
+
+        Raises
+        ------
+        OwnersLost
+            When a worker was lost; nothing is half done.
+        CellCancelled
+            On an interrupt; nothing is half done.
+        """
+        if decision.acts and decision.after == group.cuts:
+            decision = replace(decision, acts=False, reason="unchanged: these are the cuts")
+            if watch is not None:
+                known.hindered = decision.reason
+        if not decision.acts:
+            self.note_refusal(decision)
+            return {}
+        try:
+            done = self._moves.rows(group.name, group.arrays, decision.after, known.profile)
+        except TooLargeError as error:
+            if must:
+                raise
+            known.hindered = f"no room: {error}"
+            self.note_refusal(replace(decision, acts=False, reason=known.hindered))
+            return {}
+        number = self.history.add(decision)
+        self._tell(decision, done.seconds, done.moved_bytes)
+        for node in group.arrays:
+            if decision.block_seconds:
+                self._from_counts.setdefault(node, decision.before)
+            else:
+                self._from_counts.pop(node, None)
+        known.pending = Pending(
+            number,
+            decision,
+            0.0 if watch is None else watch.iteration_seconds,
+            done.seconds,
+            done.moved_bytes,
+            done.moved_bytes + done.copied_bytes / COPY_RATE,
+            None if watch is None else watch.last_advanced or None,
+        )
+        self.history.gained(number, Gain({}, _UNKNOWN, done.seconds, done.moved_bytes))
+        if known.pending.paused_at is None:
+            self._costs.learn(done.seconds, known.pending.weighed_bytes)
+        known.was_recut, known.hindered = True, ""
+        new = {group.arrays[node]: entry for node, entry in done.entries.items()}
+        arrays = {node: new[entry] for node, entry in group.arrays.items()}
+        known.begin(replace(group, arrays=arrays), self.model)
+        return new
+
+    def back_to_counts(self, entries: Mapping[Expr, Entry]) -> dict[Entry, Entry]:
+        """Give arrays the cuts that they had before measured times decided, for what may depend on them.
+
+        Returns what each entry became that was laid out so; errors as of :meth:`enacted`.
+        """
+        there = set(self._planner.workers().numbers)
+        new: dict[Entry, Entry] = {}
+        for node, entry in entries.items():
+            back = self._from_counts.get(node)
+            if back is not None and entry in new:  # another name of one that was laid out so just now
+                del self._from_counts[node]
+            elif back is not None and there.issuperset(back.owners) and has_rows_cut(node, entry):
+                done = self._moves.rows(self._moves.name(node), {node: entry}, back)
+                new[entry] = done.entries[node]
+                del self._from_counts[node]
+        return new
+
+    def follow_times(self, nodes: Iterable[Expr]) -> bool:
+        """Tell whether any of some arrays is cut as measured times had it."""
+        return bool(self._from_counts) and any(node in self._from_counts for node in nodes)
+
+    def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
+        """Take the first news of a loop after a re-cut: what the change took is known then."""
+        pending = known.pending
+        if pending is None or pending.paused_at is None or not watch.last_seconds:
+            return
+        begun = now - watch.last_seconds * (watch.iteration - watch.span.first)
+        pending.cost_seconds = max(pending.cost_seconds, begun - pending.paused_at)
+        pending.paused_at = None
+        self._pause_costs.learn(pending.cost_seconds, pending.weighed_bytes)
+        gain = Gain({}, _UNKNOWN, pending.cost_seconds, pending.moved_bytes)
+        self.history.gained(pending.number, gain)
+
+    def tell_gain(self, known: Followed, iteration_seconds: float) -> None:
+        """Note what the last re-cut brought, once enough was measured after it.
+
+        ``iteration_seconds``: what one takes by the clock, 0.0 where that is not known or was not before.
+        """
+        pending, loads = known.pending, known.loads
+        if pending is None or loads is None or not known.can_tell_gain:
+            return
+        before = pending.before_seconds
+        if before and not iteration_seconds:
+            return
+        saving = before - iteration_seconds if before else _UNKNOWN
+        gain = Gain(loads.loads(), saving, pending.cost_seconds, pending.moved_bytes)
+        self.history.gained(pending.number, gain)
+        brought = getattr(known.policy, "brought", None)  # a person's own may not want to know
+        if brought is not None:
+            brought(pending.decision, gain)
+        known.pending = None
+
+    def _tell(self, decision: Decision, seconds: float, moved_bytes: int) -> None:
+        self._emit(
+            Rebalanced(
+                name=decision.name,
+                policy=decision.policy,
+                reason=decision.reason,
+                acted=decision.acts,
+                by_entries=decision.in_entries,
+                imbalance_before=decision.imbalance_before,
+                imbalance_after=decision.imbalance_after,
+                iteration=decision.iteration,
+                seconds=seconds,
+                moved_bytes=moved_bytes,
+            )
+        )
+
+
+def _unevenness(loads: Sequence[float], owners: Sequence[int], workers: Workers) -> float:
+    # The slowest thread's part of the blocks' loads over the mean of all.
+    total = sum(loads)
+    return makespan(loads, owners, workers.threads) * workers.slots / total if total > 0 else 1.0

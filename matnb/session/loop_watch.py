@@ -1,0 +1,163 @@
+"""Follows the blocks of a loop's arrays while it runs, and asks a policy now and then whether to pause."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol
+
+from matnb.balance.decision import Decision
+from matnb.session.following import Followed
+from matnb.session.groups import Group
+
+_LOOK_SECONDS = 0.05
+_NUM_SECONDS = 5  # of iterations, of which the median is what one takes
+_LEAST_REMAINING = 10  # iterations that are expected of a loop that ends by a condition
+
+
+class Deciding(Protocol):
+    """What a watch asks of the session's balancer."""
+
+    def reported(
+        self, watch: LoopWatch, group: Group, known: Followed, owner: int, num_iterations: int,
+        seconds: Mapping[int, float], other_seconds: float,
+    ) -> None:  # fmt: skip
+        """Take what one worker needed for its blocks, the sum over some iterations."""
+
+    def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
+        """Take the first news of a loop after a re-cut."""
+
+    def decided(self, watch: LoopWatch, group: Group, known: Followed) -> Decision:
+        """Ask the policy."""
+
+    def have_come(self, workers: tuple[int, ...]) -> bool:
+        """Tell whether workers are there that are none of these."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Which iterations a loop takes: those done before, the most there are, whether a condition ends it."""
+
+    first: int
+    limit: float
+    has_until: bool
+
+    def num_remaining(self, iteration: int) -> float:
+        """Return how many are expected after some were done."""
+        rest = max(0.0, self.limit - iteration)
+        return min(rest, max(_LEAST_REMAINING, iteration)) if self.has_until else rest
+
+
+class LoopWatch:
+    """Watches one segment of a loop: until it ends or pauses.
+
+    Parameters
+    ----------
+    balancer
+        Decides.
+    watched
+        The groups, and what is known of them.
+    works
+        By the key of a task the digest of the array and the number of the block it works on.
+    workers
+        Over which the loop is laid out.
+    span
+        Of its iterations.
+    clock
+        Seconds.
+
+    Attributes
+    ----------
+    known
+        What is known of each group, by its main array.
+    iteration
+        How many are done.
+    """
+
+    def __init__(
+        self,
+        balancer: Deciding,
+        watched: Sequence[tuple[Group, Followed]],
+        works: Mapping[str, tuple[str, int]],
+        workers: tuple[int, ...],
+        span: Span,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._balancer, self._watched, self._workers, self.span = balancer, tuple(watched), workers, span
+        self._clock = clock
+        self.known = {group.main: one for group, one in watched}
+        places = {
+            node.digest.hex(): place
+            for place, (group, _) in enumerate(self._watched)
+            for node in group.arrays
+        }
+        self._blocks = {
+            key: (places[digest], number) for key, (digest, number) in works.items() if digest in places
+        }
+        self.iteration = span.first
+        self.last_seconds = self.last_advanced = 0.0
+        self._seconds: list[float] = []
+        self._looked = clock()
+        self._reported: list[set[int]] = [set() for _ in self._watched]
+        self._pauses = False
+
+    @property
+    def iteration_seconds(self) -> float:
+        """What an iteration takes by the clock; 0.0 before that is known."""
+        return median(self._seconds) if self._seconds else 0.0
+
+    @property
+    def num_remaining(self) -> float:
+        """Iterations that are expected to follow."""
+        return self.span.num_remaining(self.iteration)
+
+    def measured(self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[str, float]) -> None:
+        """Take what one worker measured; see :class:`matnb.backend.watching.Watch`."""
+        self.iteration = max(self.iteration, iteration)
+        own: list[dict[int, float]] = [{} for _ in self._watched]
+        total = 0.0
+        for key, value in seconds.items():
+            total += value
+            if key in self._blocks:
+                place, number = self._blocks[key]
+                own[place][number] = own[place].get(number, 0.0) + value
+        for place, (group, known) in enumerate(self._watched):
+            blocks = own[place]
+            if blocks or owner in group.cuts.owners:
+                besides = max(0.0, total - sum(blocks.values()))
+                self._balancer.reported(self, group, known, owner, num_iterations, blocks, besides)
+                self._reported[place].add(owner)
+
+    def advanced(self, iteration: int, seconds: float) -> None:
+        """Take the number of iterations that are done, and what one takes by the clock."""
+        if iteration <= self.span.first:
+            return
+        now = self._clock()
+        if seconds > 0:
+            self._seconds = [*self._seconds, seconds][-_NUM_SECONDS:]
+            self.last_seconds = seconds
+        self.last_advanced = now
+        self.iteration = max(self.iteration, iteration)
+        for _, known in self._watched:
+            self._balancer.went_on(self, known, now)
+
+    def wants_pause(self) -> bool:
+        """Tell whether the loop shall pause when the iteration under way is done; asked every few ms."""
+        now = self._clock()
+        if self._pauses or now - self._looked < _LOOK_SECONDS:
+            return self._pauses
+        self._looked = now
+        self._pauses = self._balancer.have_come(self._workers) and self.num_remaining > 1
+        for place, (group, known) in enumerate(self._watched):
+            # Once all have told what they needed since the last time it was asked.
+            if self._reported[place].issuperset(group.cuts.owners):
+                self._reported[place] = set()
+                if self._balancer.decided(self, group, known).acts:
+                    self._pauses = True
+        return self._pauses
+
+    def finished(self) -> None:
+        """Let go of the arrays as they were: this segment has ended."""
+        self._watched, self._reported = (), []

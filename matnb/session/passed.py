@@ -1,0 +1,128 @@
+"""``mn.history()``: what was decided about cuts, why, and what it brought, to look at and to save."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+
+from matnb.balance.decision import Gain, Passed
+from matnb.balance.history import History
+from matnb.balance.situation import Cuts
+from matnb.balance.trace import Trace
+from matnb.errors import OptionError
+from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFacts
+from matnb.pictures.history import history_html, history_svg, history_text
+
+
+class HistoryView:
+    """Decisions about where arrays are cut, as they are now. Made by ``mn.history()``.
+
+    Shows itself in a notebook: for each re-cut the rows before and after, each block to scale in the color of
+    its worker, darker where it takes longer; each worker's load; what was predicted and what was measured.
+
+    Parameters
+    ----------
+    history
+        Of a session, if there is one.
+    setting
+        What was chosen with ``rebalance=``.
+
+    Examples
+    --------
+    >>> print(HistoryView())
+    rebalance=auto: 0 decisions, 0 to re-cut
+    """
+
+    def __init__(self, history: History | None = None, setting: str = "auto") -> None:
+        self.trace = Trace(()) if history is None else history.trace()
+        self.setting = setting
+
+    @property
+    def decisions(self) -> tuple[Passed, ...]:
+        """Every decision that was kept, the oldest first, with what it brought."""
+        return self.trace.passed
+
+    def facts(self, measured: bool = True) -> HistoryFacts:
+        """Return what a picture is drawn from; without ``measured`` no more than repeats every time."""
+        return HistoryFacts(
+            tuple(map(decision_facts, self.decisions)), self.setting, self.trace.num_dropped, measured
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the decisions to a file.
+
+        Parameters
+        ----------
+        path
+            Ends in ``.json`` for a trace that ``mn.start(rebalance=path)`` repeats, ``.svg`` for a picture or
+            ``.txt`` for a table.
+
+        Raises
+        ------
+        OptionError
+            For another ending.
+        """
+        kinds: dict[str, Callable[[], str]] = {
+            ".json": self.trace.to_json,
+            ".svg": lambda: f"{history_svg(self.facts())}\n",
+            ".txt": lambda: f"{history_text(self.facts())}\n",
+        }
+        ending = Path(path).suffix.lower()
+        if ending not in kinds:
+            raise OptionError(f"a history is saved as .json, .svg or .txt, not as {fspath(path)!r}")
+        Path(path).write_text(kinds[ending](), encoding="utf-8")
+
+    def __len__(self) -> int:
+        return len(self.decisions)
+
+    def __iter__(self) -> Iterator[Passed]:
+        return iter(self.decisions)
+
+    def __str__(self) -> str:
+        return history_text(self.facts())
+
+    def __repr__(self) -> str:
+        return history_text(self.facts())
+
+    def bundle(self, measured: bool) -> dict[str, str]:
+        """Return the history as text and as HTML; without ``measured`` the same every time."""
+        facts = self.facts(measured)
+        return {"text/plain": history_text(facts), "text/html": history_html(facts)}
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return self.bundle(measured=True)
+
+
+def decision_facts(one: Passed) -> DecisionFacts:
+    """Return what a picture of a decision is drawn from."""
+    decision = one.decision
+    after = decision.after if decision.acts else decision.before
+    return DecisionFacts(
+        name=decision.name,
+        policy=decision.policy,
+        acts=decision.acts,
+        reason=decision.reason,
+        iteration=decision.iteration,
+        strategy=decision.strategy,
+        before=_strip(decision.before, decision.block_seconds, decision.loads_before),
+        after=_strip(after, (), decision.loads_after),
+        by_entries=decision.in_entries,
+        num_repeats=one.num_repeats,
+        saving_seconds=decision.saving_seconds,
+        num_remaining=decision.num_remaining,
+        cost_seconds=decision.cost_seconds,
+        moved_bytes=decision.moved_bytes,
+        gained=None if one.gain is None else _gain(one.gain),
+    )
+
+
+def _strip(cuts: Cuts, block_loads: tuple[float, ...], loads: Mapping[int, float]) -> StripFacts:
+    known = block_loads if len(block_loads) == cuts.num_blocks else ()
+    return StripFacts(cuts.cuts, cuts.owners, known, tuple(sorted(loads.items())))
+
+
+def _gain(gain: Gain) -> GainFacts:
+    return GainFacts(
+        tuple(sorted(gain.loads.items())), gain.saving_seconds, gain.cost_seconds, gain.moved_bytes
+    )

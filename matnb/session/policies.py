@@ -1,0 +1,79 @@
+"""Who decides whether arrays are re-cut: what ``rebalance=`` asks for, as policies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from matnb.balance.policy import Policy, policy_named
+from matnb.balance.replay import Replayed
+from matnb.balance.trace import Trace
+from matnb.config import POLICY_NAMES, is_trace_path
+from matnb.errors import MissingFileError, OptionError
+
+
+@dataclass(frozen=True)
+class Rebalancing:
+    """A setting of ``rebalance=``.
+
+    Attributes
+    ----------
+    name
+        In a word: one of ``POLICY_NAMES``, "replay", or what a person's own policy is called.
+    policy
+        Gives a policy for a group of arrays, which may keep what it learns of them.
+    """
+
+    name: str
+    policy: Callable[[], Policy]
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing is ever re-cut unless a person asks for it."""
+        return self.name == "off"
+
+    @property
+    def reads_times(self) -> bool:
+        """Whether measured times are looked at."""
+        return self.name not in ("off", "entries")
+
+
+def rebalancing_from(value: object) -> Rebalancing:
+    """Return what a person asked for: a name, the path of a trace, a trace, or a policy.
+
+    Raises
+    ------
+    OptionError
+        When it is none of these.
+    MissingFileError
+        When the trace cannot be read.
+    FileFormatError
+        When the file is no trace.
+    """
+    if isinstance(value, Trace):
+        replayed = Replayed(value)  # one for all groups: it knows what it has repeated
+        return Rebalancing("replay", lambda: replayed)
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and is_trace_path(value)):
+        return rebalancing_from(_read(os.fspath(value)))
+    if isinstance(value, str) and value.strip().lower() in POLICY_NAMES:
+        name = value.strip().lower()
+        return Rebalancing(name, lambda: policy_named(name))
+    called = getattr(value, "name", None)
+    if callable(getattr(value, "decide", None)) and isinstance(called, str) and not isinstance(value, type):
+        return Rebalancing(called, lambda: value)  # type: ignore[arg-type,return-value]  # it is like a policy
+    raise OptionError(
+        f"rebalance={value!r}: choose one of {', '.join(map(repr, POLICY_NAMES))}, or give the path of a "
+        "trace (.json), a trace, or an object with name and decide(situation)"
+    )
+
+
+def _read(path: object) -> Trace:
+    name = str(path)
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise MissingFileError(f"rebalance={name!r}: the trace cannot be read: {reason}") from None
+    return Trace.from_json(text, name=name)

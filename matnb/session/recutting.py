@@ -1,0 +1,354 @@
+"""Stored arrays laid out anew, together: other cuts, other owners, the same values."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from matnb.backend.driven import LINEAGE_DEPTH
+from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
+from matnb.backend.store import Entry, Kept
+from matnb.balance.situation import Cuts, Floats, Integers, Profile
+from matnb.blocks.grid import Grid, Region, intersect, region_shape, regular_cuts
+from matnb.blocks.kernels.profiles import entry_counts, entry_profile, on_its_own
+from matnb.blocks.layout import Layout
+from matnb.errors import CellCancelled, TooLargeError
+from matnb.lazy.digest import digest_of
+from matnb.lazy.expr import Expr
+from matnb.pictures.quantities import bytes_text
+from matnb.plan.operators import Join, Run
+from matnb.plan.plan import Stored
+from matnb.plan.regions import region_size
+from matnb.plan.tasks import PlanWriter, TaskWriter, cut_of, region_text
+from matnb.session.failures import cell_error
+from matnb.session.planning import Planner
+
+_IN_FLIGHT_BYTES = 256 * 10**6  # that a worker receives and puts together at a time
+_MEMORY_PARTS = 4  # it is at most such a part of its memory
+_PROFILE_PARTS = 256
+_HISTOGRAM_BINS = 256
+
+
+@dataclass(frozen=True)
+class Recut:
+    """What laying arrays out anew gave.
+
+    Attributes
+    ----------
+    entries
+        Of every array that was given.
+    moved_bytes, copied_bytes
+        That went from one worker to another, and that were laid out anew on their worker.
+    num_blocks
+        That were made anew.
+    """
+
+    entries: Mapping[Expr, Entry]
+    moved_bytes: int
+    copied_bytes: int
+    num_blocks: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A block that is made anew, from parts of old ones: the numbers of these, and the rectangles."""
+
+    key: str
+    region: Region
+    owner: int
+    parts: tuple[tuple[int, Region], ...]
+    num_bytes: int
+    moved_bytes: int
+
+
+class _Change:
+    """What becomes of an array: which blocks stay, by new numbers, and which are made of what."""
+
+    def __init__(self, node: Expr, entry: Entry, layout: Layout, profile: Profile | None) -> None:
+        self.node, self.entry, self.layout = node, entry, layout
+        self._old, self._profile = entry.stored, profile
+        self._bounds = tuple(self._old.layout.grid.regions())
+        # Keys that were here before, in the same layout, may be in use still.
+        tag = digest_of(layout.grid.cuts, layout.owners, self._old.keys).hex()[:8]
+        self._base = f"{node.digest.hex()}-{tag}"
+        self.staying: dict[int, int] = {}
+        self.blocks: dict[int, _Block] = {}
+        old_places = zip(self._bounds, self._old.layout.owners, strict=True)
+        there = {place: number for number, place in enumerate(old_places)}
+        for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+            old = there.get((region, owner))
+            if old is not None and self._old.block_nnz:
+                self.staying[number] = old
+            else:
+                self.blocks[number] = self._block(number, region, owner)
+
+    def _block(self, number: int, region: Region, owner: int) -> _Block:
+        grid = self._old.layout.grid
+        parts = []
+        num_bytes = moved_bytes = 0
+        for index in grid.overlapping(region):
+            old = grid.number(index)
+            part = intersect(self._bounds[old], region)
+            size = self._bytes_of(old, part)
+            num_bytes += size
+            moved_bytes += size if self._old.layout.owners[old] != owner else 0
+            parts.append((old, part))
+        return _Block(f"{self._base}-{number}", region, owner, tuple(parts), num_bytes, moved_bytes)
+
+    def _bytes_of(self, old: int, part: Region) -> int:
+        if not self._old.block_bytes:
+            return 0  # an interrupted run did not tell
+        bounds, size = self._bounds[old], self._old.block_bytes[old]
+        if self._profile is None or part[1:] != bounds[1:]:
+            return size * region_size(part) // max(1, region_size(bounds))
+        low, high, start, stop = self._profile.before([*bounds[0], *part[0]])
+        return int(size * (stop - start) / max(1.0, high - low))
+
+    def write(self, number: int, writer: PlanWriter) -> None:
+        """Write the tasks that make a block."""
+        block = self.blocks[number]
+        task = TaskWriter()
+        offsets, parts = [], []
+        for old, part in block.parts:
+            key, bounds = self._old.keys[old], self._bounds[old]
+            if part == bounds:
+                parts.append(task.read(key))
+            elif self._old.layout.owners[old] == block.owner:
+                parts.append(task.do(cut_of(part, bounds), task.read(key)))
+            else:  # of another worker's block only the part travels
+                parts.append(task.read(self._cut_there(old, part, writer)))
+            offsets.append(tuple(a - b for (a, _), (b, _) in zip(part, block.region, strict=True)))
+        if len(parts) == 1:
+            task.do(Run(on_its_own), parts[0])
+        else:
+            shape = region_shape(block.region)
+            task.do(Join(tuple(offsets), shape, self.node.dtype, self.node.sparse), *parts)
+        writer.add(task.task(block.key, block.owner, "re-cut"), block.num_bytes)
+
+    def _cut_there(self, old: int, part: Region, writer: PlanWriter) -> str:
+        task = TaskWriter()
+        task.do(cut_of(part, self._bounds[old]), task.read(self._old.keys[old]))
+        key = f"{self._old.keys[old]}-part-{region_text(part)}"
+        return writer.add(task.task(key, self._old.layout.owners[old], "cut"), self._bytes_of(old, part))
+
+    def stored(self, made: Mapping[str, _Made]) -> tuple[Stored, tuple[Kept, ...]]:
+        """Return the array as it is now, and what keeps its blocks."""
+        keys, futures, nnz, sizes = [], [], [], []
+        for number in range(self.layout.grid.num_blocks):
+            if number in self.staying:
+                old = self.staying[number]
+                keys.append(self._old.keys[old])
+                futures.append(self.entry.futures[old])
+                nnz.append(self._old.block_nnz[old])
+                sizes.append(self._old.block_bytes[old])
+            else:
+                keys.append(self.blocks[number].key)
+                one = made[keys[-1]]
+                futures.append(one.future)
+                nnz.append(one.nnz)
+                sizes.append(one.num_bytes)
+        return Stored(self.layout, tuple(keys), tuple(nnz), tuple(sizes)), tuple(futures)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """A block that was made: what keeps it, and its counts."""
+
+    future: Kept
+    nnz: int
+    num_bytes: int
+
+
+class Recutter:
+    """Lays stored arrays out anew.
+
+    Parameters
+    ----------
+    engine, planner
+        Of the session.
+    replaced
+        Puts an entry in the place of another one, for all that keeps it.
+    """
+
+    def __init__(
+        self, engine: DaskEngine, planner: Planner, replaced: Callable[[Entry, Entry], None]
+    ) -> None:
+        self._engine, self._planner, self._replaced = engine, planner, replaced
+
+    def recut(
+        self, arrays: Mapping[Expr, tuple[Entry, Layout]], profiles: Mapping[Expr, Profile] | None = None
+    ) -> Recut:
+        """Lay arrays out anew, in bounded batches; nothing is changed until all is there.
+
+        A block whose part of the array and whose owner stay is kept as it is.
+
+        Parameters
+        ----------
+        arrays
+            By their expressions; several may be names of one array.
+        profiles
+            Where the entries are, of arrays of which that is known.
+
+        Raises
+        ------
+        TooLargeError
+            When the old and the new blocks do not fit a worker's memory together; nothing was done.
+        OwnersLost
+            When a worker was lost; the blocks of others stay as they were.
+        CellCancelled
+            On an interrupt; all blocks stay as they were.
+        """
+        begin = time.perf_counter()
+        known = profiles or {}
+        changes = {
+            entry: _Change(node, entry, layout, known.get(node))
+            for node, (entry, layout) in arrays.items()
+            if layout != entry.stored.layout
+        }
+        self._check_memory(changes.values())
+        made: dict[str, _Made] = {}
+        try:
+            for batch in self._batches(changes.values()):
+                self._run(batch, made)
+            new = {entry: self._entry(change, made) for entry, change in changes.items()}
+        except BaseException:
+            made.clear()  # the error's traceback would keep them
+            raise
+        for entry, one in new.items():
+            self._replaced(entry, one)
+        blocks = [block for change in changes.values() for block in change.blocks.values()]
+        return Recut(
+            {node: new.get(entry, entry) for node, (entry, _) in arrays.items()},
+            sum(block.moved_bytes for block in blocks),
+            sum(block.num_bytes - block.moved_bytes for block in blocks),
+            len(blocks),
+            time.perf_counter() - begin,
+        )
+
+    def _check_memory(self, changes: Collection[_Change]) -> None:
+        peaks: dict[int, int] = {}
+        for block in (block for change in changes for block in change.blocks.values()):
+            peaks[block.owner] = peaks.get(block.owner, 0) + block.num_bytes
+        limits = self._planner.limits()
+        for owner, size in peaks.items():
+            peaks[owner] += min(size, _in_flight_bytes(limits.get(owner, 0)))
+        if not self._planner.fits(peaks):
+            raise TooLargeError(
+                f"laying arrays out anew takes up to {bytes_text(max(peaks.values()))} on a worker beside "
+                "what is there, which its memory limit does not allow"
+            )
+
+    def _batches(self, changes: Collection[_Change]) -> Iterator[list[tuple[_Change, int]]]:
+        limits = self._planner.limits()
+        batch: list[tuple[_Change, int]] = []
+        coming: dict[int, int] = {}
+        for change in changes:
+            for number, block in change.blocks.items():
+                total = coming.get(block.owner, 0) + block.num_bytes
+                if batch and total > _in_flight_bytes(limits.get(block.owner, 0)):
+                    yield batch
+                    batch, coming, total = [], {}, block.num_bytes
+                coming[block.owner] = total
+                batch.append((change, number))
+        if batch:
+            yield batch
+
+    def _run(self, batch: Sequence[tuple[_Change, int]], made: dict[str, _Made]) -> None:
+        stored = {change.node: change.entry.stored for change, _ in batch}
+        writer = PlanWriter(stored, {}, {}, self._planner.workers().threads)
+        for node in stored:
+            writer.note_reuse(node)
+        for change, number in batch:
+            change.write(number, writer)
+        keys = [change.blocks[number].key for change, number in batch]
+        try:
+            outcome = self._engine.run(writer.plan(()), hold=keys)
+        except TaskFailed as error:
+            raise cell_error(error.failed, (), None) from None
+        except RunCancelled as error:
+            raise CellCancelled(str(error)) from None
+        for key, future in zip(keys, outcome.held, strict=True):
+            made[key] = _Made(future, *outcome.counts[key])
+
+    def _entry(self, change: _Change, made: Mapping[str, _Made]) -> Entry:
+        stored, futures = change.stored(made)
+        depth = change.entry.depth + 1
+        if depth > LINEAGE_DEPTH:
+            futures, depth = self._engine.cut_lineage(stored.keys, stored.layout.owners, futures), 0
+        return Entry(stored, futures, change.entry.seconds, depth)
+
+    def profile(self, node: Expr, entry: Entry) -> Profile:
+        """Find out where the entries of a stored matrix are along its rows, by a small task for each block.
+
+        Raises
+        ------
+        OwnersLost
+            When a worker was lost.
+        CellCancelled
+            On an interrupt.
+        """
+        kernels = [Run(entry_profile, (_PROFILE_PARTS,))] * len(entry.stored.keys)
+        return _joined(self._looked(node, entry, kernels))
+
+    def histogram(self, node: Expr, entry: Entry) -> tuple[Floats, tuple[Integers, Integers]]:
+        """Count the entries of a stored matrix in bins of both axes; errors as of :meth:`profile`.
+
+        Returns
+        -------
+        The counts, and the edges of the bins along each axis.
+        """
+        cuts = entry.stored.layout.grid.cuts
+        bins = [regular_cuts(length, _HISTOGRAM_BINS) for length in node.shape]
+        edges = [np.unique([*one, *own]).astype(np.int64) for one, own in zip(bins, cuts, strict=True)]
+        places, kernels = [], []
+        for region in entry.stored.layout.grid.regions():
+            found = [np.searchsorted(one, part).tolist() for one, part in zip(edges, region, strict=True)]
+            places.append(tuple(slice(low, high) for low, high in found))
+            local = [
+                tuple((one[low : high + 1] - one[low]).tolist())
+                for one, (low, high) in zip(edges, found, strict=True)
+            ]
+            kernels.append(Run(entry_counts, tuple(local)))
+        counts = np.zeros([len(one) - 1 for one in edges])
+        for place, part in zip(places, self._looked(node, entry, kernels), strict=True):
+            counts[place] = part
+        return counts, (edges[0], edges[1])
+
+    def _looked(self, node: Expr, entry: Entry, kernels: Sequence[Run]) -> list[Integers]:
+        """Return the numbers that a kernel gives for each block of a stored array."""
+        writer = PlanWriter({node: entry.stored}, {}, {}, self._planner.workers().threads)
+        writer.note_reuse(node)
+        keys = []
+        blocks = zip(entry.stored.keys, entry.stored.layout.owners, kernels, strict=True)
+        for key, owner, kernel in blocks:
+            task = TaskWriter()
+            task.do(kernel, task.read(key))
+            keys.append(writer.add(task.task(f"{key}-profile", owner, "profile"), 32 * _PROFILE_PARTS))
+        try:
+            found = self._engine.run(writer.plan(()), keys).fetched
+        except TaskFailed as error:
+            raise cell_error(error.failed, (), None) from None
+        except RunCancelled as error:
+            raise CellCancelled(str(error)) from None
+        return [found[key].values for key in keys]
+
+
+def rows_layout(layout: Layout, new: Cuts) -> Layout:
+    """Return a layout with other cuts and owners of the rows, whose other axes are not cut."""
+    return Layout(Grid((new.cuts, *layout.grid.cuts[1:])), new.owners)
+
+
+def _in_flight_bytes(limit: int) -> int:
+    return min(_IN_FLIGHT_BYTES, limit // _MEMORY_PARTS) if limit else _IN_FLIGHT_BYTES
+
+
+def _joined(parts: Sequence[Integers]) -> Profile:
+    places, entries = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
+    for part in parts:
+        places.append(places[-1][-1] + part[0, 1:])
+        entries.append(entries[-1][-1] + part[1, 1:])
+    return Profile(np.concatenate(places), np.concatenate(entries))

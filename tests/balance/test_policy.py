@@ -1,0 +1,378 @@
+"""Policies over simulated loops: they converge, let noise be, follow a worker's speed, and pay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_loops import Simulated, equal_rows, profile_of
+
+from matnb.balance.decision import Decision, Gain, imbalance
+from matnb.balance.partition import makespan_of
+from matnb.balance.policy import Automatic, Entries, Learner, Off, Policy, Presto, policy_named
+from matnb.balance.situation import Costs, Cuts, Situation
+from matnb.errors import OptionError
+
+
+def skewed(num_rows: int = 2048, seed: int = 1) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return entries by a power law, and costs that entries tell half only."""
+    rows = np.arange(num_rows)
+    entries = np.maximum(1, 2e5 / (5 + rows) ** 0.9).astype(np.int64)
+    return entries, (entries * 1e-7 + 1e-6) * np.exp(0.5 * np.sin(rows / num_rows * 7 + seed))
+
+
+def even(num_rows: int = 1024) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    return np.full(num_rows, 1_000), np.full(num_rows, 4e-4)
+
+
+def situation(**changes: object) -> Situation:
+    """Return four blocks of two workers, the first of which takes three times as long as the second."""
+    usual = Situation(
+        name="A",
+        cuts=Cuts((0, 25, 50, 75, 100), (0, 0, 1, 1)),
+        profile=profile_of([1_000] * 100),
+        row_bytes=16.0,
+        entry_bytes=12.0,
+        block_seconds=(0.3, 0.3, 0.1, 0.1),
+        error=0.02,
+        speeds={0: 1.0, 1: 1.0},
+        threads=1,
+        entry_seconds=1e-6,
+        row_seconds=1e-6,
+        iteration=10,
+        num_remaining=40,
+        iteration_seconds=0.65,
+        costs=Costs(0.03, 1e9),
+    )
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("workers", "blocks"), [(2, 8), (2, 2), (4, 16), (8, 8)])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_skewed_array_is_balanced_within_four_decisions(workers: int, blocks: int, noise: float) -> None:
+    entries, costs = skewed()
+    speeds = dict.fromkeys(range(workers), 1.0)
+    cuts = equal_rows(len(entries), blocks, workers)
+    loop = Simulated(entries, costs, cuts, Automatic(), lambda _: speeds, noise).run()
+    assert loop.imbalances[0] > 1.5
+    assert 1 <= len(loop.acted) <= 4
+    before = np.append(0.0, np.cumsum(costs))
+    work = np.diff(before[list(loop.cuts.cuts)])
+    assert imbalance(
+        {one: float(work[np.array(loop.cuts.owners) == one].sum()) for one in range(workers)}
+    ) < (1.1 if noise == 0 else 1.2)
+
+
+@pytest.mark.parametrize(
+    ("noise", "by_worker", "workers", "blocks"),
+    [(0.05, True, 2, 2), (0.1, False, 2, 8), (0.2, True, 4, 4), (0.3, False, 4, 16), (0.3, True, 2, 4)],
+)
+def test_noise_over_even_work_moves_nothing(noise: float, by_worker: bool, workers: int, blocks: int) -> None:
+    entries, costs = even()
+    for seed in range(3):
+        speeds = dict.fromkeys(range(workers), 1.0)
+        loop = Simulated(
+            entries,
+            costs,
+            equal_rows(len(entries), blocks, workers),
+            Automatic(),
+            lambda _, speeds=speeds: speeds,  # type: ignore[misc]
+            noise,
+            by_worker,
+            num_iterations=200,
+            seed=seed,
+        )
+        assert loop.run().acted == []
+
+
+@pytest.mark.parametrize("blocks", [2, 8])
+@pytest.mark.parametrize("noise", [0.0, 0.03])
+def test_a_worker_that_something_else_burdens_gets_half_and_then_its_share_again(
+    blocks: int, noise: float
+) -> None:
+    entries, costs = even(4096)
+
+    def speeds(iteration: int) -> Mapping[int, float]:
+        return {0: 1.0, 1: 0.5 if 20 <= iteration < 40 else 1.0}
+
+    cuts = equal_rows(len(entries), blocks, 2)
+    loop = Simulated(entries, costs, cuts, Automatic(), speeds, noise, num_iterations=80).run()
+    assert loop.owned[19] == {0: 2048, 1: 2048}
+    shares = [owned[1] / owned[0] for owned in loop.owned]
+    assert shares[25] == pytest.approx(0.5, abs=0.06)
+    assert shares[39] == pytest.approx(0.5, abs=0.06)
+    assert shares[45] == pytest.approx(1.0, abs=0.1)
+    assert shares[79] == pytest.approx(1.0, abs=0.1)
+    assert 2 <= len(loop.acted) <= 4
+
+
+def test_a_single_slow_iteration_moves_nothing() -> None:
+    entries, costs = even()
+    slow = {(12, 1): 10.0, (20, 0): 10.0, (33, 1): 3.0}
+    loop = Simulated(entries, costs, equal_rows(1024, 4, 2), Automatic(), noise=0.02, slow=slow).run()
+    assert loop.acted == []
+    assert max(loop.imbalances) > 1.7
+
+
+def test_a_worker_that_changes_all_the_time_is_not_followed_for_ever() -> None:
+    entries, costs = even()
+
+    def speeds(iteration: int) -> Mapping[int, float]:
+        return {0: 1.0, 1: 1.0 if iteration // 3 % 2 else 0.5}
+
+    policy = Automatic()
+    loop = Simulated(entries, costs, equal_rows(1024, 4, 2), policy, speeds, 0.02, num_iterations=300).run()
+    assert len(loop.acted) <= 24
+
+
+def test_what_would_not_pay_is_not_done() -> None:
+    decision = Automatic().decide(situation(num_remaining=1, costs=Costs(0.5, 1e9)))
+    assert not decision.acts
+    assert decision.reason.startswith("would not pay: moving")
+    assert decision.after != decision.before
+    assert Automatic().decide(situation(costs=Costs(0.5, 1e9))).acts
+    assert Automatic().decide(situation(num_remaining=0)).reason == "at the end: no iteration follows"
+    assert not Automatic().decide(situation(costs=Costs(0.03, 1e3))).acts
+
+
+def test_a_decision_tells_what_it_is_made_of() -> None:
+    decision = Automatic().decide(situation())
+    assert decision.acts
+    assert decision.policy == "auto"
+    assert (
+        decision.reason
+        == "uneven: the slowest worker takes 1.50 of the mean, and 32% of an iteration can be saved"
+    )
+    assert decision.loads_before == pytest.approx({0: 0.6, 1: 0.2})
+    assert decision.imbalance_before == pytest.approx(1.5)
+    assert decision.imbalance_after == pytest.approx(1.0, abs=0.05)
+    assert decision.saving_seconds == pytest.approx(0.2, abs=0.02)
+    assert 0 < decision.moved_bytes < 100 * 16 + 100_000 * 12
+    assert (decision.iteration, decision.num_remaining, decision.in_entries) == (10, 40, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "begin"),
+    [
+        ({"error": 0.2}, "noise: 33% of an iteration could be saved, and 64% may be error"),
+        ({"iteration": 1}, "too early: 1 iteration measured, 2 wanted"),
+        ({"since_last": 0}, "too early: 0 iterations measured, 2 wanted"),
+        ({"block_seconds": (0.2, 0.21, 0.2, 0.2)}, "balanced: the slowest worker takes 1.01 of the mean"),
+        ({"speeds": {}}, "no workers"),
+        ({"cuts": Cuts((0, 0), (0,)), "profile": profile_of([]), "block_seconds": (0.0,)}, "no rows"),
+    ],
+)
+def test_refusals_say_why(changes: Mapping[str, object], begin: str) -> None:
+    decision = Automatic().decide(situation(**changes))
+    assert not decision.acts
+    assert decision.reason.startswith(begin)
+
+
+def test_before_the_first_run_entries_decide() -> None:
+    entries = np.full(100, 10)
+    entries[:25] = 400_000
+    unknown = situation(
+        block_seconds=(),
+        iteration=0,
+        iteration_seconds=0.0,
+        error=0.0,
+        profile=profile_of(entries),
+        entry_seconds=1e-8,
+        costs=Costs(0.01, 1e10),
+        num_remaining=100.0,
+    )
+    decision = Automatic().decide(unknown)
+    assert decision.acts
+    assert decision.in_entries
+    assert decision.loads_before == {0: 10_000_250.0, 1: 500.0}
+    assert decision.imbalance_after < 1.1
+
+
+def test_entries_follow_counts_and_layouts_only() -> None:
+    entries = np.full(100, 10)
+    entries[:25] = 400_000
+    first = situation(block_seconds=(), iteration=0, profile=profile_of(entries), num_remaining=1e6)
+    slow = replace(
+        first,
+        speeds={0: 0.1, 1: 3.0},
+        costs=Costs(9.0, 1e3),
+        entry_seconds=1e-3,
+        row_seconds=0.0,
+        error=0.5,
+        other_seconds={0: 5.0},
+        iteration_seconds=1e-9,
+        block_seconds=(1.0, 1.0, 1.0, 1.0),
+    )
+    decision = Entries().decide(first)
+    assert decision.acts
+    assert decision.policy == "entries"
+    assert Entries().decide(slow) == decision
+    assert Entries().decide(replace(first, iteration=3)).reason.startswith("entries:")
+
+
+@pytest.mark.parametrize("policy", [Automatic, Entries, Presto])
+def test_blocks_leave_workers_that_have_gone(policy: type[Policy]) -> None:
+    decision = policy().decide(situation(speeds={0: 1.0, 3: 1.0}, num_remaining=1, costs=Costs(99.0, 1.0)))
+    assert decision.acts
+    assert decision.policy == "workers"
+    assert set(decision.after.owners) == {0, 3}
+
+
+@pytest.mark.parametrize("policy", [Automatic, Entries, Presto])
+def test_workers_that_came_get_blocks_if_that_pays(policy: type[Policy]) -> None:
+    came = situation(
+        speeds=dict.fromkeys(range(4), 1.0),
+        block_seconds=(0.2,) * 4,
+        error=0.5,
+        profile=profile_of([99_000] * 100),
+    )
+    decision = policy().decide(replace(came, num_remaining=1e6))
+    assert decision.acts
+    assert decision.policy == "workers"
+    assert set(decision.after.owners) == {0, 1, 2, 3}
+    if policy is not Presto:
+        assert not policy().decide(replace(came, num_remaining=1e-6)).acts
+
+
+def test_a_disappointed_policy_asks_for_more() -> None:
+    policy = Automatic()
+    assert isinstance(policy, Learner)
+    small = situation(block_seconds=(0.24, 0.24, 0.2, 0.2), error=0.01)
+    decision = policy.decide(small)
+    assert decision.acts
+    policy.brought(decision, Gain({}, 0.1 * decision.saving_seconds, 0.03, 0))
+    assert policy.decide(small).reason.startswith("balanced:")
+    assert policy.decide(situation()).acts
+    policy.brought(decision, Gain({}, decision.saving_seconds, 0.03, 0))
+    assert policy.decide(small).acts
+    policy.brought(decision, Gain({}, math.nan, 0.03, 0))
+    assert policy.decide(small).acts
+    policy.brought(decision, Gain({0: 0.48, 1: 0.4}, math.nan, 0.03, 0))
+    assert not policy.decide(small).acts
+    policy.brought(decision, Gain({}, -1.0, 0.03, 0))
+    heavy = situation(block_seconds=(9.0, 9.0, 0.0, 0.0))
+    assert policy.decide(heavy).acts
+    policy.brought(decision, Gain({}, -1.0, 0.03, 0))
+    assert policy.decide(heavy).reason.startswith("too often: 6 re-cuts since iteration 10")
+    assert policy.decide(replace(heavy, iteration=90)).acts
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Situation:
+    length = draw(st.integers(1, 60))
+    entries = draw(st.lists(st.integers(0, 300_000), min_size=length, max_size=length))
+    inner = draw(st.sets(st.integers(1, length - 1), max_size=8)) if length > 1 else set()
+    cuts = (0, *sorted(inner), length)
+    workers = draw(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True))
+    owners = sorted(draw(st.sampled_from(range(10))) for _ in cuts[1:])
+    seconds = st.floats(0, 10)
+    measured = draw(st.booleans())
+    return situation(
+        cuts=Cuts(cuts, tuple(owners)),
+        profile=profile_of(entries),
+        block_seconds=tuple(draw(seconds) for _ in owners) if measured else (),
+        error=draw(st.floats(0, 0.5)),
+        speeds={worker: draw(st.floats(0.1, 3)) for worker in workers},
+        threads=draw(st.integers(1, 3)),
+        entry_seconds=draw(st.just(0.0) | st.floats(1e-12, 1e-6)),
+        row_seconds=draw(st.just(0.0) | st.floats(1e-12, 1e-6)),
+        iteration=draw(st.integers(0, 9)),
+        since_last=draw(st.integers(-1, 9)),
+        num_remaining=draw(st.floats(0, 1e6) | st.just(math.inf)),
+        iteration_seconds=draw(seconds),
+        costs=Costs(draw(st.floats(1e-4, 1)), draw(st.floats(1e3, 1e10))),
+        other_seconds={worker: draw(st.floats(0, 1)) for worker in workers[:1]},
+    )
+
+
+def assert_valid(decision: Decision, before: Situation) -> None:
+    cuts, owners = decision.after.cuts, decision.after.owners
+    assert (cuts[0], cuts[-1]) == (0, before.profile.length)
+    assert all(low < high for low, high in pairwise(cuts))
+    assert len(owners) == len(cuts) - 1
+    assert list(owners) == sorted(owners)
+    assert set(owners) <= set(before.speeds)
+    assert decision.after != decision.before
+
+
+@given(situations())
+@settings(max_examples=60)
+def test_what_is_acted_upon_is_valid_and_pays(before: Situation) -> None:
+    for policy in (Automatic(), Entries(), Presto(), Off()):
+        decision = policy.decide(before)
+        assert decision == policy.decide(before)
+        assert decision.reason
+        assert decision.before == before.cuts
+        if decision.acts:
+            assert_valid(decision, before)
+            gone = set(before.cuts.owners) - set(before.speeds)
+            if not gone and not isinstance(policy, Presto):
+                assert decision.saving_seconds * decision.num_remaining > decision.cost_seconds
+    assert not Off().decide(before).acts
+
+
+def test_presto_splits_heavy_blocks_and_merges_light_neighbors() -> None:
+    entries = np.full(80, 100)
+    entries[:10], entries[50:60] = 1_000, 10
+    entries[60:70] = 20
+    cuts = Cuts(tuple(range(0, 81, 10)), (0, 0, 0, 0, 1, 1, 1, 1))
+    decision = Presto().decide(situation(cuts=cuts, profile=profile_of(entries), block_seconds=()))
+    assert decision.acts
+    assert decision.after.cuts == (0, 5, 10, 20, 30, 40, 50, 70, 80)
+    assert decision.after.owners == (0, 0, 0, 0, 1, 1, 1, 1)
+    assert decision.reason == "heavy blocks: 1 of 8 have 2 times the median or more, 2 as much less"
+    uneven = situation(cuts=cuts, profile=profile_of(entries), block_seconds=())
+    assert not Presto(threshold=20).decide(uneven).acts
+
+
+def test_presto_leaves_heavy_rows_whole() -> None:
+    heavy = situation(profile=profile_of([1_000] * 100), cuts=Cuts((0, 25, 26, 75, 100), (0, 0, 1, 1)))
+    decision = Presto().decide(replace(heavy, block_seconds=(0.1, 0.9, 0.3, 0.1)))
+    assert decision.reason.startswith("heavy blocks: 0 of 4") or not decision.acts
+    assert {25, 26} <= set(decision.after.cuts)
+
+
+def test_no_more_is_saved_than_an_iteration_takes() -> None:
+    assert Automatic().decide(situation(iteration_seconds=0.125)).saving_seconds == 0.125
+
+
+def test_presto_splits_by_seconds_as_well() -> None:
+    decision = Presto().decide(situation(block_seconds=(0.1, 0.1, 0.3, 0.1)))
+    assert decision.after.cuts == (0, 25, 50, 62, 75, 100) or decision.after.cuts == (0, 25, 50, 63, 75, 100)
+    assert not Presto().decide(situation(block_seconds=(0.1, 0.1, 0.19, 0.1))).acts
+    assert not Presto().decide(situation(iteration=0)).acts
+    assert not Presto().decide(situation(num_remaining=0)).acts
+
+
+def test_presto_comes_to_an_end() -> None:
+    entries, costs = skewed()
+    loop = Simulated(entries, costs, equal_rows(2048, 8, 2), Presto(), num_iterations=60).run()
+    assert 2 <= len(loop.acted) < 30
+    assert loop.imbalances[-1] < 1.4 < 1.6 < loop.imbalances[0]
+    assert loop.cuts.num_blocks <= 128
+
+
+def test_policies_have_names() -> None:
+    for name in ("auto", "entries", "presto", "off"):
+        assert policy_named(name).name == name
+        assert policy_named(name) is not policy_named(name)
+    with pytest.raises(OptionError, match="no policy 'fast'; known: auto, entries, presto, off"):
+        policy_named("fast")
+
+
+def test_the_cuts_that_are_best_are_kept() -> None:
+    found = Automatic().decide(situation())
+    work = makespan_of(situation(), found.after)
+    again = situation(
+        cuts=found.after,
+        block_seconds=tuple(work / 2 for _ in found.after.owners),
+        since_last=5,
+    )
+    assert not Automatic().decide(again).acts

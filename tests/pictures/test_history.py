@@ -1,0 +1,263 @@
+"""Pictures of the history: well-formed, small, escaped; what is measured is told only where it may be."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+
+from matnb.pictures.blockmap import color_of
+from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFacts
+from matnb.pictures.history import (
+    MOST_BYTES,
+    MOST_SHOWN,
+    decisions_text,
+    history_html,
+    history_svg,
+    history_text,
+    last_text,
+)
+from matnb.pictures.strips import HEIGHT, WIDTH, imbalance_of, strips
+
+SVG = "{http://www.w3.org/2000/svg}"
+EVIL = "<script>alert('1')</script> & \"x\""
+BEFORE = StripFacts((0, 250, 500, 750, 1000), (0, 0, 1, 1), (0.5, 0.1, 0.1, 0.1), ((0, 0.6), (1, 0.2)))
+AFTER = StripFacts((0, 100, 1000), (0, 1), (), ((0, 0.42), (1, 0.38)))
+GAINED = GainFacts(((0, 0.41), (1, 0.40)), 0.195, 0.081, 900_000)
+RECUT = DecisionFacts(
+    "A, x", "auto", True, "uneven: 1.5", 12, "segmented", BEFORE, AFTER,
+    saving_seconds=0.18, num_remaining=38, cost_seconds=0.09, moved_bytes=1_000_000, gained=GAINED,
+)  # fmt: skip
+KEPT = DecisionFacts("A, x", "auto", False, "balanced: 1.02", 40, "segmented", AFTER, AFTER, num_repeats=7)
+ENTRIES = StripFacts((0, 500, 1000), (0, 1), (), ((0, 900), (1, 100)))
+EVENED = StripFacts((0, 100, 1000), (0, 1), (), ((0, 510), (1, 490)))
+COUNTED = DecisionFacts(
+    "A", "entries", True, "uneven: 1.80 of the mean", 0, "segmented", ENTRIES, EVENED, True, gained=GAINED
+)
+
+
+def facts(*decisions: DecisionFacts, measured: bool = True, setting: str = "auto") -> HistoryFacts:
+    return HistoryFacts(decisions, setting, measured=measured)
+
+
+def elements(text: str) -> list[ElementTree.Element]:
+    return list(ElementTree.fromstring(text).iter())
+
+
+def drawn(decision: DecisionFacts, measured: bool = True) -> list[ElementTree.Element]:
+    return elements(f"<svg>{strips(decision, measured)}</svg>")
+
+
+def rectangles(path: str) -> list[tuple[int, int, int, int]]:
+    found = re.findall(r"M(\d+) (\d+)h(\d+)v(\d+)h-\3z", path)
+    return [tuple(map(int, one)) for one in found]
+
+
+def covered(decision: DecisionFacts) -> dict[int, list[tuple[int, int, str]]]:
+    """Return by strip the filled rectangles in order: begin, end, color."""
+    strips_found: dict[int, list[tuple[int, int, str]]] = {}
+    for path in drawn(decision):
+        if path.tag == "path" and path.get("fill") not in (None, "none"):
+            for x, y, wide, _ in rectangles(path.get("d")):
+                strips_found.setdefault(y, []).append((x, x + wide, path.get("fill")))
+    return {top: sorted(ones) for top, ones in sorted(strips_found.items())}
+
+
+def test_the_blocks_fill_both_strips_to_scale_in_their_owners_colors():
+    before, after = covered(RECUT).values()
+    for ones in (before, after):
+        assert (ones[0][0], ones[-1][1]) == (46, 346)
+        assert all(left[1] == right[0] for left, right in pairwise(ones))
+    assert after == [(46, 76, color_of(0)), (76, 346, color_of(1))]
+    assert [color for _, _, color in before] == [
+        color_of(0),
+        color_of(0),
+        color_of(1),
+    ]  # neighbors alike joined
+
+
+def test_a_heavy_block_is_the_strongest():
+    shades = {path.get("fill-opacity") for path in drawn(RECUT) if path.get("fill-opacity")}
+    first = next(path for path in drawn(RECUT) if "M46 0" in path.get("d", ""))
+    assert float(first.get("fill-opacity")) == max(map(float, shades)) == 1.0
+
+
+def bars(decision: DecisionFacts, left: int, top: int) -> list[int]:
+    found = [re.findall(r"M(\d+) (\d+)v-(\d+)h\d+v\3z", one.get("d", "")) for one in drawn(decision)]
+    every = sorted(tuple(map(int, bar)) for ones in found for bar in ones)
+    return [tall for x, y, tall in every if left <= x < left + 64 and y == top + 26]
+
+
+def test_bars_are_as_tall_as_the_loads():
+    assert bars(RECUT, 360, 0) == [26, round(26 / 3)]
+    assert bars(RECUT, 360, 34) == [round(26 * 0.42 / 0.6), round(26 * 0.38 / 0.6)]
+    assert bars(RECUT, 536, 34) == [round(26 * 0.41 / 0.6), round(26 * 0.40 / 0.6)]
+    words = [one.text for one in drawn(RECUT) if one.tag == "text"]
+    assert words == ["before", "after", "1.50 imbalance", "1.05 predicted", "1.01 measured"]
+
+
+def test_seconds_after_entries_have_a_scale_of_their_own():
+    assert bars(COUNTED, 360, 0) == [26, round(26 / 9)]
+    assert max(bars(COUNTED, 536, 34)) == 26
+
+
+def test_hovering_tells_rows_worker_and_load():
+    titles = [one.text for one in drawn(RECUT) if one.tag == "title"]
+    assert titles[0] == "rows 0 to 250, 25 %; worker 0; 500 ms"
+    assert "worker 1: 200 ms" in titles
+
+
+def test_many_workers_and_blocks_stay_small():
+    cuts, owners = tuple(range(0, 20_001, 2)), tuple(block // 10 for block in range(10_000))
+    loads = tuple((owner, 1.0 + owner % 7) for owner in range(1000))
+    strip = StripFacts(cuts, owners, (), loads)
+    text = history_html(facts(*[replace(RECUT, before=strip, after=strip, gained=None)] * 200))
+    assert len(text.encode()) <= MOST_BYTES
+    assert "<svg" in text
+    assert imbalance_of(loads) == pytest.approx(7 / 4, rel=0.01)
+
+
+def test_html_is_well_formed_escaped_and_without_script_or_address():
+    evil = replace(RECUT, name=EVIL, reason=EVIL, policy=EVIL)
+    text = history_html(facts(evil, replace(evil, acts=False), setting=EVIL))
+    everything = elements(text)
+    assert not any(one.tag == "script" for one in everything)
+    assert EVIL in "".join(ElementTree.fromstring(text).itertext())
+    assert not re.search(r"https?://|url\(|\bon[a-z]+=", text)
+    assert any(one.tag == "svg" and EVIL in one.get("aria-label") for one in everything)
+
+
+def test_the_table_says_what_the_picture_shows():
+    (table,) = (one for one in elements(history_html(facts(RECUT, KEPT))) if one.tag == "table")
+    head, *rows = [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
+    first = dict(zip(head, rows[0], strict=True))
+    assert first["before"] == "4 blocks, cut at 250, 500, 750"
+    assert first["after"] in ("12", "2 blocks, cut at 100")
+    assert rows[0][-2] == "2 blocks, cut at 100"
+    assert first["loads"] == (
+        "before: worker 0 600 ms, worker 1 200 ms; predicted: worker 0 420 ms, worker 1 380 ms; "
+        "measured: worker 0 410 ms, worker 1 400 ms"
+    )
+    assert first["saves"] == "180 ms"
+    assert first["saved"] == "195 ms"
+    assert rows[1][1] == "kept 7x"
+    assert all(cell.get("scope") == "col" for cell in table.iter("th"))
+
+
+def test_the_svg_is_a_document_and_the_same_every_time():
+    text = history_svg(facts(RECUT, KEPT, replace(RECUT, name=EVIL, reason="long " * 60)))
+    root = ElementTree.fromstring(text)
+    assert root.tag == f"{SVG}svg"
+    assert text == history_svg(facts(RECUT, KEPT, replace(RECUT, name=EVIL, reason="long " * 60)))
+    places = [int(one.get("y")) for one in root.findall(f"{SVG}text")]
+    assert places == sorted(places)
+    assert all(b - a >= 14 for a, b in pairwise(places))
+    assert float(root.get("height")) > places[-1]
+    assert len(root.findall(f"{SVG}g")) == 2
+
+
+def test_drawings_stay_inside():
+    for one in drawn(RECUT):
+        if one.tag == "rect":
+            assert 0 <= int(one.get("x")) <= int(one.get("x")) + int(one.get("width")) <= WIDTH
+            assert 0 <= int(one.get("y")) <= int(one.get("y")) + int(one.get("height")) <= HEIGHT
+
+
+def test_text_is_aligned_and_shows_the_cuts():
+    assert history_text(facts(RECUT, KEPT)).splitlines() == [
+        "rebalance=auto: 2 decisions, 1 to re-cut",
+        "arrays           after  policy  imbalance     saves   costs  moves  saved   cost   reason",
+        "A, x    re-cut   12     auto    1.50 -> 1.05  180 ms  90 ms  1 MB   195 ms  81 ms  uneven: 1.5",
+        "  before 000000000000000000000000111111111111111111111111  4 blocks, cut at 250, 500, 750",
+        "  after  000001111111111111111111111111111111111111111111  2 blocks, cut at 100",
+        "A, x    kept 7x  40     auto    1.05                                               balanced: 1.02",
+    ]
+
+
+def test_the_newest_are_shown_and_the_rest_counted():
+    many = [replace(RECUT if n % 10 == 0 else KEPT, iteration=n, num_repeats=1) for n in range(200)]
+    given_facts = HistoryFacts(tuple(many), num_dropped=5)
+    text = history_text(given_facts)
+    assert "200 decisions, 20 to re-cut" in text
+    assert "and 180 older decisions, 18 to re-cut" in text
+    assert "5 decisions before them not kept" in text
+    assert history_html(given_facts).count("<svg") == 2
+    shown = [int(found) for found in re.findall(r"after iteration (\d+)", history_html(given_facts))]
+    assert shown == list(range(200 - MOST_SHOWN, 200))
+
+
+def test_nothing_yet():
+    assert history_text(facts()) == "rebalance=auto: 0 decisions, 0 to re-cut"
+    assert "<table" not in history_html(facts())
+    elements(history_svg(facts()))
+    assert last_text(facts(setting="off")) == "rebalance=off\nno decision yet"
+
+
+UNREPEATABLE = [
+    RECUT,
+    KEPT,
+    replace(RECUT, policy="asked"),
+    replace(KEPT, policy="replay"),
+    replace(RECUT, policy="workers"),
+    replace(COUNTED, policy="auto"),
+]
+
+
+@pytest.mark.parametrize("decision", UNREPEATABLE)
+def test_what_was_decided_by_measured_times_is_not_told_where_all_must_repeat(decision):
+    given_facts = facts(COUNTED, decision, measured=False)
+    without = facts(COUNTED, measured=False)
+    for show in (history_text, history_html, history_svg, last_text, decisions_text):
+        assert show(given_facts) == show(without)
+    assert "those by measured seconds are not told of here" in history_text(without)
+
+
+@pytest.mark.parametrize(
+    ("shown", "again"),
+    [
+        (COUNTED, replace(COUNTED, saving_seconds=7.0, cost_seconds=8.0, gained=None)),
+        (
+            replace(RECUT, policy="replay", reason="replayed: uneven: 1.5"),
+            replace(
+                RECUT,
+                policy="replay",
+                reason="replayed: uneven: 1.6",
+                before=replace(BEFORE, loads=((0, 1.0), (1, 0.2)), block_loads=(0.9, 0.1, 0.1, 0.1)),
+                gained=replace(GAINED, saving_seconds=0.1),
+            ),
+        ),
+    ],
+)
+def test_what_is_told_there_has_no_measured_number_in_it(shown, again):
+    for show in (history_text, history_html, history_svg, last_text):
+        told = show(facts(shown, measured=False))
+        assert told == show(facts(again, measured=False))
+        assert not re.search(r"\d m?s\b", told)
+        assert "re-cut" in told
+
+
+def test_gains_that_are_not_known_and_losses():
+    unknown = replace(RECUT, gained=replace(GAINED, saving_seconds=math.nan, loads=()))
+    assert "measured: cost 81 ms, moved 900 kB" in last_text(facts(unknown))
+    worse = replace(RECUT, gained=replace(GAINED, saving_seconds=-0.01))
+    assert "measured: an iteration takes 10 ms more, cost 81 ms" in last_text(facts(worse))
+    endless = replace(RECUT, num_remaining=math.inf)
+    assert "predicted: saves 180 ms, costs 90 ms, moves 1 MB" in last_text(facts(endless))
+    assert "-10 ms" in history_text(facts(worse))
+
+
+def test_the_last_decision_with_the_setting():
+    assert last_text(facts(KEPT, RECUT)).splitlines() == [
+        "rebalance=auto",
+        "A, x re-cut after iteration 12 (auto): uneven: 1.5",
+        "predicted: saves 180 ms in each of 38, costs 90 ms, moves 1 MB",
+        "measured: an iteration takes 195 ms less, cost 81 ms, moved 900 kB",
+    ]
+    assert decisions_text(facts(RECUT, KEPT)).splitlines() == [
+        "A, x re-cut after iteration 12 (auto): uneven: 1.5",
+        "A, x kept after iteration 40 (auto), 7 times in a row: balanced: 1.02",
+    ]

@@ -1,0 +1,114 @@
+"""A balancer that has loops pause as often as they can, and cuts what they read at random."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import matnb as mn
+from matnb.backend.store import Entry
+from matnb.blocks.grid import Grid
+from matnb.blocks.layout import Layout
+from matnb.lazy.expr import Expr
+from matnb.session.running import whole
+
+
+@dataclass
+class Watched:
+    """What a part of a loop told."""
+
+    pauses: Callable[[int], bool]
+    first: int
+    plan: Any
+    news: list[tuple[int, int, int, Mapping[str, float]]] = field(default_factory=list)
+    progress: list[tuple[int, float]] = field(default_factory=list)
+    num_finished: int = 0
+
+    def measured(self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[str, float]) -> None:
+        self.news.append((owner, iteration, num_iterations, seconds))
+
+    def advanced(self, iteration: int, seconds: float) -> None:
+        self.progress.append((iteration, seconds))
+
+    def wants_pause(self) -> bool:
+        done = max([self.first, *(iteration for iteration, _ in self.progress)])
+        return self.pauses(done)
+
+    def finished(self) -> None:
+        self.num_finished += 1
+
+
+class Restless:
+    """Stands in for a session's balancer.
+
+    Parameters
+    ----------
+    session
+        Whose loops it follows.
+    pauses
+        Told how many iterations are known to be done; by default always true.
+    recuts
+        Whether arrays are cut anew at each pause.
+    meanwhile
+        Called between a pause and the new cuts.
+    """
+
+    def __init__(
+        self,
+        session: mn.session.Session,
+        pauses: Callable[[int], bool] = lambda done: True,
+        recuts: bool = True,
+        meanwhile: Callable[[int], None] = lambda number: None,
+        seed: int = 0,
+    ) -> None:
+        self._session, self._pauses, self._recuts, self._meanwhile = session, pauses, recuts, meanwhile
+        self._random, self._names = random.Random(seed), itertools.count()
+        self.watches: list[Watched] = []
+        self.num_recuts = self.num_prepared = 0
+        session._runner._looper._balancer = self
+
+    def prepare(
+        self, entries: Mapping[Expr, Entry], num_iterations: float, by_time: bool, has_until: bool = False
+    ) -> dict[Expr, Entry]:
+        self.num_prepared += 1
+        return self._anew(entries) if self._recuts else dict(entries)
+
+    def watch(
+        self, entries: Mapping[Expr, Entry], plan: Any, first: int, limit: float, has_until: bool
+    ) -> Watched:
+        self.watches.append(Watched(self._pauses, first, plan))
+        return self.watches[-1]
+
+    def recut(self, watch: Watched, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
+        self.num_recuts += 1
+        self._meanwhile(self.num_recuts)
+        return self._anew(entries) if self._recuts else dict(entries)
+
+    def _anew(self, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
+        rows: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        found = {}
+        for node, entry in entries.items():
+            if not node.ndim or not node.shape[0]:
+                found[node] = entry
+                continue
+            chosen = rows.setdefault(node.shape[0], self._chosen(node.shape[0]))
+            new = self._laid_out(node, entry, *chosen)
+            self._session._store.replace(entry, new)
+            found[node] = new
+        return found
+
+    def _chosen(self, length: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        inside = self._random.sample(range(1, length), self._random.randint(0, min(4, length - 1)))
+        cuts = (0, *sorted(inside), length)
+        alive = self._session.cluster.alive()
+        return cuts, tuple(sorted(self._random.choice(alive) for _ in cuts[1:]))
+
+    def _laid_out(self, node: Expr, entry: Entry, cuts: tuple[int, ...], owners: tuple[int, ...]) -> Entry:
+        engine = self._session._engine
+        value = whole(node, entry.stored.layout, engine.gather(entry.futures, entry.stored.layout.owners))
+        grid = Grid((cuts, *((0, length) for length in node.shape[1:])))
+        stored, futures = engine.ship_array(value, Layout(grid, owners), f"restless-{next(self._names)}")
+        return Entry(stored, futures)

@@ -126,17 +126,17 @@ class Cluster:
         with self._refreshing:
             self._refresh()
 
-    def refresh_if_changed(self) -> None:
+    def refresh_if_changed(self, waits: bool = False) -> None:
         """Ask the scheduler who is there, if a worker has come since it was last asked.
 
-        The scheduler tells of a worker before that takes tasks, which is waited for a little.
+        The scheduler tells of a worker before that takes tasks; ``waits`` tells whether to wait a little.
         """
-        deadline = time.monotonic() + _STARTING_SECONDS
+        deadline = time.monotonic() + (_STARTING_SECONDS if waits else 0.0)
         while self._has_newcomers:
             self._has_newcomers = False
             self.refresh()
             if self._has_newcomers:
-                if time.monotonic() > deadline:
+                if time.monotonic() >= deadline:
                     return
                 time.sleep(_HEAR_SECONDS)
 

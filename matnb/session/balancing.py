@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
@@ -27,6 +28,7 @@ from matnb.session.planning import Planner
 from matnb.session.policies import rebalancing_from
 from matnb.session.recutting import Recutter
 
+_PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
 _MANY = 10**6  # runs that are expected where a person asks for a re-cut
 
 
@@ -57,6 +59,7 @@ class Balancer:
         emit: Callable[[Event], None],
     ) -> None:
         self._store, self._planner = store, planner
+        self._patient_until = 0.0  # by the clock, before loops pause for newcomers again
         self.groups = Groups(store)
         self._moves = Moves(store, planner, recutter, self.groups, emit)
         self._decider = Decider(rebalancing_from(rebalance), planner, recutter, self._moves, emit)
@@ -273,6 +276,8 @@ class Balancer:
         CellCancelled
             On an interrupt; nothing is half done.
         """
+        if self._planner.have_come(self._planner.workers().numbers):  # the newcomers cannot be used yet
+            self._patient_until = time.monotonic() + _PATIENCE_SECONDS
         found = dict(entries)
         for group in self.groups.of(found):
             known = watch.known.get(group.main)
@@ -281,6 +286,15 @@ class Balancer:
             self._decider.refine(group, known, by_time=True)
             decision = self._loop_decision(watch, group, known)
             found = _with(found, self._decider.enacted(group, known, decision, watch))
+        return found
+
+    def undo(self, entries: Mapping[Expr, Entry], reason: str) -> dict[Expr, Entry]:
+        """Give arrays that were just re-cut their cuts back, and return all; errors as of :meth:`recut`."""
+        found = dict(entries)
+        for group in self.groups.of(found):
+            known = self._decider.known(group.main)
+            if known is not None:
+                found = _with(found, self._decider.undone(group, known, reason))
         return found
 
     def reported(
@@ -316,7 +330,7 @@ class Balancer:
 
     def have_come(self, workers: tuple[int, ...]) -> bool:
         """Tell whether workers are there that are none of these."""
-        return self._planner.have_come(workers)
+        return self._planner.have_come(workers) and time.monotonic() >= self._patient_until
 
     def _loop_situation(self, watch: LoopWatch, group: Group, known: Followed) -> Situation:
         return self._decider.situation(

@@ -170,6 +170,10 @@ class Decider:
             decision = replace(decision, acts=False, reason="unchanged: these are the cuts")
             if watch is not None:
                 known.hindered = decision.reason
+        workers = self._planner.workers().numbers
+        if decision.acts and (wrong := _wrong(decision.after, group.cuts, workers)):
+            known.hindered = wrong
+            decision = replace(decision, acts=False, after=decision.before, reason=wrong)
         if not decision.acts:
             self.note_refusal(decision)
             return {}
@@ -204,6 +208,18 @@ class Decider:
         new = {group.arrays[node]: entry for node, entry in done.entries.items()}
         arrays = {node: new[entry] for node, entry in group.arrays.items()}
         known.begin(replace(group, arrays=arrays), self.model)
+        return new
+
+    def undone(self, group: Group, known: Followed, reason: str) -> Mapping[Entry, Entry]:
+        """Undo the last re-cut of a group, if nothing was measured since; errors as of :meth:`enacted`."""
+        pending, known.pending = known.pending, None
+        if pending is None or pending.decision.after != group.cuts:
+            return {}
+        done = self._moves.rows(group.name, group.arrays, pending.decision.before, known.profile)
+        known.hindered = f"no room: {reason}"
+        self.note_refusal(replace(pending.decision, acts=False, reason=known.hindered))
+        new = {group.arrays[node]: entry for node, entry in done.entries.items()}
+        known.begin(replace(group, arrays={one: new[old] for one, old in group.arrays.items()}), self.model)
         return new
 
     def back_to_counts(self, entries: Mapping[Expr, Entry]) -> dict[Entry, Entry]:
@@ -279,3 +295,15 @@ def _unevenness(loads: Sequence[float], owners: Sequence[int], workers: Workers)
     # The slowest thread's part of the blocks' loads over the mean of all.
     total = sum(loads)
     return makespan(loads, owners, workers.threads) * workers.slots / total if total > 0 else 1.0
+
+
+def _wrong(cuts: Cuts, now: Cuts, workers: Sequence[int]) -> str:
+    # Why arrays cannot be cut as a person's policy, or a trace, has it; empty where they can.
+    ends = (cuts.cuts[0], cuts.cuts[-1]) if cuts.cuts else ()
+    if ends != (0, now.cuts[-1]) or any(low >= high for low, high in cuts.ranges()):
+        return f"no cuts: {list(cuts.cuts[:8])} do not ascend from 0 to {now.cuts[-1]}"
+    if len(cuts.owners) != len(cuts.cuts) - 1 or not set(workers).issuperset(cuts.owners):
+        return (
+            f"no owners: {list(cuts.owners[:8])} for {len(cuts.cuts) - 1} blocks on workers {list(workers)}"
+        )
+    return ""

@@ -119,8 +119,8 @@ def _expressions(arrays: Sequence[object], called: str) -> list[Expr]:
     nodes = [one.expression for one in arrays if isinstance(one, DistArray)]
     if any(node.free for node in nodes):
         raise LoopBodyError(
-            f"{called}: an array of the body of a loop or branch, which is recorded once and has no blocks yet; "
-            f"call mn.{called} before it, with arrays from outside"
+            f"{called}: an array of the body of a loop or branch, which is recorded once and has no blocks "
+            f"yet; call mn.{called} before it, with arrays from outside"
         )
     return nodes
 

@@ -15,7 +15,7 @@ from matnb.backend.leaving import GangOutcome
 from matnb.backend.recovery import Resume
 from matnb.backend.store import Entry, Kept, Store
 from matnb.config import Config
-from matnb.errors import CellCancelled, ClusterError
+from matnb.errors import CellCancelled, ClusterError, TooLargeError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TaskTimed
 from matnb.lazy.array import live_expressions
 from matnb.lazy.control import Cond, Final, Loop, results_of
@@ -104,7 +104,7 @@ class Looper:
             found = self._balancer.prepare(entries, most_iterations(node), by_time, has_until)
             if any(found[one] is not entry for one, entry in entries.items()):
                 entries.update(found)
-                plan = self._laid_out(node, entries, wanted)
+                return self._fitting_now(node, entries, wanted)
         return self._fitting(plan, entries)
 
     def run(
@@ -159,7 +159,7 @@ class Looper:
                 self._begins[node] = begin_at(done.paused, plan.states, done.counts)
                 del done
                 self._go_over(watch, entries)
-                plan = self._fitting(self._laid_out(node, entries, wanted), entries)
+                plan = self._fitting_now(node, entries, wanted)
                 taken.seconds += time.perf_counter() - begin_seconds
         except OwnersLost:
             self._remember(node, plan, taken)
@@ -206,6 +206,20 @@ class Looper:
         # Without room for copies of the state, a loss starts the loop anew.
         keeps, limits = self._planner.fits(plan.peaks_with_copies), self._planner.limits()
         return replace(plan, program=replace(plan.program, keeps=keeps, limits=limits))
+
+    def _fitting_now(
+        self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]
+    ) -> ControlPlan:
+        # The plan after a re-cut; where it does not fit, the inputs get their cuts back.
+        assert self._balancer is not None
+        try:
+            return self._fitting(self._laid_out(node, entries, wanted), entries)
+        except TooLargeError as error:
+            found = self._balancer.undo(entries, str(error))
+            if not any(found[one] is not entry for one, entry in entries.items()):
+                raise
+            entries.update(found)
+            return self._fitting(self._laid_out(node, entries, wanted), entries)
 
     def _part(
         self,
@@ -258,7 +272,7 @@ class Looper:
     def _go_over(self, watch: LoopWatch, entries: dict[Expr, Entry]) -> None:
         # Between two parts: the inputs as they are cut from now on, over the workers that there are now.
         assert self._balancer is not None
-        self._planner.drop_dead()
+        self._planner.drop_dead(waits=True)
         found = self._balancer.recut(watch, entries)
         entries.clear()
         entries.update(found)

@@ -176,9 +176,12 @@ class Planner:
             time.sleep(0.1)
         raise WorkerLostError("every worker is gone and none came back; mn.stop() and start again")
 
-    def drop_dead(self) -> None:
-        """Drop the arrays of workers that were lost since the last run, and look for new workers."""
-        self._cluster.refresh_if_changed()
+    def drop_dead(self, waits: bool = False) -> None:
+        """Drop the arrays of workers that were lost since the last run, and look for new workers.
+
+        With ``waits`` those that are about to come are waited for a little.
+        """
+        self._cluster.refresh_if_changed(waits)
         alive = set(self._cluster.alive())
         for owner in range(len(self._cluster.workers)):
             if owner not in alive:

@@ -298,7 +298,8 @@ def test_a_session_that_is_forgotten_is_closed_at_exit():
     assert isinstance(cluster, Cluster)
 
 
-def test_a_worker_that_is_not_ready_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_worker_that_is_not_ready_yet_is_waited_for_if_wanted(monkeypatch: pytest.MonkeyPatch, waits: bool):
     with start(IN_THREADS) as cluster:
         ask, asked = cluster._ask_scheduler, []
 
@@ -310,6 +311,6 @@ def test_a_worker_that_is_not_ready_yet_is_waited_for(monkeypatch: pytest.Monkey
 
         monkeypatch.setattr(cluster, "_ask_scheduler", answer_before_the_last_is_ready)
         cluster._has_newcomers = True
-        cluster.refresh_if_changed()
-        assert len(asked) == 3
-        assert not cluster.has_newcomers
+        cluster.refresh_if_changed(waits)
+        assert len(asked) == (3 if waits else 1)
+        assert cluster.has_newcomers != waits

@@ -73,7 +73,7 @@ def test_a_terminal_is_live(bare_shell):
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("%distmat ", {"start", "connect", "status", "explain", "memo", "stop"}),
+        ("%distmat ", {"start", "connect", "status", "explain", "memo", "history", "rebalance", "stop"}),
         ("%distmat st", {"start", "status", "stop"}),
         ("%distmat start --w", {"--workers"}),
         ("%distmat start --workers 2 --p", {"--processes"}),

@@ -31,7 +31,7 @@ def skewed() -> sp.csr_array:
     return sp.csr_array((rng.random(rows.size), (rows, columns)), shape=(N, N))
 
 
-def looped(a: mn.DistArray, iterations: int = 120) -> list[bytes]:
+def looped(a: mn.DistArray, iterations: int = 250) -> list[bytes]:
     """Return the bits of a loop of products, elementwise operations and sums."""
     n = a.shape[0]
     start = mn.random.default_rng(1).random(n), mn.random.default_rng(2).random((n, 3)), 0.0

@@ -219,7 +219,7 @@ class Followed:
             iteration_seconds=iteration_seconds if by_time else 0.0,
             costs=costs if by_time else FIXED_COSTS,
             other_seconds={} if loads is None else loads.other_seconds(),
-            since_last=self._since_last(),
+            since_last=self._since_last() if iteration else max(self._since_last(), self.num_measured or -1),
             can_split_rows=in_loop or workers.threads > 1,
         )
 

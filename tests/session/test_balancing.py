@@ -405,3 +405,19 @@ def test_a_loop_that_does_not_fit_after_a_re_cut_gets_its_cuts_back(
     mn.stop()
     sessions(rebalance="off")
     np.testing.assert_array_equal(found, looped(mn.asarray(A, blocks=2)))
+
+
+@pytest.mark.usefixtures("small")
+def test_before_another_loop_it_is_known_how_much_was_measured(
+    sessions: Callable[..., mn.session.Session],
+) -> None:
+    policy = Stubborn({})
+    sessions(rebalance=policy)
+    a = mn.asarray(A, blocks=4).persist()
+    looped(a, 300)
+    policy.seen.clear()
+    looped(a, 301)
+    (first, *_) = policy.seen
+    assert first.iteration == 0
+    assert len(first.block_seconds) == 4
+    assert first.since_last > 0

@@ -34,6 +34,8 @@ class Recording:
         The loops and branches that were run.
     recuts
         What was re-cut meanwhile.
+    names
+        The names that the cell gave arrays, with their expressions.
     loop_texts
         How they were laid out, each that differs once.
     num_seen
@@ -50,6 +52,7 @@ class Recording:
     plan_text: str = ""
     loops: list[LoopFinished] = field(default_factory=list)
     recuts: list[Rebalanced] = field(default_factory=list)
+    names: dict[str, Expr] = field(default_factory=dict)
     loop_texts: dict[str, None] = field(default_factory=dict)
     num_seen: int = 0
     unread: list[Expr] = field(default_factory=list)

@@ -42,6 +42,9 @@ def _start() -> OptionParser:
     parser.add_argument("--memory-limit", metavar="SIZE", help="memory of each worker, such as 4GB")
     parser.add_argument("--memo", metavar="SIZE", help="memory for results kept between runs, or off")
     parser.add_argument("--memo-dir", metavar="FOLDER", help="keep results in files for other processes")
+    parser.add_argument(
+        "--rebalance", metavar="SETTING", help="who re-cuts arrays: auto, entries, presto, off, or a trace"
+    )
     return parser
 
 

@@ -111,6 +111,7 @@ def run_cell(code: CellCode, namespace: dict[str, object], keep: Sequence[str] =
         or before[name][0]() is not handle
         or before[name][1] != handle.expression.digest
     }
+    record.names.update(assigned)
     roots = dict(_roots_of_value(value))
     consumed = _consumed(record)
     roots |= {name: node for name, node in assigned.items() if node not in consumed and name not in roots}

@@ -221,7 +221,7 @@ class Balancer:
             self._decider.refine(group, known, by_time=True, always=True)
         situation = self._decider.situation(group, known, grid is None, known.num_runs, 0.0)
         after = self._moves.rows_in(situation, counts[0]) if grid is None else self._moves.rows_at(grid)
-        reason = "asked: a person wants these parts"
+        reason = "a person wants these parts"
         decision = changed(situation, "asked", reason, after, "segmented")
         self._decider.enacted(group, known, decision, must=True)
 

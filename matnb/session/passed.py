@@ -10,7 +10,7 @@ from matnb.balance.decision import Gain, Passed
 from matnb.balance.history import History
 from matnb.balance.situation import Cuts
 from matnb.balance.trace import Trace
-from matnb.errors import OptionError
+from matnb.errors import OptionError, WriteError
 from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFacts
 from matnb.pictures.history import history_html, history_svg, history_text
 
@@ -62,6 +62,8 @@ class HistoryView:
         ------
         OptionError
             For another ending.
+        WriteError
+            Where the system does not let it be written.
         """
         kinds: dict[str, Callable[[], str]] = {
             ".json": self.trace.to_json,
@@ -71,7 +73,12 @@ class HistoryView:
         ending = Path(path).suffix.lower()
         if ending not in kinds:
             raise OptionError(f"a history is saved as .json, .svg or .txt, not as {fspath(path)!r}")
-        Path(path).write_text(kinds[ending](), encoding="utf-8")
+        try:
+            Path(path).write_text(kinds[ending](), encoding="utf-8")
+        except OSError as error:
+            found = WriteError(f"{fspath(path)}: the history was not written: {error.strerror or error}")
+            found.errno = error.errno
+            raise found from None
 
     def __len__(self) -> int:
         return len(self.decisions)

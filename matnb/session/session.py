@@ -189,7 +189,8 @@ class Session:
             if record is not None:
                 self._emit(CellRecorded(record.num_operations, record.num_merged))
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
-            self._runner.balancer.groups.names.update({node: name for name, node in roots.items()})
+            named = {**roots, **(record.names if record is not None else {})}
+            self._runner.balancer.groups.names.update({node: name for name, node in named.items()})
             known = self._store.find(topological(roots.values(), self._store))
             entries = estimate_entries(roots.values(), known)
             lazy = tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from cells import fail, run
@@ -10,6 +11,7 @@ from IPython.core.completer import provisionalcompleter
 
 import matnb as mn
 from matnb.balance.trace import Trace
+from matnb.errors import WriteError
 from matnb.session.passed import HistoryView
 
 # The first of two halves has all entries, so many that the counts alone say it is worth a re-cut.
@@ -186,3 +188,16 @@ def test_help_tells_of_both(shell):
     assert "%distmat history [--save FILE]" in text
     assert "%distmat rebalance [SETTING]" in text
     assert "presto: by the rule of the Presto paper" in " ".join(text.split())
+
+
+def test_a_history_that_cannot_be_written_says_where_and_why(tmp_path: Path) -> None:
+    with pytest.raises(WriteError, match=r"nowhere.*h\.json: the history was not written: No such file"):
+        HistoryView().save(tmp_path / "nowhere" / "h.json")
+
+
+def test_every_name_of_a_cell_is_known_though_the_cell_uses_it(shell: object) -> None:
+    with mn.start(workers=2, threads=1):
+        run(shell, "%%distmat\nG = mn.random.rmat(10, seed=3)\ns = G.sum()")
+        run(shell, "mn.repartition(G, n=5);")
+        (passed,) = mn.history()
+        assert passed.decision.name == "G"

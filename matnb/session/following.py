@@ -10,10 +10,12 @@ from matnb.balance.decision import Decision
 from matnb.balance.load import LoadModel, Sample
 from matnb.balance.policy import FIXED_COSTS, Entries, Policy
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
+from matnb.io.source import ROW_ENTRIES
 from matnb.plan.plan import Workers
 from matnb.session.groups import Group
 
-_ENTRY_SECONDS = _ROW_SECONDS = 2e-9  # of a product, until some were measured
+_ENTRY_SECONDS = 2e-9  # of a product, until some were measured
+_ROW_SECONDS = ROW_ENTRIES * _ENTRY_SECONDS
 _GAIN_ITERATIONS = 3  # that are measured before it is told what a re-cut brought
 _LEAST_COST_SECONDS, _MOST_COST_SECONDS = 0.002, 2.0
 _LEAST_RATE, _MOST_RATE = 10.0**7, 10.0**11  # bytes a second

@@ -3,93 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from stubborn import NUM_ROWS, A, B, Stubborn, looped, rng, sessions, skewed, small, told
 
 import matnb as mn
-from matnb.balance.decision import Decision, Gain
-from matnb.balance.policy import Off
-from matnb.balance.situation import Cuts, Situation
+from matnb.balance.situation import Cuts
 from matnb.errors import TooLargeError
-from matnb.events import BlocksMoved, Event, Rebalanced
-from matnb.session import groups, loop_watch
+from matnb.events import BlocksMoved, Rebalanced
 from matnb.session.following import LearnedCosts
 from matnb.session.loop_watch import Span
 
-NUM_ROWS = 2000
-rng = np.random.default_rng(3)
-
-
-def _skewed(num_rows: int = NUM_ROWS, num_entries: int = 40_000) -> sp.csr_array:
-    rows = (num_rows * rng.random(num_entries) ** 3).astype(np.int64)
-    columns = rng.integers(0, num_rows, num_entries)
-    found = sp.csr_array((rng.random(num_entries), (rows, columns)), shape=(num_rows, num_rows))
-    found.sum_duplicates()
-    return found
-
-
-A = _skewed()
-B = rng.random(NUM_ROWS)
-
-
-@dataclass(eq=False)
-class Stubborn:
-    """Re-cuts at some iterations, whatever it sees, and remembers what that was."""
-
-    cuts: dict[int, tuple[int, ...]]
-    name: str = "stubborn"
-    seen: list[Situation] = field(default_factory=list)
-    gains: list[Gain] = field(default_factory=list)
-    decisions: list[Decision] = field(default_factory=list)
-
-    def decide(self, situation: Situation) -> Decision:
-        self.seen.append(situation)
-        kept = replace(Off().decide(situation), policy=self.name)
-        due = [one for one in self.cuts if one <= situation.iteration]
-        if not due:
-            return kept
-        wanted = self.cuts[max(due)]
-        if situation.cuts.cuts == wanted:
-            return kept
-        half = (len(wanted) - 1) // 2
-        owners = (0,) * half + (1,) * (len(wanted) - 1 - half)
-        return replace(kept, acts=True, reason="stubborn: it wants to", after=Cuts(wanted, owners))
-
-    def brought(self, decision: Decision, gain: Gain) -> None:
-        self.decisions.append(decision)
-        self.gains.append(gain)
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    # So that arrays of tests are looked at, and at once.
-    monkeypatch.setattr(groups, "LEAST_BYTES", 0)
-    monkeypatch.setattr(loop_watch, "_LOOK_SECONDS", 0.0)
-
-
-@pytest.fixture
-def sessions() -> Iterator[Callable[..., mn.session.Session]]:
-    yield lambda **options: mn.start(**{"workers": 2, "threads": 1, **options})
-    mn.stop()
-
-
-def told(session: mn.session.Session) -> list[Event]:
-    events: list[Event] = []
-    wanted = Rebalanced | BlocksMoved
-    session.subscribe(lambda event: events.append(event) if isinstance(event, wanted) else None)
-    return events
-
-
-def looped(array: mn.DistArray, num_iterations: int = 40) -> np.ndarray:
-    def step(x: mn.DistArray) -> mn.DistArray:
-        y = array @ x
-        return y / y.max() + 0.1
-
-    return mn.iterate(step, mn.asarray(B, blocks=4), max_iterations=num_iterations)[0].compute()
+__all__ = ["sessions", "small"]
 
 
 @pytest.mark.usefixtures("small")
@@ -169,7 +96,7 @@ def test_small_arrays_and_single_slots_are_left_alone(
     assert a.layout is layout
     assert not len(session.history)
     session = sessions(workers=1, rebalance=rebalance)
-    large = _skewed(5000, 400_000)
+    large = skewed(5000, 400_000)
     x = mn.asarray(rng.random(5000))
     a = mn.asarray(large, blocks=4).persist()
     mn.iterate(lambda x: a @ x / 2, x, max_iterations=30)[0].compute()
@@ -179,7 +106,7 @@ def test_small_arrays_and_single_slots_are_left_alone(
 def test_badly_cut_arrays_are_re_cut_by_entries_before_a_long_loop_begins(
     sessions: Callable[..., mn.session.Session],
 ) -> None:
-    large = _skewed(20_000, 1_500_000)
+    large = skewed(20_000, 1_500_000)
     x = rng.random(20_000)
     found = {}
     for rebalance in ("off", "entries", "auto"):
@@ -250,7 +177,7 @@ def test_between_cells_what_is_read_again_is_looked_at(sessions: Callable[..., m
 
 def test_a_session_is_set_otherwise_and_asked_now(sessions: Callable[..., mn.session.Session]) -> None:
     session = sessions(rebalance="off")
-    a = mn.asarray(_skewed(5000, 400_000), blocks=4).persist()
+    a = mn.asarray(skewed(5000, 400_000), blocks=4).persist()
     assert session.rebalance == "off"
     (decision,) = session.rebalance_now()
     assert decision.acts
@@ -266,7 +193,7 @@ def test_a_session_is_set_otherwise_and_asked_now(sessions: Callable[..., mn.ses
 
 def test_a_trace_is_repeated(sessions: Callable[..., mn.session.Session], tmp_path: object) -> None:
     path = f"{tmp_path}/trace.json"
-    large, x = _skewed(20_000, 1_500_000), rng.random(20_000)
+    large, x = skewed(20_000, 1_500_000), rng.random(20_000)
 
     def run() -> tuple[np.ndarray, Cuts]:
         a = mn.asarray(large, blocks=4).persist()
@@ -318,7 +245,7 @@ def test_one_worker_with_threads_looks_where_the_entries_are(
     sessions: Callable[..., mn.session.Session],
 ) -> None:
     session = sessions(workers=1, threads=2, rebalance="entries")
-    large = _skewed(20_000, 1_500_000)
+    large = skewed(20_000, 1_500_000)
     a = mn.asarray(large, blocks=[[0, 10_000, 20_000], None]).persist()
     mn.iterate(lambda x: a @ x / 100, mn.asarray(rng.random(20_000)), max_iterations=500)[0].compute()
     (decision,) = [one.decision for one in session.history if one.decision.acts]
@@ -356,68 +283,3 @@ def test_without_a_session_the_history_is_empty() -> None:
     mn.stop()
     assert len(mn.history()) == 0
     assert mn.active_session() is None
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("wanted", [(0, 900), (0, 900, 900, NUM_ROWS), (5, NUM_ROWS), (0, 700, NUM_ROWS)])
-def test_cuts_of_a_person_that_cannot_be_are_refused(
-    sessions: Callable[..., mn.session.Session], wanted: tuple[int, ...]
-) -> None:
-    class Wrong(Stubborn):
-        def decide(self, situation: Situation) -> Decision:
-            found = super().decide(situation)
-            owners = (7,) * found.after.num_blocks  # there is no such worker
-            return replace(found, after=Cuts(found.after.cuts, owners)) if found.acts else found
-
-    sessions(rebalance=Wrong({3: wanted}))
-    array = mn.asarray(A, blocks=2)
-    found = looped(array)
-    reasons = [one.decision.reason.split(":")[0] for one in mn.history()]
-    assert "no owners" in reasons if wanted == (0, 700, NUM_ROWS) else "no cuts" in reasons
-    assert not any(one.decision.acts for one in mn.history())
-    mn.stop()
-    sessions(rebalance="off")
-    np.testing.assert_array_equal(found, looped(mn.asarray(A, blocks=2)))
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("iteration", [0, 3])
-def test_a_loop_that_does_not_fit_after_a_re_cut_gets_its_cuts_back(
-    sessions: Callable[..., mn.session.Session], monkeypatch: pytest.MonkeyPatch, iteration: int
-) -> None:
-    session = sessions(rebalance=Stubborn({iteration: (0, 50, NUM_ROWS)}))
-    array = mn.asarray(A, blocks=2).persist()
-    planner = session._runner.planner
-    check, num_failed = planner.check_peaks, 0
-
-    def checked(peaks: object, needed: object) -> None:
-        nonlocal num_failed
-        if array.layout.grid.cuts[0] == (0, 50, NUM_ROWS):
-            num_failed += 1
-            raise TooLargeError("too much for worker 1")
-        check(peaks, needed)
-
-    monkeypatch.setattr(planner, "check_peaks", checked)
-    found = looped(array)
-    assert num_failed == 1
-    assert array.layout.grid.cuts[0] == (0, NUM_ROWS // 2, NUM_ROWS)
-    assert any(one.decision.reason.startswith("no room: ") for one in mn.history())
-    mn.stop()
-    sessions(rebalance="off")
-    np.testing.assert_array_equal(found, looped(mn.asarray(A, blocks=2)))
-
-
-@pytest.mark.usefixtures("small")
-def test_before_another_loop_it_is_known_how_much_was_measured(
-    sessions: Callable[..., mn.session.Session],
-) -> None:
-    policy = Stubborn({})
-    sessions(rebalance=policy)
-    a = mn.asarray(A, blocks=4).persist()
-    looped(a, 300)
-    policy.seen.clear()
-    looped(a, 301)
-    (first, *_) = policy.seen
-    assert first.iteration == 0
-    assert len(first.block_seconds) == 4
-    assert first.since_last > 0

@@ -184,7 +184,7 @@ def test_two_sessions_loop_at_once_on_one_cluster() -> None:
             mn.stop()
         """
     )
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         started = [
             subprocess.Popen(
                 [sys.executable, "-c", code, cluster.scheduler_address],

@@ -234,11 +234,12 @@ def test_a_worker_killed_between_two_parts() -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 def test_workers_that_come_are_used_by_the_next_part() -> None:
     from distributed import LocalCluster
 
     with LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as dask_cluster:
         with mn.connect(dask_cluster) as started:
             restless = Restless(started, lambda _: started.cluster.has_newcomers)

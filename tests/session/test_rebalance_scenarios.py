@@ -62,7 +62,8 @@ def bits() -> list[bytes]:
     return found
 
 
-@pytest.mark.parametrize("engine", ["gang", pytest.param("dask", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["gang", "dask"])
 def test_the_bits_do_not_follow_the_balancing(bits: list[bytes], engine: str, tmp_path: Path) -> None:
     for policy in POLICIES:
         with mn.start(workers=2, threads=1, rebalance=policy, engine=engine):
@@ -72,7 +73,7 @@ def test_the_bits_do_not_follow_the_balancing(bits: list[bytes], engine: str, tm
         mn.stop()
 
 
-@pytest.mark.parametrize("policy", ["auto", "presto"])
+@pytest.mark.parametrize("policy", ["auto", pytest.param("presto", marks=pytest.mark.slow)])
 def test_the_bits_of_a_replay(bits: list[bytes], policy: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     with mn.start(workers=2, threads=1, rebalance=policy):
@@ -277,7 +278,7 @@ def test_workers_come_and_are_killed_while_a_loop_runs(tmp_path: Path) -> None:
         return (a @ X) * 0.01 + 1
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         mn.connect(cluster) as session,
     ):
         changes = Changes(cluster, list(session.cluster.client.run(os.getpid).values()), end)

@@ -156,7 +156,7 @@ def test_old_blocks_go_from_the_workers_and_those_that_stay_are_kept_as_they_are
     gc.collect()
     gone = {name for names in old_names for name in names[1:]}
     wait_until(lambda: not gone.intersection(keys_on_workers(session)))
-    assert wanted <= keys_on_workers(session).keys()
+    wait_until(lambda: wanted <= keys_on_workers(session).keys())
     assert all(map(same, arrays, values))
 
 

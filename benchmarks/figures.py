@@ -15,7 +15,8 @@ from harness.rebalancing import FreshCuts, Run, RunWatch, equal_rows, rebalanced
 
 import matnb as mn
 
-SCALE = 20
+SCALE, SMALL = 20, 12
+MOST_LANCZOS = 17  # at 20 three runs took more than ten minutes
 COLUMNS = 8
 ITERATIONS = 50
 DAMPING = 0.85
@@ -41,17 +42,16 @@ def told(run: Run) -> dict[str, Any]:
     return {**fields, "decisions": steps}
 
 
-def recorded(watch: RunWatch, fresh: FreshCuts, loop: Loop, settings: Sequence[str]) -> dict[str, Any]:
+def recorded(fresh: FreshCuts, loop: Loop, settings: Sequence[str], rounds: int) -> dict[str, Any]:
     """Run a loop under each setting in turn, then as it is over the cuts to which "auto" came."""
+    watch = RunWatch()
     found: dict[str, list[dict[str, Any]]] = {one: [] for one in (*settings, "settled")}
-    for number in range(ROUNDS + 1):  # the first round compiles
+    for _ in range(rounds):
         for setting in settings:
             mn.memo.clear()
             A = fresh()
-            run = once(watch, A, loop, setting)
-            if number:
-                found[setting].append(told(run))
-            if setting == "auto" and number:
+            found[setting].append(told(once(watch, A, loop, setting)))
+            if setting == "auto":
                 mn.memo.clear()
                 found["settled"].append(told(once(watch, A, loop, "off")))
     return dict(found)
@@ -78,23 +78,26 @@ def ranks(length: int, degrees: np.ndarray) -> Loop:
     return loop
 
 
-def story(scale: int) -> dict[str, Any]:
-    """Run all that the figures tell of."""
+def story(scale: int, rounds: int) -> dict[str, Any]:
+    """Run all that the figures tell of, so often."""
     length = 2**scale
     cuts = equal_rows(length)
     graph = rmat(scale)
     with mn.start(workers=2, threads=1, processes=True, rebalance="off"):
         matrix = mn.random.rmat(scale=scale, seed=1).persist()
         loop = ranks(length, np.bincount(graph.indices, minlength=length))
-        pagerank = recorded(RunWatch(), FreshCuts(matrix, cuts), loop, ("off", "auto", "presto"))
-    both = symmetric(graph)
+        pagerank = recorded(FreshCuts(matrix, cuts), loop, ("off", "auto", "presto"), rounds)
+    lanczos_scale = min(scale, MOST_LANCZOS)
+    both = symmetric(rmat(lanczos_scale))
     with mn.start(workers=2, threads=1, processes=True, rebalance="off"):
         matrix = mn.asarray(both).persist()
+        cuts = equal_rows(2**lanczos_scale)
         lanczos = recorded(
-            RunWatch(), FreshCuts(matrix, cuts), lambda A: mn.linalg.eigsh(A).values, ("off", "auto")
+            FreshCuts(matrix, cuts), lambda A: mn.linalg.eigsh(A).values, ("off", "auto"), rounds
         )
     return {
         "scale": scale,
+        "lanczos_scale": lanczos_scale,
         "columns": COLUMNS,
         "iterations": ITERATIONS,
         "entries": int(graph.nnz),
@@ -114,6 +117,7 @@ def entries_before(pointers: np.ndarray, runs: dict[str, Any]) -> dict[str, floa
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=int, default=SCALE, help="of the graph: 2^scale vertices")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each is run")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the figures go")
     parser.add_argument("--draw", action="store_true", help="draw again what was recorded there")
     given = parser.parse_args()
@@ -122,7 +126,8 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     record = given.folder / "runs.json"
     if not given.draw:
-        record.write_text(json.dumps(story(given.scale)) + "\n", encoding="utf-8")
+        story(SMALL, 1)  # compiles
+        record.write_text(json.dumps(story(given.scale, given.rounds)) + "\n", encoding="utf-8")
     read = json.loads(record.read_text(encoding="utf-8"))
     for name, draw in FIGURES.items():
         saved(draw(read), given.folder / f"{name}.svg")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from harness.comparison import OURS, Bench, Claim, Comparison, Contender
 from harness.inputs import equal_entry_cuts, rmat
 from harness.loops import GangDidNotRun
@@ -19,10 +20,11 @@ SCALE = 20
 ITERATIONS = 50
 DAMPING = 0.85
 COLUMNS = 8
-EIGENVALUES = 6
-WITHOUT = "off, equal rows"
+EIGENVALUES, MOST_EIGSH = 6, 17  # at 20 a run takes minutes
+WITHOUT, PRESTO = "off, equal rows", "presto, equal rows"
 TARGETS = {1: 0.85, COLUMNS: 0.75}
 IMBALANCE_TARGET, MAKESPAN_TARGET, SHARE_TARGET, EIGSH_TARGET = 1.1, 1.15, 0.03, 0.85
+STAR_ROWS, STAR_ROW, STAR_TARGET = 1024, 500, 1.2
 MOST_RECUTS = 4
 
 
@@ -38,6 +40,8 @@ class Contest:
         Makes the start of a round.
     tolerance
         By how much results may differ; 0.0 asks for the same bits.
+    has_others
+        Whether Presto's rule, and cuts of equal entries from the start, take part.
     """
 
     watch: RunWatch
@@ -46,6 +50,7 @@ class Contest:
     loop: Callable[[mn.DistArray, Any], mn.DistArray]
     start: Callable[[int], Any]
     tolerance: float
+    has_others: bool = True
     runs: dict[str, list[Run]] = field(default_factory=dict)
 
     def once(self, name: str, setting: str, A: mn.DistArray, start: Any) -> mn.DistArray:
@@ -72,10 +77,15 @@ class Contest:
 
     def contenders(self) -> list[Contender]:
         """Return all settings, matnb's own first."""
-        return [
+        judged = [
             self.contender(OURS, "auto", self.equal, True),
             self.contender(WITHOUT, "off", self.equal, True),
-            self.contender("presto, equal rows", "presto", self.equal, False),
+        ]
+        if not self.has_others:
+            return judged
+        return [
+            *judged,
+            self.contender(PRESTO, "presto", self.equal, False),
             self.contender("off, equal entries", "off", self.by_entries, False),
         ]
 
@@ -89,12 +99,19 @@ class Contest:
         outcome = "holds" if max(counts) <= MOST_RECUTS else "missed"
         at = ", ".join(str(one.iteration) for one in self.runs[OURS][-1].decisions)
         before = sorted(run.imbalance for run in self.timed(WITHOUT))
-        presto = [len(run.decisions) for run in self.timed("presto, equal rows")]
+        presto = [len(run.decisions) for run in self.timed(PRESTO)] if self.has_others else []
+        theirs = f"; Presto's rule: {min(presto)} to {max(presto)}" if presto else ""
         return (
             f"{min(counts)} to {max(counts)} re-cuts in a run, at most {MOST_RECUTS}: {outcome}; in the last "
-            f"run after iterations {at or 'none'}; Presto's rule: {min(presto)} to {max(presto)}",
+            f"run after iterations {at or 'none'}{theirs}",
             f"imbalance of kernel seconds without: {before[0]:.2f} to {before[-1]:.2f}",
+            f"kernels of an iteration, all workers: {self.kernels(OURS)}, without {self.kernels(WITHOUT)}",
         )
+
+    def kernels(self, name: str) -> str:
+        """Return what the kernels of all workers typically took together in an iteration."""
+        found = sorted(run.per_iteration(sum(run.kernels.values())) for run in self.timed(name))
+        return duration(found[len(found) // 2])
 
     def settled(self, rounds: int) -> list[Run]:
         """Return runs without re-cuts over the cuts that one run with them has come to."""
@@ -170,7 +187,7 @@ def compare_products(bench: Bench, watch: RunWatch) -> None:
     matrix = mn.random.rmat(scale=bench.scale, seed=1).persist()
     cuts = FreshCuts(matrix, equal_rows(length)), FreshCuts(matrix, equal_entry_cuts(graph.indptr, PARTS))
     for width, target in TARGETS.items():
-        contest = Contest(watch, *cuts, ranks(share, width, length), starts(length, width), tolerance=0.0)
+        contest = Contest(watch, *cuts, ranks(share, width, length), starts(length, width), 0.0, width == 1)
         name = f"A @ {'x' if width == 1 else 'X'}, 2^{bench.scale}"
         work = (
             f"R-MAT 2^{bench.scale}, {graph.nnz:,} entries, {PARTS} blocks of equal rows at first, "
@@ -182,11 +199,12 @@ def compare_products(bench: Bench, watch: RunWatch) -> None:
 
 
 def compare_eigsh(bench: Bench, watch: RunWatch) -> None:
-    both = symmetric(rmat(bench.scale))
+    scale = min(bench.scale, MOST_EIGSH)
+    both = symmetric(rmat(scale))
     cuts = equal_rows(both.shape[0]), equal_entry_cuts(both.indptr, PARTS)
     matrix = mn.asarray(both).persist()
     work = (
-        f"R-MAT 2^{bench.scale}, A | A.T without diagonal, {both.nnz:,} entries, {PARTS} blocks of equal "
+        f"R-MAT 2^{scale}, A | A.T without diagonal, {both.nnz:,} entries, {PARTS} blocks of equal "
         f"rows at first, {EIGENVALUES} eigenvalues, 2 processes x 1 thread"
     )
     del both
@@ -197,10 +215,51 @@ def compare_eigsh(bench: Bench, watch: RunWatch) -> None:
         start=lambda number: number,
         tolerance=1e-7,  # its dense products' bits follow the cuts
     )
-    compare(bench, contest, f"eigsh, 2^{bench.scale}", work, EIGSH_TARGET)
+    compare(bench, contest, f"eigsh, 2^{scale}", work, EIGSH_TARGET)
 
 
-def main(parts: Sequence[Callable[[Bench, RunWatch], None]] = (compare_products, compare_eigsh)) -> None:
+def star(scale: int) -> sp.csr_array:
+    """Return a wide matrix one row of which holds half of all entries, and the other rows as many each."""
+    num_columns = 2**scale
+    rng = np.random.default_rng(0)
+    each = num_columns // STAR_ROWS
+    rows = np.repeat(np.arange(STAR_ROWS), each)
+    columns = rng.integers(0, each, rows.size) + each * np.tile(np.arange(each) % STAR_ROWS, STAR_ROWS)
+    full = np.full(num_columns, STAR_ROW), np.arange(num_columns)
+    indices = np.concatenate((rows, full[0])), np.concatenate((columns, full[1]))
+    return sp.csr_array((np.ones(indices[0].size), indices), shape=(STAR_ROWS, num_columns))
+
+
+def compare_star(bench: Bench, watch: RunWatch) -> None:
+    matrix = star(bench.scale + 2)
+    num_columns = matrix.shape[1]
+    contest = Contest(
+        watch,
+        *(FreshCuts(mn.asarray(matrix).persist(), equal_rows(STAR_ROWS)),) * 2,
+        lambda A, x: mn.iterate(lambda x: x * 0.5 + (A @ x).sum() * 1e-9, x, max_iterations=ITERATIONS)[0],
+        starts(num_columns, 1),
+        tolerance=0.0,
+    )
+    runs = contest.settled(bench.rounds)
+    strategies = {one.strategy for run in contest.runs["to settle"] for one in run.decisions}
+    loads = {
+        OURS: [run.per_iteration(max(run.kernels.values())) for run in runs],
+        "an even share": [run.per_iteration(sum(run.kernels.values()) / len(run.kernels)) for run in runs],
+    }
+    claim = Claim(
+        "kernel seconds of the slowest worker, star",
+        f"{STAR_ROWS:,} x {num_columns:,}, {matrix.nnz:,} entries, half of them in row {STAR_ROW}, per "
+        "iteration after re-cutting, 2 processes x 1 thread",
+        STAR_TARGET,
+    )
+    note = f"strategies of its re-cuts: {', '.join(sorted(strategies)) or 'none'}"
+    bench.publish(Comparison(claim, loads, ["an even share"], (note,)))
+
+
+PARTS_OF_IT = (compare_products, compare_eigsh, compare_star)
+
+
+def main(parts: Sequence[Callable[[Bench, RunWatch], None]] = PARTS_OF_IT) -> None:
     bench = Bench(__doc__, SCALE)
     for part in parts:
         with mn.start(workers=2, threads=1, processes=True, rebalance="off"):

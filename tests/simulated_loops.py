@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -135,3 +135,32 @@ def equal_rows(length: int, num_blocks: int, num_workers: int) -> Cuts:
     """Return blocks of as many rows, in turn of the workers."""
     cuts = tuple(length * one // num_blocks for one in range(num_blocks + 1))
     return Cuts(cuts, tuple(one * num_workers // num_blocks for one in range(num_blocks)))
+
+
+def skewed(num_rows: int = 2048, seed: int = 1) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return entries by a power law, and costs that entries tell half only."""
+    rows = np.arange(num_rows)
+    entries = np.maximum(1, 2e5 / (5 + rows) ** 0.9).astype(np.int64)
+    return entries, (entries * 1e-7 + 1e-6) * np.exp(0.5 * np.sin(rows / num_rows * 7 + seed))
+
+
+def four_blocks(**changes: object) -> Situation:
+    """Return four blocks of two workers, the first of which takes three times as long as the second."""
+    usual = Situation(
+        name="A",
+        cuts=Cuts((0, 25, 50, 75, 100), (0, 0, 1, 1)),
+        profile=profile_of([1_000] * 100),
+        row_bytes=16.0,
+        entry_bytes=12.0,
+        block_seconds=(0.3, 0.3, 0.1, 0.1),
+        error=0.02,
+        speeds={0: 1.0, 1: 1.0},
+        threads=1,
+        entry_seconds=1e-6,
+        row_seconds=1e-6,
+        iteration=10,
+        num_remaining=40,
+        iteration_seconds=0.65,
+        costs=Costs(0.03, 1e9),
+    )
+    return replace(usual, **changes)  # type: ignore[arg-type]

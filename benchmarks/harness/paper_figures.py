@@ -15,8 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from harness.statistics import duration
+from matnb.pictures.quantities import plural_text
 
 _INK, _NEW, _WITHOUT, _WITH, _BLANK = "#1a1a1a", "#8c8c8c", "#e08a00", "#0a7fc4", "none"
+_MOVED = _WITH
 _THEMES = (
     "<style>svg{color:#1a1a1a;background:#fff}"
     "@media(prefers-color-scheme:dark){svg{color:#e8e8e8;background:#16181c}}</style>"
@@ -98,25 +100,28 @@ def figure_13(story: Mapping[str, Any]) -> Figure:
         figure = Figure(figsize=(8.5, 1.2 + 0.42 * longest), layout="constrained")
         for axes, (rule, steps) in zip(figure.subplots(1, 2), runs.items(), strict=True):
             _strips(axes, steps, story["entries_before"])
-            axes.set_title(f"{_RULES[rule]}: {len(steps)} re-cuts")
+            axes.set_title(f"{_RULES[rule]}: {plural_text(len(steps), 're-cut')}")
             axes.set_xlabel("part of all entries")
             axes.set_ylim(longest + 0.5, -0.5)
         handles = [mpl.patches.Patch(fc=color, ec=_INK, label=label) for color, label in (
-            (_INK, "heavy, cut next"), (_NEW, "new"), (_BLANK, "as it was"),
+            (_INK, "heavy, cut next"), (_NEW, "new"), (_MOVED, "moved to the other worker"),
+            (_BLANK, "as it was"),
         )]  # fmt: skip
-        figure.legend(handles=handles, loc="outside lower center", ncols=3)
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return figure
 
 
 def _strips(axes: Axes, steps: Sequence[Mapping[str, Any]], entries: Mapping[str, float]) -> None:
-    states = [steps[0]["before"], *(step["after"] for step in steps)] if steps else []
-    for number, cuts in enumerate(states):
-        old = set(_blocks(states[number - 1])) if number else set(_blocks(cuts))
-        following = set(states[number + 1]) if number + 1 < len(states) else set()
-        for low, high in _blocks(cuts):
+    first = [(step["before"], step["owners_before"]) for step in steps[:1]]
+    states = first + [(step["after"], step["owners_after"]) for step in steps]
+    for number, (cuts, owners) in enumerate(states):
+        old = dict(_blocks(*states[max(0, number - 1)]))
+        following = set(states[number + 1][0]) if number + 1 < len(states) else set()
+        for (low, high), owner in _blocks(cuts, owners):
             begin, end = entries[str(low)], entries[str(high)]
             heavy = any(low < cut < high for cut in following)
-            color = _INK if heavy else _BLANK if (low, high) in old else _NEW
+            was = old.get((low, high))
+            color = _INK if heavy else _NEW if was is None else _BLANK if was == owner else _MOVED
             axes.barh(number, end - begin, left=begin, height=0.6, fc=color, ec=_INK, lw=0.6)
     labels = ["at first", *(f"after {step['iteration']}" for step in steps)]
     axes.set_yticks(range(len(states)), labels[: len(states)])
@@ -124,8 +129,9 @@ def _strips(axes: Axes, steps: Sequence[Mapping[str, Any]], entries: Mapping[str
     axes.set_xlim(0, 1)
 
 
-def _blocks(cuts: Sequence[int]) -> list[tuple[int, int]]:
-    return list(pairwise(cuts))
+def _blocks(cuts: Sequence[int], owners: Sequence[int]) -> list[tuple[tuple[int, int], int]]:
+    # The rows of each block, and whose it is.
+    return list(zip(pairwise(cuts), owners, strict=True))
 
 
 def figure_14(story: Mapping[str, Any]) -> Figure:
@@ -226,9 +232,11 @@ def document(story: Mapping[str, Any]) -> str:
         "Distributed Machine Learning and Graph Processing with Sparse Matrices*, EuroSys 2013, redrawn from "
         f"runs of matnb on one machine: {graph}, 8 blocks of equal rows at first, 2 processes x 1 thread. "
         f"PageRank runs {story['iterations']} iterations with {story['columns']} columns; Lanczos' method "
-        "is `mn.linalg.eigsh` of the symmetric graph. Shown is each time the run of the median time.\n",
+        f"is `mn.linalg.eigsh` of a symmetric graph, 2^{story['lanczos_scale']}. Shown is each time the run "
+        "of the median time.\n",
         _section(
-            13, "Which blocks were cut", "Filled: cut at the next re-cut; gray: made by the last one. Each "
+            13, "Which blocks were cut", "Filled: cut at the next re-cut; gray: made by the last one; blue: "
+            "as it was, but moved to the other worker by it. Each "
             "bar is as wide as its part of the entries. Labels: the iterations done before the re-cut.",
             ["rule", "after iteration", "blocks before", "blocks after", "re-cut in"],
             [
@@ -245,7 +253,8 @@ def document(story: Mapping[str, Any]) -> str:
             "followed; with none it is the run without. Dashed: the time that re-cutting itself took so far.",
             ["rule", "re-cuts", "to the end", "re-cutting so far"],
             [
-                [_RULES[rule], str(one.num_recuts), duration(one.seconds), duration(one.recut_seconds)]
+                [_RULES[rule], str(one.num_recuts), duration(one.seconds),
+                 duration(one.recut_seconds) if one.num_recuts else "none"]
                 for rule in _RULES
                 for one in _stretches(story, rule)
             ],

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 import matnb as mn
 from harness.inputs import lower_triangle
-from matnb.balance.decision import Decision, imbalance
+from matnb.balance.decision import Decision
 from matnb.events import Event, LoopAdvanced, LoopFinished, Rebalanced, TasksFinished
+from matnb.pictures.imbalance import imbalance
 
 PARTS = 8  # blocks to begin with
 

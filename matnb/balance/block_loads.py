@@ -18,6 +18,7 @@ LEAST_CHANGE = 0.15  # as a logarithm
 LEAST_DEVIATIONS = 3.5
 LEAST_SHARE = 0.05  # of its worker's seconds; what a smaller block takes is no sign of a change
 USUAL_NOISE = 0.1  # relative, between reports, before any is known; counts as two differences
+PASSING_SECONDS = 0.2  # for so long other work on a machine may make a worker slow that is not
 MEDIAN_ERROR = 1.25  # of a median over that of a mean
 NOISE_WINDOW = 128
 LEAST_SLOWER = 0.1  # as a logarithm, what a worker's speed changes by after a change of its seconds
@@ -28,6 +29,7 @@ LEAST_SLOWER_RECUT = 0.2  # the same where seconds are of other blocks than befo
 class _Report:
     seconds: Mapping[int, float]  # of an iteration, by block
     other_seconds: float
+    span_seconds: float  # of all iterations together
 
     @property
     def total(self) -> float:
@@ -48,11 +50,11 @@ class BlockLoads:
     Parameters
     ----------
     profile
-        Where the entries are.
+        Where the entries are; a finer one may be set later.
     """
 
     def __init__(self, profile: Profile) -> None:
-        self._profile = profile
+        self.profile = profile
         self._cuts = Cuts((0,), ())
         self._reports: dict[int, deque[_Report]] = {}
         self._measured: dict[int, int] = {}
@@ -86,11 +88,11 @@ class BlockLoads:
         self._expected = {}
         if works is not None:
             places = np.asarray(self._cuts.cuts)
-            weights = self._profile.before(places) * entry_seconds + places * row_seconds
+            weights = self.profile.weights(places, entry_seconds, row_seconds)
             wanted = np.asarray(cuts.cuts)
-            wanted_weights = self._profile.before(wanted) * entry_seconds + wanted * row_seconds
+            wanted_weights = self.profile.weights(wanted, entry_seconds, row_seconds)
             # Weights that stand still over a block of seconds would put all of them at one place.
-            step = max(float(weights[-1]), 1e-300) * 1e-6 / max(1, int(places[-1]))
+            step = max(float(weights[-1]), 1e-200) * 1e-6 / max(1, int(places[-1]))
             before = np.interp(
                 wanted_weights + wanted * step, weights + places * step, np.append(0.0, np.cumsum(works))
             )
@@ -128,7 +130,8 @@ class BlockLoads:
         if num_iterations < 1:
             return
         own = {block: value / num_iterations for block, value in seconds.items()}
-        report = _Report(own, other_seconds / num_iterations)
+        span_seconds = sum(seconds.values()) + other_seconds
+        report = _Report(own, other_seconds / num_iterations, span_seconds)
         reports = self._reports.setdefault(owner, deque(maxlen=WINDOW))
         if reports and (size := max(report.total, reports[-1].total)) > 0:
             last = reports[-1].seconds
@@ -144,6 +147,11 @@ class BlockLoads:
     def num_iterations(self) -> int:
         """Iterations that were measured since the beginning, by the worker that told least."""
         return min((self._measured.get(owner, 0) for owner in self._cuts.owners), default=0)
+
+    @property
+    def num_counted(self) -> int:
+        """Reports that count, since the beginning or the last change, of the worker with the fewest."""
+        return min((len(self._reports.get(owner, ())) for owner in self._cuts.owners), default=0)
 
     def block_seconds(self) -> tuple[float, ...]:
         """Return what each block takes in an iteration; empty until every one was reported."""
@@ -164,9 +172,11 @@ class BlockLoads:
             Of each worker. With one, it is that of the sum of its blocks; with more, a block that takes
             longer matters although others take less.
         """
-        num_reports = min((len(self._reports.get(owner, ())) for owner in self._cuts.owners), default=0)
-        # Two reports after a change may both be of what passes soon.
-        doubt = 1.5 if num_reports <= NUM_CHANGED else 1.0
+        every = [self._reports.get(owner, ()) for owner in set(self._cuts.owners)]
+        num_reports = min(map(len, every), default=0)
+        # Two reports after a change may both be of what passes soon, if they are of a short time.
+        span_seconds = min((sum(one.span_seconds for one in reports) for reports in every), default=0.0)
+        doubt = 1.5 if num_reports <= NUM_CHANGED and span_seconds < PASSING_SECONDS else 1.0
         return doubt * MEDIAN_ERROR * self._noise(threads > 1) / math.sqrt(max(1, num_reports))
 
     def speeds(self, workers: Iterable[int]) -> dict[int, float]:

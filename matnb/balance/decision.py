@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from matnb.balance.situation import Cuts
+from matnb.pictures.imbalance import imbalance
 
 Strategy = Literal["segmented", "uniform"]
 
@@ -18,7 +19,8 @@ class Decision:
     Attributes
     ----------
     policy
-        Who decided: "auto", "presto", "replay", "asked" (by a person), "workers" (some came or went).
+        Who decided: "auto", "presto", "replay", "asked" (by a person), "workers" (some came or went), "bits"
+        (cuts follow from counts again, for what may have other bits where they follow from times).
     acts
         Whether the arrays are to be re-cut.
     reason
@@ -112,9 +114,3 @@ class Passed:
     decision: Decision
     gain: Gain | None = None
     num_repeats: int = 1
-
-
-def imbalance(loads: Mapping[int, float]) -> float:
-    """Return the largest load over the mean; 1.0 where there is none."""
-    mean = sum(loads.values()) / max(1, len(loads))
-    return max(loads.values()) / mean if mean > 0 else 1.0

@@ -20,6 +20,7 @@ NEARLY = 1e-7  # residuals below count alike, so that weights stay finite
 UNKNOWN_SPREAD = (
     0.3  # of a block's seconds about the model, where nothing tells it: how rows lie matters as much
 )
+LEAST_RUNS = 3  # of a worker's blocks: any one may have taken thirty times as long as the next will
 USUAL_SPREAD = 0.5  # of the workers' factors, as logarithms, before anything is measured
 # What leads to one factor or another where samples cannot tell them apart: entries first, a constant last.
 RIDGE = np.diag([1e-11, 1e-9, 1e-7])
@@ -134,13 +135,14 @@ class LoadModel:
         if not self._points:
             return Fit({}, {}, math.inf)
         names = sorted(self._points)
-        kinds, places, seconds = [], [], []
+        kinds, places, seconds, runs = [], [], [], []
         for number, name in enumerate(names):
             for place, newest in sorted(self._points[name].items()):
                 kinds.append(number)
                 places.append(place)
                 seconds.append(sorted(newest)[(len(newest) - 1) // 2])
-        points = _Points(np.array(kinds), np.array(places, np.int64), np.array(seconds))
+                runs.append(len(newest))
+        points = _Points(np.array(kinds), np.array(places, np.int64), np.array(seconds), np.array(runs))
         costs, slowness, residuals = points.fitted(len(names))
         return Fit(
             {name: KindCost(*map(float, cost)) for name, cost in zip(names, costs, strict=True)},
@@ -152,10 +154,11 @@ class LoadModel:
 class _Points:
     """Seconds of blocks, with the parts of the model's sum beside them."""
 
-    def __init__(self, kinds: Integers, places: Integers, seconds: Floats) -> None:
+    def __init__(self, kinds: Integers, places: Integers, seconds: Floats, runs: Integers) -> None:
         self._numbers, self._workers = np.unique(places[:, 0], return_inverse=True)
         self._kinds = [np.flatnonzero(kinds == kind) for kind in range(int(kinds.max()) + 1)]
         self._counts = np.bincount(self._workers)
+        self._runs = np.bincount(self._workers, weights=runs)
         self._middles = np.cumsum(self._counts) - 1 - self._counts // 2
         self._parts = np.column_stack([places[:, 2], places[:, 1], np.ones(len(places))]).astype(np.float64)
         self._seconds = seconds
@@ -190,10 +193,13 @@ class _Points:
         squares = float(np.sum(np.minimum(np.abs(residuals), UNKNOWN_SPREAD) ** 2))
         variance = (squares + 2 * UNKNOWN_SPREAD**2) / (spare + 2)
         speeds = {}
-        for number, count, factor in zip(self._numbers, self._counts, slowness, strict=True):
+        for number, runs, count, factor in zip(
+            self._numbers, self._runs, self._counts, slowness, strict=True
+        ):
             own = variance / count
             believed = factor * USUAL_SPREAD**2 / (USUAL_SPREAD**2 + own)
-            speeds[int(number)] = math.exp(-believed) if abs(factor) > 2 * math.sqrt(own) else 1.0
+            is_sure = runs >= LEAST_RUNS and abs(factor) > 2 * math.sqrt(own)
+            speeds[int(number)] = math.exp(-believed) if is_sure else 1.0
         return speeds
 
     def error(self, num_kinds: int, residuals: Floats) -> float:

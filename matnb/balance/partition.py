@@ -18,6 +18,9 @@ from matnb.blocks.shared_rows import SHARED_ENTRIES
 LARGE_BYTES = 512 * 10**6  # blocks above this are cut further, to keep transfers and copies small
 TASK_SECONDS = 50e-6  # what a task takes beside its kernel
 STEP_SECONDS = 0.7e-3  # a round of messages between two processes: what sharing rows adds to an iteration
+COPY_RATE = 4.0  # times that of moving, where bytes stay on their worker
+_MOST_PIECES = 8  # blocks for a slot
+_MANY_ITERATIONS = 1e9
 _NEAR = 0.01  # relative: makespans that differ by less are equally good
 _WORTH = 0.02  # relative: what sharing rows must save
 _HEAVY = (1.0, 0.5, 0.25)  # of a slot's fair share: rows above are shared, the best of these is taken
@@ -31,9 +34,7 @@ def work_of(situation: Situation) -> Work:
     """
     cuts = np.asarray(situation.cuts.cuts, np.int64)
     places = _merged(situation.profile.places, cuts)
-    counted = np.diff(
-        situation.profile.before(places) * situation.entry_seconds + places * situation.row_seconds
-    )
+    counted = np.diff(situation.profile.weights(places, situation.entry_seconds, situation.row_seconds))
     if not counted.any():
         counted = np.diff(places).astype(np.float64)
     if situation.block_seconds:
@@ -44,7 +45,7 @@ def work_of(situation: Situation) -> Work:
         counted = np.where(held[block] > 0, counted, np.diff(places))
         held = np.bincount(block, counted, minlength=num_blocks)
         usual = np.asarray(situation.block_seconds) * _speeds_of_blocks(situation)
-        counted = counted * (usual / np.where(held > 0, held, 1.0))[block]
+        counted = counted / held[block] * usual[block]  # in this order: of tiny ones the inverse is infinite
     return Work(places, np.concatenate([[0.0], np.cumsum(counted)]))
 
 
@@ -60,7 +61,8 @@ def cuts_for(situation: Situation) -> tuple[Cuts, Strategy, dict[int, float]]:
 
     Each worker gets a block for each of its threads, more where a block would be large or a row is shared; a
     slot's share follows its worker's speed, less what the worker does besides. The present cuts are returned
-    where they are within 1 % of the best, and of others those that move least.
+    where they are within 1 % of the best, and of others those that move least. Where few iterations follow,
+    blocks that could be merged stay apart, as copying them would take longer than it saves.
     """
     now = situation.cuts
     slots, work = _slots(situation), work_of(situation)
@@ -68,6 +70,11 @@ def cuts_for(situation: Situation) -> tuple[Cuts, Strategy, dict[int, float]]:
         return now, "segmented", _loads(situation, work, now)
     best = _segmented(situation, work, slots)
     least = _makespan(situation, work, best)
+    if situation.apart_row_seconds > 0:
+        apart = situation.apart_row_seconds * work.places
+        both = _segmented(situation, Work(work.places, work.before + apart), slots)
+        if (seconds := _makespan(situation, work, both)) < least:
+            best, least = both, seconds
     last: tuple[int, ...] = ()
     for share in _HEAVY:
         rows = _heavy_rows(situation, work, share * work.total / len(slots))
@@ -80,6 +87,8 @@ def cuts_for(situation: Situation) -> tuple[Cuts, Strategy, dict[int, float]]:
             best, least = cuts, seconds
     if set(now.owners) == set(slots) and _makespan(situation, work, now) <= least * (1 + _NEAR):
         best = now
+    else:
+        best = min(best, _keeping(situation, work, best), key=lambda cuts: _price(situation, work, cuts))
     strategy: Strategy = "uniform" if shared_blocks(situation, best).any() else "segmented"
     return best, strategy, _loads(situation, work, best)
 
@@ -97,15 +106,16 @@ def loads_of(situation: Situation, cuts: Cuts) -> dict[int, float]:
 
     Of the present cuts these are the sums of what was measured. Owners that have gone are in it as well.
     """
-    return _loads(situation, work_of(situation), cuts)
+    return _loads(situation, _needed_work(situation, cuts), cuts)
 
 
 def makespan_of(situation: Situation, cuts: Cuts) -> float:
     """Return the seconds that the slowest worker should take in an iteration, with what its tasks cost.
 
     Each thread also takes its part of what the worker does besides, and a part of each row that is shared.
+    Phases of their own are waited for one after the other.
     """
-    return _makespan(situation, work_of(situation), cuts)
+    return _makespan(situation, _needed_work(situation, cuts), cuts)
 
 
 def makespan(block_seconds: Sequence[float], owners: Sequence[int], threads: int) -> float:
@@ -147,16 +157,24 @@ def _speeds_of_blocks(situation: Situation) -> Floats:
     return np.where(shared_blocks(situation, situation.cuts), every, single)
 
 
-def _seconds(situation: Situation, work: Work, cuts: Cuts) -> tuple[list[float], float]:
+def _needed_work(situation: Situation, cuts: Cuts) -> Work | None:
+    """Return the work along the rows, and None where each block's was measured."""
+    return None if situation.block_seconds and cuts == situation.cuts else work_of(situation)
+
+
+def _seconds(situation: Situation, work: Work | None, cuts: Cuts) -> tuple[list[float], float]:
     """Return each block's seconds on its owner, 0.0 for shared rows, and the work on these for each slot."""
-    held = np.diff(work.up_to(cuts.cuts))
+    if work is None:
+        held = np.asarray(situation.block_seconds) * _speeds_of_blocks(situation)
+    else:
+        held = np.diff(work.up_to(cuts.cuts))
     shared = shared_blocks(situation, cuts)
     speeds = np.asarray([situation.speeds.get(owner, 1.0) for owner in cuts.owners])
     num_slots = max(1, situation.threads * len(situation.speeds))
     return np.where(shared, 0.0, held / speeds).tolist(), float(held[shared].sum()) / num_slots
 
 
-def _loads(situation: Situation, work: Work, cuts: Cuts) -> dict[int, float]:
+def _loads(situation: Situation, work: Work | None, cuts: Cuts) -> dict[int, float]:
     seconds, spread = _seconds(situation, work, cuts)
     loads = dict.fromkeys(sorted({*situation.speeds, *cuts.owners}), 0.0)
     for owner, one in zip(cuts.owners, seconds, strict=True):
@@ -166,7 +184,7 @@ def _loads(situation: Situation, work: Work, cuts: Cuts) -> dict[int, float]:
     return loads
 
 
-def _makespan(situation: Situation, work: Work, cuts: Cuts) -> float:
+def _makespan(situation: Situation, work: Work | None, cuts: Cuts) -> float:
     seconds, spread = _seconds(situation, work, cuts)
     shared = shared_blocks(situation, cuts)
     blocks: dict[int, list[float]] = {worker: [] for worker in (*situation.speeds, *cuts.owners)}
@@ -180,7 +198,15 @@ def _makespan(situation: Situation, work: Work, cuts: Cuts) -> float:
         if worker in situation.speeds:
             besides += spread / situation.speeds[worker] + int(shared.sum()) * TASK_SECONDS
         slowest = max(slowest, besides + _scheduled(ones, situation.threads))
-    return slowest + step
+    return slowest + step + situation.apart_row_seconds * _most_rows(situation, cuts)
+
+
+def _most_rows(situation: Situation, cuts: Cuts) -> float:
+    # Of a worker's thread, as if each worker were of speed 1.0.
+    rows = dict.fromkeys(cuts.owners, 0.0)
+    for owner, (low, high) in zip(cuts.owners, cuts.ranges(), strict=True):
+        rows[owner] += (high - low) / situation.speeds.get(owner, 1.0)
+    return max(rows.values(), default=0.0) / max(1, situation.threads)
 
 
 def _scheduled(seconds: Iterable[float], threads: int) -> float:
@@ -220,6 +246,34 @@ def _uniform(situation: Situation, work: Work, slots: tuple[int, ...], rows: tup
     cuts = np.union1d(parts, np.concatenate([heavy, heavy + 1]))
     owners = np.asarray(slots)[np.searchsorted(parts, cuts[:-1], side="right") - 1]
     return _without_large(situation, Cuts(tuple(cuts.tolist()), tuple(owners.tolist())))
+
+
+def _keeping(situation: Situation, work: Work, best: Cuts) -> Cuts:
+    """Return cuts with about the same part for each worker, in the present blocks where these allow it."""
+    now, alone = np.asarray(situation.cuts.cuts), shared_blocks(situation, best)
+    places, owners = np.asarray(best.cuts), np.asarray(best.owners)
+    is_beside_shared = alone[1:] | alone[:-1]
+    is_needed = (owners[1:] != owners[:-1]) | is_beside_shared
+    # A part begins with a block where one begins nearby.
+    nearest = now[np.abs(work.up_to(now)[:, None] - work.up_to(places[1:-1])).argmin(axis=0)]
+    least = _NEAR * work.total / max(1, situation.threads * len(situation.speeds))
+    is_near = np.abs(work.up_to(nearest) - work.up_to(places[1:-1])) <= least
+    places[1:-1] = np.where(is_near & ~is_beside_shared, nearest, places[1:-1])
+    if np.any(places[1:] <= places[:-1]):
+        return best
+    cuts = np.union1d(np.append(places[[0, -1]], places[1:-1][is_needed]), now)
+    if len(cuts) - 1 > _MOST_PIECES * max(1, situation.threads * len(situation.speeds)):
+        return best
+    of = owners[np.searchsorted(places, cuts[:-1], side="right") - 1]
+    return _without_large(situation, Cuts(tuple(cuts.tolist()), tuple(of.tolist())))
+
+
+def _price(situation: Situation, work: Work, cuts: Cuts) -> float:
+    """Return the seconds that the iterations to come and changing the layout take together."""
+    moved_bytes, copied_bytes = moved(situation, cuts)
+    num_iterations = min(situation.num_remaining, _MANY_ITERATIONS)
+    cost = situation.costs.seconds(moved_bytes + copied_bytes / COPY_RATE)
+    return _makespan(situation, work, cuts) * num_iterations + cost
 
 
 def _heavy_rows(situation: Situation, work: Work, least: float) -> tuple[int, ...]:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from matnb.balance.decision import Decision, Gain, Strategy, imbalance
+from matnb.balance.decision import Decision, Gain, Strategy
 from matnb.balance.partition import cuts_for, loads_of, makespan_of
 from matnb.balance.presto import Presto
 from matnb.balance.situation import Costs, Cuts, Situation
 from matnb.balance.weighing import certain_error, changed, kept, least_makespan
 from matnb.errors import OptionError
 from matnb.io.source import ROW_ENTRIES
+from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
 
 LEAST_GAIN = 0.08  # of an iteration's kernel seconds: two workers' imbalance is 1.09
@@ -23,7 +24,10 @@ MARGIN = 1.5  # by which the seconds saved must exceed those it takes
 NUM_MEASURED = 2  # iterations since the last time
 MOST_RECUTS, OFTEN = 6, 80  # so many in so many iterations: what is measured does not last
 MOST_CAUTION = 4.0
-ENTRY_SECONDS = 1e-9
+CALM = 16  # iterations after the last re-cut that halve it
+ENTRY_SECONDS = 2e-9  # of a product, until some were measured
+ROW_SECONDS = ROW_ENTRIES * ENTRY_SECONDS
+_BYTE_SECONDS = ENTRY_SECONDS / 20  # of dense rows that are read and written, beside random reads of a vector
 FIXED_COSTS = Costs(0.03, 1e9)
 
 
@@ -44,11 +48,31 @@ class Learner(Policy, Protocol):
         """Take what was measured after a decision was acted upon."""
 
 
+@runtime_checkable
+class Foreseer(Policy, Protocol):
+    """A policy that knows beforehand when it will act in a loop, which then pauses exactly there."""
+
+    def next_iteration(self, situation: Situation) -> float:
+        """Return after how many iterations of the loop it wants to be asked next.
+
+        Parameters
+        ----------
+        situation
+            As the loop begins, or goes on after a pause.
+
+        Returns
+        -------
+        float
+            A whole number above ``situation.iteration``; infinity for never again in this loop.
+        """
+
+
 class Automatic:
     """Re-cuts when what that saves in the iterations to come exceeds its cost, and noise does not explain it.
 
     After a re-cut that brought less than half of what was predicted it asks for twice as much, up to four
-    times; after one that brought it, for half of that again. Where six re-cuts in eighty iterations were not
+    times; after one that brought it, and after every sixteen iterations without one, for half of that again:
+    what is measured for so long can be relied on. Where six re-cuts in eighty iterations were not
     the last, it waits.
     """
 
@@ -97,12 +121,15 @@ class Automatic:
         else:
             self._caution = max(1.0, self._caution / 2)
 
+    def _cautious(self, situation: Situation) -> float:
+        return max(1.0, self._caution * 0.5 ** (max(0, situation.since_last) // CALM))
+
     def _refused_at_once(self, situation: Situation, loads: Mapping[int, float]) -> str | None:
         """Return why nothing is to be done where that is plain without looking for other cuts."""
         if not situation.num_remaining > 0:
             return "at the end: no iteration follows"
         measured = situation.since_last if situation.since_last >= 0 else situation.iteration
-        wanted = math.ceil(NUM_MEASURED * self._caution)
+        wanted = math.ceil(NUM_MEASURED * self._cautious(situation))
         if situation.block_seconds and measured < wanted:
             return f"too early: {plural_text(measured, 'iteration')} measured, {wanted} wanted"
         if len(self._recuts) == MOST_RECUTS and 0 <= situation.iteration - self._recuts[0] < OFTEN:
@@ -110,18 +137,23 @@ class Automatic:
                 f"too often: {MOST_RECUTS} re-cuts since iteration {self._recuts[0]} have not helped for long"
             )
         now = makespan_of(situation, situation.cuts)
-        return self._small(situation, now, least_makespan(situation, loads), imbalance(loads))
+        then, cost_seconds = least_makespan(situation, loads), situation.costs.seconds(0)
+        return self._small(situation, now, then, cost_seconds, imbalance(loads))
 
-    def _small(self, situation: Situation, now: float, then: float, uneven: float) -> str | None:
+    def _small(
+        self, situation: Situation, now: float, then: float, cost_seconds: float, uneven: float
+    ) -> str | None:
         """Return why bringing an iteration's seconds of kernels from ``now`` to ``then`` is not worth it."""
         share = 1 - then / now if now > 0 else 0.0
         least = LEAST_GAIN if situation.block_seconds else LEAST_GAIN_ENTRIES
-        if share < least * self._caution:
+        outweighs = situation.apart_row_seconds > 0 and uneven > 1 + least
+        if share < least * self._cautious(situation):
+            because = ", as all wait for the one with the most rows besides" if outweighs else ""
             return (
                 f"balanced: the slowest worker takes {uneven:.2f} of the mean, and {max(0.0, share):.0%} of "
-                "an iteration could be saved"
+                f"an iteration could be saved{because}"
             )
-        noise = certain_error(situation)
+        noise = certain_error(situation, now - then, cost_seconds)
         if share < noise:
             return f"noise: {share:.0%} of an iteration could be saved, and {noise:.0%} may be error"
         return None
@@ -141,7 +173,8 @@ class Automatic:
             "can be saved"
         )
         decision = changed(situation, self.name, reason, cuts, strategy)
-        refused = self._small(situation, now, then, uneven) or _unpaid(decision, MARGIN * self._caution)
+        refused = self._small(situation, now, then, decision.cost_seconds, uneven)
+        refused = refused or _unpaid(decision, MARGIN * self._cautious(situation))
         return replace(decision, acts=False, reason=refused) if refused else decision
 
 
@@ -160,8 +193,9 @@ class Entries:
             block_seconds=(),
             error=0.0,
             speeds=dict.fromkeys(sorted(situation.speeds), 1.0),
-            entry_seconds=ENTRY_SECONDS,
-            row_seconds=ROW_ENTRIES * ENTRY_SECONDS,
+            entry_seconds=ENTRY_SECONDS if situation.block_seconds else situation.entry_seconds,
+            row_seconds=ROW_SECONDS if situation.block_seconds else situation.row_seconds,
+            apart_row_seconds=0.0 if situation.block_seconds else situation.apart_row_seconds,
             iteration_seconds=0.0,
             other_seconds={},
             costs=FIXED_COSTS,
@@ -172,6 +206,26 @@ class Entries:
         if situation.iteration > 0:
             return kept(situation, self.name, "entries: they decide before the first run only")
         return replace(decision, policy=self.name)
+
+
+def counted_seconds(passes: float, row_bytes: float, apart_bytes: float) -> tuple[float, float, float]:
+    """Return what an entry takes in an iteration, a row with it, and a row in phases of its own.
+
+    That is as long as none was measured.
+
+    Parameters
+    ----------
+    passes
+        How often the entries are worked on, a product with a vector being one.
+    row_bytes, apart_bytes
+        Of dense arrays that are read and written for each row, in the phases in which entries are worked on,
+        and in others.
+    """
+    return (
+        ENTRY_SECONDS * passes,
+        ROW_SECONDS * passes + _BYTE_SECONDS * row_bytes,
+        _BYTE_SECONDS * apart_bytes,
+    )
 
 
 class Off:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+_MOST_SECONDS = 1e200  # of an entry or a row, that sums of them stay finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,11 @@ class Profile:
     def before(self, places: npt.ArrayLike) -> Floats:
         """Return the entries before any places of the axis."""
         return np.interp(np.asarray(places, np.float64), self.places, self.entries)
+
+    def weights(self, places: npt.ArrayLike, entry_seconds: float, row_seconds: float) -> Floats:
+        """Return the seconds before any places, where an entry and a row take so many."""
+        rows = np.asarray(places, np.float64)
+        return self.before(rows) * min(entry_seconds, _MOST_SECONDS) + rows * min(row_seconds, _MOST_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,9 @@ class Situation:
         For each worker what it takes in one iteration besides, wherever the cuts are.
     entry_seconds, row_seconds
         What an entry and a row take on a usual worker, as the cost model has them.
+    apart_row_seconds
+        What a row takes besides in phases of their own, which begin when all workers have told something:
+        there the worker with the most rows is waited for once more.
     iteration
         Of the loop, or runs so far: 0 before the first.
     num_remaining
@@ -125,5 +134,11 @@ class Situation:
     iteration_seconds: float
     costs: Costs
     other_seconds: Mapping[int, float] = field(default_factory=dict)
+    apart_row_seconds: float = 0.0
     since_last: int = -1
     can_split_rows: bool = True
+
+    @property
+    def has_owners(self) -> bool:
+        """Whether all workers that own a block are there."""
+        return self.speeds.keys() >= set(self.cuts.owners)

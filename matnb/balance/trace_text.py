@@ -143,6 +143,7 @@ def _situation(one: Situation) -> dict[str, object]:
         "other_seconds": _by_worker(one.other_seconds),
         "entry_seconds": _number(one.entry_seconds),
         "row_seconds": _number(one.row_seconds),
+        "apart_row_seconds": _number(one.apart_row_seconds),
         "iteration": int(one.iteration),
         "num_remaining": _number(one.num_remaining),
         "iteration_seconds": _number(one.iteration_seconds),
@@ -182,6 +183,9 @@ class _Fields:
     def at(self, name: str) -> str:
         return f"{self._place}.{name}" if self._place else name
 
+    def has(self, name: str) -> bool:
+        return name in self._value
+
     def value(self, name: str) -> object:
         if name not in self._value:
             raise _WrongError(f"{self.at(name)} is missing")
@@ -203,6 +207,12 @@ class _Fields:
     def number(self, name: str) -> float:
         return _read_number(self.value(name), self.at(name))
 
+    def amount(self, name: str) -> float:
+        return _read_amount(self.value(name), self.at(name))
+
+    def amount_or_endless(self, name: str) -> float:
+        return math.inf if self.value(name) == "inf" else self.amount(name)
+
     def count(self, name: str, least: int = 0) -> int:
         return _read_count(self.value(name), self.at(name), least)
 
@@ -215,20 +225,20 @@ class _Fields:
     def each(self, name: str, read: Callable[[object, str], T]) -> tuple[T, ...]:
         return tuple(read(one, f"{self.at(name)}[{i}]") for i, one in enumerate(self.items(name)))
 
-    def numbers(self, name: str) -> tuple[float, ...]:
-        return self.each(name, _read_number)
+    def amounts(self, name: str) -> tuple[float, ...]:
+        return self.each(name, _read_amount)
 
     def counts(self, name: str) -> tuple[int, ...]:
         return self.each(name, lambda one, place: _read_count(one, place, 0))
 
-    def by_worker(self, name: str) -> dict[int, float]:
+    def by_worker(self, name: str, read: Callable[[object, str], float]) -> dict[int, float]:
         found, place = self.value(name), self.at(name)
         if not isinstance(found, dict):
             raise _WrongError(f"{place} is {_short(found)}, not an object")
         for owner in found:
             if not (owner.isascii() and owner.isdigit() and len(owner) < 10):
                 raise _WrongError(f"{place} has a worker {_short(owner)}, which is no number")
-        return {int(owner): _read_number(load, f"{place}.{owner}") for owner, load in found.items()}
+        return {int(owner): read(load, f"{place}.{owner}") for owner, load in found.items()}
 
     def cuts(self, name: str) -> Cuts:
         place = self.at(name)
@@ -248,13 +258,25 @@ def _short(value: object) -> str:
 
 
 def _read_number(value: object, place: str) -> float:
-    if value in ("nan", "inf", "-inf") and isinstance(value, str):
-        return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _WrongError(f"{place} is {_short(value)}, not a number")
     if not -sys.float_info.max <= value <= sys.float_info.max:
         raise _WrongError(f"{place} is {_short(value)}, which is too large")
     return float(value)
+
+
+def _read_amount(value: object, place: str) -> float:
+    number = _read_number(value, place)
+    if number < 0:
+        raise _WrongError(f"{place} is {_short(value)}, which is below 0")
+    return number
+
+
+def _read_rate(value: object, place: str) -> float:
+    number = _read_number(value, place)
+    if number <= 0:
+        raise _WrongError(f"{place} is {_short(value)}, which is not above 0")
+    return number
 
 
 def _read_count(value: object, place: str, least: int) -> int:
@@ -278,12 +300,12 @@ def _read_passed(value: object, place: str) -> Passed:
         before=one.cuts("before"),
         after=one.cuts("after"),
         strategy=strategy,
-        loads_before=one.by_worker("loads_before"),
-        loads_after=one.by_worker("loads_after"),
-        block_seconds=one.numbers("block_seconds"),
+        loads_before=one.by_worker("loads_before", _read_amount),
+        loads_after=one.by_worker("loads_after", _read_amount),
+        block_seconds=one.amounts("block_seconds"),
         saving_seconds=one.number("saving_seconds"),
-        num_remaining=one.number("num_remaining"),
-        cost_seconds=one.number("cost_seconds"),
+        num_remaining=one.amount_or_endless("num_remaining"),
+        cost_seconds=one.amount("cost_seconds"),
         moved_bytes=one.count("moved_bytes"),
         iteration=one.count("iteration"),
         in_entries=one.truth("in_entries"),
@@ -299,9 +321,9 @@ def _read_passed(value: object, place: str) -> Passed:
 def _read_gain(value: object, place: str) -> Gain:
     one = _Fields(value, place)
     return Gain(
-        one.by_worker("loads"),
-        one.number("saving_seconds"),
-        one.number("cost_seconds"),
+        one.by_worker("loads", _read_amount),
+        math.nan if one.value("saving_seconds") == "nan" else one.number("saving_seconds"),
+        one.amount("cost_seconds"),
         one.count("moved_bytes"),
     )
 
@@ -324,10 +346,10 @@ def _read_times(value: object, place: str) -> Times:
     return Times(
         one.count("iteration"),
         one.count("num_iterations", 1),
-        one.numbers("block_seconds"),
-        one.by_worker("loads"),
-        one.number("iteration_seconds"),
-        one.number("num_remaining"),
+        one.amounts("block_seconds"),
+        one.by_worker("loads", _read_amount),
+        one.amount("iteration_seconds"),
+        one.amount_or_endless("num_remaining"),
     )
 
 
@@ -337,19 +359,22 @@ def _read_situation(value: object, place: str) -> Situation:
         name=one.text("name"),
         cuts=one.cuts("cuts"),
         profile=_read_profile(one, place),
-        row_bytes=one.number("row_bytes"),
-        entry_bytes=one.number("entry_bytes"),
+        row_bytes=one.amount("row_bytes"),
+        entry_bytes=one.amount("entry_bytes"),
         block_seconds=(),
-        error=one.number("error"),
-        speeds=one.by_worker("speeds"),
+        error=one.amount("error"),
+        speeds=one.by_worker("speeds", _read_rate),
         threads=one.count("threads", 1),
-        entry_seconds=one.number("entry_seconds"),
-        row_seconds=one.number("row_seconds"),
+        entry_seconds=one.amount("entry_seconds"),
+        row_seconds=one.amount("row_seconds"),
+        apart_row_seconds=one.amount("apart_row_seconds") if one.has("apart_row_seconds") else 0.0,
         iteration=one.count("iteration"),
-        num_remaining=one.number("num_remaining"),
-        iteration_seconds=one.number("iteration_seconds"),
-        costs=Costs(one.number("fixed_seconds"), one.number("bytes_per_second")),
-        other_seconds=one.by_worker("other_seconds"),
+        num_remaining=one.amount_or_endless("num_remaining"),
+        iteration_seconds=one.amount("iteration_seconds"),
+        costs=Costs(
+            one.amount("fixed_seconds"), _read_rate(one.value("bytes_per_second"), one.at("bytes_per_second"))
+        ),
+        other_seconds=one.by_worker("other_seconds", _read_amount),
         since_last=one.count("since_last", -1),
         can_split_rows=one.truth("can_split_rows"),
     )

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 
 from matnb.balance.decision import Decision, Strategy
-from matnb.balance.partition import loads_of, makespan_of, moved
+from matnb.balance.partition import COPY_RATE, loads_of, makespan_of, moved
 from matnb.balance.situation import Cuts, Situation
 
-COPY_RATE = 4.0  # times that of moving, where bytes stay on their worker
+SOON = 5  # iterations
 
 
 def kept(
@@ -64,16 +64,23 @@ def changed(situation: Situation, policy: str, reason: str, cuts: Cuts, strategy
     )
 
 
-def certain_error(situation: Situation) -> float:
+def certain_error(situation: Situation, saving_seconds: float, cost_seconds: float) -> float:
     """Return a share of an iteration that the error of the seconds as good as never explains.
 
     The largest of n normal numbers is about sqrt(2 log n) deviations above their mean; two more are certain
-    enough for a decision that is asked for again and again.
+    enough for a decision that is asked for again and again, and one where it soon pays for itself, so that
+    being wrong costs little.
+
+    Parameters
+    ----------
+    saving_seconds, cost_seconds
+        What other cuts should save in an iteration, and cost once.
     """
     if not situation.block_seconds:
         return 0.0
     num_slots = max(2, len(situation.speeds) * situation.threads)
-    return (2 + math.sqrt(2 * math.log(num_slots))) * situation.error
+    deviations = 1 if SOON * saving_seconds > cost_seconds else 2
+    return (deviations + math.sqrt(2 * math.log(num_slots))) * situation.error
 
 
 def _loads(situation: Situation, cuts: Cuts) -> Mapping[int, float]:
@@ -89,4 +96,5 @@ def _loads(situation: Situation, cuts: Cuts) -> Mapping[int, float]:
 def least_makespan(situation: Situation, loads: Mapping[int, float]) -> float:
     """Return what an iteration takes at least if all the work could be shared in any parts."""
     work = sum(seconds * situation.speeds.get(worker, 1.0) for worker, seconds in loads.items())
+    work += situation.apart_row_seconds * situation.profile.length
     return work / (sum(situation.speeds.values()) * max(1, situation.threads))

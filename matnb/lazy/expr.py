@@ -36,6 +36,8 @@ class Expr(metaclass=Interned):
         Sixteen bytes that name it by operation, parameters and operands.
     free
         The recordings of bodies whose variables it is made from.
+    reads_file
+        Whether it is made from what a file holds, so that its digest follows from that file's times.
     plain
         Of a class: whether parameters that compare equal are the same, as text and dtypes are, unlike 0.0 and
         -0.0, or 1 and True.
@@ -47,6 +49,7 @@ class Expr(metaclass=Interned):
     operands: ClassVar[tuple[Expr, ...]]
     digest: ClassVar[bytes]
     free: ClassVar[frozenset[int]] = frozenset()
+    reads_file: ClassVar[bool] = False
     plain: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -60,6 +63,8 @@ class Expr(metaclass=Interned):
         for operand in operands:
             if operand.free:
                 own["free"] = self.free | operand.free
+            if operand.reads_file:
+                own["reads_file"] = True
 
     @property
     def ndim(self) -> int:
@@ -148,6 +153,7 @@ class Load(Expr):
 
     def __post_init__(self) -> None:
         self._settle(self.lengths, self.element, self.is_sparse)
+        self.__dict__["reads_file"] = hasattr(self.source, "file")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

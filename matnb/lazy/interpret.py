@@ -6,7 +6,7 @@ stored entries, zeros among them, are its pattern.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -42,45 +42,53 @@ from matnb.lazy.meanings.registry import dense as densified
 from matnb.lazy.traverse import topological
 
 
-def interpret(root: Expr, known: MutableMapping[Expr, Value] | None = None) -> Value:
-    """Return the value of an expression; values in ``known`` are used, and those of all operands added."""
+def interpret(
+    root: Expr, known: MutableMapping[Expr, Value] | None = None, check: Callable[[], None] = lambda: None
+) -> Value:
+    """Return the value of an expression; values in ``known`` are used, and those of all operands added.
+
+    ``check`` is called before each operation; what it raises ends all.
+    """
     values: MutableMapping[Expr, Value] = {} if known is None else known
     for node in topological([root], values):
         if node not in values:
+            check()
             with np.errstate(all="ignore"):
                 if isinstance(node, Final):
-                    values.update(_controlled(node.control, values))
+                    values.update(_controlled(node.control, values, check))
                 else:
-                    values[node] = _value(node, [values[operand] for operand in node.operands])
+                    values[node] = _value(node, [values[operand] for operand in node.operands], check)
     return values[root]
 
 
-def _controlled(node: Expr, values: Mapping[Expr, Value]) -> dict[Expr, Value]:
+def _controlled(node: Expr, values: Mapping[Expr, Value], check: Callable[[], None]) -> dict[Expr, Value]:
     # All that a loop or a branch gives.
     operands = [values[operand] for operand in node.operands]
     match node:
         case Loop():
-            _, results = _looped(node, operands)
+            _, results = _looped(node, operands, check)
         case Cond(_, then, otherwise):
             body = then if operands[0] else otherwise
-            results = _body(body, dict(zip(node.variables, operands[1:], strict=True)))[: len(body.results)]
+            inside: dict[Expr, Value] = dict(zip(node.variables, operands[1:], strict=True))
+            results = _body(body, inside, check)[: len(body.results)]
     return {Final(node, place): value for place, value in enumerate(results)}
 
 
-def _looped(node: Loop, operands: Sequence[Value]) -> tuple[int, Sequence[Value]]:
+def _looped(node: Loop, operands: Sequence[Value], check: Callable[[], None]) -> tuple[int, Sequence[Value]]:
     state = list(operands[: node.num_state])
     limit, given = int(densified(operands[node.num_state])[()]), operands[node.num_state + 1 :]
     for number in range(limit):
         arrays = (*state, np.asarray(number), *given)
-        results = _body(node.body, dict(zip(node.variables, arrays, strict=True)))
+        results = _body(node.body, dict(zip(node.variables, arrays, strict=True)), check)
         state = results[: node.num_state]
         if node.body.until is not None and results[-1]:
             return number + 1, state
     return max(0, limit), state
 
 
-def _body(body: Body, values: MutableMapping[Expr, Value]) -> list[Value]:
-    return [interpret(root, values) for root in body.roots]
+def _body(body: Body, values: MutableMapping[Expr, Value], check: Callable[[], None]) -> list[Value]:
+    check()
+    return [interpret(root, values, check) for root in body.roots]
 
 
 def block_of(value: Value) -> Block:
@@ -88,7 +96,7 @@ def block_of(value: Value) -> Block:
     return csr_block(value.copy()) if sp.issparse(value) else Dense(np.array(value))
 
 
-def _value(node: Expr, operands: Sequence[Value]) -> Value:
+def _value(node: Expr, operands: Sequence[Value], check: Callable[[], None]) -> Value:
     match node:
         case Literal():
             return node.value
@@ -133,7 +141,7 @@ def _value(node: Expr, operands: Sequence[Value]) -> Value:
         case At() | Put() | PutEach() | Gather() | Scatter() | Draw() | Replicated() | Part():
             return access_value(node, operands)
         case Loop():
-            return np.asarray(_looped(node, operands)[0])
+            return np.asarray(_looped(node, operands, check)[0])
         case Cond():
             return np.asarray(operands[0])
     return meaning_of(node)(node, operands)

@@ -22,6 +22,9 @@ from matnb.lazy.scopes import loop_numbers
 from matnb.lazy.ufuncs import call, number_dtype
 
 Size = ShapeLike | None
+_MOST_SEEDS = 1000
+_seeds: dict[int, None] = {}
+_num_forgotten = 0
 
 
 class Generator:
@@ -204,7 +207,26 @@ def default_rng(seed: int | None = None) -> Generator:
         seed = secrets.randbits(63)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise OptionError(f"seed={seed!r}: give a whole number from 0 to 2**64 - 1")
+    _note_seed(int(seed))
     return Generator(int(seed))
+
+
+def seeds_taken() -> tuple[int, ...]:
+    """Return the seeds that generators and graphs were made with in this process, in order, each once."""
+    return tuple(_seeds)
+
+
+def num_seeds_forgotten() -> int:
+    """Return how often a seed was given or taken that :func:`seeds_taken` has no room for."""
+    return _num_forgotten
+
+
+def _note_seed(seed: int) -> None:
+    global _num_forgotten
+    if len(_seeds) < _MOST_SEEDS:
+        _seeds[seed] = None
+    elif seed not in _seeds:
+        _num_forgotten += 1
 
 
 def rmat(
@@ -242,6 +264,7 @@ def rmat(
     Chakrabarti, Zhan, Faloutsos: R-MAT, a recursive model for graph mining, 2004.
     """
     source = Rmat(scale, edge_factor, a, b, c, seed, permute)
+    _note_seed(seed)
     shape = (2**scale, 2**scale)
     return wrap(regridded(Load(source, "matrix", shape, np.dtype(np.float64), True), blocks))
 

@@ -34,6 +34,8 @@ class Recording:
         The loops and branches that were run.
     recuts
         What was re-cut meanwhile.
+    loads
+        The kernel seconds of each worker, of runs and loops.
     names
         The names that the cell gave arrays, with their expressions.
     loop_texts
@@ -52,6 +54,7 @@ class Recording:
     plan_text: str = ""
     loops: list[LoopFinished] = field(default_factory=list)
     recuts: list[Rebalanced] = field(default_factory=list)
+    loads: dict[int, float] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
     loop_texts: dict[str, None] = field(default_factory=dict)
     num_seen: int = 0

@@ -8,11 +8,12 @@ from typing import TypeAlias
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Expr
 from matnb.plan.plan import Stage, Stored, Task
-from matnb.plan.program import Program, Repeat, batches
+from matnb.plan.program import Action, Batch, Branch, Program, Repeat, batches
 
 # Arrays that lie alike: the cuts of their rows, and who owns the parts.
-_Rows: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-_Label: TypeAlias = tuple[_Rows, int]
+Rows: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+# Which of these an array lies as, by number, and which of its blocks.
+_Label: TypeAlias = tuple[int, int]
 
 
 def works_of(
@@ -24,8 +25,8 @@ def works_of(
     """Return for tasks of the outermost loop's body the block of a stored input that each works on.
 
     Arrays that are cut alike by rows, on the same workers, count as the heaviest of them: sparse before
-    dense. A task works on the block of the array whose rows it makes, else on the one block that it reads, or
-    of which it reads a part.
+    dense. A task works on the block of the array whose rows it makes, else on the one block that it reads, of
+    which it reads a part, or on which another task worked whose value it reads.
     Tasks that read many blocks, such as those that gather a vector, are left out.
 
     Parameters
@@ -42,19 +43,22 @@ def works_of(
     dict
         The digest of the heaviest array, as hexadecimal digits, and the block's number, by the task's key.
     """
-    heaviest: dict[_Rows, Expr] = {}
+    numbers: dict[Rows, int] = {}
+    heaviest: list[Expr] = []
     labels: dict[str, _Label] = {}
     sparse: set[str] = set()
     for node, array in sorted(inputs.items(), key=_weight, reverse=True):
-        rows = _rows(array.layout)
+        rows = rows_of(array.layout)
         if rows is not None:
-            heaviest.setdefault(rows, node)
-            labels.update(_labelled(rows, array.keys))
+            if rows not in numbers:
+                numbers[rows] = len(heaviest)
+                heaviest.append(node)
+            labels.update(_labelled(numbers[rows], array.keys))
             sparse.update(array.keys if node.sparse else ())
     for array in states:
-        rows = _rows(array.layout)
-        if rows in heaviest:
-            labels.update(_labelled(rows, array.keys))
+        rows = rows_of(array.layout)
+        if rows in numbers:
+            labels.update(_labelled(numbers[rows], array.keys))
     for task in _parts_of_blocks(program):
         part_of = _read(task, labels, sparse)
         if part_of is not None and sparse & set(task.inputs):
@@ -62,16 +66,38 @@ def works_of(
             sparse.add(task.key)
     made: dict[str, _Label] = {}
     for stage in stages:
-        rows = _rows(stage.layout)
-        if rows in heaviest and len(stage.tasks) == len(rows[1]):
-            made.update(_labelled(rows, stage.tasks))
+        rows = rows_of(stage.layout)
+        if rows in numbers and len(stage.tasks) == len(rows[1]):
+            made.update(_labelled(numbers[rows], stage.tasks))
+    digests, owners = [one.digest.hex() for one in heaviest], [rows[1] for rows in numbers]
     found: dict[str, tuple[str, int]] = {}
-    for task in _body_tasks(program):
-        label = made.get(task.key.split("~", 1)[0]) or _read(task, labels, sparse)
-        if label is not None:
-            rows, number = label
-            found[task.key] = heaviest[rows].digest.hex(), number
+    worked_on: dict[str, _Label] = {}  # by the tasks that made values which others read
+    for action in _inside(body_of(program)):
+        if isinstance(action, Repeat):
+            for names, begins in zip(action.state, action.first, strict=True):
+                there = zip(names, begins, strict=True)
+                labels.update({name: labels[one] for name, one in there if one in labels})
+            continue
+        for task in action.tasks:
+            label = made.get(own_name(task.key)) or _read(task, labels, sparse)
+            if label is None:
+                label = _read(task, worked_on, set())
+                if label is None or owners[label[0]][label[1]] != task.owner:
+                    continue
+            place, number = label
+            found[task.key] = digests[place], number
+            worked_on[task.key] = label
     return found
+
+
+def body_of(program: Program) -> tuple[Action, ...]:
+    """Return what an iteration of the outermost loop does; nothing for a branch."""
+    return next((one.body for one in program.actions if isinstance(one, Repeat)), ())
+
+
+def own_name(name: str) -> str:
+    """Return the key of a task without what says in which body it is."""
+    return name.split("~", 1)[0]
 
 
 def _read(task: Task, labels: Mapping[str, _Label], sparse: set[str]) -> _Label | None:
@@ -87,19 +113,27 @@ def _parts_of_blocks(program: Program) -> Iterator[Task]:
         yield from (task for task in batch.tasks if task.kind in ("cut", "move"))
 
 
-def _body_tasks(program: Program) -> Iterator[Task]:
-    for loop in [one for one in program.actions if isinstance(one, Repeat)][:1]:
-        for batch in batches(loop.body):
-            yield from batch.tasks
+def _inside(actions: Iterable[Action]) -> Iterator[Batch | Repeat]:
+    # The batches of a body, also of those in it, in their order; loops before what is in them.
+    for action in actions:
+        match action:
+            case Batch():
+                yield action
+            case Repeat():
+                yield action
+                yield from _inside(action.body)
+            case Branch():
+                yield from _inside((*action.then, *action.otherwise))
 
 
-def _rows(layout: Layout) -> _Rows | None:
+def rows_of(layout: Layout) -> Rows | None:
+    """Return how an array's rows lie; None where its columns are cut, too."""
     counts = layout.grid.counts
     return (layout.grid.cuts[0], layout.owners) if counts and set(counts[1:]) <= {1} else None
 
 
-def _labelled(rows: _Rows, keys: Sequence[str]) -> dict[str, _Label]:
-    return {key: (rows, number) for number, key in enumerate(keys)}
+def _labelled(place: int, keys: Sequence[str]) -> dict[str, _Label]:
+    return {key: (place, number) for number, key in enumerate(keys)}
 
 
 def _weight(one: tuple[Expr, Stored]) -> tuple[bool, int]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from matnb.blocks.kernels.links import Link
 from matnb.lazy.expr import Data, Expr, Literal, Load, Regrid
+from matnb.plan.measured import MadeStage
 from matnb.plan.operators import (
     Apply,
     Chain,
@@ -104,7 +105,9 @@ def _num_arrays(plan: Plan) -> int:
     return total
 
 
-def tasks_by_stage(stages: Sequence[Stage], tasks: Iterable[Task], once: bool = False) -> list[list[Task]]:
+def tasks_by_stage(
+    stages: Sequence[Stage] | Sequence[MadeStage], tasks: Iterable[Task], once: bool = False
+) -> list[list[Task]]:
     """Return the tasks of each stage: those that give its blocks, and those that only lead to these.
 
     Reductions that are made in one pass have tasks in common; with ``once`` only the first has them.

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from matnb.lazy.control import Body, Cond, Loop
 from matnb.lazy.expr import Expr
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.plan.explain import Listing, explain_stages
 from matnb.plan.looping import ControlPlan
-from matnb.plan.measured import Measures
+from matnb.plan.measured import MadeStage, Measures
 from matnb.plan.plan import Stage, Task
 from matnb.plan.program import Action, Batch, Branch, Repeat, batches
+
+_Stage = TypeVar("_Stage", Stage, MadeStage)
 
 
 @dataclass(frozen=True)
@@ -92,45 +95,49 @@ def explain_bodies(node: Loop | Cond, called: Mapping[Expr, str], listing: Listi
 
 
 @dataclass(frozen=True)
-class Told:
+class Told(Generic[_Stage]):
     """Stages of a program that run one after the other, with no control between them.
 
     Attributes
     ----------
-    stages, kept, tasks
-        What runs, what is read afterwards, and the tasks by the keys that stages know.
+    stages, tasks
+        What runs, and the tasks by the keys that stages know.
+    read
+        Keys of tasks whose values are read afterwards.
     """
 
-    stages: tuple[Stage, ...]
-    kept: tuple[Expr, ...]
+    stages: tuple[_Stage, ...]
     tasks: Mapping[str, Task]
+    read: frozenset[str]
+
+    def keeps(self, stage: _Stage) -> bool:
+        """Tell whether what a stage makes is read afterwards."""
+        return not self.read.isdisjoint(stage.tasks)
 
 
 @dataclass(frozen=True)
-class Section:
+class Section(Generic[_Stage]):
     """What of a program runs at the same time; without a title it goes on with the one of its depth above."""
 
     title: str
     depth: int
-    batches: tuple[Told, ...]
+    batches: tuple[Told[_Stage], ...]
 
 
-def sections_of(plan: ControlPlan) -> list[Section]:
+def sections_of(stages: Sequence[_Stage], actions: Sequence[Action]) -> list[Section[_Stage]]:
     """Return the stages of a program by when they run."""
-    waiting = list(plan.stages)
-    sections: list[Section] = []
+    waiting = list(stages)
+    sections: list[Section[_Stage]] = []
 
-    def told(batch: Batch) -> Told:
+    def told(batch: Batch) -> Told[_Stage]:
         tasks = {_bare(task.key): _renamed(task) for task in batch.tasks}
-        read = set(map(_bare, batch.results))
-        stages = [one for one in waiting if not tasks.keys().isdisjoint(one.tasks)]
-        for one in stages:
+        found = [one for one in waiting if not tasks.keys().isdisjoint(one.tasks)]
+        for one in found:
             waiting.remove(one)
-        kept = tuple(one.expression for one in stages if read.intersection(one.tasks))
-        return Told(tuple(stages), kept, tasks)
+        return Told(tuple(found), tasks, frozenset(map(_bare, batch.results)))
 
     def write(actions: Sequence[Action], title: str, depth: int) -> None:
-        straight: list[Told] = []
+        straight: list[Told[_Stage]] = []
         if any(isinstance(action, Batch) for action in actions):
             sections.append(Section(title, depth, ()))
         for action in actions:
@@ -151,7 +158,7 @@ def sections_of(plan: ControlPlan) -> list[Section]:
         if straight:
             sections.append(Section("", depth, tuple(straight)))
 
-    write(plan.program.actions, "once", 1)
+    write(actions, "once", 1)
     return sections
 
 
@@ -177,12 +184,13 @@ def explain_control(plan: ControlPlan, first: int = 0, measures: Measures | None
         What was measured when the same was made before.
     """
     lines = []
-    for section in sections_of(plan):
+    for section in sections_of(plan.stages, plan.program.actions):
         indent = "  " * section.depth
         if section.title:
             lines.append(f"{indent}{section.title}")
         for batch in section.batches:
-            told = explain_stages(batch.stages, batch.kept, None, first, batch.tasks, measures)
+            kept = [one.expression for one in batch.stages if batch.keeps(one)]
+            told = explain_stages(batch.stages, kept, None, first, batch.tasks, measures)
             lines += [indent + line for line in told]
             first += len(batch.stages)
             if not batch.stages:

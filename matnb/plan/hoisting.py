@@ -9,7 +9,7 @@ from matnb.plan.operators import Constant
 from matnb.plan.plan import Task
 from matnb.plan.program import Action, Batch, Branch, Repeat
 
-_LAYING_OUT = ("gather", "cut", "regrid", "move", "transpose")
+LAYING_OUT = frozenset(("gather", "cut", "regrid", "move", "transpose"))  # kinds of tasks
 
 
 def hoisted(repeat: Repeat) -> tuple[Action, ...]:
@@ -46,7 +46,7 @@ def hoisted(repeat: Repeat) -> tuple[Action, ...]:
 
 def _lays_out(task: Task) -> bool:
     # What is computed stays where the body put it: it may be larger than what it is made from.
-    return task.kind in _LAYING_OUT or all(isinstance(step.operator, Constant) for step in task.steps)
+    return task.kind in LAYING_OUT or all(isinstance(step.operator, Constant) for step in task.steps)
 
 
 def _filled(actions: Iterable[Action]) -> set[str]:

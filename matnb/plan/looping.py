@@ -36,8 +36,8 @@ class ControlPlan:
         For each register that is filled before, which block of which stored array it holds.
     peaks
         For each worker the memory that the program needs on top of what is used now.
-    states
-        Of a loop the arrays of its state, while it runs.
+    states, are_sparse
+        Of a loop the arrays of its state, while it runs, and whether each is sparse.
     origins
         For what passes made in its bodies, the expressions that were written.
     works
@@ -56,6 +56,7 @@ class ControlPlan:
     origins: Mapping[Expr, tuple[Expr, ...]]
     works: Mapping[str, tuple[str, int]]
     bits_follow_cuts: bool
+    are_sparse: tuple[bool, ...]
 
     @property
     def peaks_with_copies(self) -> dict[int, int]:
@@ -135,4 +136,5 @@ def plan_control(
         writer.origins,
         works_of(program, inputs, states, stages),
         bits_follow_cuts(stages, (task for batch in batches(actions) for task in batch.tasks)),
+        tuple(one.sparse for one in node.state) if isinstance(node, Loop) else (),
     )

@@ -24,12 +24,12 @@ from matnb.plan.tasks import PlanWriter, TaskWriter
 def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWriter) -> None:
     """Write the tasks that make an array block by block; ``inside`` is what each computes, operands first."""
     base = f"{node.digest.hex()}-{stage_tag(layout, inside, writer)}"
+    kind = "product" if any(one in writer.products for one in inside) else "map"
     keys = []
     for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
         task = TaskWriter()
         write_fused(task, inside, inside[-1:], region, owner, writer, layout.owners.count(owner))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "map"), writer.bytes_of(node, region)))
-    kind = "product" if any(one in writer.products for one in inside) else "map"
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, kind), writer.bytes_of(node, region)))
     writer.finish(node, layout, keys, kind, inside_text(inside, writer).removesuffix(";") or "make", inside)
 
 

@@ -52,6 +52,8 @@ class Repeat:
         The register for the number of iterations that were taken, on every worker.
     body
         What an iteration does.
+    most
+        The most iterations, where that number was written down.
     """
 
     state: tuple[Names, ...]
@@ -62,6 +64,7 @@ class Repeat:
     iteration: str
     taken: str
     body: tuple[Action, ...]
+    most: int | None = None
 
 
 @dataclass(frozen=True)

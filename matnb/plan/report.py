@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from matnb.events import LoopFinished, Rebalanced, RunFinished
+from matnb.pictures.imbalance import imbalance
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,16 @@ class RunReport:
 
 
 def total(
-    runs: tuple[RunFinished, ...], loops: tuple[LoopFinished, ...], num_operations: int, num_merged: int
+    runs: tuple[RunFinished, ...],
+    loops: tuple[LoopFinished, ...],
+    num_operations: int,
+    num_merged: int,
+    loads: Mapping[int, float],
 ) -> RunFinished:
-    """Return the sum of several runs of one cell; tasks are those outside of loops."""
+    """Return the sum of several runs of one cell; tasks are those outside of loops.
+
+    ``loads`` are kernel seconds by worker, those in loops too.
+    """
     every: tuple[RunFinished | LoopFinished, ...] = (*runs, *loops)
     return RunFinished(
         run=runs[-1].run if runs else "",
@@ -46,7 +55,7 @@ def total(
         moved_bytes=sum(run.moved_bytes for run in runs) + sum(loop.sent_bytes for loop in loops),
         projected_bytes=max((one.projected_bytes for one in every), default=0),
         actual_bytes=sum(run.actual_bytes for run in runs),
-        imbalance=max((run.imbalance for run in runs), default=1.0),
+        imbalance=imbalance(loads) if loads else 1.0,
         seconds=sum(one.seconds for one in every),
         num_run=sum(run.num_run for run in runs),
         num_arrays=sum(run.num_arrays for run in runs),

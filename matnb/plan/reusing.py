@@ -173,6 +173,7 @@ def _action(action: Action, renamed: Rename) -> Action:
                 iteration=renamed(action.iteration),
                 taken=renamed(action.taken),
                 body=_actions(action.body, renamed),
+                most=action.most,
             )
         case Branch():
             return Branch(

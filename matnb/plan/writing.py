@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from matnb.blocks.grid import whole
 from matnb.blocks.layout import Layout
+from matnb.lazy.access import Draw
 from matnb.lazy.control import Body, Cond, Final, Loop
-from matnb.lazy.expr import Elementwise, Expr, Regrid
+from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Regrid, Transpose
 from matnb.lazy.passes import traced
-from matnb.lazy.traverse import topological
+from matnb.lazy.traverse import Either, topological
 from matnb.plan.aligning import Alignment, sized, write_aligned
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import is_inline
@@ -77,6 +78,7 @@ class ProgramWriter:
         layouts = [alignment.layout(one) for one in loop.state]
         iteration, taken = self._everywhere(f"{path}-iteration"), self._everywhere(f"{path}-taken")
         before, given, limit = self._before(loop, stored, alignment, path)
+        needed = dict(self._held), dict(self._most), dict(self._lasting)
         for last in range(_ROUNDS):
             variables = self._variables(loop, layouts, given, iteration, stored, path)
             marked = len(self.stages)
@@ -90,6 +92,7 @@ class ProgramWriter:
             if wanted == layouts or last == _ROUNDS - 1:
                 break
             del self.stages[marked:]
+            self._held, self._most, self._lasting = dict(needed[0]), dict(needed[1]), dict(needed[2])
             layouts = wanted
         states = [variables[one] for one in loop.variables[: loop.num_state]]
         for one in states:
@@ -100,6 +103,7 @@ class ProgramWriter:
         until = None if loop.body.until is None else inside[loop.body.until].keys[0]
         repeat = Repeat(
             state=tuple(one.keys for one in states),
+            most=int(loop.limit.value) if isinstance(loop.limit, Literal) else None,
             first=starts[1],
             after=after,
             limit=limit,
@@ -223,8 +227,13 @@ class ProgramWriter:
         inner = [one for one in topological(after.values(), known) if isinstance(one, Loop | Cond)]
         for number, control in enumerate(inner):
             missing = [one for one in control.inputs if one not in known and not is_inline(one)]
-            done, found = self._segment(missing, known, f"{path}{number}", steady)
+            later = [*(one for each in inner[number + 1 :] for one in each.inputs), *after.values()]
+            shared = _read_again(missing, later, known)
+            done, found = self._segment(missing, known, f"{path}{number}", steady, shared)
             known.update(found)
+            for one in shared:
+                if one in found:
+                    self._hold(found[one])
             run, made = self.control(control, known, f"{path}{number}")
             known.update(made)
             actions += [*done, *run]
@@ -234,20 +243,25 @@ class ProgramWriter:
         return [*actions, *done], {root: known[after[name]] for name, root in named.items()}
 
     def _segment(
-        self, roots: Sequence[Expr], stored: Mapping[Expr, Stored], path: str, steady: Sequence[Expr] = ()
+        self,
+        roots: Sequence[Expr],
+        stored: Mapping[Expr, Stored],
+        path: str,
+        steady: Sequence[Expr] = (),
+        shared: Sequence[Expr] = (),
     ) -> tuple[list[Action], dict[Expr, Stored]]:
-        # ``steady`` arrays are the same in each iteration.
+        # ``steady`` arrays are the same in each iteration; ``shared`` ones are kept where they are made.
         roots = tuple(dict.fromkeys(roots))
         if not roots:
             return [], {}
         # In a loop a stored transpose pays, unless the person does not want it.
         known = {node: stored[node] for node in topological(roots, stored) if node in stored}
         plan = lower(
-            roots, (), known, self._workers,
+            roots, tuple(shared), known, self._workers,
             scatters=lambda node, _: wished(node.operand) != "keep", steady=frozenset(steady),
         )  # fmt: skip
         self.stages += plan.stages
-        made = {root: plan.outputs[root] for root in roots}
+        made = {node: plan.outputs[node] for node in (*roots, *shared) if node in plan.outputs}
         own, actions = self._batch(plan, [key for array in made.values() for key in array.keys], path)
         return actions, {
             node: sized(node, array.layout, [own.get(key, key) for key in array.keys])
@@ -299,6 +313,20 @@ def _cut_by(node: Expr, cuts: tuple[tuple[int, ...], ...]) -> Expr:
             *(_cut_by(one, cuts) if one.shape == node.shape else one for one in node.operands)
         )
     return Regrid(node, cuts) if node.shape else node
+
+
+def _read_again(first: Sequence[Expr], later: Sequence[Expr], known: Container[Expr]) -> list[Expr]:
+    # What is made on the way to some expressions and is read on the way to later ones, too.
+    reached = {one for one in topological(first, known) if one not in known and (one in first or _lasts(one))}
+    order = topological(later, Either(known, reached))
+    return [one for one in order if one in reached and one not in first]
+
+
+def _lasts(node: Expr) -> bool:
+    # Whether it is an array of its own wherever it is read, and no larger than what it is made from.
+    if node.sparse or isinstance(node, Transpose | Elementwise | Broadcast | Create | Literal | Draw):
+        return False
+    return node.size <= max((one.size for one in node.operands), default=0)
 
 
 def _renamed(task: Task, names: Mapping[str, str]) -> Task:

@@ -22,9 +22,11 @@ from matnb.errors import FileFormatError
 
 EVEN = Cuts((0, 50, 100), (0, 1))
 BETTER = Cuts((0, 20, 100), (0, 1))
-numbers = st.floats() | st.sampled_from([0.0, -0.0, 1e-323, 1.7e307])
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 1e-323, 1.7e307])
+amounts = numbers.map(abs)
+rates = amounts.filter(bool)
 counts = st.integers(0, 2**62)
-loads = st.dictionaries(st.integers(0, 999), numbers, max_size=3)
+loads = st.dictionaries(st.integers(0, 999), amounts, max_size=3)
 
 
 @st.composite
@@ -49,17 +51,17 @@ def decisions(draw):
         strategy=draw(st.sampled_from(["segmented", "uniform"])),
         loads_before=draw(loads),
         loads_after=draw(loads),
-        block_seconds=tuple(draw(st.lists(numbers, max_size=3))),
+        block_seconds=tuple(draw(st.lists(amounts, max_size=3))),
         saving_seconds=draw(numbers),
-        num_remaining=draw(numbers),
-        cost_seconds=draw(numbers),
+        num_remaining=draw(amounts | st.just(math.inf)),
+        cost_seconds=draw(amounts),
         moved_bytes=draw(counts),
         iteration=draw(counts),
         in_entries=draw(st.booleans()),
     )
 
 
-gains = st.builds(Gain, loads, numbers, numbers, counts)
+gains = st.builds(Gain, loads, numbers | st.just(math.nan), amounts, counts)
 passed = st.builds(Passed, counts, decisions(), st.none() | gains, st.integers(1, 2**40))
 
 
@@ -72,24 +74,25 @@ def stretches(draw):
         name=draw(st.text()),
         cuts=layout,
         profile=Profile(places, np.asarray(entries, np.int64)),
-        row_bytes=draw(numbers),
-        entry_bytes=draw(numbers),
+        row_bytes=draw(amounts),
+        entry_bytes=draw(amounts),
         block_seconds=(),
-        error=draw(numbers),
-        speeds=draw(loads),
+        error=draw(amounts),
+        speeds=draw(st.dictionaries(st.integers(0, 999), rates, max_size=3)),
         threads=draw(st.integers(1, 99)),
-        entry_seconds=draw(numbers),
-        row_seconds=draw(numbers),
+        entry_seconds=draw(amounts),
+        apart_row_seconds=draw(amounts),
+        row_seconds=draw(amounts),
         iteration=draw(counts),
-        num_remaining=draw(numbers),
-        iteration_seconds=draw(numbers),
-        costs=Costs(draw(numbers), draw(numbers)),
+        num_remaining=draw(amounts | st.just(math.inf)),
+        iteration_seconds=draw(amounts),
+        costs=Costs(draw(amounts), draw(rates)),
         other_seconds=draw(loads),
         since_last=draw(st.integers(-1, 99)),
         can_split_rows=draw(st.booleans()),
     )
-    seconds = st.lists(numbers, min_size=layout.num_blocks, max_size=layout.num_blocks).map(tuple)
-    times = st.builds(Times, counts, st.integers(1, 99), seconds, loads, numbers, numbers)
+    seconds = st.lists(amounts, min_size=layout.num_blocks, max_size=layout.num_blocks).map(tuple)
+    times = st.builds(Times, counts, st.integers(1, 99), seconds, loads, amounts, amounts | st.just(math.inf))
     return Recorded(situation, tuple(draw(st.lists(times, max_size=2))))
 
 
@@ -102,6 +105,11 @@ def plain(value):
     if isinstance(value, tuple):
         return [plain(one) for one in value]
     return repr(value)
+
+
+def test_a_trace_from_before_rows_were_told_apart_is_read():
+    text = changed("recorded", 0, "situation", "apart_row_seconds", to=...)
+    assert Trace.from_json(text).to_json() == written()
 
 
 @given(st.lists(passed, max_size=3), st.lists(stretches(), max_size=2), st.integers(0, 10**6))
@@ -212,6 +220,13 @@ WRONG = [
     (changed("decisions", 0, "cost_seconds", to="0.5"), "cost_seconds is '0.5', not a number"),
     (changed("decisions", 0, "cost_seconds", to=10**400), "which is too large"),
     (changed("decisions", 0, "cost_seconds", to=True), "not a number"),
+    (changed("decisions", 0, "cost_seconds", to=-1), "cost_seconds is -1, which is below 0"),
+    (changed("decisions", 0, "cost_seconds", to="nan"), "cost_seconds is 'nan', not a number"),
+    (changed("decisions", 0, "num_remaining", to="-inf"), "num_remaining is '-inf', not a number"),
+    (changed("decisions", 0, "loads_after", to={"0": -2.0}), "loads_after.0 is -2.0, which is below 0"),
+    (changed("recorded", 0, "situation", "speeds", to={"0": 0.0}), "speeds.0 is 0.0, which is not above 0"),
+    (changed("recorded", 0, "situation", "bytes_per_second", to=0), "bytes_per_second is 0, which is not"),
+    (changed("recorded", 0, "times", 0, "block_seconds", to=[1.0, "inf"]), "block_seconds[1] is 'inf', not"),
     (changed("decisions", 0, "after", "cuts", to=[0, 5, 5, 100]), "they start at 0 and increase"),
     (changed("decisions", 0, "after", "cuts", to=[1, 100]), "they start at 0 and increase"),
     (changed("decisions", 0, "after", "owners", to=[0]), "has 1 owners for 2 blocks"),

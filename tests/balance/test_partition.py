@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -59,6 +60,25 @@ def test_blocks_in_which_nothing_is_counted_are_spread_over_their_rows():
     assert cuts_for(situation)[0].cuts == (0, 2, 4)
 
 
+sizes = st.sampled_from([0.0, 5e-324, 1e-310, 2e-9, 1.0, 1e300, 1.7e308]) | st.floats(0, 1.7e308)
+
+
+@given(st.lists(st.integers(0, 2**52), min_size=2, max_size=6), sizes, sizes, st.booleans(), st.data())
+def test_the_work_is_finite_whatever_the_model_says(rows, entry_seconds, row_seconds, measured, data):
+    cuts, taken = (0, 1, len(rows)), st.floats(0, 1e100) | st.sampled_from([5e-324, 1e-310])
+    seconds = data.draw(st.tuples(taken, taken)) if measured else ()
+    situation = situation_of(rows, cuts, block_seconds=seconds)
+    situation = replace(situation, entry_seconds=entry_seconds, row_seconds=row_seconds)
+    work = work_of(situation)
+    assert np.isfinite(work.before).all()
+    assert (np.diff(work.before) >= 0).all()
+    assert 0 < cuts_for(situation)[0].cuts[1] <= len(rows)
+    if measured:
+        np.testing.assert_allclose(
+            np.diff(work.up_to(cuts)), seconds, rtol=1e-9, atol=work.total * 1e-9 + 1e-300
+        )
+
+
 # --- cuts for a situation
 
 
@@ -112,8 +132,31 @@ def test_cuts_that_are_fine_are_kept():
 def test_cuts_move_no_further_than_is_needed():
     situation = situation_of([100] * 10_000, (0, 2000, 10_000), block_seconds=(0.2, 0.8))
     found = cuts_for(situation)[0]
-    assert 4940 <= found.cuts[1] < 4960  # and not 5000
-    assert found.owners == (0, 1)
+    assert found.owners == (0, 0, 1)
+    assert found.cuts[1] == 2000
+    assert 4940 <= found.cuts[2] < 4960  # and not 5000
+
+
+def test_a_part_begins_with_a_block_where_one_begins_nearby():
+    rows = [400] * 2500 + [130] * 7500  # half of the work is before row 2494
+    situation = situation_of(rows, range(0, 10_001, 1250), num_remaining=5.0)
+    found = cuts_for(situation)[0]
+    assert found.cuts == situation.cuts.cuts
+    assert found.owners == (0, 0, 1, 1, 1, 1, 1, 1)
+    assert cuts_for(replace(situation, num_remaining=1e6))[0].num_blocks == 2
+
+
+def test_blocks_are_merged_where_enough_iterations_follow():
+    rows = [400] * 3000 + [100] * 7000
+    situation = situation_of(rows, range(0, 10_001, 1250))
+    few, many = (cuts_for(replace(situation, num_remaining=number))[0] for number in (5.0, 1e6))
+    assert many.num_blocks == 2
+    assert set(few.cuts) == {*situation.cuts.cuts, many.cuts[1]}
+    assert moved(situation, few)[0] == moved(situation, many)[0]
+    assert moved(situation, few)[1] < moved(situation, many)[1] / 3
+    assert cuts_for(replace(situation, num_remaining=math.inf))[0] == many
+    # Small blocks cost more in each iteration than it takes to merge them.
+    assert cuts_for(situation_of(rows, range(0, 10_001, 50)))[0].num_blocks == 2
 
 
 def test_a_worker_keeps_its_first_row_and_cuts_among_its_own_threads_where_these_are_as_many():
@@ -326,6 +369,7 @@ def test_cuts_for_any_situation_are_a_layout_on_the_workers_there_are(data):
         speeds=speeds,
         threads=data.draw(st.integers(1, 2)),
         can_split_rows=data.draw(st.booleans()),
+        apart_row_seconds=0.0 if measured else data.draw(st.sampled_from([0.0, 1e-7, 1e-2])),
     )
     found, strategy, loads = cuts_for(situation)
     assert Layout(Grid((found.cuts,)), found.owners).grid.shape == (len(rows),)
@@ -333,6 +377,6 @@ def test_cuts_for_any_situation_are_a_layout_on_the_workers_there_are(data):
     assert len(set(found.owners)) == min(len(workers), len(rows))
     assert list(found.owners) == sorted(found.owners) or found is situation.cuts
     assert strategy == ("uniform" if shared_blocks(situation, found).any() else "segmented")
-    assert loads == loads_of(situation, found)
+    assert loads == pytest.approx(loads_of(situation, found), rel=1e-9)
     if set(cuts.owners) == workers:
         assert makespan_of(situation, found) <= 1.0100001 * makespan_of(situation, cuts) + 1e-9

@@ -12,46 +12,29 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_loops import Simulated, equal_rows, profile_of
+from simulated_loops import Simulated, equal_rows, profile_of, skewed
+from simulated_loops import four_blocks as situation
 
-from matnb.balance.decision import Decision, Gain, imbalance
+from matnb.balance.decision import Decision, Gain
 from matnb.balance.partition import makespan_of
-from matnb.balance.policy import Automatic, Entries, Learner, Off, Policy, Presto, policy_named
+from matnb.balance.policy import (
+    ENTRY_SECONDS,
+    ROW_SECONDS,
+    Automatic,
+    Entries,
+    Learner,
+    Off,
+    Policy,
+    Presto,
+    policy_named,
+)
 from matnb.balance.situation import Costs, Cuts, Situation
 from matnb.errors import OptionError
-
-
-def skewed(num_rows: int = 2048, seed: int = 1) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return entries by a power law, and costs that entries tell half only."""
-    rows = np.arange(num_rows)
-    entries = np.maximum(1, 2e5 / (5 + rows) ** 0.9).astype(np.int64)
-    return entries, (entries * 1e-7 + 1e-6) * np.exp(0.5 * np.sin(rows / num_rows * 7 + seed))
+from matnb.pictures.imbalance import imbalance
 
 
 def even(num_rows: int = 1024) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     return np.full(num_rows, 1_000), np.full(num_rows, 4e-4)
-
-
-def situation(**changes: object) -> Situation:
-    """Return four blocks of two workers, the first of which takes three times as long as the second."""
-    usual = Situation(
-        name="A",
-        cuts=Cuts((0, 25, 50, 75, 100), (0, 0, 1, 1)),
-        profile=profile_of([1_000] * 100),
-        row_bytes=16.0,
-        entry_bytes=12.0,
-        block_seconds=(0.3, 0.3, 0.1, 0.1),
-        error=0.02,
-        speeds={0: 1.0, 1: 1.0},
-        threads=1,
-        entry_seconds=1e-6,
-        row_seconds=1e-6,
-        iteration=10,
-        num_remaining=40,
-        iteration_seconds=0.65,
-        costs=Costs(0.03, 1e9),
-    )
-    return replace(usual, **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("workers", "blocks"), [(2, 8), (2, 2), (4, 16), (8, 8)])
@@ -161,7 +144,7 @@ def test_a_decision_tells_what_it_is_made_of() -> None:
 @pytest.mark.parametrize(
     ("changes", "begin"),
     [
-        ({"error": 0.2}, "noise: 33% of an iteration could be saved, and 64% may be error"),
+        ({"error": 0.2}, "noise: 33% of an iteration could be saved, and 44% may be error"),
         ({"iteration": 1}, "too early: 1 iteration measured, 2 wanted"),
         ({"since_last": 0}, "too early: 0 iterations measured, 2 wanted"),
         ({"block_seconds": (0.2, 0.21, 0.2, 0.2)}, "balanced: the slowest worker takes 1.01 of the mean"),
@@ -198,7 +181,14 @@ def test_before_the_first_run_entries_decide() -> None:
 def test_entries_follow_counts_and_layouts_only() -> None:
     entries = np.full(100, 10)
     entries[:25] = 400_000
-    first = situation(block_seconds=(), iteration=0, profile=profile_of(entries), num_remaining=1e6)
+    first = situation(
+        block_seconds=(),
+        iteration=0,
+        profile=profile_of(entries),
+        num_remaining=1e6,
+        entry_seconds=ENTRY_SECONDS,
+        row_seconds=ROW_SECONDS,
+    )
     slow = replace(
         first,
         speeds={0: 0.1, 1: 3.0},
@@ -215,6 +205,23 @@ def test_entries_follow_counts_and_layouts_only() -> None:
     assert decision.policy == "entries"
     assert Entries().decide(slow) == decision
     assert Entries().decide(replace(first, iteration=3)).reason.startswith("entries:")
+
+
+@pytest.mark.parametrize("policy", [Automatic, Entries])
+def test_rows_that_are_waited_for_once_more_are_not_heaped_upon_a_worker(policy: type[Policy]) -> None:
+    entries = np.full(100, 10)
+    entries[:25] = 400_000
+    alone = situation(
+        block_seconds=(), iteration=0, profile=profile_of(entries), num_remaining=1e6, entry_seconds=2e-9
+    )
+    assert policy().decide(alone).acts
+    decision = policy().decide(replace(alone, apart_row_seconds=1e-3))
+    assert not decision.acts
+    assert decision.reason.startswith("balanced")
+    assert decision.reason.endswith("as all wait for the one with the most rows besides")
+    some = policy().decide(replace(alone, apart_row_seconds=1e-5))
+    assert some.acts
+    assert some.saving_seconds < policy().decide(alone).saving_seconds
 
 
 @pytest.mark.parametrize("policy", [Automatic, Entries, Presto])
@@ -249,6 +256,8 @@ def test_a_disappointed_policy_asks_for_more() -> None:
     assert decision.acts
     policy.brought(decision, Gain({}, 0.1 * decision.saving_seconds, 0.03, 0))
     assert policy.decide(small).reason.startswith("balanced:")
+    assert not policy.decide(replace(small, since_last=15)).acts
+    assert policy.decide(replace(small, since_last=16)).acts
     assert policy.decide(situation()).acts
     policy.brought(decision, Gain({}, decision.saving_seconds, 0.03, 0))
     assert policy.decide(small).acts
@@ -318,45 +327,8 @@ def test_what_is_acted_upon_is_valid_and_pays(before: Situation) -> None:
     assert not Off().decide(before).acts
 
 
-def test_presto_splits_heavy_blocks_and_merges_light_neighbors() -> None:
-    entries = np.full(80, 100)
-    entries[:10], entries[50:60] = 1_000, 10
-    entries[60:70] = 20
-    cuts = Cuts(tuple(range(0, 81, 10)), (0, 0, 0, 0, 1, 1, 1, 1))
-    decision = Presto().decide(situation(cuts=cuts, profile=profile_of(entries), block_seconds=()))
-    assert decision.acts
-    assert decision.after.cuts == (0, 5, 10, 20, 30, 40, 50, 70, 80)
-    assert decision.after.owners == (0, 0, 0, 0, 1, 1, 1, 1)
-    assert decision.reason == "heavy blocks: 1 of 8 have 2 times the median or more, 2 as much less"
-    uneven = situation(cuts=cuts, profile=profile_of(entries), block_seconds=())
-    assert not Presto(threshold=20).decide(uneven).acts
-
-
-def test_presto_leaves_heavy_rows_whole() -> None:
-    heavy = situation(profile=profile_of([1_000] * 100), cuts=Cuts((0, 25, 26, 75, 100), (0, 0, 1, 1)))
-    decision = Presto().decide(replace(heavy, block_seconds=(0.1, 0.9, 0.3, 0.1)))
-    assert decision.reason.startswith("heavy blocks: 0 of 4") or not decision.acts
-    assert {25, 26} <= set(decision.after.cuts)
-
-
 def test_no_more_is_saved_than_an_iteration_takes() -> None:
     assert Automatic().decide(situation(iteration_seconds=0.125)).saving_seconds == 0.125
-
-
-def test_presto_splits_by_seconds_as_well() -> None:
-    decision = Presto().decide(situation(block_seconds=(0.1, 0.1, 0.3, 0.1)))
-    assert decision.after.cuts == (0, 25, 50, 62, 75, 100) or decision.after.cuts == (0, 25, 50, 63, 75, 100)
-    assert not Presto().decide(situation(block_seconds=(0.1, 0.1, 0.19, 0.1))).acts
-    assert not Presto().decide(situation(iteration=0)).acts
-    assert not Presto().decide(situation(num_remaining=0)).acts
-
-
-def test_presto_comes_to_an_end() -> None:
-    entries, costs = skewed()
-    loop = Simulated(entries, costs, equal_rows(2048, 8, 2), Presto(), num_iterations=60).run()
-    assert 2 <= len(loop.acted) < 30
-    assert loop.imbalances[-1] < 1.4 < 1.6 < loop.imbalances[0]
-    assert loop.cuts.num_blocks <= 128
 
 
 def test_policies_have_names() -> None:

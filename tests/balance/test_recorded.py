@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 from matnb.balance.block_loads import BlockLoads
-from matnb.balance.decision import Decision, imbalance
+from matnb.balance.decision import Decision
 from matnb.balance.partition import makespan_of
 from matnb.balance.policy import Policy, policy_named
 from matnb.balance.situation import Costs, Cuts, Floats, Profile, Situation
+from matnb.pictures.imbalance import imbalance
 
 DATA = Path(__file__).parent / "data"
 ENTRY_SECONDS, ROW_SECONDS = 1.5e-9, 1e-9
 EXCHANGE_SECONDS = 0.001
+STRETCH = 20  # iterations: in single ones now this worker is slow and now that, half of the time
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +139,13 @@ def test_noise_where_all_that_a_worker_does_is_one_block(together: int, seed: in
 def test_a_skewed_graph_comes_to_rest_within_four_cuts(together: int) -> None:
     recording = Recording.of("rmat").with_noise_of(Recording.of("banded"))
     cuts = Cuts(recording.cuts.cuts[::8], (0, 0, 0, 0, 1, 1, 1, 1))
-    assert imbalance(usual(recording, cuts, together)) > 1.25
+    assert imbalance(usual(recording, cuts, STRETCH)) > 1.25
     decisions = list(replayed(recording, policy_named("auto"), cuts, 200, together, 500.0))
     acted = [number for number, one in enumerate(decisions) if one.acts]
     assert 1 <= len(acted) <= 4
     assert acted[0] * together <= 40
     last = decisions[acted[-1]].after
-    assert imbalance(usual(recording, last, together)) < 1.15
+    assert imbalance(usual(recording, last, STRETCH)) < 1.1
 
 
 def star_situation(workers: int, seconds: Floats | None, error: float) -> Situation:

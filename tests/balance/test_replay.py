@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from matnb.balance.decision import Decision, Passed
 from matnb.balance.history import History
-from matnb.balance.policy import policy_named
+from matnb.balance.policy import Foreseer, policy_named
 from matnb.balance.replay import Replayed, replay_policy, seconds_under
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
 from matnb.balance.trace import Trace
@@ -98,6 +99,29 @@ def test_one_before_the_first_iteration_is_not_caught_up_with_later():
     assert policy.decide(situation(0)).acts
 
 
+def test_it_says_beforehand_when_it_acts_next():
+    policy = replayed(decision(BETTER, 0), decision(BEST, 5), decision(EVEN, 9), decision(BETTER, 4))
+    assert isinstance(policy, Foreseer)
+    cuts, found, iteration = EVEN, [], 0.0
+    for _ in range(2):
+        while math.isfinite(iteration):
+            told = policy.decide(situation(int(iteration), cuts))
+            cuts = told.after
+            found.append((iteration, told.acts))
+            iteration = policy.next_iteration(situation(int(iteration), cuts))
+        iteration = 0.0  # another loop
+    assert found == [(0, True), (5, True), (9, True), (0, False), (4, True)]
+
+
+def test_what_was_told_once_and_not_done_stops_no_loop_again():
+    policy = replayed(decision(BETTER, 5), decision(BEST, 9))
+    assert policy.next_iteration(situation(0)) == 5
+    assert policy.decide(situation(5)).acts  # and is refused, as for lack of room
+    assert policy.next_iteration(situation(5)) == 9
+    assert policy.next_iteration(situation(9)) == 10  # it is overdue
+    assert policy.next_iteration(situation(3, name="B", cuts=Cuts((0, 7), (0,)))) == math.inf
+
+
 def test_what_is_cut_so_already_holds_up_nothing():
     policy = replayed(decision(EVEN, 3), decision(BEST, 4))
     assert policy.decide(situation(8)).after == BEST
@@ -114,7 +138,42 @@ def test_names_are_kept_apart():
     assert policy.decide(situation(1, name="B, x")).after == BEST
     assert not policy.decide(situation(1, name="A")).acts
     assert policy.decide(situation(1, name="C")).reason.startswith("the trace is over")
-    assert policy.decide(situation(1, name="D")).reason.startswith("not in the trace")
+    assert policy.decide(situation(1, name="D")).reason == (
+        'not in the trace: it knows groups "A", "B, x", "C", and none is called "D"'
+    )
+
+
+def test_a_trace_of_one_group_serves_one_of_another_name_and_as_many_rows():
+    policy = replayed(decision(BETTER, 0), decision(BEST, 3))
+    short = policy.decide(situation(name="B", cuts=Cuts((0, 400, 900), (0, 1))))
+    assert short.reason == 'not in the trace: it knows the group "A" of 1,000 rows only, and "B" has 900'
+    first = policy.decide(situation(name="C"))
+    assert (first.name, first.after) == ("C", BETTER)
+    assert policy.decide(situation(4, BETTER, "C")).after == BEST
+    other = policy.decide(situation(name="D"))
+    assert not other.acts
+    assert other.reason == 'not in the trace: it knows groups "A" (here "C"), and none is called "D"'
+
+
+def test_a_trace_of_one_group_is_for_its_own_name_first_and_of_two_for_no_other():
+    policy = replayed(decision(BETTER, 0))
+    assert policy.decide(situation(name="A")).acts
+    assert not policy.decide(situation(name="B")).acts
+    assert not replayed(decision(BETTER), decision(BEST, name="B")).decide(situation(name="C")).acts
+
+
+def test_a_group_of_the_traces_own_name_gets_all_decisions_though_another_asked_before():
+    policy = replayed(decision(BETTER, 0), decision(BEST, 3))
+    assert policy.decide(situation(name="B")).acts
+    assert not policy.decide(situation(4, BETTER, name="C")).acts
+    assert policy.decide(situation(name="A")).after == BETTER
+    assert policy.decide(situation(4, BETTER, name="A")).after == BEST
+    other = policy.decide(situation(5, BETTER, name="B"))
+    assert other.reason == 'not in the trace: it knows groups "A", and none is called "B"'
+
+
+def test_a_trace_of_nothing_says_so():
+    assert replayed().decide(situation()).reason == "not in the trace: it has no decisions"
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,59 @@ def test_bodies_in_bodies_do_not_share_keys() -> None:
     assert len(keys) == len(set(keys))
 
 
+def test_what_a_branch_and_later_parts_of_a_body_read_is_made_once() -> None:
+    A = graph(4_000)
+    V = mn.asarray(np.random.default_rng(1).random((4_000, 3)))
+
+    def step(x: mn.DistArray) -> mn.DistArray:
+        along = V.T @ (A @ x)
+        y = mn.cond(np.abs(along).sum() > 1, lambda: x / 2, lambda: x * 2)
+        z, _ = mn.iterate(lambda z: z + along[0], y, max_iterations=2)
+        return z + V @ (along + (A @ x).sum()) + (V.T @ (x * 3)).sum()
+
+    plan = planned(loop_of(step, mn.ones(4_000)))
+    made = [one for one in plan.stages if one.kind == "product"]
+    assert len([one for one in made if one.expression.shape == (4_000,)]) == 2  # A @ x, V @ ...
+    assert (
+        len([one for one in made if one.expression.shape == (3,)]) == 2
+    )  # along, and what the last part alone reads
+    assert not [one for one in plan.stages if one.kind == "transpose"]
+
+
+def test_what_was_made_in_passing_is_not_kept_whole() -> None:
+    w, n = mn.asarray(np.arange(20_000.0)), 20_000
+
+    def differences(x: mn.DistArray) -> mn.DistArray:
+        D = x[:, None] - w[None, :]
+        return mn.cond(D.max() > 1, lambda: x * 0.5, lambda: x * 2) + D.min(axis=1) * 0.1
+
+    def sampled(x: mn.DistArray) -> mn.DistArray:
+        U = x[:, None] * w[None, :5]
+        S = A * (U @ U.T)
+        return mn.cond(S.sum() > 1, lambda: x * 0.5, lambda: x * 2) + S.sum(axis=1) * 0.1
+
+    A = graph(n)
+    for step, most in ((differences, 0.3), (sampled, 0.8)):
+        plan = planned(loop_of(step, mn.ones(n)))
+        assert max(plan.peaks.values()) < most * 8 * n * n
+
+
+def test_a_body_that_is_lowered_twice_holds_its_arrays_once() -> None:
+    A = graph()
+
+    def step(s: tuple[mn.DistArray, mn.DistArray]) -> tuple[mn.DistArray, mn.DistArray]:
+        y = A @ s[0]
+        return mn.cond(y.sum() > 1, lambda: y / 2, lambda: y), s[1]
+
+    def turned(s: tuple[mn.DistArray, mn.DistArray]) -> tuple[mn.DistArray, mn.DistArray]:
+        y, z = step(s)
+        return y, z[::-1] + 1  # comes out in other cuts
+
+    state = (mn.ones(40_000), mn.ones(40_000))
+    once, twice = (sum(planned(loop_of(one, state)).peaks.values()) for one in (step, turned))
+    assert twice < once + 5 * 8 * 40_000
+
+
 def test_a_branch_of_its_own() -> None:
     a = mn.asarray(np.arange(70_000.0))
     node = mn.cond(a.sum() > 3, lambda: (a * 2, a.sum()), lambda: (a, a.max()))[0].expression.control

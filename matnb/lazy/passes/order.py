@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from matnb.lazy.expr import Elementwise, Expr, Literal
+from matnb.lazy.placing import place_of
 from matnb.lazy.traverse import Graph, Rewritten, rewrite
 
 # Operations by what they are with their operands exchanged, and the kinds of dtypes for which the bits stay.
@@ -30,7 +31,7 @@ _EXCHANGED = {
 
 
 def order_operands(graph: Graph) -> Rewritten:
-    """Order the operands of what commutes by their digests, constants last."""
+    """Order the operands of what commutes by what they are, alike in every run; constants last."""
     # Nothing is hidden: another order over stored arrays than before they were stored would find none again.
     return rewrite(graph, ordered, hides=False)
 
@@ -48,5 +49,5 @@ def ordered(node: Expr) -> Expr | None:
     return None
 
 
-def _place(operand: Expr) -> tuple[bool, bytes]:
-    return isinstance(operand, Literal), operand.digest
+def _place(operand: Expr) -> tuple[bool, tuple[bytes, bytes]]:
+    return isinstance(operand, Literal), place_of(operand)

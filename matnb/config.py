@@ -15,7 +15,7 @@ from matnb.errors import OptionError
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
 _LEAST_MEMORY_BYTES = 64 * 10**6
-_ENGINES = ("auto", "dask", "gang", "interpret")
+ENGINES = ("auto", "dask", "gang", "interpret")
 DISPLAYS = ("auto", "live", "static")
 POLICY_NAMES = ("auto", "entries", "presto", "off")
 
@@ -74,8 +74,8 @@ class Config:
             raise OptionError(f"memory_limit={self.memory_limit_bytes} bytes: a worker needs at least 64MB")
         if self.compute_limit_bytes < 1:
             raise OptionError("compute_limit=0: no value could be computed; give a size such as '2GB'")
-        if self.engine not in _ENGINES:
-            raise OptionError(f"engine={self.engine!r}: choose one of {', '.join(map(repr, _ENGINES))}")
+        if self.engine not in ENGINES:
+            raise OptionError(f"engine={self.engine!r}: choose one of {', '.join(map(repr, ENGINES))}")
         if isinstance(self.rebalance, str) and not (
             self.rebalance.strip().lower() in POLICY_NAMES or is_trace_path(self.rebalance)
         ):
@@ -85,12 +85,17 @@ class Config:
             )
 
 
-def rebalance_of_reports(environ: Mapping[str, str] | None = None) -> str:
+def rebalance_of_reports(environ: Mapping[str, str] | None = None, otherwise: str = "entries") -> str:
     """Return what a report's kernel gets as ``MATNB_REBALANCE``: what is set, or "entries".
 
     A report is the same every time, so nothing in it may follow measured seconds unless a person wants that.
     """
-    return (os.environ if environ is None else environ).get("MATNB_REBALANCE", "entries")
+    return (os.environ if environ is None else environ).get("MATNB_REBALANCE", otherwise)
+
+
+def chromium_from_environment(environ: Mapping[str, str] | None = None) -> str:
+    """Return which browser prints PDF: ``MATNB_CHROMIUM``, or nothing where any will do."""
+    return (os.environ if environ is None else environ).get("MATNB_CHROMIUM", "")
 
 
 def is_trace_path(text: str) -> bool:

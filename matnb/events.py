@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -82,15 +83,32 @@ class RunFinished:
 
 
 @dataclass(frozen=True)
+class RunStopped:
+    """A run ended without what it was to give: it failed, or was cancelled."""
+
+    run: str
+    is_cancelled: bool = False
+
+
+@dataclass(frozen=True)
 class LoopAdvanced:
     """A loop has taken so many iterations, the last in so many seconds.
 
     It is told at the start too, and again while an iteration takes long.
+
+    Attributes
+    ----------
+    most_iterations
+        At most; infinity where that is computed.
+    has_until
+        Whether a condition may end it before.
     """
 
     run: str
     iterations: int
     seconds: float
+    most_iterations: float = math.inf
+    has_until: bool = False
 
 
 @dataclass(frozen=True)
@@ -184,7 +202,87 @@ class Rebalanced:
     moved_bytes: int
 
 
+@dataclass(frozen=True)
+class WorkersBusy:
+    """What one worker's kernels took over some time, told while runs and loops go on.
+
+    Each kernel second is told once, to those who asked for samples; the same seconds are in
+    :class:`TasksFinished` too, which comes when all is over.
+
+    Attributes
+    ----------
+    worker
+        Whose.
+    seconds
+        By the clock, up to now.
+    by_kind
+        Kernel seconds of all its threads in that time, by the kind of task: "product", "map", ...
+    """
+
+    worker: int
+    seconds: float
+    by_kind: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class WorkerSample:
+    """One worker at one moment.
+
+    Attributes
+    ----------
+    memory_bytes, limit_bytes
+        Of its process in use, and at most; a limit of 0 is none. Workers of one process share what it uses.
+    num_queued, num_running
+        Tasks of Dask's that wait, and that run.
+    received_bytes, sent_bytes
+        Arrays from and to other workers, since it was first looked at.
+    num_threads
+        Kernels it runs at a time.
+    """
+
+    worker: int
+    memory_bytes: int
+    limit_bytes: int
+    num_queued: int
+    num_running: int
+    received_bytes: int
+    sent_bytes: int
+    num_threads: int = 1
+
+
+@dataclass(frozen=True)
+class WorkersSampled:
+    """Some workers at about the same moment, told now and then to those who asked for samples."""
+
+    samples: tuple[WorkerSample, ...]
+
+
+@dataclass(frozen=True)
+class SessionStopped:
+    """The session is about to end; nothing more is told of it."""
+
+
+@dataclass(frozen=True)
+class SessionAwaited:
+    """A thread waits for another that uses the session; told on the thread that waits, which may ask itself.
+
+    Attributes
+    ----------
+    names
+        What is computed in the background meanwhile; empty where the other is no such work.
+    cell
+        The number of the cell that wrote it, if it is known.
+    is_over
+        Whether the waiting has ended.
+    """
+
+    names: tuple[str, ...] = ()
+    cell: int | None = None
+    is_over: bool = False
+
+
 Event = (
-    CellRecorded | RunStarted | TasksFinished | WorkersLost | RunFinished
-    | LoopAdvanced | LoopFinished | BlocksMoved | Rebalanced
+    CellRecorded | RunStarted | TasksFinished | WorkersLost | RunFinished | RunStopped
+    | LoopAdvanced | LoopFinished | BlocksMoved | Rebalanced | WorkersBusy | WorkersSampled
+    | SessionAwaited | SessionStopped
 )  # fmt: skip

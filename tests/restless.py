@@ -26,6 +26,8 @@ class Watched:
     news: list[tuple[int, int, int, Mapping[str, float]]] = field(default_factory=list)
     progress: list[tuple[int, float]] = field(default_factory=list)
     num_finished: int = 0
+    pause_at: int | None = None
+    paused_at: list[int] = field(default_factory=list)
 
     def measured(self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[str, float]) -> None:
         self.news.append((owner, iteration, num_iterations, seconds))
@@ -36,6 +38,9 @@ class Watched:
     def wants_pause(self) -> bool:
         done = max([self.first, *(iteration for iteration, _ in self.progress)])
         return self.pauses(done)
+
+    def paused(self, iteration: int) -> None:
+        self.paused_at.append(iteration)
 
     def finished(self) -> None:
         self.num_finished += 1
@@ -70,8 +75,11 @@ class Restless:
         self.num_recuts = self.num_prepared = 0
         session._runner._looper._balancer = self
 
+    def aligned(self, entries: Mapping[Expr, Entry], plan: Any) -> dict[Expr, Entry]:
+        return dict(entries)
+
     def prepare(
-        self, entries: Mapping[Expr, Entry], num_iterations: float, by_time: bool, has_until: bool = False
+        self, entries: Mapping[Expr, Entry], plan: Any, num_iterations: float, has_until: bool = False
     ) -> dict[Expr, Entry]:
         self.num_prepared += 1
         return self._anew(entries) if self._recuts else dict(entries)

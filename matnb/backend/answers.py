@@ -144,7 +144,8 @@ class Answers:
         )
 
     def check_alive(self, owners: Collection[int]) -> None:
-        """Raise OwnersLost if a worker is gone."""
+        """Raise OwnersLost if a worker is gone, and CellCancelled if another thread wants an end."""
+        self._cluster.stopping.check()
         gone = set(owners) - set(self._cluster.alive())
         if gone:
             raise OwnersLost(sorted(gone))

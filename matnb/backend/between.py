@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from matnb.backend.jobs import Running
@@ -13,7 +14,7 @@ from matnb.backend.registers import Pool
 
 _SETTLED = 2  # iterations, until every kind of register was filled and what is compiled is compiled
 # Between two news of what the tasks take: at first the least, then a tenth of the time that the loop has run.
-_TELL_SECONDS, _MOST_TELL_SECONDS = 0.05, 0.25
+_TELL_SECONDS, _MOST_TELL_SECONDS = 0.05, 0.1
 _FIRST_TOLD = 2  # iterations after which they are told sooner, the first time
 # What the first member says as an iteration begins; it holds at its end.
 _NOTHING, _KEEP, _PAUSE = range(3)
@@ -22,8 +23,14 @@ _NOTHING, _KEEP, _PAUSE = range(3)
 class Listener(Protocol):
     """Whom a member tells what its tasks take, and who may want a pause."""
 
-    def asks_pause(self) -> bool:
-        """Tell whether the loop shall pause after the iteration that begins; the first member asks."""
+    def asks_pause(self, iteration: int) -> bool:
+        """Tell whether the loop shall pause after the iteration that begins; the first member asks.
+
+        Parameters
+        ----------
+        iteration
+            How many will be done then.
+        """
 
     def measured(
         self, iteration: int, num_iterations: int, clock_seconds: float, seconds: Sequence[float]
@@ -90,10 +97,16 @@ class Between:
         self._word = Word(_NOTHING, None)
         self._news: _News | None = None
 
-    def begin(self) -> None:
-        """Ask what is done after this iteration; the first member's word counts for all."""
+    def begin(self, taken: int) -> None:
+        """Ask what is done after this iteration; the first member's word counts for all.
+
+        Parameters
+        ----------
+        taken
+            How many iterations are done, without this one.
+        """
         if self._keeper is not None or self._listener is not None:
-            self._word = self._member.tell(self._first, self._wanted)
+            self._word = self._member.tell(self._first, partial(self._wanted, taken + 1))
 
     def end(self, taken: int, state: Sequence[str], is_content: bool, is_last: bool) -> bool:
         """Keep the state where that is due, tell how it goes, and return whether the loop pauses.
@@ -127,8 +140,8 @@ class Between:
         self._since = now
         return pauses
 
-    def _wanted(self) -> int:
-        if self._listener is not None and self._listener.asks_pause():
+    def _wanted(self, iteration: int) -> int:
+        if self._listener is not None and self._listener.asks_pause(iteration):
             return _PAUSE
         return _KEEP if self._keeper is not None and self._keeper.is_due() else _NOTHING
 

@@ -18,8 +18,9 @@ from distributed import Client, Security
 from matnb.backend.connection import HasScheduler, MatnbClient, connect_client, scheduler_address
 from matnb.backend.handshake import check_versions
 from matnb.backend.servers import Servers, num_threads
+from matnb.backend.stopping import Stopping
 from matnb.config import Config
-from matnb.errors import ClusterError
+from matnb.errors import CellCancelled, ClusterError
 
 _TOPIC = "all"  # where the scheduler logs workers that come and go
 # A new process runs the script from its top, so it would start a cluster of its own, and so on.
@@ -75,11 +76,14 @@ class Cluster:
         True when the scheduler and the workers end with this object.
     description
         For a person: ``"1 worker x 2 threads, in this process"`` or ``"the Dask cluster at tcp://..."``.
+    stopping
+        Who runs something on it, and is asked to end that.
     """
 
     def __init__(self, client: Client, description: str, servers: Servers | None = None) -> None:
         self.client, self.description, self.owned = client, description, servers is not None
         self._servers = servers
+        self.stopping = Stopping()
         self._lock = threading.Lock()
         self._workers: tuple[WorkerInfo, ...] = ()
         self._alive: frozenset[str] = frozenset()
@@ -89,6 +93,7 @@ class Cluster:
         self._process = os.getpid()
         self._closed = False
         self._topics = {_TOPIC}
+        self._handlers: list[Callable[[tuple[float, Any]], None]] = []
         _open_clusters.add(self)
         try:
             # The other way round, a loss between the two would be missed.
@@ -142,8 +147,10 @@ class Cluster:
 
     def listen(self, handler: Callable[[tuple[float, Any]], None]) -> None:
         """Call ``handler`` with what workers tell this client, under its id, until the cluster is left."""
-        self._topics.add(self.client.id)  # the scheduler forgets it some time after the client
-        self.client.subscribe_topic(self.client.id, handler)
+        self._handlers.append(handler)
+        if self.client.id not in self._topics:
+            self._topics.add(self.client.id)  # the scheduler forgets it some time after the client
+            self.client.subscribe_topic(self.client.id, self._hear)
 
     def close(self) -> None:
         """Leave the cluster, and end it if it is ours; a second call does nothing.
@@ -172,6 +179,10 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        for handler in tuple(self._handlers):
+            handler(event)
 
     def _listen(self) -> None:
         heard, own_topic = threading.Event(), self.client.id  # the scheduler forgets it some time after us
@@ -239,6 +250,8 @@ def start(config: Config) -> Cluster:
     """
     try:
         servers = Servers(config)
+    except KeyboardInterrupt as interrupt:
+        raise CellCancelled("interrupted while workers were started; none is left") from interrupt
     except (OSError, RuntimeError) as error:
         reason: BaseException = error
         while reason.__cause__ is not None:

@@ -18,6 +18,8 @@ from matnb.backend import worker
 from matnb.backend.answers import BROKEN, Answers, OwnersLost
 from matnb.backend.cluster import Cluster
 from matnb.backend.graphs import Graph, Run, graph_of, is_bundled
+from matnb.backend.stopping import undisturbed
+from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, freeze
 from matnb.blocks.layout import Layout
 from matnb.errors import CellCancelled, ClusterError
@@ -77,10 +79,14 @@ class DaskEngine:
         Put before every name, so that two sessions on one cluster do not meet.
     in_process
         Whether the workers are threads of this process, which share its BLAS.
+    telemetry
+        Is told what tasks took while somebody looks; or None.
     """
 
-    def __init__(self, cluster: Cluster, prefix: str, in_process: bool) -> None:
-        self._cluster, self._prefix = cluster, prefix
+    def __init__(
+        self, cluster: Cluster, prefix: str, in_process: bool, telemetry: Telemetry | None = None
+    ) -> None:
+        self._cluster, self._prefix, self._telemetry = cluster, prefix, telemetry
         self._blas = ThreadpoolController() if in_process else None
         self._client = cluster.client
         self._answers = Answers(cluster)
@@ -126,6 +132,8 @@ class DaskEngine:
         threads = {number: one.threads for number, one in enumerate(self._cluster.workers)}
         run = Run(plan, run_id, {*wanted, *hold, *fetch}, fetch, self._blas is not None, threads)
         expected = worker.expect(run_id, run.owners) if run.is_here else []
+        if self._telemetry is not None:
+            self._telemetry.began(run_id)
         try:
             self._ship(plan.shipments, futures, counts)
             names = {key: future.key for key, future in {**(given or {}), **futures}.items()}
@@ -144,7 +152,8 @@ class DaskEngine:
                     zip(rest, self._answers.gather([futures[key] for key in rest], owners), strict=True)
                 )
         except KeyboardInterrupt:
-            raise self._cancelled(plan, futures, run_id) from None
+            with undisturbed():
+                raise self._cancelled(plan, futures, run_id) from None
         except OwnersLost:
             self._stop(plan, futures)
             worker.forget(run_id)
@@ -159,11 +168,14 @@ class DaskEngine:
             raise TaskFailed(failures[0])
         kept = {node: tuple(futures[key] for key in array.keys) for node, array in plan.outputs.items()}
         self._held.update({key: futures[key] for key in (*wanted, *hold)})
+        timed = tuple(one for report in told for one in report.timed)
+        if self._telemetry is not None:
+            self._telemetry.ended(timed)
         return Outcome(
             _with_counts(plan.outputs, counts),
             kept,
             {key: values[key] for key in fetch},
-            tuple(one for report in told for one in report.timed),
+            timed,
             time.perf_counter() - begin,
             tuple(futures[key] for key in hold),
             counts,

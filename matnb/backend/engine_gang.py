@@ -23,6 +23,8 @@ from matnb.backend.gathering import Gathering, graph_of, owners_of, state_of
 from matnb.backend.leaving import GangOutcome, outcome_of
 from matnb.backend.performer import perform
 from matnb.backend.recovery import KeptStates, Resume
+from matnb.backend.stopping import undisturbed
+from matnb.backend.telemetry import Telemetry, gang_name
 from matnb.backend.turns import Turn
 from matnb.backend.watching import Watch
 from matnb.pictures.quantities import plural_text
@@ -54,10 +56,20 @@ class GangEngine:
         Whether the workers are threads of this process, which share its BLAS and its programs.
     performer
         What runs a member's part.
+    telemetry
+        Is told what tasks take while somebody looks; or None.
     """
 
-    def __init__(self, cluster: Cluster, prefix: str, in_process: bool, performer: Perform = perform) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        prefix: str,
+        in_process: bool,
+        performer: Perform = perform,
+        telemetry: Telemetry | None = None,
+    ) -> None:
         self._cluster, self._client, self._prefix = cluster, cluster.client, prefix
+        self._telemetry = telemetry
         self._in_process, self._performer = in_process, performer
         self._blas = ThreadpoolController() if in_process else None
         self._answers = Answers(cluster)
@@ -124,12 +136,14 @@ class GangEngine:
             if self._in_process:
                 drivers_here[self._plugin] = following.hear
             members: dict[int, Future] = {}
+            if self._telemetry is not None:
+                self._telemetry.began(gang_name(self._prefix, self._last.epoch))
             try:
                 with self._turn(self._last), self._shared_blas(program), self._shared(program) as shipped:
                     self._kept.add(self._last)
                     members = self._submit(
                         self._last, program, shipped, given, first, told is not None, watch is not None,
-                        following.wants_pause,
+                        following.pause_at,
                     )  # fmt: skip
                     reports = self._wait(members, following)
                     self._check(self._last, members, program, reports)
@@ -137,7 +151,8 @@ class GangEngine:
                 raise  # all is given up already
             except KeyboardInterrupt:
                 words = f"cancelled {plural_text(len(members), 'task')}"
-                self._give_up(self._last, members, program, "interrupted")
+                with undisturbed():
+                    self._give_up(self._last, members, program, "interrupted")
                 raise RunCancelled(words, Outcome({}, {}, {}, (), 0.0)) from None
             except BaseException:
                 self._give_up(self._last, members, program, "a worker was lost", forget=False)
@@ -147,6 +162,8 @@ class GangEngine:
                 drivers_here.pop(self._plugin, None)
             seconds = time.perf_counter() - begin
             outcome = outcome_of(self._last, program, reports, seconds, self._future)
+            if self._telemetry is not None:
+                self._telemetry.ended(outcome.timed)
             if outcome.paused is None:
                 if continues or seconds >= DUE_SECONDS:  # what was kept on the way
                     self._kept.forget()
@@ -210,7 +227,7 @@ class GangEngine:
             yield
             return
         name = gathering.key("turn")
-        turn = Turn(self._client, name, list(gathering.addresses.values()))
+        turn = Turn(self._client, name, list(gathering.addresses.values()), self._cluster.stopping.check)
         try:
             has_turn = turn.wait()
         except BROKEN as error:
@@ -255,11 +272,11 @@ class GangEngine:
         first: int,
         tells: bool,
         watches: bool,
-        pauses: bool,
+        pause_at: int | None,
     ) -> dict[int, Future]:
         graph, keys = graph_of(
             gathering, program, shipped, {name: future.key for name, future in given.items()},
-            self._plugin, self._client.id, self._performer, first, tells, watches, pauses,
+            self._plugin, self._client.id, self._performer, first, tells, watches, pause_at,
         )  # fmt: skip
         sent = self._client.get(graph, list(keys.values()), sync=False, retries=0)
         return dict(zip(keys, sent, strict=True))

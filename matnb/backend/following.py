@@ -27,6 +27,13 @@ class Following:
         Hears what tasks take, and may want a pause.
     ask
         Asks the gang for a pause.
+
+    Attributes
+    ----------
+    wants_pause
+        Whether it was asked for.
+    pause_at
+        The gang is to pause once so many iterations are done, from the start; None for no such number.
     """
 
     def __init__(
@@ -44,6 +51,7 @@ class Following:
         self._news: deque[Mapping[str, Any]] = deque()
         self._known, self._when = (first, 0.0), time.monotonic()
         self.wants_pause = watch is not None and watch.wants_pause()
+        self.pause_at = first + 1 if self.wants_pause else None if watch is None else watch.pause_at
 
     def hear(self, message: Mapping[str, Any]) -> None:
         """Take what a member tells, from any thread; news of a gathering before may come late."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 import traceback
 from array import array
@@ -82,8 +83,9 @@ class Call:
         The gatherings before it of a loop that paused; what is kept of them stays.
     watches
         Whether the driver hears what tasks take, and may ask for a pause.
-    pauses
-        Whether that is asked for from the start.
+    pause_at
+        The loop pauses once so many iterations are done, as was asked for from the start; None for no such
+        number.
     topic
         Where progress is told, or None.
     perform
@@ -101,7 +103,7 @@ class Call:
     keeps: bool
     continues: tuple[int, ...]
     watches: bool
-    pauses: bool
+    pause_at: int | None
     topic: str | None
     perform: Perform
 
@@ -151,6 +153,8 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         self._mailbox: GangMailbox | None = None
         self._key: str | None = None
         self._left: list[GangMailbox] = []  # whose lines other members may still use
+        self._traffic = (0, 0)  # of those that have ended
+        self.performing: tuple[int, int, int] | None = None  # epoch, member and thread
         self._awaited: dict[int, asyncio.Event] = {}
         self._checkpoints = Checkpoints()
         self._forgotten = -1  # of epochs up to here nothing is kept any more
@@ -189,6 +193,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             told = self._teller(call) if call.topic is not None and call.owner == mailbox.members[0] else None
             num_threads = self._worker.state.nthreads
             listener = _Listener(self, call) if call.watches else None
+            self.performing = call.epoch, call.owner, threading.get_ident()
             performed = call.perform(
                 program, registers, mailbox, num_threads, keeper, call.begin, told, listener
             )
@@ -201,6 +206,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             failed = Failed(call.key, portable(error), traceback.format_exc())
         finally:
             del registers
+            self.performing = None
             reason = aborted if failed is None else f"a task of worker {call.owner} raised"
             self._on_loop(self._leave(call, mailbox, performed, reason), _LEAVE_SECONDS)
         if performed is None:
@@ -238,6 +244,11 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         else:
             self._worker.log_event(call.topic, message)
 
+    def traffic(self) -> tuple[int, int]:
+        """Return the bytes of arrays from and to other members, since the worker was made ready."""
+        received, sent = (0, 0) if self._mailbox is None else self._mailbox.traffic
+        return self._traffic[0] + received, self._traffic[1] + sent
+
     def is_asked_to_pause(self, epoch: int) -> bool:
         """Tell whether the driver wants an epoch to pause."""
         return self._asked == epoch
@@ -263,6 +274,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         if reason is not None:
             mailbox.abort(reason)
         await mailbox.end()
+        self._traffic = self.traffic()
         self._mailbox = self._key = None
         self._left.append(mailbox)
         if performed is not None:
@@ -357,8 +369,9 @@ class _Listener:
     def __init__(self, plugin: GangPlugin, call: Call) -> None:
         self._plugin, self._call = plugin, call
 
-    def asks_pause(self) -> bool:
-        return self._call.pauses or self._plugin.is_asked_to_pause(self._call.epoch)
+    def asks_pause(self, iteration: int) -> bool:
+        at = self._call.pause_at
+        return (at is not None and iteration >= at) or self._plugin.is_asked_to_pause(self._call.epoch)
 
     def measured(
         self, iteration: int, num_iterations: int, clock_seconds: float, seconds: Sequence[float]

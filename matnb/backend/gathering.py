@@ -59,7 +59,7 @@ def graph_of(
     begin: int,
     tells: bool,
     watches: bool = False,
-    pauses: bool = False,
+    pause_at: int | None = None,
 ) -> tuple[HighLevelGraph, dict[int, str]]:
     """Return the graph and the key of each member's task.
 
@@ -77,8 +77,10 @@ def graph_of(
         What runs a member's part.
     begin
         The number of the first iteration.
-    watches, pauses
-        Whether the driver follows the loop, and whether it is to pause as soon as it can.
+    watches
+        Whether the driver follows the loop.
+    pause_at
+        The loop is to pause once so many iterations are done; None for no such number.
     """
     names = (*program.results, *(state_of(program) if watches else ()))
     published = {name: gathering.key(name) for name in names}
@@ -88,8 +90,8 @@ def graph_of(
         key, names = keys[owner], tuple(name for name, holder in program.given.items() if holder == owner)
         call = Call(
             key, gathering.epoch, owner, gathering.addresses, shipped, published, client, begin,
-            bool(gathering.state), gathering.continues, watches, pauses, client if tells or watches else None,
-            perform,
+            bool(gathering.state), gathering.continues, watches, pause_at,
+            client if tells or watches else None, perform,
         )  # fmt: skip
         references = (TaskRef(given[name]) for name in names)
         task = GraphTask(key, run_member, plugin, call, _Names(names), *references)

@@ -22,6 +22,7 @@ _PLACES: dict[str, int | None] = {
     "scipy": 2,
     "numba": 2,
 }
+CHECKED = (*_PLACES, "matnb")
 _NUM_NAMED = 2
 
 
@@ -95,7 +96,29 @@ def _matnb_finder() -> Callable[[], str | None]:
     return find
 
 
+def disagreements(local: Versions, remote: dict[str, Versions]) -> tuple[list[str], list[str]]:
+    """Return what differs so that it does not work together, and what would have to be installed there.
+
+    Parameters
+    ----------
+    local, remote
+        Versions by package: here, and at each other place.
+    """
+    return _differences(local, remote, {**_PLACES, "matnb": None})
+
+
 def _compare(local: Versions, remote: dict[str, Versions], places: dict[str, int | None]) -> None:
+    differences, wanted = _differences(local, remote, places)
+    if differences:
+        raise VersionMismatchError(
+            f"this cluster runs versions that do not work with those here: {'; '.join(differences)}. "
+            f"Install {', '.join(wanted)} there, or the cluster's versions here"
+        )
+
+
+def _differences(
+    local: Versions, remote: dict[str, Versions], places: dict[str, int | None]
+) -> tuple[list[str], list[str]]:
     differences, wanted = [], []
     for name, num_numbers in places.items():
         elsewhere: dict[str | None, list[str]] = defaultdict(list)
@@ -108,11 +131,7 @@ def _compare(local: Versions, remote: dict[str, Versions], places: dict[str, int
             )
         if elsewhere:
             wanted.append(f"{name} {_shortened(local[name], num_numbers)}")
-    if differences:
-        raise VersionMismatchError(
-            f"this cluster runs versions that do not work with those here: {'; '.join(differences)}. "
-            f"Install {', '.join(wanted)} there, or the cluster's versions here"
-        )
+    return differences, wanted
 
 
 def _shortened(version: str | None, num_numbers: int | None) -> str | None:

@@ -45,8 +45,8 @@ class Running:
     """A task that this member runs, with what it took so far."""
 
     __slots__ = (
-        "compiled", "counts", "first_seconds", "form", "hint", "inputs", "is_unread", "joins", "num_runs",
-        "overwritten", "prepared", "readers", "seconds", "slots", "task",
+        "begun", "compiled", "counts", "first_seconds", "form", "hint", "inputs", "is_unread", "joins",
+        "num_runs", "overwritten", "prepared", "readers", "seconds", "slots", "task",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +68,7 @@ class Running:
         self.form: tuple[tuple[int, ...], np.dtype] | None = None  # the last value's, where it was dense
         self.num_runs = 0
         self.seconds = 0.0
+        self.begun = 0.0  # when, while it runs
         self.first_seconds = 0.0  # of them those of first runs
         self.compiled = False
         self.counts = (0, 0, 0)  # rows, entries and bytes of its value
@@ -122,9 +123,9 @@ class Batched:
     unread
         Registers that nobody needs any more, here or elsewhere.
     packing, unpacking
-        Entries that are sent, by register and reader, and that arrive, by register, instead of the whole.
+        Elements or rows that are sent, by register and reader, and that arrive, by register, instead of all.
     lengths
-        Of the vectors whose entries arrive.
+        Of the arrays of which they arrive.
     """
 
     place: BatchPlace

@@ -38,6 +38,8 @@ class Line:
         Whether the other side has said that nothing more comes.
     last_heard
         When something came, on the monotonic clock.
+    sent_bytes
+        Of arrays that were put on it.
     """
 
     def __init__(self, comm: Comm, heard: Callable[[Item], None], broken: Callable[[str], None]) -> None:
@@ -51,18 +53,21 @@ class Line:
         self._quiet.set()
         self._unacknowledged: deque[Sent] = deque()
         self._has_ended = self.other_ended = False
-        self.is_open = True
+        self.is_open, self.sent_bytes = True, 0
         self.last_heard = self._last_sent = time.monotonic()
 
-    def put(self, item: Item, sent: Sent | None = None) -> None:
+    def put(self, item: Item, sent: Sent | None = None, num_bytes: int = 0) -> None:
         """Send an item soon; from any thread.
 
         Parameters
         ----------
         sent
             Is called when the other side has acknowledged it, or can no longer do so.
+        num_bytes
+            Of the arrays in it, for the count.
         """
         with self._lock:
+            self.sent_bytes += num_bytes
             self._outgoing.append((item, sent))
             if self._is_woken:
                 return

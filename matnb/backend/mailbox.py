@@ -12,7 +12,7 @@ from distributed.comm import Comm
 
 from matnb.backend import lines
 from matnb.backend.lines import Item, Line
-from matnb.backend.packing import pack, unpack
+from matnb.backend.packing import array_bytes, pack, unpack
 from matnb.blocks.formats import Block
 
 Tag: TypeAlias = tuple[int, str]  # the number of a batch's execution, and a register's name
@@ -103,6 +103,7 @@ class GangMailbox:
         self._lines: dict[int, Line] = {}
         self._carrying: set[asyncio.Task[None]] = set()  # lines that this side asked for
         self._early: list[tuple[int, Tag, object]] = []
+        self._received_bytes = 0
         self._arrived: Callable[[int, Tag, object], None] | None = None
         self._reason: str | None = None
         self._has_ended = False
@@ -115,7 +116,9 @@ class GangMailbox:
         """Send a value to a member and return at once; its arrays stay as they are until ``sent`` comes."""
         wire, shares = pack(value)
         # What shares no memory any more is as good as sent.
-        self._lines[target].put((lines.VALUE, *tag, wire, shares), (sent or _nothing) if shares else None)
+        self._lines[target].put(
+            (lines.VALUE, *tag, wire, shares), (sent or _nothing) if shares else None, array_bytes(wire)
+        )
         if sent is not None and not shares:
             sent()
 
@@ -191,6 +194,11 @@ class GangMailbox:
     def is_open(self) -> bool:
         """Whether a line is still used, by a member that has not ended yet."""
         return any(line.is_open for line in self._lines.values())
+
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """Bytes of arrays that came and that went, so far."""
+        return self._received_bytes, sum(line.sent_bytes for line in self._lines.values())
 
     async def close(self) -> None:
         """Close all lines at once."""
@@ -275,6 +283,7 @@ class GangMailbox:
     def _hear(self, source: int, item: Item) -> None:
         match item:
             case lines.VALUE, tick, name, wire, _:
+                self._received_bytes += array_bytes(wire)
                 value = unpack(wire)
                 if self._arrived is not None:
                     self._arrived(source, (tick, name), value)

@@ -14,12 +14,13 @@ import numpy as np
 
 from matnb.backend import worker
 from matnb.backend.crew import PATIENCE_SECONDS, Crew
+from matnb.backend.exchange import is_worth_packing
 from matnb.backend.jobs import FIRST_RUNS, Batched, Landing, Running
 from matnb.backend.mailbox import Mailbox, Tag
 from matnb.backend.registers import Held, JoinUse, Pool, Whole, Wholes, arrays_of
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
-from matnb.blocks.kernels.packing import can_pack, pack, unpack
+from matnb.blocks.kernels.packing import pack, unpack
 
 
 class TaskRaised(Exception):  # noqa: N818  how a member ends; the driver tells what went wrong
@@ -78,6 +79,7 @@ class Member:
         self._awaited: Tag | None = None
         self._bell = threading.Semaphore(0)
         self._counting = threading.Lock()
+        self._packed: set[tuple[str, int]] = set()  # registers, with their readers, that were
         mailbox.subscribe(self._arrived)
 
     def run(self, batched: Batched) -> None:
@@ -232,7 +234,7 @@ class Member:
         inputs = [self.held[name] for name in job.inputs]
         is_first = job.num_runs < FIRST_RUNS
         codes = num_specializations() if is_first else 0
-        begin = time.perf_counter()
+        begin = job.begun = time.perf_counter()
         values: list[Any] = [one.value for one in inputs]
         try:
             joined = [self._joined(use, group) for use, group in job.joins]
@@ -256,6 +258,7 @@ class Member:
             raise TaskRaised(self._failed(job, error)) from error
         for one in joined:
             pool.release(one.buffer)
+        job.begun = 0.0  # before the seconds, so that nobody who looks adds both
         job.seconds += time.perf_counter() - begin
         if is_first or type(made.value) is not Dense:
             job.note(made.value, is_first and num_specializations() > codes)
@@ -327,7 +330,7 @@ class Member:
         self.put(job.name, self._copied(value, job, places))
 
     def _copied(self, value: Any, job: Landing | None = None, places: np.ndarray | None = None) -> Held:
-        # A block as it came, in memory of this member; of a packed one only its entries are filled.
+        # A block as it came, in memory of this member; of a packed one only what came is filled.
         if isinstance(value, Csr):
             entries = None if value.values is None else value.values.copy()
             copied = Csr(value.shape, value.pointers.copy(), value.columns.copy(), entries, value.dtype)
@@ -341,7 +344,7 @@ class Member:
         if places is not None:
             assert self._batched is not None
             assert job is not None
-            shape = (self._batched.lengths[job.name],)
+            shape = (self._batched.lengths[job.name], *shape[1:])
         whole = None
         if job is not None and hint is not None:
             neighbors = [self.held[name] for name in job.neighbors]
@@ -363,8 +366,12 @@ class Member:
         num_bytes = 0
         for reader in readers:
             places = packing.get((name, reader))
-            if places is not None and _can_be_packed(value):
-                packed = pool.take((places.size,), value.dtype)
+            if places is not None and is_worth_packing(value, places):
+                form = (places.size, *value.shape[1:]), value.dtype
+                if (name, reader) not in self._packed:
+                    self._packed.add((name, reader))
+                    pool.add(2, *form)  # the next is packed before the last one's receipt is here
+                packed = pool.take(*form)
                 pack(value.values, places, packed)
                 num_bytes += packed.nbytes
                 self._mailbox.post(reader, tag, packed, partial(pool.give, packed))
@@ -387,12 +394,3 @@ class Member:
             return failed
         running = None if job.prepared is None else job.prepared.running
         return worker.Failed(task.key, error, trace, running)
-
-
-def _can_be_packed(value: Any) -> bool:
-    return (
-        type(value) is Dense
-        and value.values.ndim == 1
-        and value.values.flags.c_contiguous
-        and can_pack(value.dtype)
-    )

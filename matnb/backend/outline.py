@@ -15,7 +15,7 @@ _NONE: Lives = frozenset()
 
 @dataclass(frozen=True)
 class Wanted:
-    """A vector of another member of which a batch reads only the entries that sparse blocks touch.
+    """An array of another member of which a batch reads only the elements or rows that sparse blocks touch.
 
     Attributes
     ----------
@@ -24,9 +24,9 @@ class Wanted:
     owner, reader
         Who has it, and who reads it.
     lefts
-        The registers with the sparse blocks, and which of their columns meet the first element.
+        The registers with the sparse blocks, and which of their columns meets the first element or row.
     length
-        Number of elements where a join tells it, else None: all columns.
+        Number of elements or rows where a join tells it, else None: all columns.
     """
 
     name: str
@@ -73,7 +73,7 @@ class RepeatPlace:
     sends
         What is sent once, before the first iteration: what stays the same, and is read by other members.
     wanted
-        Of what vectors entries are sent instead of the whole, with the batch that reads them.
+        Of what arrays elements or rows are sent instead of the whole, with the batch that reads them.
     """
 
     repeat: Repeat

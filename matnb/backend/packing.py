@@ -51,6 +51,21 @@ def unpack(wire: Wire) -> object:
     raise TypeError(f"no value is packed as {wire[0]!r}")
 
 
+def array_bytes(wire: Wire) -> int:
+    """Return the bytes of the arrays in a message."""
+    match wire:
+        case ("dense" | "array", array):
+            return _data_bytes(array)
+        case "csr", _, _, *arrays:
+            return sum(map(_data_bytes, arrays))
+    return 0
+
+
+def _data_bytes(packed: Wire) -> int:
+    data = packed[-1]
+    return len(data.data if isinstance(data, Serialize) else data)
+
+
 def _packed_array(array: NumericArray) -> Wire:
     # An array by columns is sent as its transpose, so that it has the same strides on the other side.
     turned = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +26,7 @@ from matnb.plan.program import Program, check_held
 
 __all__ = ["Performed", "TaskRaised", "perform"]
 _COUNT = np.dtype(np.int64)
+_performing: dict[int, Sequence[Running]] = {}  # by thread
 
 
 @dataclass(frozen=True)
@@ -103,10 +106,24 @@ def perform(
             walk = _Walk(
                 program, registers, mailbox, crew, prepare or partial(steps.prepare, share=crew.share)
             )
+            _performing[threading.get_ident()] = walk.jobs()
             walk.outermost(keeper, begin, told, listener, num_threads)
             return walk.performed()
         finally:
+            _performing.pop(threading.get_ident(), None)
             crew.close()
+
+
+def seconds_so_far(thread: int) -> dict[str, float]:
+    """Return what the jobs of the member that performs in a thread have taken, by kind; for looking only."""
+    found: dict[str, float] = {}
+    for job in _performing.get(thread, ()):
+        seconds = job.seconds
+        if begun := job.begun:
+            seconds += max(0.0, time.perf_counter() - begun)
+        if seconds:
+            found[job.task.kind] = found.get(job.task.kind, 0.0) + seconds
+    return found
 
 
 class _Walk:
@@ -173,16 +190,19 @@ class _Walk:
             else:
                 self._walk([place])
 
+    def jobs(self) -> list[Running]:
+        """Return the jobs that run tasks."""
+        return [job for one in self._batched.values() for job in one.jobs if isinstance(job, Running)]
+
     def performed(self) -> Performed:
         """Return what is left at the end."""
         wanted = self._program.results if self._paused is None else dict.fromkeys(self._paused)
         mine = [name for name in wanted if self._owners.owner(name, self._me) == self._me]
         results = self._member.results(mine)
         timed: dict[str, TaskTimed] = {}
-        for batched in self._batched.values():
-            for job in batched.jobs:
-                if isinstance(job, Running) and job.num_runs:
-                    _add(timed, job)
+        for job in self.jobs():
+            if job.num_runs:
+                _add(timed, job)
         return Performed(
             {name: freeze(block) for name, block in results.items()},
             tuple(timed.values()),
@@ -226,7 +246,7 @@ class _Walk:
         while taken < limit:
             self._mailbox.check()
             if between is not None:
-                between.begin()
+                between.begin(taken)
             member.put(repeat.iteration, Held(Dense(np.array(taken, _COUNT))))
             member.drop(begun)
             self._walk(place.body)
@@ -255,7 +275,7 @@ class _Walk:
             check_held(sum(value.nbytes for value in held if isinstance(value, Csr)), limit)
 
     def _enter(self, place: RepeatPlace) -> None:
-        # What stays the same is sent once; then readers tell what entries they need of what changes.
+        # What stays the same is sent once; then readers tell what they need of what changes.
         if place.sends:
             here = [(name, readers) for name, readers in place.sends.items() if self._is_mine(name)]
             there = [name for name, readers in place.sends.items() if self._me in readers]

@@ -76,10 +76,10 @@ class Pool:
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
         """Return an uninitialized array in C order; it is free again when it is given back, or let go."""
-        num_bytes = prod(shape) * dtype.itemsize
+        num_bytes = _buffer_bytes(shape, dtype)
         if num_bytes < POOLED_BYTES:
             return np.empty(shape, dtype)
-        buffer = self._taken(-(-num_bytes // _LINE) * _LINE)
+        buffer = self._taken(num_bytes)
         return np.ndarray(shape, dtype, buffer.raw, buffer.begin)
 
     def give(self, array: NumericArray) -> None:
@@ -88,6 +88,13 @@ class Pool:
         if buffer is not None:
             with self._lock:
                 self._free[buffer.num_bytes].append(buffer)
+
+    def add(self, count: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        """Make a few more buffers for such arrays, whatever is free now."""
+        num_bytes = _buffer_bytes(shape, dtype)
+        if num_bytes >= POOLED_BYTES:
+            with self._lock:
+                self._free[num_bytes] += [self._made(num_bytes) for _ in range(count)]
 
     def reserve(self, count: int) -> None:
         """Make a few more of every large buffer, to be taken last; what is not used has no pages."""
@@ -153,6 +160,10 @@ class Pool:
         self._buffers[id(buffer.raw)] = buffer
         self.num_allocated += num_bytes >= LARGE_BYTES
         return buffer
+
+
+def _buffer_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    return -(-prod(shape) * dtype.itemsize // _LINE) * _LINE
 
 
 def arrays_of(value: object) -> tuple[NumericArray, ...]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 import logging
 import shutil
+import signal
 import sys
 import tempfile
+from collections.abc import Iterator
+from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ from distributed.core import Status
 from distributed.system import MEMORY_LIMIT
 from distributed.utils import silence_logging_cmgr
 
+from matnb.backend.stopping import undisturbed
 from matnb.config import Config, variables_kept
 
 _LOOPBACK = "127.0.0.1"
@@ -31,6 +36,7 @@ _PARENT = "__DASK_PARENT_PID"  # set by Dask, which names its processes by it
 _LOG_LEVEL = logging.ERROR
 # Waited for twice: for the task to end, and for its thread.
 _KERNEL_SECONDS = 3.0
+_START_SECONDS = 10.0  # of worker processes, which are waited for before they are ended
 
 
 class PromptStreams(dict[str, BatchedSend]):
@@ -71,6 +77,17 @@ class LocalWorker(Worker):  # type: ignore[misc]  # mypy does not look into dist
         return closed
 
 
+class ProcessWorker(LocalWorker):
+    """A worker in a process of its own, which an interrupt of this one leaves alone.
+
+    A terminal and Jupyter send an interrupt to the whole group of processes, so to the workers' too.
+    """
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        super().__init__(*arguments, **options)
+
+
 class LocalNanny(Nanny):  # type: ignore[misc]  # mypy does not look into distributed
     """A nanny whose worker has one BLAS thread, and which leaves this process's environment as it was."""
 
@@ -78,15 +95,50 @@ class LocalNanny(Nanny):  # type: ignore[misc]  # mypy does not look into distri
     env: dict[str, str]
 
     def __init__(self, scheduler_address: str, **options: object) -> None:
-        super().__init__(scheduler_address, worker_class=LocalWorker, **options)
+        super().__init__(scheduler_address, worker_class=ProcessWorker, **options)
         # Libraries read these when they are loaded, before Dask's own `env` is set in the new process.
         self.pre_spawn_env = {**self.pre_spawn_env, **_ONE_LIBRARY_THREAD}
         self.env = {**self.env, **_ONE_LIBRARY_THREAD}
 
     async def instantiate(self) -> Status:
         """Start the worker process, the first time or again."""
-        with variables_kept([*self.pre_spawn_env, _PARENT]):
+        with variables_kept([*self.pre_spawn_env, _PARENT]), _interrupts_blocked():
             return await super().instantiate()
+
+
+class LocalCluster(SpecCluster):  # type: ignore[misc]  # mypy does not look into distributed
+    """A scheduler and workers, of which nothing is left when an interrupt comes while they start."""
+
+    def __init__(self, **options: object) -> None:
+        try:
+            super().__init__(**options)
+        except KeyboardInterrupt:
+            with undisturbed(), contextlib.suppress(Exception):
+                # Else the loop prints that nobody asked why those that were starting did not start.
+                self.loop.asyncio_loop.set_exception_handler(lambda *_: None)
+                self.sync(self._close_created, callback_timeout=_START_SECONDS)
+                self.close(timeout=_START_SECONDS)
+            raise
+
+    async def _close_created(self) -> None:
+        # Dask closes those alone that have started, and waits until others have, which takes seconds.
+        for nanny in self._created:
+            starting = getattr(getattr(nanny, "process", None), "process", None)
+            if starting is not None:
+                await starting.kill()
+        await asyncio.gather(*(one.close() for one in self._created), return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    # A process begins with those signals blocked that its thread has, before it can ignore any. What
+    # counts multiprocessing's resources would unblock them where it is begun.
+    ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Servers:
@@ -99,7 +151,7 @@ class Servers:
             self._folder = Path(tempfile.mkdtemp(prefix="matnb-"))
             undo.callback(self._remove_folder)
             with dask.config.set(_settings(self._folder)):
-                self.cluster = SpecCluster(
+                self.cluster = LocalCluster(
                     scheduler={"cls": LocalScheduler, "options": _where(config)},
                     workers=dict.fromkeys(range(config.workers), _worker(config)),
                 )

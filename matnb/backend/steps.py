@@ -215,8 +215,10 @@ def _groups(steps: Sequence[Step], num_inputs: int) -> list[tuple[int, ...]]:
 
 def _joins(operator: op.Operator, reader: op.Operator) -> bool:
     match operator, reader:
-        case op.Multiply(), op.Apply() | op.Chain() | op.Partial():
+        case op.Multiply(), op.Apply() | op.Chain():
             return _multiplies_floats(operator)
+        case op.Multiply(), op.Partial():
+            return _multiplies_floats(operator) and _sums_floats(reader)
         case ((op.Apply() | op.Chain()), op.Partial()):
             return _sums_floats(reader)
         case op.Partial(), op.Finish(_, _, _, dtype, None, _):

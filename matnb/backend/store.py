@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 from distributed import Future
@@ -16,6 +17,20 @@ from matnb.lazy.expr import Expr
 from matnb.plan.plan import Stored
 
 Kept: TypeAlias = Future  # keeps a block on its worker
+
+
+class Hiding(Protocol):
+    """Which arrays are not found though they are here."""
+
+    def __contains__(self, node: object) -> bool:
+        """Tell whether the array of an expression is hidden."""
+
+    def added(self, node: Expr) -> None:
+        """Note that an array was added."""
+
+
+# What runs now does not find; of the thread that runs it.
+hidden: ContextVar[Hiding | None] = ContextVar("matnb_hidden", default=None)
 MOST_IDLE = 500  # arrays without a handle; each is some tasks that the scheduler knows of
 
 
@@ -82,6 +97,8 @@ class Store:
             before = self._kept.get(node.digest)
             second = second and (before is None or before.second or before.entry is not entry)
             self._kept[node.digest] = _Kept(entry, node, owned, second)
+            if (hiding := hidden.get()) is not None:
+                hiding.added(node)
 
     def remember(self, node: Expr, by_this_name: bool = False) -> None:
         """Keep an array that is here though its handles may go, as long as the budget allows it.
@@ -148,7 +165,10 @@ class Store:
         """Return what is known of an array, or None."""
         with self._lock:
             kept = self._kept.get(node.digest)
-            return self._given.get(node) if kept is None else kept.entry
+            hiding = hidden.get()
+            if kept is None or (hiding is not None and node in hiding):
+                return self._given.get(node)
+            return kept.entry
 
     def entry_named(self, digest: bytes) -> Entry | None:
         """Return what is known of the array of an expression of this digest, or None."""

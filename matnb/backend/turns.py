@@ -7,7 +7,7 @@ import concurrent.futures
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from distributed import Client
@@ -28,10 +28,14 @@ class Turn:
         No other turn has it.
     addresses
         The workers.
+    check
+        Called again and again while the turn is waited for; what it raises ends that.
     """
 
-    def __init__(self, client: Client, name: str, addresses: Sequence[str]) -> None:
-        self._client = client
+    def __init__(
+        self, client: Client, name: str, addresses: Sequence[str], check: Callable[[], None] = lambda: None
+    ) -> None:
+        self._client, self._check = client, check
         self._name = f"{client.id} {name}"  # a client's name has no space
         self._locks = [f"matnb-gang-{address}" for address in addresses]
 
@@ -56,6 +60,7 @@ class Turn:
         end = time.monotonic() + seconds + _ANSWER_SECONDS
         try:
             while time.monotonic() < end:
+                self._check()
                 with contextlib.suppress(concurrent.futures.TimeoutError):
                     return asking.result(_POLL_SECONDS)
         except BaseException:

@@ -7,7 +7,18 @@ from typing import Protocol
 
 
 class Watch(Protocol):
-    """Follows the outermost loop of a program; called by the driver's thread alone."""
+    """Follows the outermost loop of a program; called by the driver's thread alone.
+
+    Attributes
+    ----------
+    pause_at
+        The loop is to pause once so many iterations are done, neither earlier nor later, and not if it has
+        ended by then; None where no such number is known before.
+    """
+
+    @property
+    def pause_at(self) -> int | None:
+        """After how many iterations it is to pause."""
 
     def measured(self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[str, float]) -> None:
         """Take what one worker measured.

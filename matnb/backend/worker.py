@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from matnb.blocks.creation import drawn_anew
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
@@ -33,7 +33,10 @@ from matnb.plan.plan import Step
 
 _CARRIED_BYTES = 64 * 1024  # up to here a value that is wanted at home goes there with the report
 
+_UnderWay: TypeAlias = tuple[str, int, str, float]  # the run, worker and kind of a task, and seconds
+
 _timed: dict[tuple[str, int], list[TaskTimed]] = {}
+_under_way: dict[int, _UnderWay] = {}  # by thread, with the time when the task began
 _expected: dict[tuple[str, int], Future[Report]] = {}  # by runs whose driver is in this process
 _forgotten: set[str] = set()
 _lock = threading.Lock()
@@ -54,7 +57,8 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
     for value in inputs:
         if isinstance(value, Failed):
             return value
-    codes, begin = num_specializations(), time.perf_counter()
+    codes, begin, thread = num_specializations(), time.perf_counter(), threading.get_ident()
+    _under_way[thread] = run_id, owner, kind, begin
     running: op.Operator | None = None
     registers: list[Any] = list(inputs)
     last = {place: number for number, step in enumerate(steps) for place in step.arguments}
@@ -71,7 +75,9 @@ def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *in
     except Exception as error:  # reported home, where the cell's line is known
         if isinstance(running, op.Chain | op.PartialAll):
             running = _failing_link(running, [registers[place] for place in step.arguments])
+        _under_way.pop(thread, None)
         return Failed(key, portable(error), traceback.format_exc(), running)
+    _under_way.pop(thread, None)  # first, so that no more was told of it on the way than it takes
     seconds = time.perf_counter() - begin
     timed = TaskTimed(key, kind, owner, seconds, *_counts(value), num_specializations() > codes)
     with _lock:
@@ -140,6 +146,27 @@ def report(
     if expected is not None:
         expected.set_result(told)
     return told
+
+
+def timed_now(prefix: str) -> tuple[dict[tuple[str, int], tuple[list[TaskTimed], int]], list[_UnderWay]]:
+    """Return what is under way in this process, of runs whose names begin so.
+
+    Returns
+    -------
+    dict
+        By run and worker the times of the tasks that are done, in their order, and how many these are: the
+        list goes on growing.
+    list
+        Of each task that runs now the run, the worker, the kind, and the seconds so far.
+    """
+    with _lock:
+        done = {key: (timed, len(timed)) for key, timed in _timed.items() if key[0].startswith(prefix)}
+        now, running = time.perf_counter(), list(_under_way.copy().values())
+    return done, [
+        (run_id, owner, kind, now - begin)
+        for run_id, owner, kind, begin in running
+        if run_id.startswith(prefix)
+    ]
 
 
 def _is_before(run_id: str, session: str, number: str) -> bool:

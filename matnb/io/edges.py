@@ -323,7 +323,7 @@ def open_edges(
     if listed is not None:
         listed.check_readable()
     elif file.path.endswith(".e") and os.path.isfile(file.path[:-2] + ".v"):
-        listed = find_file(file.path[:-2] + ".v")
+        listed = find_file(f"{file.shown[:-2]}.v")
     if duplicates is None:
         duplicates = "last" if weighted else "merge"
     return EdgeList(

@@ -1,4 +1,4 @@
-"""Who sends what: once what stays, each time what changes, and of vectors the entries that are touched."""
+"""Who sends what: once what stays, each time what changes, and of that no more than is touched."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from matnb.backend.exchange import Owners, plan_exchange, touched_places
+from matnb.backend.exchange import Owners, is_worth_packing, plan_exchange, touched_places
 from matnb.backend.outline import BatchPlace, RepeatPlace, Wanted, outline
 from matnb.backend.registers import Held, parted
 from matnb.blocks.formats import Dense, Empty, csr_block
@@ -55,6 +55,13 @@ def test_entries_are_enough_for_products_with_what_stays():
     repeat, _ = planned(task("y0", 0, ("A", "x0", "x1"), join, (PRODUCT, (0, 3))))
     ((_, wanted),) = repeat.wanted
     assert wanted == Wanted("x1", 1, 0, (("A", 4),), 5)
+
+
+@pytest.mark.parametrize(("shape", "is_enough"), [((9, 3), True), ((9, 3, 2), False)])
+def test_rows_are_enough_for_products_with_matrices(shape, is_enough):
+    join = (Join(((0, 0, 0)[: len(shape)], (4, 0, 0)[: len(shape)]), shape, FLOAT, False), (1, 2))
+    repeat, _ = planned(task("y0", 0, ("A", "x0", "x1"), join, (PRODUCT, (0, 3))))
+    assert [wanted for _, wanted in repeat.wanted] == [Wanted("x1", 1, 0, (("A", 4),), 5)] * is_enough
 
 
 def test_entries_are_enough_through_a_join_of_its_own():
@@ -106,19 +113,44 @@ def test_all_places_are_better_where_most_are_touched_or_the_block_is_dense():
         assert touched_places(Wanted("x", 1, 0, ((left, 0),), 4), registers) is None
 
 
+@pytest.mark.parametrize("shape", [(8,), (8, 1), (8, 3)])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "int64", "bool", "float16"])
-def test_packed_entries_come_back_and_others_stay(dtype):
-    values = np.arange(8).astype(dtype)
+def test_packed_elements_and_rows_come_back_and_others_stay(dtype, shape):
+    values = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
     places = np.array([0, 3, 7], np.uint32)
-    packed, out = np.empty(3, dtype), np.ones(8, dtype)
-    assert can_pack(values.dtype)
+    packed, out = np.empty((3, *shape[1:]), dtype), np.ones(shape, dtype)
+    assert can_pack(values)
     pack(values, places, packed)
     assert (packed == values[places]).all()
     unpack(packed, places, out)
-    expected = np.ones(8, dtype)
+    expected = np.ones(shape, dtype)
     expected[places] = values[places]
     assert (out == expected).all()
-    assert not can_pack(np.dtype(np.complex128))
+
+
+def test_more_of_a_vector_than_of_a_matrix_is_worth_packing():
+    for count, of_vector, of_matrix in ((4, True, True), (5, True, False)):
+        places = np.arange(count, dtype=np.uint32)
+        assert is_worth_packing(Dense(np.ones(8)), places) is of_vector
+        assert is_worth_packing(Dense(np.ones((8, 2))), places) is of_matrix
+        assert not is_worth_packing(Dense(np.ones((8, 2), complex)), places)
+        assert not is_worth_packing(Empty((8, 2), FLOAT), places)
+
+
+def test_no_rows_are_packed_too():
+    packed = np.empty((0, 2))
+    pack(np.ones((4, 2)), np.empty(0, np.uint32), packed)
+    out = np.zeros((4, 2))
+    unpack(packed, np.empty(0, np.uint32), out)
+    assert not out.any()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.ones(3, complex), np.ones((3, 2), order="F"), np.ones((3, 2, 2)), np.ones(()), np.ones(6)[::2]],
+)
+def test_what_cannot_be_packed(values):
+    assert not can_pack(values)
 
 
 def test_marks_need_room():

@@ -40,9 +40,10 @@ class PausesAt:
         self._begun, self._iterations = first, iterations
         self.news: list[tuple[int, int, float, list[float]]] = []
 
-    def asks_pause(self) -> bool:
+    def asks_pause(self, iteration: int) -> bool:
         self._begun += 1
-        return self._begun in self._iterations
+        assert iteration == self._begun
+        return iteration in self._iterations
 
     def measured(self, iteration: int, count: int, clock_seconds: float, seconds: Sequence[float]) -> None:
         self.news.append((iteration, count, clock_seconds, list(seconds)))
@@ -165,6 +166,7 @@ class Watching:
     """Wants a pause when a function of what it heard says so."""
 
     wants: Callable[[Watching], bool]
+    pause_at: int | None = None
     news: list[tuple[int, int, int, Mapping[str, float]]] = field(default_factory=list)
     iterations: list[tuple[int, float]] = field(default_factory=list)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import tracemalloc
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from member_programs import BOOL, FLOAT, Functional, Ranks, apply, constant, limit, state, task
-from members import Post, perform_all, results_of
+from members import Box, Post, perform_all, results_of
 
 from matnb.backend import worker
 from matnb.backend.mailbox import Aborted
@@ -117,6 +118,33 @@ def test_nothing_large_is_allocated_after_two_iterations(members, through):
         assert one.allocated[2:] == (0,) * 10
     if len(members) == 1:  # a mailbox takes memory for what it carries
         assert seen == [(iteration, 0) for iteration in range(3, 13)]
+
+
+def test_late_receipts_of_packed_blocks_of_one_size_cost_no_memory(monkeypatch):
+    at_once, num_packed, held = Box.post, Counter(), defaultdict(deque)
+
+    def post(self, target, tag, value, sent=None):
+        if sent is None or not isinstance(value, np.ndarray):
+            at_once(self, target, tag, value, sent)
+            return
+        at_once(self, target, tag, value.copy())
+        waiting = held[self.owner]
+        waiting.append(sent)
+        num_packed[self.owner] += 1
+        # Later on only when the other block of the next iteration was packed
+        while len(waiting) > (3 if num_packed[self.owner] > 8 else 0):
+            waiting.popleft()()
+
+    monkeypatch.setattr(Box, "post", post)
+    ranks = Ranks(80_000, 4, (0, 1))
+    rows = np.arange(80_000)
+    ranks.matrix = sp.csr_array((np.ones(80_000), (rows, 2 * rows % 80_000)), shape=(80_000, 80_000))
+    program, given = ranks.program(12, None)
+    found = perform_all(program, given, (0, 1), 1, prepare=Into)
+    np.testing.assert_allclose(state(found, ranks.blocks("x")), ranks.expected(12)[0], rtol=1e-12)
+    for one in found.values():
+        assert one.sent_bytes < 12 * 8 * 21_000
+        assert one.allocated[2:] == (0,) * 10
 
 
 def test_kernels_that_allocate_are_counted():

@@ -1,0 +1,111 @@
+"""The wish of another thread that what runs should end, which who waits for workers looks at."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+
+from matnb.errors import CellCancelled
+
+
+class _Wish(Enum):
+    NONE = 0
+    ASKED = 1
+    OBEYED = 2  # all is being cleaned up, which a second wish would only disturb
+
+
+class Stopping:
+    """Who runs something on a cluster, and who of them is asked to end it.
+
+    A thread that runs something says so by :meth:`scope`, and looks with :meth:`check` wherever it waits.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wishes: dict[int, _Wish] = {}  # by thread
+        self._running: Counter[int] = Counter()  # its scopes that are not only around what may run
+
+    @contextmanager
+    def scope(self, around: bool = False) -> Iterator[None]:
+        """Let what this thread does inside be ended by others; scopes may lie in each other.
+
+        Parameters
+        ----------
+        around
+            Whether it is only around code that may run something: then the thread's own wish that everything
+            ends is about others.
+
+        Raises
+        ------
+        CellCancelled
+            At the end, for a wish that nothing inside has obeyed.
+        """
+        thread = threading.get_ident()
+        with self._lock:
+            is_outermost = thread not in self._wishes
+            self._wishes.setdefault(thread, _Wish.NONE)
+            self._running[thread] += not around
+        is_whole = False
+        try:
+            yield
+            is_whole = True
+        finally:
+            with self._lock:
+                wish = self._wishes[thread]
+                self._running[thread] -= not around
+                if is_outermost:
+                    del self._wishes[thread], self._running[thread]
+                elif wish is _Wish.OBEYED or is_whole:
+                    self._wishes[thread] = _Wish.NONE
+        if wish is _Wish.ASKED:
+            raise _cancelled()
+
+    def ask(self, thread: int | None = None) -> bool:
+        """Ask a thread, or every one that runs something, to end it; tell whether there was one."""
+        here = threading.get_ident()
+        with self._lock:
+            asked = [
+                one
+                for one in self._wishes
+                if one == thread or (thread is None and (one != here or self._running[one] > 0))
+            ]
+            for one in asked:
+                if self._wishes[one] is _Wish.NONE:
+                    self._wishes[one] = _Wish.ASKED
+            return bool(asked)
+
+    def is_asked(self, thread: int | None) -> bool:
+        """Tell whether a thread was asked to end what it runs, and does so now or will."""
+        return thread is not None and self._wishes.get(thread, _Wish.NONE) is not _Wish.NONE
+
+    def check(self) -> None:
+        """Raise CellCancelled if this thread was asked to end what it runs; once for each wish."""
+        thread = threading.get_ident()
+        if self._wishes.get(thread) is not _Wish.ASKED:
+            return
+        with self._lock:
+            self._wishes[thread] = _Wish.OBEYED
+        raise _cancelled()
+
+
+def _cancelled() -> CellCancelled:
+    return CellCancelled("cancelled; no task was running")
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let no further interrupt end what is done inside, such as cleaning up after one; it is forgotten."""
+    here = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if here else None
+    if before is None:  # interrupts come to other threads, or to somebody who is not Python
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -36,6 +36,8 @@ from matnb.session import (
     stop,
     visualize,
 )
+from matnb.session.doctor import doctor
+from matnb.session.stamp import stamp
 from matnb.version import VERSION
 
 __version__ = VERSION
@@ -55,6 +57,7 @@ __all__ = [
     "cond",
     "connect",
     "current_session",
+    "doctor",
     "errors",
     "eye",
     "full",
@@ -69,6 +72,7 @@ __all__ = [
     "map_blocks",
     "matmul",
     "memo",
+    "monitor",
     "ones",
     "random",
     "reduce",
@@ -76,6 +80,7 @@ __all__ = [
     "replicated",
     "save",
     "scatter_reduce",
+    "stamp",
     "start",
     "stop",
     "visualize",
@@ -88,6 +93,11 @@ __all__ += sorted(_from_numpy)
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "monitor":  # the room of what is looked at is entered when somebody does
+        from matnb.widgets.monitor import monitor
+
+        globals()["monitor"] = monitor
+        return monitor
     if hasattr(_np, name):
         raise AttributeError(
             f"matnb has no {name!r}; docs/coverage.md lists what there is, and NumPy's works on computed "
@@ -108,3 +118,7 @@ def unload_ipython_extension(shell: _Any) -> None:
     from matnb.magics.distmat import unload
 
     unload(shell)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

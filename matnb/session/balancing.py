@@ -5,22 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from math import isfinite
 
 from matnb.backend.store import Entry, Store
 from matnb.balance.decision import Decision
 from matnb.balance.history import History
-from matnb.balance.policy import Automatic
+from matnb.balance.policy import Automatic, Foreseer
 from matnb.balance.situation import Situation
 from matnb.balance.weighing import changed
 from matnb.blocks.grid import Grid
 from matnb.events import Event, TaskTimed
 from matnb.lazy.expr import Expr
 from matnb.plan.cut_bits import bits_follow_cuts
+from matnb.plan.hoisting import LAYING_OUT
 from matnb.plan.looping import ControlPlan
 from matnb.plan.plan import Plan
+from matnb.plan.row_work import RowWork, row_works
 from matnb.session.deciding import Decider
-from matnb.session.following import Followed
+from matnb.session.followed import Followed
 from matnb.session.groups import Group, Groups, has_rows_cut
 from matnb.session.loop_watch import LoopWatch, Span
 from matnb.session.moves import Moves
@@ -80,23 +83,33 @@ class Balancer:
 
     # before something runs
 
+    def aligned(self, entries: Mapping[Expr, Entry], plan: ControlPlan) -> dict[Expr, Entry]:
+        """Lay out what a loop reads as it is to lie, before anything is decided, and return all of it.
+
+        Where its bits may follow the cuts, arrays that were cut by times get cuts from counts. Errors as of
+        :meth:`prepare`.
+        """
+        found = dict(entries)
+        for node in entries:
+            found = _with(found, self._moves.aligned(node))
+        return _with(found, self._decider.back_to_counts(found)) if plan.bits_follow_cuts else found
+
     def prepare(
         self,
         entries: Mapping[Expr, Entry],
+        plan: ControlPlan,
         num_iterations: float,
-        by_time: bool,
         has_until: bool = False,
     ) -> dict[Expr, Entry]:
         """Re-cut stored arrays before a loop reads them, where it pays, and return all of them.
 
         Parameters
         ----------
-        entries
-            What it reads.
+        entries, plan
+            What it reads, and how it would run over these: measured times may decide where its bits do not
+            follow the cuts, else only counts, which repeat.
         num_iterations
             The most there are; infinity where that is not known before.
-        by_time
-            Whether measured times may decide; else only counts, which repeat.
         has_until
             Whether a condition may end it before.
 
@@ -107,51 +120,58 @@ class Balancer:
         CellCancelled
             On an interrupt; nothing is half done.
         """
-        found = dict(entries)
-        for node in entries:
-            found = _with(found, self._moves.aligned(node))
+        found, by_time = dict(entries), not plan.bits_follow_cuts
         if self._decider.setting.is_off or self._planner.workers().slots == 1:
             return found
-        if not by_time:
-            found = _with(found, self._decider.back_to_counts(found))
         remaining = Span(0, num_iterations, has_until or not isfinite(num_iterations)).num_remaining(0)
+        works = _asked_once(plan, entries)
         for group in self.groups.of(found):
             known = self._decider.followed(group)
             known.hindered = ""
             self._decider.refine(group, known, by_time)
-            situation = self._decider.situation(group, known, by_time, 0, remaining)
+            work = partial(_work_of, group, works)
+            situation = self._decider.situation(group, known, by_time, 0, remaining, work=work)
             decision = self._decider.ask(known, situation, by_time)
-            found = _with(found, self._decider.enacted(group, known, decision))
+            found = _with(found, self._decider.enacted(group, known, decision, by_time))
         return found
 
-    def before_run(self, nodes: Sequence[Expr]) -> None:
-        """Re-cut stored arrays that an ordinary run is about to read, by what earlier ones took."""
-        if self._decider.setting.is_off or not nodes:
-            return
-        entries = {node: entry for node in nodes if (entry := self._store.entry(node)) is not None}
-        for group in self.groups.of(entries):
-            known = self._decider.known(group.main)
-            if known is None or not known.num_runs or self._planner.workers().slots == 1:
-                continue
-            by_time = self._decider.setting.name == "auto"
-            self._decider.refine(group, known, by_time)
-            situation = self._decider.situation(
-                group, known, by_time, known.num_runs, float(known.num_runs), 0.0, in_loop=False
-            )
-            self._decider.enacted(group, known, self._decider.ask(known, situation, by_time))
+    def before_run(self, plan: Plan) -> bool:
+        """Lay stored arrays out anew that an ordinary run is about to read, by what earlier ones took.
 
-    def keeps_bits(self, plan: Plan) -> bool:
-        """Return False where a plan's bits may follow cuts that followed from times: these are changed back.
-
-        Then it has to be planned anew.
+        Where its last bits may follow the cuts, arrays that were cut by times get cuts from counts instead.
+        Returns whether it has to be planned anew; errors as of :meth:`prepare`.
         """
-        if not self._decider.follow_times(plan.reused) or not bits_follow_cuts(plan.stages, plan.tasks):
-            return True
-        entries = {node: entry for node in plan.reused if (entry := self._store.entry(node)) is not None}
-        return not self._decider.back_to_counts(entries)
+        reused = {node: entry for node in plan.reused if (entry := self._store.entry(node)) is not None}
+        groups = self.groups.of({node: entry for node, entry in reused.items() if node.sparse})
+        asked = [] if self._decider.setting.is_off else list(filter(self._is_asked, groups))
+        if not (asked or self._decider.any_by_time(reused.values())):
+            return False
+        keys = {key for task in plan.tasks for key in task.inputs}
+        read = {node: entry for node, entry in reused.items() if not keys.isdisjoint(entry.stored.keys)}
+        if bits_follow_cuts(plan.stages, plan.tasks):
+            return bool(self._decider.back_to_counts(read))
+        by_time = self._decider.setting.name == "auto"
+        new: dict[Entry, Entry] = {}
+        for group in asked:
+            if read.keys().isdisjoint(group.arrays):
+                continue
+            known = self._decider.followed(group)
+            self._decider.refine(group, known, by_time)
+            since = float(known.num_runs - known.last_by_parts)
+            situation = self._decider.situation(group, known, by_time, known.num_runs, since, in_loop=False)
+            decision = self._decider.ask(known, situation, by_time)
+            new.update(self._decider.enacted(group, known, decision, by_time))
+        return bool(new)
+
+    def _is_asked(self, group: Group) -> bool:
+        # Between runs: whether any since the last that takes cuts from times back have read it.
+        known = self._decider.known(group.main)
+        return (
+            known is not None and known.num_runs > known.last_by_parts and self._planner.workers().slots > 1
+        )
 
     def note_run(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
-        """Take what an ordinary run's tasks took, of those that read blocks of stored sparse arrays."""
+        """Take what an ordinary run's tasks took, of those that work on blocks of stored sparse arrays."""
         if not self._decider.setting.reads_times:
             return
         arrays = {
@@ -160,7 +180,8 @@ class Balancer:
             if node.sparse and (entry := self._store.entry(node)) is not None
         }
         groups = self.groups.of(arrays) if arrays else []
-        if not groups or self._planner.workers().slots == 1:
+        working = [task for task in plan.tasks if task.kind not in LAYING_OUT]
+        if not groups or not working or self._planner.workers().slots == 1:
             return
         by_parts = bits_follow_cuts(plan.stages, plan.tasks)
         seconds = {one.key: one for one in timed if not one.compiled}
@@ -168,10 +189,11 @@ class Balancer:
             known = self._decider.followed(group)
             known.num_runs += 1
             if by_parts:
+                known.last_by_parts = known.num_runs
                 continue  # nor do such runs decide
             number_of = {key: number for number, key in enumerate(group.entry.stored.keys)}
             own: dict[int, dict[int, float]] = {}
-            for task in plan.tasks:
+            for task in working:
                 read = [number_of[key] for key in task.inputs if key in number_of]
                 if len(read) == 1 and task.key in seconds:
                     one = seconds[task.key]
@@ -192,7 +214,7 @@ class Balancer:
             self._decider.refine(group, known, by_time=True)
             situation = self._decider.situation(group, known, True, known.num_measured, float(_MANY))
             decision = replace(Automatic().decide(situation), policy="asked")
-            self._decider.enacted(group, known, decision)
+            self._decider.enacted(group, known, decision, by_time=True)
             decisions.append(decision)
         return tuple(decisions)
 
@@ -221,13 +243,19 @@ class Balancer:
             self._decider.refine(group, known, by_time=True, always=True)
         situation = self._decider.situation(group, known, grid is None, known.num_runs, 0.0)
         after = self._moves.rows_in(situation, counts[0]) if grid is None else self._moves.rows_at(grid)
+        if grid is not None and after.cuts == group.cuts.cuts and situation.has_owners:
+            after = group.cuts
         reason = "a person wants these parts"
         decision = changed(situation, "asked", reason, after, "segmented")
-        self._decider.enacted(group, known, decision, must=True)
+        self._decider.enacted(group, known, decision, by_time=grid is None, must=True)
 
     def align(self, nodes: Sequence[Expr]) -> None:
         """Let arrays lie alike from now on, and lay out those that are stored as the heaviest of them."""
         self._moves.align(nodes)
+
+    def made(self, made: Iterable[Expr], read: Iterable[Expr]) -> None:
+        """Take note of new arrays and the stored ones that were read for them."""
+        self._moves.made(made, [entry for one in read if (entry := self._store.entry(one))])
 
     def align_new(self, nodes: Iterable[Expr]) -> None:
         """Lay out arrays that were just made as those that they are to lie with."""
@@ -241,6 +269,8 @@ class Balancer:
     ) -> LoopWatch | None:
         """Return what follows a loop from an iteration on, until it ends or pauses; None for nothing.
 
+        Where times may not decide it only looks for workers that come.
+
         Parameters
         ----------
         entries, plan
@@ -248,48 +278,46 @@ class Balancer:
         first, limit, has_until
             Iterations that are done, the most there are, and whether a condition may end it.
         """
-        if not self._decider.setting.reads_times or plan.bits_follow_cuts:
+        groups = self.groups.of(entries)
+        if self._decider.setting.is_off or not groups:
             return None
         workers = self._planner.workers()
         read = {digest for digest, _ in plan.works.values()}
+        by_time = self._decider.setting.reads_times and not plan.bits_follow_cuts and workers.slots > 1
         watched = [
             (group, self._decider.followed(group))
-            for group in self.groups.of(entries)
-            if any(node.digest.hex() in read for node in group.arrays)
+            for group in groups
+            if by_time and any(node.digest.hex() in read for node in group.arrays)
         ]
-        if not watched or workers.slots == 1:
-            return None
         for group, known in watched:
             if not first:
                 known.leave_loop()
             if known.cuts != group.cuts or not first:
                 known.begin(group, self._decider.model)
-        return LoopWatch(self, watched, plan.works, workers.numbers, Span(first, limit, has_until))
+        span = Span(first, limit, has_until)
+        works = _asked_once(plan, entries)
+        return LoopWatch(self, watched, plan.works, works, workers.numbers, span)
 
     def recut(self, watch: LoopWatch, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
         """Do what a watch decided, now that its loop has paused, and return all arrays that it reads.
 
-        Raises
-        ------
-        OwnersLost
-            When a worker was lost; nothing is half done.
-        CellCancelled
-            On an interrupt; nothing is half done.
+        Errors as of :meth:`prepare`.
         """
         if self._planner.have_come(self._planner.workers().numbers):  # the newcomers cannot be used yet
             self._patient_until = time.monotonic() + _PATIENCE_SECONDS
-        found = dict(entries)
+        found, have_come = dict(entries), not set(self._planner.workers().numbers).issubset(watch.workers)
         for group in self.groups.of(found):
-            known = watch.known.get(group.main)
-            if known is None:
+            by_time = group.main in watch.known
+            if not (by_time or have_come):
                 continue
-            self._decider.refine(group, known, by_time=True)
-            decision = self._loop_decision(watch, group, known)
-            found = _with(found, self._decider.enacted(group, known, decision, watch))
+            known = self._decider.followed(group)
+            self._decider.refine(group, known, by_time)
+            decision = self._loop_decision(watch, group, known, by_time)
+            found = _with(found, self._decider.enacted(group, known, decision, by_time, watch))
         return found
 
     def undo(self, entries: Mapping[Expr, Entry], reason: str) -> dict[Expr, Entry]:
-        """Give arrays that were just re-cut their cuts back, and return all; errors as of :meth:`recut`."""
+        """Give arrays that were just re-cut their cuts back, and return all; errors as of :meth:`prepare`."""
         found = dict(entries)
         for group in self.groups.of(found):
             known = self._decider.known(group.main)
@@ -311,9 +339,9 @@ class Balancer:
         known.measured(
             group, owner, watch.iteration, num_iterations, seconds, other_seconds, self._decider.model
         )
-        situation = self._loop_situation(watch, group, known)
+        situation = self._loop_situation(watch, group, known, by_time=True)
         self.history.measured(situation, owner, num_iterations, seconds)
-        self._decider.tell_gain(known, watch.iteration_seconds)
+        self._decider.tell_gain(known, watch.iteration_seconds(known))
 
     def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
         """Take the first news of a loop after a re-cut."""
@@ -321,24 +349,49 @@ class Balancer:
 
     def decided(self, watch: LoopWatch, group: Group, known: Followed) -> Decision:
         """Ask the policy of a group while its loop runs; a refusal is noted."""
-        decision = self._loop_decision(watch, group, known)
+        decision = self._loop_decision(watch, group, known, by_time=True)
         if decision.acts and known.hindered:
             decision = replace(decision, acts=False, reason=known.hindered)
         if not decision.acts:
             self._decider.note_refusal(decision)
         return decision
 
+    def next_iteration(self, watch: LoopWatch, group: Group, known: Followed) -> float | None:
+        """Ask the policy after how many iterations it acts next; None where that follows from the news."""
+        if not isinstance(known.policy, Foreseer):
+            return None
+        return known.policy.next_iteration(self._loop_situation(watch, group, known, by_time=True))
+
     def have_come(self, workers: tuple[int, ...]) -> bool:
         """Tell whether workers are there that are none of these."""
         return self._planner.have_come(workers) and time.monotonic() >= self._patient_until
 
-    def _loop_situation(self, watch: LoopWatch, group: Group, known: Followed) -> Situation:
+    def _loop_situation(self, watch: LoopWatch, group: Group, known: Followed, by_time: bool) -> Situation:
         return self._decider.situation(
-            group, known, True, watch.iteration, watch.num_remaining, watch.iteration_seconds, in_loop=True
+            group,
+            known,
+            by_time,
+            watch.iteration,
+            watch.num_remaining,
+            watch.iteration_seconds(known),
+            work=partial(_work_of, group, watch.row_works),
         )
 
-    def _loop_decision(self, watch: LoopWatch, group: Group, known: Followed) -> Decision:
-        return known.policy.decide(self._loop_situation(watch, group, known))
+    def _loop_decision(self, watch: LoopWatch, group: Group, known: Followed, by_time: bool) -> Decision:
+        return self._decider.ask(known, self._loop_situation(watch, group, known, by_time), by_time)
+
+
+def _asked_once(plan: ControlPlan, entries: Mapping[Expr, Entry]) -> Callable[[], Mapping[str, RowWork]]:
+    # Tells what an iteration is; a plan of many blocks is gone through when that is asked, and then once.
+    stored = {node: entry.stored for node, entry in entries.items()}
+    return cache(partial(row_works, plan, stored))
+
+
+def _work_of(group: Group, works: Callable[[], Mapping[str, RowWork]]) -> RowWork:
+    # They are under the heaviest array of the group that the loop reads.
+    known = works()
+    digests = (node.digest.hex() for node in group.arrays)
+    return next((known[one] for one in digests if one in known), RowWork())
 
 
 def _with(entries: Mapping[Expr, Entry], new: Mapping[Entry, Entry]) -> dict[Expr, Entry]:

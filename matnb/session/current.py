@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from matnb.backend import cluster as clusters
 from matnb.backend.cluster import Cluster
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.layout import Layout
-from matnb.config import Config, config_from_environment, memo_fields, parse_bytes
+from matnb.config import Config
 from matnb.errors import ClusterError, LoopBodyError, OptionError
 from matnb.io.result_folder import ResultFolder
 from matnb.lazy.array import DistArray
@@ -28,11 +27,13 @@ from matnb.plan.explain import describe, kind_of
 from matnb.plan.plan import Stored
 from matnb.session.policies import rebalancing_from
 from matnb.session.session import Session
+from matnb.session.settings import config_with
 
 _lock = threading.RLock()
 _session: Session | None = None
 
 
+_followers: list[Callable[[Session], None]] = []
 _used = False  # whether this process has had a session
 _forked = False  # whether this process is the child of one that had
 
@@ -107,18 +108,13 @@ def start(
     ...     float(mn.ones(3).sum())
     3.0
     """
-    given: dict[str, Any] = {"workers": workers, "threads": threads, "processes": processes, "engine": engine}
-    for option, value in (("memory_limit", memory_limit), ("compute_limit", compute_limit)):
-        if value is not None and value != "auto":
-            given[f"{option}_bytes"] = parse_bytes(value, option)
-    if memo is not None and memo != "auto":
-        given |= memo_fields(memo)
-    given["rebalance"] = rebalance
-    if memo_dir is not None:
-        given["memo_dir"] = os.fspath(memo_dir)
-    config = replace(
-        config_from_environment(), **{option: value for option, value in given.items() if value is not None}
-    )
+    config = config_with(
+        {
+            "workers": workers, "threads": threads, "processes": processes, "memory_limit": memory_limit,
+            "memo": memo, "compute_limit": compute_limit, "engine": engine, "memo_dir": memo_dir,
+            "rebalance": rebalance,
+        }
+    )  # fmt: skip
     rebalancing_from(config.rebalance)
     global _session
     with _lock:
@@ -126,6 +122,7 @@ def start(
         folder = _folder_of(config)
         stop()
         _session = _session_on(config, clusters.start(config), folder)
+        _tell_followers(_session)
         return _session
 
 
@@ -161,9 +158,7 @@ def connect(
     VersionMismatchError
         When client, scheduler and workers run versions that do not work together.
     """
-    config = config_from_environment()
-    if rebalance is not None:
-        config = replace(config, rebalance=rebalance)
+    config = config_with({"rebalance": rebalance})
     rebalancing_from(config.rebalance)
     global _session
     with _lock:
@@ -175,6 +170,7 @@ def connect(
         )
         stop()
         _session = _session_on(config, cluster, folder)
+        _tell_followers(_session)
         return _session
 
 
@@ -209,6 +205,21 @@ def stop() -> None:
         if _session is not None:
             _session.close()
             _session = None
+
+
+def follow_sessions(follower: Callable[[Session], None]) -> Callable[[], None]:
+    """Call ``follower`` with the session in use and each that starts; the returned function ends that."""
+    with _lock:
+        _followers.append(follower)
+        session = active_session()
+        if session is not None:
+            follower(session)
+    return lambda: _followers.remove(follower)
+
+
+def _tell_followers(session: Session) -> None:
+    for follower in tuple(_followers):
+        follower(session)
 
 
 def active_session() -> Session | None:
@@ -246,11 +257,12 @@ def compute(*arrays: object) -> tuple[object, ...]:
     return tuple(handle.compute() for handle in handles)
 
 
-def visualize(*arrays: object, stage: str = "plan", measured: bool = False) -> Picture:
+def visualize(*arrays: object, stage: str | None = None, measured: bool = False) -> Picture:
     """Draw how arrays are computed, computing nothing.
 
     The result shows itself in a notebook, prints as a tree, and has ``save(path)`` for ``.svg`` and ``.txt``.
-    What is read more than once, what is there already and what is a result are marked.
+    What is read more than once, what is there already, what is a result, what goes between workers and the
+    path that takes longest are marked. What has run already is drawn as it ran.
 
     Parameters
     ----------
@@ -258,7 +270,8 @@ def visualize(*arrays: object, stage: str = "plan", measured: bool = False) -> P
         DistArrays, or what :func:`matnb.asarray` takes.
     stage
         "recorded" for the expressions as they were written, the name of a pass for what it left of them, or
-        "plan" for what runs where.
+        "plan" for what runs where. Without one it is the plan, and in a notebook what was recorded and what
+        the passes made of it are a click away.
     measured
         Whether seconds of the last run are told, too.
 

@@ -10,15 +10,18 @@ from matnb.backend.store import Entry
 from matnb.balance.decision import Decision, Gain
 from matnb.balance.history import History
 from matnb.balance.load import LoadModel
-from matnb.balance.partition import makespan
+from matnb.balance.partition import COPY_RATE, makespan
+from matnb.balance.policy import Learner
 from matnb.balance.situation import Cuts, Situation
-from matnb.balance.weighing import COPY_RATE
+from matnb.balance.weighing import changed
+from matnb.blocks.layout import spread
 from matnb.errors import TooLargeError
 from matnb.events import Event, Rebalanced
 from matnb.lazy.expr import Expr
 from matnb.plan.plan import Workers
-from matnb.session.following import Followed, LearnedCosts, Pending
-from matnb.session.groups import Group, has_rows_cut
+from matnb.plan.row_work import RowWork
+from matnb.session.followed import Followed, LearnedCosts, Pending
+from matnb.session.groups import Group, cuts_of
 from matnb.session.loop_watch import LoopWatch
 from matnb.session.moves import Moves
 from matnb.session.planning import Planner
@@ -27,6 +30,12 @@ from matnb.session.recutting import Recutter
 
 _EVEN = 1.02  # the slowest thread's entries over the mean; from here on it is looked where entries are
 _UNKNOWN = float("nan")
+_BITS = "bits"  # who decides that cuts follow from counts again
+_NO_WAY_BACK = (
+    '"{0}" is cut as measured times had it, which the last bits of what runs next may follow, and there is '
+    "no room to cut it by its entries again: {1}. mn.repartition(x, cuts=x.layout.grid.cuts) of each array x "
+    "of these keeps the cuts."
+)
 
 
 class Decider:
@@ -63,8 +72,6 @@ class Decider:
         self.model = LoadModel()
         self._costs, self._pause_costs = LearnedCosts(), LearnedCosts()
         self._known: WeakKeyDictionary[Expr, Followed] = WeakKeyDictionary()
-        # Of arrays whose cuts follow from measured times, those before, which followed from counts.
-        self._from_counts: WeakKeyDictionary[Expr, Cuts] = WeakKeyDictionary()
 
     @property
     def setting(self) -> Rebalancing:
@@ -91,6 +98,9 @@ class Decider:
     def refine(self, group: Group, known: Followed, by_time: bool, always: bool = False) -> None:
         """Look where the entries are, if it may matter: that takes a run.
 
+        Where times may not decide it is looked in any case, and under these cuts: what was seen under others
+        may have been seen because of times.
+
         Raises
         ------
         OwnersLost
@@ -98,13 +108,14 @@ class Decider:
         CellCancelled
             On an interrupt.
         """
-        if known.profile is not None or (self._setting.name == "replay" and not always):
+        if self._setting.name == "replay" and not always:
+            return
+        if known.profile is not None and (by_time or known.profiled == group.cuts):
             return
         owners, workers = group.cuts.owners, self._planner.workers()
-        seconds = known.block_seconds(group) if by_time else ()
-        loads = (group.entry.stored.block_nnz, seconds)
-        if always or max(_unevenness(one, owners, workers) for one in loads) > _EVEN:
-            known.refine(group, self._recutter.profile(group.main, group.entry), self.model)
+        loads = (group.entry.stored.block_nnz, known.block_seconds(group))
+        if always or not by_time or max(_unevenness(one, owners, workers) for one in loads) > _EVEN:
+            known.refine(group, self._recutter.profile(group.main, group.entry))
 
     def situation(
         self,
@@ -115,6 +126,7 @@ class Decider:
         num_remaining: float,
         iteration_seconds: float = 0.0,
         in_loop: bool = True,
+        work: Callable[[], RowWork] = RowWork,
     ) -> Situation:
         """Return what a policy sees of a group; measured times only where they may decide."""
         return known.situation(
@@ -127,6 +139,7 @@ class Decider:
             num_remaining=num_remaining,
             iteration_seconds=iteration_seconds,
             in_loop=in_loop,
+            work=work,
         )
 
     def ask(self, known: Followed, situation: Situation, by_time: bool) -> Decision:
@@ -137,9 +150,8 @@ class Decider:
 
     def note_refusal(self, decision: Decision) -> None:
         """Note that it stays as it is; listeners are told unless that was so the last time."""
-        before = len(self.history)
-        self.history.add(decision)
-        if len(self.history) > before:
+        last = self.history.last(decision.name)
+        if self.history.add(decision) != (last and last.number):
             self._tell(decision, 0.0, 0)
 
     def enacted(
@@ -147,25 +159,24 @@ class Decider:
         group: Group,
         known: Followed,
         decision: Decision,
+        by_time: bool,
         watch: LoopWatch | None = None,
         must: bool = False,
     ) -> Mapping[Entry, Entry]:
-        """Do what was decided, and return what each entry became.
+        """Do what was decided, and return what each entry became; errors as of a Recutter.
 
         Parameters
         ----------
+        by_time
+            Whether measured times may have decided.
         watch
             Of the loop that has paused for it.
         must
-            Whether a lack of room is an error; else the decision is refused.
-
-        Raises
-        ------
-        OwnersLost
-            When a worker was lost; nothing is half done.
-        CellCancelled
-            On an interrupt; nothing is half done.
+            Whether a person wants it so: then a lack of room is an error, else the decision is refused, and
+            the cuts are not taken back, though they may follow from times.
         """
+        if must and decision.after == group.cuts:
+            self._moves.forget_times(group.arrays.values())
         if decision.acts and decision.after == group.cuts:
             decision = replace(decision, acts=False, reason="unchanged: these are the cuts")
             if watch is not None:
@@ -177,33 +188,34 @@ class Decider:
         if not decision.acts:
             self.note_refusal(decision)
             return {}
+        counted = {} if must else self._counted(group, known, decision, by_time)
         try:
             done = self._moves.rows(group.name, group.arrays, decision.after, known.profile)
         except TooLargeError as error:
             if must:
                 raise
+            if decision.policy == _BITS:
+                raise TooLargeError(_NO_WAY_BACK.format(group.name, error)) from None
             known.hindered = f"no room: {error}"
             self.note_refusal(replace(decision, acts=False, reason=known.hindered))
             return {}
         number = self.history.add(decision)
         self._tell(decision, done.seconds, done.moved_bytes)
-        for node in group.arrays:
-            if decision.block_seconds:
-                self._from_counts.setdefault(node, decision.before)
-            else:
-                self._from_counts.pop(node, None)
-        known.pending = Pending(
+        for node, cuts in counted.items():
+            self._moves.follow_times(done.entries[node], cuts)
+        pending = Pending(
             number,
             decision,
-            0.0 if watch is None else watch.iteration_seconds,
+            0.0 if watch is None else watch.iteration_seconds(known),
             done.seconds,
             done.moved_bytes,
             done.moved_bytes + done.copied_bytes / COPY_RATE,
             None if watch is None else watch.last_advanced or None,
         )
         self.history.gained(number, Gain({}, _UNKNOWN, done.seconds, done.moved_bytes))
-        if known.pending.paused_at is None:
-            self._costs.learn(done.seconds, known.pending.weighed_bytes)
+        if pending.paused_at is None:
+            self._costs.learn(done.seconds, pending.weighed_bytes)
+        known.pending = None if decision.policy == _BITS else pending
         known.was_recut, known.hindered = True, ""
         new = {group.arrays[node]: entry for node, entry in done.entries.items()}
         arrays = {node: new[entry] for node, entry in group.arrays.items()}
@@ -216,6 +228,9 @@ class Decider:
         if pending is None or pending.decision.after != group.cuts:
             return {}
         done = self._moves.rows(group.name, group.arrays, pending.decision.before, known.profile)
+        for node, entry in group.arrays.items():
+            if (counted := self._moves.counted(entry)) is not None:
+                self._moves.follow_times(done.entries[node], counted)
         known.hindered = f"no room: {reason}"
         self.note_refusal(replace(pending.decision, acts=False, reason=known.hindered))
         new = {group.arrays[node]: entry for node, entry in done.entries.items()}
@@ -223,25 +238,48 @@ class Decider:
         return new
 
     def back_to_counts(self, entries: Mapping[Expr, Entry]) -> dict[Entry, Entry]:
-        """Give arrays the cuts that they had before measured times decided, for what may depend on them.
+        """Give arrays whose cuts follow from measured times those that counts gave, for what depends on them.
 
-        Returns what each entry became that was laid out so; errors as of :meth:`enacted`.
+        Where owners are gone the parts are spread over the workers there are. Returns what each entry became;
+        errors as of :meth:`enacted`.
         """
-        there = set(self._planner.workers().numbers)
-        new: dict[Entry, Entry] = {}
+        alike: dict[tuple[Cuts, Cuts], dict[Expr, Entry]] = {}
         for node, entry in entries.items():
-            back = self._from_counts.get(node)
-            if back is not None and entry in new:  # another name of one that was laid out so just now
-                del self._from_counts[node]
-            elif back is not None and there.issuperset(back.owners) and has_rows_cut(node, entry):
-                done = self._moves.rows(self._moves.name(node), {node: entry}, back)
-                new[entry] = done.entries[node]
-                del self._from_counts[node]
+            counted = self._moves.counted(entry)
+            if counted is not None:
+                alike.setdefault((cuts_of(entry), counted), {})[node] = entry
+        workers = self._planner.workers().numbers
+        new: dict[Entry, Entry] = {}
+        for (_, counted), followers in alike.items():
+            arrays = {node: entry for node, entry in followers.items() if entry not in new}
+            if not arrays:
+                continue
+            group = self._moves.group(arrays)
+            known = self.followed(group)
+            owners = counted.owners
+            if not set(workers).issuperset(owners):
+                owners = spread(len(owners), workers)
+            situation = self.situation(group, known, False, 0, 0.0)
+            reason = "counted: bits of what runs next may follow the cuts, so times must not decide them"
+            decision = changed(situation, _BITS, reason, Cuts(counted.cuts, owners), "segmented")
+            new.update(self.enacted(group, known, decision, by_time=False))
         return new
 
-    def follow_times(self, nodes: Iterable[Expr]) -> bool:
+    def any_by_time(self, entries: Iterable[Entry]) -> bool:
         """Tell whether any of some arrays is cut as measured times had it."""
-        return bool(self._from_counts) and any(node in self._from_counts for node in nodes)
+        return any(self._moves.counted(entry) is not None for entry in entries)
+
+    def _counted(
+        self, group: Group, known: Followed, decision: Decision, by_time: bool
+    ) -> Mapping[Expr, Cuts]:
+        # The cuts from counts, of each array whose new ones may follow from anything that was measured.
+        if decision.policy == _BITS:
+            return {}
+        before = {node: self._moves.counted(entry) for node, entry in group.arrays.items()}
+        was_measured = by_time and self._setting.reads_times and known.num_measured > 0
+        if not (was_measured or decision.block_seconds or any(before.values())):
+            return {}
+        return {node: cuts or decision.before for node, cuts in before.items()}
 
     def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
         """Take the first news of a loop after a re-cut: what the change took is known then."""
@@ -269,9 +307,8 @@ class Decider:
         saving = before - iteration_seconds if before else _UNKNOWN
         gain = Gain(loads.loads(), saving, pending.cost_seconds, pending.moved_bytes)
         self.history.gained(pending.number, gain)
-        brought = getattr(known.policy, "brought", None)  # a person's own may not want to know
-        if brought is not None:
-            brought(pending.decision, gain)
+        if isinstance(known.policy, Learner):
+            known.policy.brought(pending.decision, gain)
         known.pending = None
 
     def _tell(self, decision: Decision, seconds: float, moved_bytes: int) -> None:

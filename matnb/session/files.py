@@ -15,6 +15,7 @@ from matnb.lazy.columns import Columns
 from matnb.lazy.creation import regridded
 from matnb.lazy.expr import Expr, Load
 from matnb.session.current import current_session
+from matnb.session.loaded import note_loaded
 
 
 def load(
@@ -75,6 +76,7 @@ def load(
         source,
         lambda told: _nodes(source, told, blocks, transpose),
     )
+    note_loaded(source)
     array = DistArray(*nodes)
     return Columns(found.names, array, found.dtypes) if found.names else array
 

@@ -11,6 +11,7 @@ import numpy as np
 from matnb.backend.store import Entry, Store
 from matnb.balance.situation import Cuts, Profile
 from matnb.lazy.expr import Expr
+from matnb.lazy.placing import place_of
 
 LEAST_BYTES = 10**6  # of a sparse array; below, an iteration is over before anything could be gained
 _INDEX_BYTES = 4
@@ -117,7 +118,7 @@ class Groups:
     def beside(self, node: Expr) -> tuple[Expr, ...]:
         """Return the arrays that are to lie as one does, without itself."""
         found = next((one for one in self._declared if node in one), ())
-        return tuple(sorted((one for one in found if one is not node), key=lambda one: one.digest))
+        return tuple(sorted((one for one in found if one is not node), key=place_of))
 
     def of(self, entries: Mapping[Expr, Entry]) -> list[Group]:
         """Return the groups among stored arrays, with what is to lie as they do; the largest first."""
@@ -128,7 +129,7 @@ class Groups:
         groups = []
         for arrays in alike.values():
             sparse = {node: entry for node, entry in arrays.items() if node.sparse and node.ndim == 2}
-            main = max(sparse, key=lambda node: (sparse[node].num_bytes, node.digest), default=None)
+            main = max(sparse, key=lambda node: (sparse[node].num_bytes, place_of(node)), default=None)
             if main is None or sparse[main].num_bytes < LEAST_BYTES:
                 continue
             rest = dict(arrays)

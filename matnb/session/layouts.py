@@ -30,7 +30,9 @@ def repartition(
     n
         Into how many parts, of about equal work: by the times that were measured of a sparse array, else by
         its entries, or elements. A count of the rows, or one for each axis. By default as many parts of the
-        rows as kernels run at a time.
+        rows as kernels run at a time. Such parts stay, also for what may have other last bits where an array
+        is cut elsewhere, such as products by BLAS: these then follow measured times. Give ``cuts`` where they
+        must not.
     cuts
         Where, instead: positions of the rows such as ``[0, 10, 25, 100]``, or for each axis positions, a
         count of equal parts, or None.

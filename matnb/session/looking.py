@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from matnb.backend.store import Store
 from matnb.errors import OptionError
 from matnb.lazy.control import Cond, Loop
 from matnb.lazy.expr import Expr
-from matnb.lazy.passes import PASSES, stages
+from matnb.lazy.passes import PASSES, stages, traced
 from matnb.lazy.traverse import topological
-from matnb.pictures.graph import GraphFacts, PanelFacts
+from matnb.pictures.escaping import LONGEST_NAME, shortened
+from matnb.pictures.facts import Change, GraphFacts, PanelFacts
 from matnb.pictures.picture import Picture
-from matnb.plan.drawing import Drawing
+from matnb.pictures.quantities import count_text, plural_text
+from matnb.plan.drawing import Drawing, changes_of
+from matnb.plan.drawing_stages import StageDrawing
 from matnb.plan.explain import Listing, explain_expressions, explain_made, explain_plan
 from matnb.plan.explain_control import explain_bodies, explain_control
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
-from matnb.plan.measured import Measures
+from matnb.plan.measured import MadeRun, Measures
 from matnb.plan.plan import Plan, Stored
 from matnb.session.looping import missing_results
 from matnb.session.planning import Planner
 
-RECORDED, PLAN = "recorded", "plan"
+RECORDED, OPTIMIZED, PLAN = "recorded", "optimized", "plan"
+_INTERPRETED = (
+    "computed by the interpreter: NumPy and SciPy in this process, without workers and so without a plan"
+)
 
 
 def stage_names() -> tuple[str, ...]:
@@ -37,6 +43,7 @@ class _Planned:
     before: Plan
     names: Mapping[Expr, str]
     plan: ControlPlan
+    stored: Mapping[Expr, Stored]
 
 
 class Looker:
@@ -50,11 +57,19 @@ class Looker:
         Of its last runs.
     remembered
         Expressions whose values are in this process.
+    interprets
+        Whether values are made in this process, so that there is no plan to tell.
     """
 
     def __init__(
-        self, planner: Planner, store: Store, measures: Measures, remembered: Container[Expr]
+        self,
+        planner: Planner,
+        store: Store,
+        measures: Measures,
+        remembered: Container[Expr],
+        interprets: bool = False,
     ) -> None:
+        self._interprets = interprets
         self._planner, self._store, self._measures, self._remembered = planner, store, measures, remembered
 
     def explain(self, roots: Mapping[str, Expr], stage: str | None = None) -> str:
@@ -74,10 +89,13 @@ class Looker:
         """
         _check(stage)
         self._planner.drop_dead()
+        roots = _shortly_named(roots)
         known = self._store.find(topological(roots.values(), self._store))
         parts: list[str] = []
         if stage in (None, RECORDED):
             parts += [RECORDED, explain_expressions(roots, known, self._remembered)]
+        if self._interprets and stage in (None, PLAN):
+            return "\n".join([*parts, _INTERPRETED])
         passed: Mapping[str, Expr] | None = None
         if stage not in (RECORDED, PLAN):
             before = dict(roots)
@@ -145,43 +163,139 @@ class Looker:
             plan = plan_control(node, stored, self._planner.workers(), wanted)
             made.update(plan.outputs)
             names = {after[one]: called[one] for one in inputs.values()}
-            controls.append(_Planned(node, before, names, plan))
+            controls.append(_Planned(node, before, names, plan, stored))
         return controls, made
 
-    def picture(self, roots: Mapping[str, Expr], stage: str = PLAN) -> Picture:
-        """Return one of the stages as a picture; arguments and errors as of :meth:`explain`."""
+    def picture(self, roots: Mapping[str, Expr], stage: str | None = None) -> Picture:
+        """Return one of the stages as a picture; arguments and errors as of :meth:`explain`.
+
+        Without a stage it is the plan, with what was recorded and what the passes made of it to compare.
+        """
         _check(stage)
         self._planner.drop_dead()
         known = self._store.find(topological(roots.values(), self._store))
-        drawing = Drawing(self._remembered, self._measures)
+        # What was asked for is drawn with what it is made from, though it may be there.
+        there = [node for node in roots.values() if node in known]
+        above = {node: array for node, array in known.items() if node not in there}
+        if there:
+            above.update(self._store.find(_below(roots.values(), there, self._store)))
+            # The passes hide what is known, but what a loop gives is looked up in the loop.
+            above = {node: array for node, array in above.items() if not isinstance(node, Loop | Cond)}
         if stage == PLAN:
-            return Picture(GraphFacts("the plan", tuple(self._plan_panels(roots, known, drawing))))
-        title, after = "what was recorded", dict(roots)
-        if stage != RECORDED:
-            title, after = f"expressions after {stage}", dict(stages(roots, known))[stage]
-        return Picture(GraphFacts(title, tuple(drawing.expressions(after, known))))
+            return Picture(self._plan_graph(roots, known))
+        after = stages(roots, above)
+        if stage == RECORDED:
+            return Picture(self._expressions("what was recorded", roots, above, there))
+        if stage is not None:
+            return Picture(self._expressions(f"expressions after {stage}", dict(after)[stage], above, there))
+        return self._compared(roots, known, above, there, after)
 
-    def _plan_panels(
-        self, roots: Mapping[str, Expr], known: Mapping[Expr, Stored], drawing: Drawing
-    ) -> Sequence[PanelFacts]:
+    def _compared(
+        self,
+        roots: Mapping[str, Expr],
+        known: Mapping[Expr, Stored],
+        above: Mapping[Expr, Stored],
+        there: Sequence[Expr],
+        after: Sequence[tuple[str, Mapping[str, Expr]]],
+    ) -> Picture:
+        plan = self._plan_graph(roots, known)
+        optimized, origins = traced(roots, above)
+        before = topological(roots.values(), above)
+        changes = changes_of(before, topological(optimized.values(), above), origins)
+        graphs = [(RECORDED, self._expressions("what was recorded", roots, above, there, changes))]
+        last, changed = roots, []
+        for name, passed in after:
+            if any(passed[one] is not last[one] for one in roots):
+                changed.append(name)
+                graphs.append((name, self._expressions(f"expressions after {name}", passed, above, there)))
+            last = passed
+        if not changes:
+            graphs = graphs[:1]  # only the order of operands is another
+        else:
+            title = f"expressions after all passes; changed by {', '.join(changed)}"
+            graphs.append((OPTIMIZED, self._expressions(title, optimized, above, there, changes)))
+        graphs.append((PLAN, plan))
+        num_stages = sum(node.look == "work" for panel in plan.panels for node in panel.nodes)
+        words = [f"{plural_text(_num_operations(before, above), 'operation')} recorded"]
+        if changes:
+            num_after = _num_operations(topological(optimized.values(), above), above)
+            words.append(f"{count_text(num_after)} after the passes ({', '.join(changed)})")
+        else:
+            words.append("the passes change " + ("their order only" if changed else "nothing"))
+        words.append(f"{plural_text(num_stages, 'stage')} of computing")
+        return Picture(plan, tuple(graphs), (RECORDED, OPTIMIZED, PLAN), "; ".join(words))
+
+    def _expressions(
+        self,
+        title: str,
+        roots: Mapping[str, Expr],
+        known: Mapping[Expr, Stored],
+        there: Sequence[Expr],
+        changes: Mapping[Expr, Change] | None = None,
+    ) -> GraphFacts:
+        drawing = Drawing(self._remembered, there)
+        return GraphFacts(title, tuple(drawing.expressions(roots, known, changes)))
+
+    def _plan_graph(self, roots: Mapping[str, Expr], known: Mapping[Expr, Stored]) -> GraphFacts:
         _, called = Listing().of(roots, known)
-        roots = self._to_run(roots)
-        controls, made = self._controls(roots, known, called)
+        drawing = StageDrawing(self._measures)
+        wanted = self._to_run(roots)
+        controls, made = self._controls(wanted, known, called)
         panels: list[PanelFacts] = []
         for one in controls:
             name = _name_of(one.node, called)
             if one.before.stages:
                 panels.append(drawing.plan(f"before {name}", one.before, one.names))
-            panels += drawing.control(name, one.node, one.plan, called)
-        plan, optimized = self._planner.plan(roots, made)
-        if plan.stages or not panels:
-            names = {optimized[node]: name for name, node in roots.items()}
-            panels.append(drawing.plan("", plan, names, called))
-        return panels
+            panels += drawing.control(name, one.node, one.plan, called, one.stored)
+        plan, optimized = self._planner.plan(wanted, made)
+        if plan.stages or controls:
+            if plan.stages or not panels:
+                names = {optimized[node]: name for name, node in wanted.items()}
+                panels.append(drawing.plan("", plan, names, called))
+            return drawing.graph("the plan", panels)
+        ran = {name: run for name, node in roots.items() if (run := self._measures.run_of(node))}
+        several = len({id(run) for run in ran.values()}) > 1
+        called_there = {
+            key: name for name, node in roots.items() if node in known for key in known[node].keys
+        }
+        seen: list[MadeRun] = []
+        for name, run in ran.items():
+            if all(run is not one for one in seen):
+                seen.append(run)
+                panels += drawing.ran(
+                    f"as it ran{f' for {name}' if several else ''}", run, name, called_there
+                )
+        if not panels:
+            return GraphFacts("the plan", (drawing.plan("", plan, {}),))
+        return drawing.graph(
+            "nothing to run: the value is there; this is how it was made", panels, is_over=True
+        )
+
+
+def _below(roots: Iterable[Expr], there: Sequence[Expr], stored: Container[Expr]) -> list[Expr]:
+    # What is on the way to roots when some of what is stored is looked into.
+    order = topological(roots, ())
+    reached: set[Expr] = set(roots)
+    for node in reversed(order):
+        if node in reached and (node in there or node not in stored):
+            reached.update(node.operands)
+    return [node for node in order if node in reached and node not in there]
+
+
+def _num_operations(order: Iterable[Expr], stored: Container[Expr]) -> int:
+    return sum(bool(node.operands) and node not in stored for node in order)
 
 
 def _name_of(node: Loop | Cond, called: Mapping[Expr, str]) -> str:
     return f"{'loop' if isinstance(node, Loop) else 'branch'} {called[node]}"
+
+
+def _shortly_named(roots: Mapping[str, Expr]) -> dict[str, Expr]:
+    found: dict[str, Expr] = {}
+    for name, node in roots.items():
+        short = shortened(name, LONGEST_NAME)
+        found[short if short not in found else f"{short}#{len(found)}"] = node
+    return found
 
 
 def _check(stage: str | None) -> None:

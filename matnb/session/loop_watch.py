@@ -9,7 +9,8 @@ from statistics import median
 from typing import Protocol
 
 from matnb.balance.decision import Decision
-from matnb.session.following import Followed
+from matnb.plan.row_work import RowWork
+from matnb.session.followed import Followed
 from matnb.session.groups import Group
 
 _LOOK_SECONDS = 0.05
@@ -31,6 +32,9 @@ class Deciding(Protocol):
 
     def decided(self, watch: LoopWatch, group: Group, known: Followed) -> Decision:
         """Ask the policy."""
+
+    def next_iteration(self, watch: LoopWatch, group: Group, known: Followed) -> float | None:
+        """Ask the policy after how many iterations it acts next; None where that follows from the news."""
 
     def have_come(self, workers: tuple[int, ...]) -> bool:
         """Tell whether workers are there that are none of these."""
@@ -61,6 +65,8 @@ class LoopWatch:
         The groups, and what is known of them.
     works
         By the key of a task the digest of the array and the number of the block it works on.
+    row_works
+        Tells what an iteration is for the rows of arrays, by their digests.
     workers
         Over which the loop is laid out.
     span
@@ -72,8 +78,12 @@ class LoopWatch:
     ----------
     known
         What is known of each group, by its main array.
+    row_works
+        As given.
     iteration
         How many are done.
+    pause_at
+        The loop is to pause once so many are done; None where no policy knows beforehand.
     """
 
     def __init__(
@@ -81,12 +91,13 @@ class LoopWatch:
         balancer: Deciding,
         watched: Sequence[tuple[Group, Followed]],
         works: Mapping[str, tuple[str, int]],
+        row_works: Callable[[], Mapping[str, RowWork]],
         workers: tuple[int, ...],
         span: Span,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._balancer, self._watched, self._workers, self.span = balancer, tuple(watched), workers, span
-        self._clock = clock
+        self._balancer, self._watched, self.workers, self.span = balancer, tuple(watched), workers, span
+        self.row_works, self._clock = row_works, clock
         self.known = {group.main: one for group, one in watched}
         places = {
             node.digest.hex(): place
@@ -102,11 +113,18 @@ class LoopWatch:
         self._looked = clock()
         self._reported: list[set[int]] = [set() for _ in self._watched]
         self._pauses = False
+        foreseen = [balancer.next_iteration(self, group, known) for group, known in self._watched]
+        self._is_asked = [one is None for one in foreseen]
+        known_before = [one for one in foreseen if one is not None and one < span.limit]
+        self.pause_at: int | None = int(min(known_before)) if known_before else None
 
-    @property
-    def iteration_seconds(self) -> float:
-        """What an iteration takes by the clock; 0.0 before that is known."""
-        return median(self._seconds) if self._seconds else 0.0
+    def iteration_seconds(self, known: Followed) -> float:
+        """Return what an iteration takes by the clock; 0.0 before that is known.
+
+        News from before the last change of a group's times do not count, as they do not for its blocks.
+        """
+        num_counted = 0 if known.loads is None else known.loads.num_counted
+        return median(self._seconds[-max(1, num_counted) :]) if self._seconds else 0.0
 
     @property
     def num_remaining(self) -> float:
@@ -143,16 +161,22 @@ class LoopWatch:
         for _, known in self._watched:
             self._balancer.went_on(self, known, now)
 
+    def paused(self, iteration: int) -> None:
+        """Take after how many iterations the loop has paused: news may not have told of all of them."""
+        self.iteration = max(self.iteration, iteration)
+
     def wants_pause(self) -> bool:
         """Tell whether the loop shall pause when the iteration under way is done; asked every few ms."""
+        if self.pause_at is not None and self.iteration >= self.pause_at:
+            self._pauses = True
         now = self._clock()
         if self._pauses or now - self._looked < _LOOK_SECONDS:
             return self._pauses
         self._looked = now
-        self._pauses = self._balancer.have_come(self._workers) and self.num_remaining > 1
+        self._pauses = self._balancer.have_come(self.workers) and self.num_remaining > 1
         for place, (group, known) in enumerate(self._watched):
             # Once all have told what they needed since the last time it was asked.
-            if self._reported[place].issuperset(group.cuts.owners):
+            if self._is_asked[place] and self._reported[place].issuperset(group.cuts.owners):
                 self._reported[place] = set()
                 if self._balancer.decided(self, group, known).acts:
                     self._pauses = True

@@ -26,6 +26,7 @@ from matnb.pictures.quantities import plural_text
 from matnb.plan.looping import ControlPlan
 from matnb.plan.reusing import ControlPlans
 from matnb.session.balancing import Balancer
+from matnb.session.choices import engine_of
 from matnb.session.failures import cell_error
 from matnb.session.loop_watch import LoopWatch
 from matnb.session.planning import Planner
@@ -100,10 +101,10 @@ class Looper:
         """
         plan = self._laid_out(node, entries, wanted)
         if self._balancer is not None and isinstance(node, Loop) and node not in self._begins:
-            by_time, has_until = not plan.bits_follow_cuts, node.body.until is not None
-            found = self._balancer.prepare(entries, most_iterations(node), by_time, has_until)
-            if any(found[one] is not entry for one, entry in entries.items()):
-                entries.update(found)
+            if self._take(self._balancer.aligned(entries, plan), entries):
+                plan = self._laid_out(node, entries, wanted)
+            has_until = node.body.until is not None
+            if self._take(self._balancer.prepare(entries, plan, most_iterations(node), has_until), entries):
                 return self._fitting_now(node, entries, wanted)
         return self._fitting(plan, entries)
 
@@ -138,10 +139,13 @@ class Looper:
         begin = self._begins.get(node)
         num_done = 0 if begin is None else begin.resume.iteration
 
+        most = most_iterations(node) if isinstance(node, Loop) else math.inf
+        has_until = isinstance(node, Loop) and node.body.until is not None
+
         def told(iterations: int, seconds: float) -> None:
             nonlocal num_done
             num_done = iterations
-            self._emit(LoopAdvanced(run, iterations, seconds))
+            self._emit(LoopAdvanced(run, iterations, seconds, most, has_until))
 
         del begin
         if isinstance(node, Loop):
@@ -157,6 +161,7 @@ class Looper:
                 taken.num_pauses += 1
                 taken.states[done.paused.epoch] = plan.states
                 self._begins[node] = begin_at(done.paused, plan.states, done.counts)
+                watch.paused(done.iterations)
                 del done
                 self._go_over(watch, entries)
                 plan = self._fitting_now(node, entries, wanted)
@@ -200,6 +205,13 @@ class Looper:
         states = None if begin is None else begin.states
         return self._plans.plan(node, stored, self._planner.workers(), wanted, states)
 
+    @staticmethod
+    def _take(new: Mapping[Expr, Entry], entries: dict[Expr, Entry]) -> bool:
+        # Replaces entries by new ones, and tells whether any differ.
+        are_new = any(new[one] is not entry for one, entry in entries.items())
+        entries.update(new)
+        return are_new
+
     def _fitting(self, plan: ControlPlan, entries: Mapping[Expr, Entry]) -> ControlPlan:
         # The plan, checked against the workers' memory.
         self._planner.check_peaks(plan.peaks, list(entries))
@@ -215,10 +227,8 @@ class Looper:
         try:
             return self._fitting(self._laid_out(node, entries, wanted), entries)
         except TooLargeError as error:
-            found = self._balancer.undo(entries, str(error))
-            if not any(found[one] is not entry for one, entry in entries.items()):
+            if not self._take(self._balancer.undo(entries, str(error)), entries):
                 raise
-            entries.update(found)
             return self._fitting(self._laid_out(node, entries, wanted), entries)
 
     def _part(
@@ -256,13 +266,14 @@ class Looper:
         watch: LoopWatch | None,
     ) -> tuple[GangOutcome | Driven, str]:
         # How it went, and why no gang ran it.
-        reason = "" if self._config.engine != "dask" else 'engine="dask"'
+        engine = engine_of(self._config)
+        reason = "" if engine != "dask" else 'engine="dask"'
         if not reason:
             try:
                 return self._gang.run(plan.program, given, resume, told, watch), ""
             except GangUnavailable as error:
                 reason = error.reason
-                if self._config.engine == "gang":
+                if engine == "gang":
                     raise ClusterError(
                         f'no gang ran this loop: {reason}; try again, or let engine="auto" do it task by task'
                     ) from None

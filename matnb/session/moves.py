@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from matnb.blocks.grid import Grid, regular_cuts
 from matnb.blocks.layout import Layout, spread
 from matnb.events import BlocksMoved, Event
 from matnb.lazy.expr import Expr
-from matnb.session.groups import Groups, cuts_of, has_rows_cut
+from matnb.lazy.placing import place_of
+from matnb.session.groups import Group, Groups, cuts_of, has_rows_cut
 from matnb.session.planning import Planner
 from matnb.session.recutting import Recut, Recutter, rows_layout
 
@@ -41,6 +43,39 @@ class Moves:
     ) -> None:
         self._store, self._planner, self._recutter = store, planner, recutter
         self._groups, self._emit = groups, emit
+        # Of arrays whose cuts follow from measured times, those that counts gave.
+        self._counted: WeakKeyDictionary[Entry, Cuts] = WeakKeyDictionary()
+
+    def counted(self, entry: Entry) -> Cuts | None:
+        """Return the cuts that counts gave an array which is cut as measured times had it, else None."""
+        return self._counted.get(entry)
+
+    def follow_times(self, entry: Entry, counted: Cuts) -> None:
+        """Take note that the cuts of an array follow from measured times, and which ones counts gave."""
+        if cuts_of(entry).cuts != counted.cuts:
+            self._counted[entry] = counted
+        else:
+            self.forget_times([entry])
+
+    def forget_times(self, entries: Iterable[Entry]) -> None:
+        """Take note that the cuts of arrays are to stay, whatever they follow from."""
+        for entry in entries:
+            self._counted.pop(entry, None)
+
+    def made(self, made: Iterable[Expr], read: Iterable[Entry]) -> None:
+        """Take note of new arrays that lie as some whose cuts follow from measured times, and were read."""
+        found = ((one, self._counted.get(one)) for one in read if self._counted)
+        alike = {cuts_of(one): counted for one, counted in found if counted is not None}
+        for node in made if alike else ():
+            entry = self._store.entry(node)
+            if entry is not None and has_rows_cut(node, entry) and cuts_of(entry) in alike:
+                self.follow_times(entry, alike[cuts_of(entry)])
+
+    def group(self, arrays: Mapping[Expr, Entry]) -> Group:
+        """Return the heaviest of some arrays, with those that lie as it does or are to."""
+        main = max(arrays, key=lambda one: (one.sparse, arrays[one].num_bytes, place_of(one)))
+        beside = {one: found for one in self._groups.beside(main) if (found := self._store.entry(one))}
+        return self._groups.made(main, {**arrays, **beside})
 
     def rows(
         self, name: str, arrays: Mapping[Expr, Entry], new: Cuts, profile: Profile | None = None
@@ -48,10 +83,6 @@ class Moves:
         """Give arrays, the heaviest first, other cuts and owners of their rows; errors as of a Recutter."""
         layouts = {node: rows_layout(entry.stored.layout, new) for node, entry in arrays.items()}
         return self.layouts(name, arrays, layouts, {} if profile is None else {next(iter(arrays)): profile})
-
-    def name(self, node: Expr) -> str:
-        """Return what an array is called."""
-        return self._groups.name(node)
 
     def layouts(
         self,
@@ -82,12 +113,16 @@ class Moves:
         there = {one: found for one, found in stored.items() if found and has_rows_cut(one, found)}
         if node not in there:
             return {}
-        heaviest = max(there, key=lambda one: (one.sparse, there[one].num_bytes, one.digest))
+        heaviest = max(there, key=lambda one: (one.sparse, there[one].num_bytes, place_of(one)))
         wanted = cuts_of(there[heaviest])
         apart = {one: found for one, found in there.items() if cuts_of(found) != wanted}
         if not apart:
             return {}
         done = self.rows(", ".join(map(self._groups.name, apart)), apart, wanted)
+        counted = self.counted(there[heaviest])
+        if counted is not None:
+            for entry in done.entries.values():
+                self.follow_times(entry, counted)
         return {apart[one]: new for one, new in done.entries.items()}
 
     def rows_in(self, situation: Situation, num_parts: int) -> Cuts:

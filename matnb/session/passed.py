@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 
 from matnb.balance.decision import Gain, Passed
 from matnb.balance.history import History
 from matnb.balance.situation import Cuts
 from matnb.balance.trace import Trace
-from matnb.errors import OptionError, WriteError
 from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFacts
-from matnb.pictures.history import history_html, history_svg, history_text
+from matnb.pictures.history import history_text
+from matnb.pictures.history_page import history_html, history_svg
+from matnb.pictures.saving import save_as
 
 
 class HistoryView:
@@ -31,7 +31,7 @@ class HistoryView:
     Examples
     --------
     >>> print(HistoryView())
-    rebalance=auto: 0 decisions, 0 to re-cut
+    rebalance=auto: no decision yet
     """
 
     def __init__(self, history: History | None = None, setting: str = "auto") -> None:
@@ -45,9 +45,8 @@ class HistoryView:
 
     def facts(self, measured: bool = True) -> HistoryFacts:
         """Return what a picture is drawn from; without ``measured`` no more than repeats every time."""
-        return HistoryFacts(
-            tuple(map(decision_facts, self.decisions)), self.setting, self.trace.num_dropped, measured
-        )
+        told = tuple(map(decision_facts, self.decisions))
+        return HistoryFacts(told, self.setting, self.trace.num_dropped, measured)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the decisions to a file.
@@ -56,7 +55,7 @@ class HistoryView:
         ----------
         path
             Ends in ``.json`` for a trace that ``mn.start(rebalance=path)`` repeats, ``.svg`` for a picture or
-            ``.txt`` for a table.
+            ``.txt`` for a table of all of them.
 
         Raises
         ------
@@ -67,18 +66,10 @@ class HistoryView:
         """
         kinds: dict[str, Callable[[], str]] = {
             ".json": self.trace.to_json,
-            ".svg": lambda: f"{history_svg(self.facts())}\n",
-            ".txt": lambda: f"{history_text(self.facts())}\n",
+            ".svg": lambda: history_svg(self.facts()),
+            ".txt": lambda: history_text(self.facts(), limit=None),
         }
-        ending = Path(path).suffix.lower()
-        if ending not in kinds:
-            raise OptionError(f"a history is saved as .json, .svg or .txt, not as {fspath(path)!r}")
-        try:
-            Path(path).write_text(kinds[ending](), encoding="utf-8")
-        except OSError as error:
-            found = WriteError(f"{fspath(path)}: the history was not written: {error.strerror or error}")
-            found.errno = error.errno
-            raise found from None
+        save_as(path, kinds, "history")
 
     def __len__(self) -> int:
         return len(self.decisions)
@@ -104,7 +95,6 @@ class HistoryView:
 def decision_facts(one: Passed) -> DecisionFacts:
     """Return what a picture of a decision is drawn from."""
     decision = one.decision
-    after = decision.after if decision.acts else decision.before
     return DecisionFacts(
         name=decision.name,
         policy=decision.policy,
@@ -113,7 +103,7 @@ def decision_facts(one: Passed) -> DecisionFacts:
         iteration=decision.iteration,
         strategy=decision.strategy,
         before=_strip(decision.before, decision.block_seconds, decision.loads_before),
-        after=_strip(after, (), decision.loads_after),
+        after=_strip(decision.after, (), decision.loads_after),
         by_entries=decision.in_entries,
         num_repeats=one.num_repeats,
         saving_seconds=decision.saving_seconds,

@@ -170,6 +170,7 @@ class Planner:
     def _wait_for_workers(self) -> None:
         end = time.monotonic() + _RESTART_SECONDS
         while time.monotonic() < end:
+            self._cluster.stopping.check()
             self._cluster.refresh()
             if self._cluster.alive():
                 return

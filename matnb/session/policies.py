@@ -11,7 +11,7 @@ from matnb.balance.policy import Policy, policy_named
 from matnb.balance.replay import Replayed
 from matnb.balance.trace import Trace
 from matnb.config import POLICY_NAMES, is_trace_path
-from matnb.errors import MissingFileError, OptionError
+from matnb.errors import OptionError
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,7 @@ def rebalancing_from(value: object) -> Rebalancing:
     Raises
     ------
     OptionError
-        When it is none of these.
-    MissingFileError
-        When the trace cannot be read.
-    FileFormatError
-        When the file is no trace.
+        When it is none of these, or the trace cannot be read or is none.
     """
     if isinstance(value, Trace):
         replayed = Replayed(value)  # one for all groups: it knows what it has repeated
@@ -69,11 +65,19 @@ def rebalancing_from(value: object) -> Rebalancing:
     )
 
 
-def _read(path: object) -> Trace:
-    name = str(path)
+def _read(path: str | bytes) -> Trace:
+    name = os.fsdecode(path)
     try:
-        text = Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise MissingFileError(f"rebalance={name!r}: the trace cannot be read: {reason}") from None
-    return Trace.from_json(text, name=name)
+        return Trace.from_json(Path(name).read_text(encoding="utf-8-sig"), name="the trace")
+    except (OSError, ValueError) as error:  # a path with a null byte, what is no UTF-8 and what is no trace
+        match error:
+            case OSError():
+                reason = f"it cannot be read: {error.strerror}"
+            case UnicodeDecodeError():
+                reason = "it is no text in UTF-8"
+            case _:
+                reason = str(error)
+        raise OptionError(
+            f"rebalance={name!r}: {reason}; give the .json file that `mn.history().save(...)` or "
+            "`%distmat history --save` wrote"
+        ) from None

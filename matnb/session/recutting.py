@@ -292,7 +292,7 @@ class Recutter:
             On an interrupt.
         """
         kernels = [Run(entry_profile, (_PROFILE_PARTS,))] * len(entry.stored.keys)
-        return _joined(self._looked(node, entry, kernels))
+        return _joined(self._looked(node, entry, kernels, "profile"))
 
     def histogram(self, node: Expr, entry: Entry) -> tuple[Floats, tuple[Integers, Integers]]:
         """Count the entries of a stored matrix in bins of both axes; errors as of :meth:`profile`.
@@ -314,12 +314,12 @@ class Recutter:
             ]
             kernels.append(Run(entry_counts, tuple(local)))
         counts = np.zeros([len(one) - 1 for one in edges])
-        for place, part in zip(places, self._looked(node, entry, kernels), strict=True):
+        for place, part in zip(places, self._looked(node, entry, kernels, "histogram"), strict=True):
             counts[place] = part
         return counts, (edges[0], edges[1])
 
-    def _looked(self, node: Expr, entry: Entry, kernels: Sequence[Run]) -> list[Integers]:
-        """Return the numbers that a kernel gives for each block of a stored array."""
+    def _looked(self, node: Expr, entry: Entry, kernels: Sequence[Run], what: str) -> list[Integers]:
+        """Return the numbers that a kernel gives for each block; ``what`` names its tasks."""
         writer = PlanWriter({node: entry.stored}, {}, {}, self._planner.workers().threads)
         writer.note_reuse(node)
         keys = []
@@ -327,7 +327,7 @@ class Recutter:
         for key, owner, kernel in blocks:
             task = TaskWriter()
             task.do(kernel, task.read(key))
-            keys.append(writer.add(task.task(f"{key}-profile", owner, "profile"), 32 * _PROFILE_PARTS))
+            keys.append(writer.add(task.task(f"{key}-{what}", owner, what), 32 * _PROFILE_PARTS))
         try:
             found = self._engine.run(writer.plan(()), keys).fetched
         except TaskFailed as error:

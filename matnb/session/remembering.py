@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from matnb.backend.answers import OwnersLost
 from matnb.backend.engine_dask import DaskEngine
-from matnb.backend.store import Entry, Kept, Store
+from matnb.backend.store import Entry, Kept, Store, hidden
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid, whole
 from matnb.blocks.layout import Layout, spread
@@ -30,6 +30,7 @@ from matnb.pictures.memo import MemoEntry
 from matnb.plan.explain import told_alone
 from matnb.plan.place import layout_tag
 from matnb.plan.plan import Stored
+from matnb.session.choices import remembers
 from matnb.session.planning import Planner
 
 _NO_VARIABLES: Mapping[str, Expr] = MappingProxyType({})
@@ -59,12 +60,16 @@ class Memo:
         self, config: Config, store: Store, engine: DaskEngine, planner: Planner, folder: ResultFolder | None
     ) -> None:
         self._store, self._engine, self._planner, self._folder = store, engine, planner, folder
-        self._remembers = config.remembers
+        self._config = config
         self._values: OrderedDict[bytes, _Value] = OrderedDict()
         self._shown: WeakKeyDictionary[Expr, _Value] = WeakKeyDictionary()  # all there is when it is off
         self._texts: WeakKeyDictionary[Entry, tuple[str, str]] = WeakKeyDictionary()
         self._hits: WeakKeyDictionary[Entry, int] = WeakKeyDictionary()
         self._lock = threading.RLock()
+
+    @property
+    def _remembers(self) -> bool:
+        return remembers(self._config)
 
     # small values
 
@@ -88,6 +93,9 @@ class Memo:
         return block
 
     def _found(self, node: Expr) -> _Value | None:
+        hiding = hidden.get()
+        if hiding is not None and node in hiding:
+            return None
         with self._lock:
             return self._values.get(node.digest) if self._remembers else self._shown.get(node)
 
@@ -102,8 +110,11 @@ class Memo:
         self._put(_Value(values, 0.0 if entry is None else entry.seconds, told_alone(node)), *names)
 
     def _put(self, value: _Value, *names: Expr) -> None:
+        hiding = hidden.get()
         with self._lock:
             for name in names:
+                if hiding is not None:
+                    hiding.added(name)
                 if not self._remembers:
                     self._shown[name] = value
                 elif name.digest not in self._values:

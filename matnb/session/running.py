@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,7 +18,16 @@ from matnb.blocks.kernels.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, TooLargeError, WorkerLostError
-from matnb.events import Event, Rebalanced, RunFinished, RunStarted, TasksFinished, TaskTimed, WorkersLost
+from matnb.events import (
+    Event,
+    Rebalanced,
+    RunFinished,
+    RunStarted,
+    RunStopped,
+    TasksFinished,
+    TaskTimed,
+    WorkersLost,
+)  # fmt: skip
 from matnb.io.result_folder import ResultFolder
 from matnb.lazy.control import Cond, Final, Loop
 from matnb.lazy.expr import Expr
@@ -25,6 +35,8 @@ from matnb.lazy.holdings import copied
 from matnb.lazy.memo import lifetime
 from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
+from matnb.pictures.imbalance import imbalance
+from matnb.pictures.quantities import bytes_text
 from matnb.plan.counting import counts_of
 from matnb.plan.explain import explain_plan
 from matnb.plan.explain_control import explain_control
@@ -118,8 +130,13 @@ class Runner:
             On an interrupt; whole arrays that were finished stay.
         """
         record = self._record = record or active_recording()
+        before = self._num_runs
         try:
             return self.retried(lambda: self._attempt(roots, live, fetch, record))
+        except BaseException as error:
+            if self._num_runs > before:
+                self._emit(RunStopped(str(self._num_runs), isinstance(error, KeyboardInterrupt)))
+            raise
         finally:
             self._record = None
             self.planner.in_use = set()
@@ -133,17 +150,21 @@ class Runner:
         ------
         WorkerLostError
             When workers were lost again and again.
+        CellCancelled
+            When another thread wants an end of it.
         """
         lost: tuple[int, ...] = ()
-        for _ in range(_TRIES):
-            try:
-                return work()
-            except OwnersLost as error:
-                lost = error.owners
-                self._emit(WorkersLost(str(self._num_runs), lost))
-                for owner in lost:
-                    self._store.drop_owner(owner)
-                self._cluster.refresh()
+        with self._cluster.stopping.scope():
+            for _ in range(_TRIES):
+                self._cluster.stopping.check()
+                try:
+                    return work()
+                except OwnersLost as error:
+                    lost = error.owners
+                    self._emit(WorkersLost(str(self._num_runs), lost))
+                    for owner in lost:
+                        self._store.drop_owner(owner)
+                    self._cluster.refresh()
         raise WorkerLostError(
             f"workers {lost} were lost, and others before them; the run was given up. A worker that takes "
             "more memory than its limit is ended: cut into more blocks, or give a larger memory_limit"
@@ -160,8 +181,6 @@ class Runner:
         for node in order:
             if isinstance(node, Loop | Cond):
                 self._control(node, missing_results(node, order, self._store), live, record)
-        wanted = set(roots.values())
-        self.balancer.before_run([node for node in order if node.sparse and node not in wanted])
         ran = self._straight(roots, live, [name for name in fetch if name in roots], record)
         return Ran(ran.entries, {**taken, **ran.fetched})
 
@@ -182,7 +201,9 @@ class Runner:
         self._emit(RunStarted(str(self._num_runs), plan.num_tasks, sum(plan.peaks.values())))
         ran = self._looper.run(node, plan, found, wanted, str(self._num_runs), record)
         self._made.update(ran.plan.outputs)
-        self.measures.note(ran.plan.stages, ran.timed, ran.plan.outputs)
+        self.balancer.made(ran.plan.outputs, found)
+        self.measures.note(ran.plan.stages, ran.timed, ran.plan.outputs, ran.plan.program)
+        self._loads(ran.timed, record)
         self.tell_times(ran.timed)
         if record is not None:
             record.loops.append(ran.finished)
@@ -195,7 +216,7 @@ class Runner:
         planned = self.planner.planned(roots, live)
         if self.memo.bring(made for node, made in planned.optimized.items() if made is not node):
             planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
-        if not self.balancer.keeps_bits(planned.plan):
+        if self.balancer.before_run(planned.plan):
             planned = self.planner.planned(roots, live)
         plan, optimized = planned.plan, planned.optimized
         try:
@@ -219,7 +240,7 @@ class Runner:
                 raise CellCancelled(str(error)) from None
             self.keep(outcome, plan)
             given = [node for node, became in optimized.items() if became in plan.outputs]
-            self.measures.note(plan.stages, outcome.timed, given)
+            self.measures.note(plan.stages, outcome.timed, given, plan.tasks)
             for operand in plan.scattered:
                 self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
             self.balancer.note_run(plan, outcome.timed)
@@ -264,6 +285,7 @@ class Runner:
                 futures, at = self._engine.cut_lineage(stored.keys, stored.layout.owners, futures), 0
             cost = times.get(node.digest.hex(), 0.0) if seconds is None else seconds
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
+        self.balancer.made(outcome.stored, plan.reused)
 
     def _alias(self, optimized: Mapping[Expr, Expr]) -> None:
         # A handle finds its array under the expression that was recorded, too.
@@ -280,11 +302,8 @@ class Runner:
         self, plan: Plan, after: Mapping[str, Expr], outcome: Outcome | None, record: Recording | None
     ) -> None:
         timed = () if outcome is None else outcome.timed
-        loads = dict.fromkeys(self._cluster.alive(), 0.0)
-        for one in (one for one in timed if not one.compiled):
-            loads[one.worker] = loads.get(one.worker, 0.0) + one.seconds
+        loads = self._loads(timed, record)
         self.tell_times(timed)
-        mean = sum(loads.values()) / max(1, len(loads))
         counts = counts_of(plan, after.values(), self._made)
         finished = RunFinished(
             run=str(self._num_runs),
@@ -295,7 +314,7 @@ class Runner:
             moved_bytes=plan.moved_bytes,
             projected_bytes=plan.projected_bytes,
             actual_bytes=sum(one.output_bytes for one in timed),
-            imbalance=max(loads.values()) / mean if mean > 0 else 1.0,
+            imbalance=imbalance(loads),
             seconds=0.0 if outcome is None else outcome.seconds,
             num_run=counts.num_run,
             num_arrays=counts.num_arrays,
@@ -307,6 +326,41 @@ class Runner:
                 record.plan_text = explain_plan(plan, {node: name for name, node in after.items()})
             record.runs.append(finished)
         self._emit(finished)
+
+    def _loads(self, timed: Sequence[TaskTimed], record: Recording | None) -> dict[int, float]:
+        # Kernel seconds by worker, which are noted in the record, too.
+        loads = dict.fromkeys(self._cluster.alive(), 0.0)
+        for one in (one for one in timed if not one.compiled):
+            loads[one.worker] = loads.get(one.worker, 0.0) + one.seconds
+        if record is not None:
+            for worker, seconds in loads.items():
+                record.loads[worker] = record.loads.get(worker, 0.0) + seconds
+        return loads
+
+    @contextmanager
+    def telling(self, plan: Plan) -> Iterator[Callable[[Sequence[TaskTimed], float], None]]:
+        """Tell the listeners of a run that is none of expressions: that it begins, and how it ends.
+
+        What this gives is called at the end, with what was measured and the seconds that it took.
+        """
+        self._num_runs += 1
+        run = str(self._num_runs)
+        self._emit(RunStarted(run, len(plan.tasks), plan.projected_bytes))
+
+        def tell(timed: Sequence[TaskTimed], seconds: float) -> None:
+            loads = self._loads(timed, None)
+            self.tell_times(timed)
+            made = sum(one.output_bytes for one in timed)
+            self._emit(
+                RunFinished(run, 0, 0, 0, len(plan.tasks), plan.moved_bytes, plan.projected_bytes, made,
+                            imbalance(loads), seconds)
+            )  # fmt: skip
+
+        try:
+            yield tell
+        except BaseException as error:
+            self._emit(RunStopped(run, isinstance(error, KeyboardInterrupt)))
+            raise
 
     def tell_times(self, timed: Sequence[TaskTimed]) -> None:
         """Tell the listeners how long each worker's kernel calls took."""
@@ -326,3 +380,20 @@ def whole(node: Expr, layout: Layout, blocks: Sequence[Block]) -> Block:
     if len(blocks) == 1:
         return copied(blocks[0])
     return join(list(zip(offsets, blocks, strict=True)), node.shape, node.dtype, node.sparse)
+
+
+def check_limit(config: Config, node: Expr, size: int) -> None:
+    """Refuse to bring a value of so many bytes into this process if that is above the limit.
+
+    Raises
+    ------
+    TooLargeError
+        With the numbers, and what to do.
+    """
+    if size > config.compute_limit_bytes:
+        raise TooLargeError(
+            f"a result of shape {node.shape} {node.dtype} is {bytes_text(size)}, over the limit of "
+            f"{bytes_text(config.compute_limit_bytes)} for bringing values into this process; "
+            "reduce or slice it, keep it on the workers with persist(), write it with mn.save, or raise "
+            "the limit with mn.start(compute_limit=...)"
+        )

@@ -3,47 +3,46 @@
 from __future__ import annotations
 
 import secrets
-import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from weakref import WeakKeyDictionary
+from contextlib import AbstractContextManager
 
 from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
-from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
+from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.store import Entry, Store
+from matnb.backend.telemetry import Telemetry
 from matnb.balance.decision import Decision
 from matnb.balance.history import History
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.layout import Layout
 from matnb.config import Config
-from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerLostError
-from matnb.events import CellRecorded, Event
+from matnb.errors import UnsupportedError, WorkerLostError
+from matnb.events import CellRecorded, Event, SessionStopped
 from matnb.io.result_folder import ResultFolder
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
 from matnb.lazy.expr import Data, Expr
 from matnb.lazy.holdings import keep_copy
-from matnb.lazy.interpret import block_of, interpret
-from matnb.lazy.meanings.registry import Value
 from matnb.lazy.memo import is_small
 from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
 from matnb.pictures.picture import Picture
-from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_bytes, estimate_entries
-from matnb.plan.lower import lower
 from matnb.plan.place import default_layout, layout_tag
 from matnb.plan.plan import Stored
 from matnb.plan.report import RunReport, total
-from matnb.plan.sources import reading_plan
 from matnb.session.balancing import Balancer
-from matnb.session.failures import cell_error
+from matnb.session.choices import note_written
+from matnb.session.interpreting import Interpreter
+from matnb.session.later import Background, Later
+from matnb.session.listeners import Listeners, Subscription
+from matnb.session.lock import SessionLock
 from matnb.session.looking import Looker
+from matnb.session.reading import read_source
 from matnb.session.rolling import roll
-from matnb.session.running import Runner, whole
-from matnb.session.status import Status
+from matnb.session.running import Runner, check_limit, whole
+from matnb.session.status import Status, status_of
 
 
 class Session:
@@ -54,14 +53,16 @@ class Session:
         # Sessions one after another in a process, or at once on a cluster, must not take each other's names.
         prefix = f"matnb-{secrets.token_hex(4)}-"
         in_process = cluster.owned and not config.processes
-        self._engine = DaskEngine(cluster, prefix, in_process)
-        self._gang = GangEngine(cluster, prefix, in_process)
+        self._listeners = Listeners(self._sample)
+        self._telemetry = Telemetry(cluster, prefix, in_process, self._listeners.tell_sample)
+        self._engine = DaskEngine(cluster, prefix, in_process, self._telemetry)
+        self._gang = GangEngine(cluster, prefix, in_process, telemetry=self._telemetry)
         self._store = Store(config.memo_bytes)
-        self._listeners: list[Callable[[Event], None]] = []
-        self._lock = threading.RLock()
         self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit, folder)
         self.memo = self._runner.memo
-        self._interpreted: WeakKeyDictionary[Expr, Value] = WeakKeyDictionary()
+        self._interpreter = Interpreter(config, self._store, self._value, cluster.stopping)
+        self._lock = SessionLock(cluster.stopping, self._emit, lambda thread: self._background.found(thread))
+        self._background = Background(cluster.stopping, self._lock)
         self.ended = False
 
     def __repr__(self) -> str:
@@ -77,33 +78,49 @@ class Session:
         """End the session: release every array, and stop the cluster if it is ours; do nothing if ended."""
         if not self.ended:
             self.ended = True
+            self._emit(SessionStopped())
+            self._background.close()
             self._store.clear()
+            self._telemetry.close()
             self._gang.close()
             self.cluster.close()
 
-    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Call ``listener`` with every event; the returned function ends that."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+    def subscribe(self, listener: Callable[[Event], None], samples: bool = False) -> Subscription:
+        """Call ``listener`` with every event; the returned function ends that.
+
+        Parameters
+        ----------
+        samples
+            Whether it also hears how the workers do, a few times a second: WorkersBusy and WorkersSampled,
+            which may come on another thread. The workers tell that only while somebody wants it.
+        """
+        return self._listeners.add(listener, samples)
+
+    def cancel(self) -> bool:
+        """Cancel what runs now, from any thread, as an interrupt does: finished blocks stay.
+
+        The thread that runs gets CellCancelled within two seconds, and the session works on. With
+        ``engine="interpret"`` the operation that NumPy is in comes to its end before.
+
+        Returns
+        -------
+        bool
+            Whether anything was running.
+        """
+        return self.cluster.stopping.ask()
+
+    def stoppable(self, around: bool = False) -> AbstractContextManager[None]:
+        """Return a scope in which :meth:`cancel` reaches this thread between two runs, too.
+
+        ``around`` says that it is around whatever a person runs: who calls :meth:`cancel` there means others.
+        """
+        return self.cluster.stopping.scope(around)
 
     def status(self) -> Status:
         """Return what the session is now."""
         self._runner.planner.retain()
-        workers, idle = self._runner.planner.workers(), self._store.idle()
-        return Status(
-            self.cluster.description,
-            len(workers.numbers),
-            workers.slots,
-            self._store.num_bytes,
-            self.config.memo_bytes,
-            len(self._store.entries()),
-            self.config.engine,
-            self.memo.num_values,
-            len(idle),
-            sum(entry.num_bytes for entry in idle),
-            self.config.remembers,
-            *self.memo.files,
-        )
+        workers = self._runner.planner.workers()
+        return status_of(self.cluster.description, workers, self._store, self.memo, self.config)
 
     # values
 
@@ -115,19 +132,21 @@ class Session:
         TooLargeError
             When the result exceeds the limit of ``compute()``.
         """
-        self._check_limit(node, 0 if node.sparse else estimate_bytes(node, node.size))
-        if self.config.engine == "interpret":
+        check_limit(self.config, node, 0 if node.sparse else estimate_bytes(node, node.size))
+        if self._interpreter.is_used:
             (node,) = self.rolled([node])
-            return block_of(interpret(node, self._interpreted))
+            return self._interpreter.value(node)
         if (small := self.memo.take(node)) is not None:
-            return small
+            with self.stoppable():  # for a wish that came before
+                return small
         with self._lock:
             (node,) = self.rolled([node])
             return self._runner.retried(lambda: self._value(node))
 
     def small_value(self, node: Expr) -> Dense | None:
-        """Return the value of a small array that has come back from the workers before."""
-        return self.memo.value(node)
+        """Return the value of a small array that has come back from the workers, or was interpreted."""
+        found = self._interpreter.small(node) if self._interpreter.is_used else None
+        return self.memo.value(node) if found is None else found
 
     def _value(self, node: Expr) -> Block:
         entry = self._store.entry(node)
@@ -139,7 +158,7 @@ class Session:
             entry = ran.entries["value"]
         else:
             self.memo.count([node])
-        self._check_limit(node, entry.num_bytes)
+        check_limit(self.config, node, entry.num_bytes)
         blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
         block = whole(node, entry.stored.layout, blocks)
         self.memo.keep_value(block, node)
@@ -157,9 +176,9 @@ class Session:
     def make(self, nodes: Sequence[Expr]) -> None:
         """Compute expressions in one run, and remember their arrays."""
         nodes = self.rolled(nodes)
-        if self.config.engine == "interpret":
+        if self._interpreter.is_used:
             for node in nodes:
-                interpret(node, self._interpreted)
+                self._interpreter.make(node)
             return
         with self._lock:
             self._runner.run({f"array {place}": node for place, node in enumerate(nodes)}, live_expressions())
@@ -170,7 +189,7 @@ class Session:
 
         Without a record they are those of the cell that is running now, if one is. Handles get the loops too.
         """
-        known = self._interpreted if self.config.engine == "interpret" else self._store
+        known = self._interpreter.known if self._interpreter.is_used else self._store
         return roll(nodes, record or active_recording(), known)
 
     def run(self, roots: Mapping[str, Expr], record: Recording | None, keep: Sequence[str] = ()) -> RunReport:
@@ -186,6 +205,7 @@ class Session:
             Names to compute even if they exceed the memo's budget.
         """
         with self._lock:
+            note_written(record)
             if record is not None:
                 self._emit(CellRecorded(record.num_operations, record.num_merged))
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
@@ -199,7 +219,7 @@ class Session:
                 if name not in keep and estimate_bytes(node, entries[node]) > self.config.memo_bytes
             )
             chosen = {name: node for name, node in roots.items() if name not in lazy}
-            if self.config.engine == "interpret":
+            if self._interpreter.is_used:
                 self.make(list(chosen.values()))
             elif chosen:
                 small = [
@@ -213,7 +233,7 @@ class Session:
                         self.value(chosen[name])
                 self.memo.keep(chosen.values())
             runs = tuple(record.runs) if record else ()
-            counts = (record.num_operations, record.num_merged) if record else (0, 0)
+            counts = (record.num_operations, record.num_merged, record.loads) if record else (0, 0, {})
             loops = tuple(record.loops) if record else ()
             text = ""
             if record is not None:
@@ -222,6 +242,32 @@ class Session:
                 )
             recuts = tuple(record.recuts) if record else ()
             return RunReport(total(runs, loops, *counts), lazy, text, loops, recuts)
+
+    def later(
+        self,
+        roots: Mapping[str, Expr],
+        record: Recording,
+        keep: Sequence[str] = (),
+        value: object = None,
+        cell: int | None = None,
+    ) -> Later:
+        """Run what a cell ends with in the background, after what was given before, and return a handle.
+
+        Parameters
+        ----------
+        roots, record, keep
+            As :meth:`run` takes them.
+        value
+            What the handle's result is.
+        cell
+            The number of the cell, to be told who waits for it.
+        """
+        names = {node: name for name, node in roots.items()}
+        names |= {node: name for name, node in roots.items() if name.isidentifier() and name != "_"}
+        called = list(names.values())
+        found = Later(called, value, lambda: self.run(roots, record, keep), record.filename, cell)
+        self._background.add(found)
+        return found
 
     # where arrays are cut
 
@@ -247,7 +293,7 @@ class Session:
 
     def lay_out(self, nodes: Sequence[Expr], work: Callable[[Balancer], None], stored: bool = True) -> None:
         """Change how arrays are laid out, computing them first if they must be there; not interpreted."""
-        if self.config.engine == "interpret":
+        if self._interpreter.is_used:
             return
 
         def done() -> None:
@@ -262,7 +308,7 @@ class Session:
 
     def ship(self, node: Data, block: Block) -> None:
         """Send a person's large array to the workers now, so that no copy stays in this process."""
-        if self.config.engine == "interpret":
+        if self._interpreter.is_used:
             keep_copy(node, block)
             return
         with self._lock:
@@ -289,31 +335,8 @@ class Session:
             Gives the expressions of the arrays, once shape and dtype are known.
         """
         with self._lock:
-            return self._runner.retried(lambda: self._read(source, name))
-
-    def _read(self, source: Source, name: Callable[[Found], Sequence[Expr]]) -> tuple[Found, Sequence[Expr]]:
-        plan, keys, told = reading_plan(source, self._runner.planner.workers())
-        outcome: Outcome | None = None
-        try:
-            outcome = self._engine.run(plan, (told,), keys)
-            found: Found = outcome.fetched[told]
-            wanted = name(found)
-            stored = self._store.find(wanted)
-            missing = [node for node in wanted if node not in stored]
-            present = {task.key: task.owner for task in plan.tasks}
-            blocks = lower(missing, (), stored, self._runner.planner.workers(), present)
-            self._runner.planner.check_memory(blocks)
-            made = self._engine.run(blocks)
-            timed = (*outcome.timed, *made.timed)
-        except TaskFailed as error:
-            raise cell_error(error.failed, plan.stages, None) from None
-        except RunCancelled as error:
-            raise CellCancelled(str(error)) from None
-        finally:
-            outcome = None  # the pieces go from the workers, though an error's traceback keeps this frame
-        self._runner.keep(made, blocks, sum(one.seconds for one in timed))
-        self._runner.tell_times(timed)
-        return found, wanted
+            parts = (self._engine, self._store, self._runner)
+            return self._runner.retried(lambda: read_source(source, name, *parts))
 
     def blocks(self, node: Expr) -> tuple[Layout, Callable[[int], Block]]:
         """Compute an expression, and return its layout and a function that brings one block by number.
@@ -323,7 +346,7 @@ class Session:
         UnsupportedError
             With the interpreter, which has no blocks.
         """
-        if self.config.engine == "interpret":
+        if self._interpreter.is_used:
             raise UnsupportedError('mn.save writes from the workers; use engine="auto"')
         with self._lock:
             (node,) = self.rolled([node])
@@ -352,7 +375,7 @@ class Session:
         with self._lock:
             return self._looker(measured).explain(roots, stage)
 
-    def picture(self, roots: Mapping[str, Expr], stage: str, measured: bool = False) -> Picture:
+    def picture(self, roots: Mapping[str, Expr], stage: str | None = None, measured: bool = False) -> Picture:
         """Return a picture of how expressions would be computed."""
         with self._lock:
             return self._looker(measured).picture(roots, stage)
@@ -364,20 +387,11 @@ class Session:
             self._store,
             measures if measured else measures.without_seconds(),
             self.memo,
+            self._interpreter.is_used,
         )
 
-    def _check_limit(self, node: Expr, size: int) -> None:
-        if size > self.config.compute_limit_bytes:
-            raise TooLargeError(
-                f"a result of shape {node.shape} {node.dtype} is {bytes_text(size)}, over the limit of "
-                f"{bytes_text(self.config.compute_limit_bytes)} for bringing values into this process; "
-                "reduce or slice it, keep it on the workers with persist(), write it with mn.save, or raise "
-                "the limit with mn.start(compute_limit=...)"
-            )
-
     def _emit(self, event: Event) -> None:
-        for listener in list(self._listeners):
-            try:
-                listener(event)
-            except Exception as error:  # they only look: what is looked at goes on
-                warnings.warn(f"a listener to events raised {type(error).__name__}: {error}", stacklevel=2)
+        self._listeners.tell(event)
+
+    def _sample(self, wanted: bool) -> None:
+        (self._telemetry.begin if wanted else self._telemetry.end)()

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from matnb.backend.store import Store
+from matnb.config import Config
+from matnb.plan.plan import Workers
+from matnb.session.remembering import Memo
+
 
 @dataclass(frozen=True)
 class Status:
@@ -36,3 +41,22 @@ class Status:
     remembers: bool = True
     memo_dir: str = ""
     file_bytes: int = 0
+
+
+def status_of(description: str, workers: Workers, store: Store, memo: Memo, config: Config) -> Status:
+    """Return what a session on some workers is now."""
+    idle = store.idle()
+    return Status(
+        description,
+        len(workers.numbers),
+        workers.slots,
+        store.num_bytes,
+        config.memo_bytes,
+        len(store.entries()),
+        config.engine,
+        memo.num_values,
+        len(idle),
+        sum(entry.num_bytes for entry in idle),
+        config.remembers,
+        *memo.files,
+    )

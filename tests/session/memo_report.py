@@ -24,8 +24,8 @@ def main(folder: str, matrix: str, offset: float) -> None:
         tasks.clear()
 
     with mn.start(workers=1, threads=2, memo_dir=folder) as session:
-        session.subscribe(seen)
         A = mn.load(matrix)
+        session.subscribe(seen)  # reading tells of tasks too
         y = A @ mn.random.default_rng(3).random(A.shape[1], blocks=2)
         tell("number", float(y.sum()))
         tell("sparse", int((A.T @ A).to_scipy().nnz))

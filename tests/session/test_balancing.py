@@ -7,14 +7,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from simulated_loops import profile_of
 from stubborn import NUM_ROWS, A, B, Stubborn, looped, rng, sessions, skewed, small, told
 
 import matnb as mn
+from matnb.balance.block_loads import BlockLoads
+from matnb.balance.policy import policy_named
 from matnb.balance.situation import Cuts
 from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Rebalanced
-from matnb.session.following import LearnedCosts
-from matnb.session.loop_watch import Span
+from matnb.session.followed import Followed, LearnedCosts
+from matnb.session.loop_watch import LoopWatch, Span
 
 __all__ = ["sessions", "small"]
 
@@ -259,6 +262,20 @@ def test_iterations_that_are_expected_are_bounded_by_those_done_where_a_conditio
     assert Span(0, 1000, has_until=True).num_remaining(200) == 200
     assert Span(0, 1000, has_until=True).num_remaining(990) == 10
     assert Span(0, math.inf, has_until=True).num_remaining(7) == 10
+
+
+def test_what_an_iteration_takes_is_counted_from_the_last_change_of_the_times_on() -> None:
+    known = Followed(policy_named("auto"))
+    known.loads = BlockLoads(profile_of([10] * 100))
+    known.loads.begin(Cuts((0, 50, 100), (0, 1)), 1e-3, 0.0)
+    watch = LoopWatch(None, (), {}, dict, (0, 1), Span(0, 100, has_until=False))
+    assert watch.iteration_seconds(known) == 0.0
+    for number in range(1, 13):
+        slow = 0.2 * (number > 10)
+        known.loads.add(0, number, 1, {0: 0.1 + slow})
+        known.loads.add(1, number, 1, {1: 0.1})
+        watch.advanced(number, 0.12 + slow)
+        assert watch.iteration_seconds(known) == pytest.approx(0.32 if number == 12 else 0.12)
 
 
 def test_costs_follow_what_changes_took() -> None:

@@ -66,6 +66,7 @@ def test_an_interrupt_ends_a_loop(processes: bool) -> None:
     mn.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_loop_goes_on_when_a_member_is_killed() -> None:
     def slept(a: np.ndarray) -> np.ndarray:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from matnb.balance.block_loads import BlockLoads
 from matnb.balance.decision import Decision
 from matnb.balance.load import LoadModel, Sample
-from matnb.balance.policy import FIXED_COSTS, Entries, Policy
+from matnb.balance.policy import ENTRY_SECONDS, FIXED_COSTS, ROW_SECONDS, Entries, Policy, counted_seconds
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
-from matnb.io.source import ROW_ENTRIES
 from matnb.plan.plan import Workers
+from matnb.plan.row_work import RowWork
 from matnb.session.groups import Group
 
-_ENTRY_SECONDS = 2e-9  # of a product, until some were measured
-_ROW_SECONDS = ROW_ENTRIES * _ENTRY_SECONDS
 _GAIN_ITERATIONS = 3  # that are measured before it is told what a re-cut brought
 _LEAST_COST_SECONDS, _MOST_COST_SECONDS = 0.002, 2.0
 _LEAST_RATE, _MOST_RATE = 10.0**7, 10.0**11  # bytes a second
@@ -75,10 +73,12 @@ class Followed:
         Decides for it.
     profile
         Where its entries are, once that was looked at.
+    profiled
+        How it was cut then.
     loads
         The times of its blocks, under ``cuts``.
-    num_runs
-        Runs besides loops that read it.
+    num_runs, last_by_parts
+        Runs besides loops that read it, and which of them was the last whose bits could follow the cuts.
     hindered
         Why it cannot be re-cut as it is cut now: then loops do not pause for it again and again.
     pending
@@ -91,7 +91,8 @@ class Followed:
         self.profile: Profile | None = None
         self.loads: BlockLoads | None = None
         self.cuts: Cuts | None = None
-        self.num_runs = 0
+        self.profiled: Cuts | None = None
+        self.num_runs = self.last_by_parts = 0
         self.pending: Pending | None = None
         self.was_recut = False
         self.hindered = ""
@@ -106,23 +107,11 @@ class Followed:
         self.loads.begin(group.cuts, *self._units, model.fit().speeds)
         self.cuts = group.cuts
 
-    def refine(self, group: Group, profile: Profile, model: LoadModel) -> None:
-        """Take a finer profile, and go on from the times that are known."""
-        self.profile = profile
-        before, self.loads = self.loads, None
-        if before is None:
-            return
-        self.begin(group, model)
-        assert self.loads is not None
-        seconds, other = before.block_seconds(), before.other_seconds()
-        count = before.num_iterations
-        for owner in sorted(set(group.cuts.owners)) if seconds and count else ():
-            own = {
-                number: seconds[number] * count
-                for number, one in enumerate(group.cuts.owners)
-                if one == owner
-            }
-            self.loads.add(owner, count, count, own, other.get(owner, 0.0) * count)
+    def refine(self, group: Group, profile: Profile) -> None:
+        """Take a finer profile; the times that are known stay known."""
+        self.profile, self.profiled = profile, group.cuts
+        if self.loads is not None:
+            self.loads.profile = profile
 
     def measured(
         self,
@@ -188,22 +177,31 @@ class Followed:
         num_remaining: float,
         iteration_seconds: float,
         in_loop: bool,
+        work: Callable[[], RowWork],
     ) -> Situation:
         """Return what a policy sees.
 
         Parameters
         ----------
         by_time
-            Whether measured times may decide.
+            Whether measured times may decide; where none are known of these blocks nothing else does that
+            was measured.
         in_loop
             Whether rows may be shared by all workers.
+        work
+            Tells what an iteration is, as its plan has it, and so what entries and rows take; asked where no
+            times tell.
         """
         seconds = self.block_seconds(group) if by_time else ()
         loads = self.loads if seconds else None
+        since_last = self._since_last() if iteration else max(self._since_last(), self.num_measured or -1)
         usual = dict.fromkeys(workers.numbers, 1.0)
-        entry_seconds, row_seconds = (
-            self._unit_seconds(group, model) if seconds else (_ENTRY_SECONDS, _ROW_SECONDS)
-        )
+        if seconds:
+            units = (*self._unit_seconds(group, model), 0.0)
+        else:
+            done = work()
+            units = counted_seconds(done.passes, done.row_bytes, done.apart_bytes)
+        entry_seconds, row_seconds, apart_row_seconds = units
         return Situation(
             name=group.name,
             cuts=group.cuts,
@@ -216,12 +214,13 @@ class Followed:
             threads=workers.threads,
             entry_seconds=entry_seconds,
             row_seconds=row_seconds,
+            apart_row_seconds=apart_row_seconds,
             iteration=iteration,
             num_remaining=num_remaining,
-            iteration_seconds=iteration_seconds if by_time else 0.0,
-            costs=costs if by_time else FIXED_COSTS,
+            iteration_seconds=iteration_seconds if seconds else 0.0,
+            costs=costs if seconds else FIXED_COSTS,
             other_seconds={} if loads is None else loads.other_seconds(),
-            since_last=self._since_last() if iteration else max(self._since_last(), self.num_measured or -1),
+            since_last=since_last if by_time else -1,
             can_split_rows=in_loop or workers.threads > 1,
         )
 
@@ -242,5 +241,5 @@ def unit_seconds(group: Group, model: LoadModel) -> tuple[float, float]:
     """Return what an entry and a row of a group's main array take in an iteration, as far as it is known."""
     cost = model.fit().kinds.get(group.main.digest.hex())
     if cost is None or cost.entry_seconds <= 0:
-        return _ENTRY_SECONDS, _ROW_SECONDS
+        return ENTRY_SECONDS, ROW_SECONDS
     return cost.entry_seconds, cost.row_seconds

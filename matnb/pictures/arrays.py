@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from html import escape
 from math import prod
 
 from matnb.pictures.blockmap import block_map, density_legend, owner_legend
+from matnb.pictures.escaping import escaped
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, shape_text, share_text
 
@@ -52,7 +52,7 @@ def array_html(facts: ArrayFacts, dtypes: Mapping[str, str] | None = None) -> st
 
     ``dtypes`` has those of named columns, where the array has such.
     """
-    named = [("columns", escape(", ".join(_columns(dtypes))))] if dtypes else []
+    named = [("columns", escaped(", ".join(_columns(dtypes))))] if dtypes else []
     rows = "".join(
         f'<tr style="background:transparent"><th style="{_NAME}">{name}</th>'
         f'<td style="{_CELL}">{value}</td></tr>'
@@ -66,7 +66,7 @@ def array_html(facts: ArrayFacts, dtypes: Mapping[str, str] | None = None) -> st
     value = ""
     if facts.value:
         size = "15px" if facts.shape else "22px"  # a scalar's value is all there is to see
-        value = f'<pre style="{_VALUE};font-size:{size}">{escape(facts.value)}</pre>'
+        value = f'<pre style="{_VALUE};font-size:{size}">{escaped(facts.value)}</pre>'
     return (
         f"<div>{value}"
         '<div style="display:flex;flex-wrap:wrap;gap:12px 24px;align-items:center;margin:6px 0">'
@@ -83,7 +83,7 @@ def _columns(dtypes: Mapping[str, str]) -> list[str]:
 def _table(facts: ArrayFacts) -> list[tuple[str, str]]:
     rows = [
         ("shape", shape_text(facts.shape, TIMES)),
-        ("dtype", f"{escape(facts.dtype)}, {_kind(facts)}"),
+        ("dtype", f"{escaped(facts.dtype)}, {_kind(facts)}"),
     ]
     if facts.nnz is not None and facts.sparse:
         rows.append(("nnz", count_text(facts.nnz)))
@@ -96,7 +96,7 @@ def _table(facts: ArrayFacts) -> list[tuple[str, str]]:
     if not facts.stored:
         rows.append(("state", "its value remembered" if facts.value else "not computed"))
         if facts.expression:
-            rows.append(("made by", f"<code>{escape(_shortened(facts.expression))}</code>"))
+            rows.append(("made by", f"<code>{escaped(_shortened(facts.expression))}</code>"))
     return rows
 
 

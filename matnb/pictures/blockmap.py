@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 
 import numpy as np
 
 from matnb.pictures.cells import Cells, Counts, gather
+from matnb.pictures.escaping import escaped
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.quantities import count_text, plural_text, shape_text, share_text
 
@@ -60,7 +60,7 @@ def _draw(facts: ArrayFacts, cells: Cells) -> str:
     y = np.rint(cells.row_cuts * (height / cells.row_cuts[-1])).astype(int).tolist()
     label = f"Block map of {shape_text(facts.shape)}: {plural_text(int(cells.blocks.sum()), 'block')}"
     parts = [
-        f'<svg role="img" aria-label="{escape(label)}" '
+        f'<svg role="img" aria-label="{escaped(label)}" '
         f'width="{width // 2 + 2}" height="{height // 2 + 2}" viewBox="-2 -2 {width + 4} {height + 4}" '
         'style="flex:none;max-width:100%" shape-rendering="crispEdges">',
         *_fills(cells, x, y),

@@ -1,8 +1,12 @@
-"""What a picture of an array is drawn from: numbers and words only, never the array."""
+"""What pictures are drawn from: numbers and words only, never an array or an expression."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Look = Literal["given", "work", "known", "control"]
+Change = Literal["", "new", "gone"]
 
 
 @dataclass(frozen=True)
@@ -140,3 +144,82 @@ class HistoryFacts:
     setting: str = "auto"
     num_dropped: int = 0
     measured: bool = True
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """One box.
+
+    Parameters
+    ----------
+    name
+        What it is called elsewhere in the picture, such as "e3".
+    what
+        What it computes, in a few words.
+    details
+        More lines: shape and dtype, bytes, where.
+    operands
+        Places in the panel of what it is made from, all before its own.
+    look
+        "given" for what comes from outside, "known" for values that are there, "control" for loops and
+        branches, else "work".
+    is_shared, is_result
+        Whether several read it, and whether it was asked for.
+    function
+        Its name, where it may be told together with its neighbors of a chain.
+    weight
+        What it takes, in the picture's unit, for the path that takes longest; 0 is nothing.
+    moved
+        Those of its operands of which something goes from one worker to another.
+    change
+        Of expressions, whether the passes made it, "new", or put others in its place, "gone".
+    is_slowest
+        Whether it is on the path that takes longest.
+    """
+
+    name: str
+    what: str
+    details: tuple[str, ...] = ()
+    operands: tuple[int, ...] = ()
+    look: Look = "work"
+    is_shared: bool = False
+    is_result: bool = False
+    function: str = ""
+    weight: float = 0.0
+    moved: tuple[int, ...] = ()
+    change: Change = ""
+    is_slowest: bool = False
+
+
+@dataclass(frozen=True)
+class PanelFacts:
+    """A graph of its own, as what one iteration computes; one with a title is framed.
+
+    Parameters
+    ----------
+    title, nodes
+        What it is, and its boxes.
+    notes
+        What is told of all of it, a line each.
+    """
+
+    title: str
+    nodes: tuple[NodeFacts, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """What a picture shows.
+
+    Parameters
+    ----------
+    title, panels
+        What it is, and its graphs.
+    unit
+        Of the weights: "measured seconds" or "estimated bytes"; empty where no path is marked.
+    """
+
+    title: str
+    panels: tuple[PanelFacts, ...]
+    unit: str = ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
+from matnb.pictures.escaping import escaped
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text, shape_text
 
 MAX_ROWS = 50  # the rest is told of in one line
@@ -63,7 +63,7 @@ def memo_html(entries: Sequence[MemoEntry], measured: bool = True) -> str:
         '<table style="border-collapse:collapse;border:none;margin:0;font-size:13px">'
         f"{_html_row('th', head)}{''.join(_html_row('td', row) for row in rows)}</table>"
     )
-    note = f'<div style="font-size:12px;margin:4px 0;opacity:.8">{escape(_sum(entries))}</div>'
+    note = f'<div style="font-size:12px;margin:4px 0;opacity:.8">{escaped(_sum(entries))}</div>'
     return f"<div>{table if entries else ''}{note}</div>"
 
 
@@ -71,7 +71,7 @@ def _html_row(tag: str, row: Sequence[str]) -> str:
     # An expression may take several lines, a number with its unit may not.
     styles = [_CELL] + [f"{_CELL};white-space:nowrap"] * (len(row) - 1)
     cells = "".join(
-        f'<{tag} style="{style}">{escape(word)}</{tag}>' for style, word in zip(styles, row, strict=True)
+        f'<{tag} style="{style}">{escaped(word)}</{tag}>' for style, word in zip(styles, row, strict=True)
     )
     return f'<tr style="background:transparent">{cells}</tr>'
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 
-from matnb.errors import OptionError
-from matnb.pictures.graph import GraphFacts, graph_svg, graph_text
+from matnb.pictures.facts import GraphFacts
+from matnb.pictures.graph import graph_svg, graph_text
+from matnb.pictures.graph_page import NamedGraph, graphs_html
+from matnb.pictures.saving import save_as
 
 
 @dataclass(frozen=True)
 class Picture:
     """What is computed from what. Made by :func:`matnb.visualize`.
+
+    Parameters
+    ----------
+    facts
+        What is printed and saved: one stage.
+    stages
+        Every stage with its name, where a person may go from one to another.
+    shown
+        The names of those among them that are shown where there is no widget.
+    said
+        What became of the expressions from stage to stage, in a line.
 
     Examples
     --------
@@ -26,6 +37,9 @@ class Picture:
     """
 
     facts: GraphFacts
+    stages: tuple[NamedGraph, ...] = ()
+    shown: tuple[str, ...] = ()
+    said: str = ""
 
     @property
     def text(self) -> str:
@@ -49,12 +63,10 @@ class Picture:
         ------
         OptionError
             For another ending.
+        WriteError
+            Where the system does not let it be written.
         """
-        kinds = {".svg": lambda: self.svg, ".txt": lambda: self.text}
-        ending = Path(path).suffix.lower()
-        if ending not in kinds:
-            raise OptionError(f"a picture is saved as .svg or .txt, not as {fspath(path)!r}")
-        Path(path).write_text(f"{kinds[ending]()}\n", encoding="utf-8")
+        save_as(path, {".svg": lambda: self.svg, ".txt": lambda: self.text}, "picture")
 
     def __str__(self) -> str:
         return self.text
@@ -62,8 +74,11 @@ class Picture:
     def __repr__(self) -> str:
         return self.text
 
+    def bundle(self) -> dict[str, str]:
+        """Return the picture as text and as HTML: of the stages that are shown one is seen at a time."""
+        graphs = [one for one in self.stages if one[0] in self.shown] or [("", self.facts)]
+        chosen = next((place for place, one in enumerate(graphs) if one[1] is self.facts), 0)
+        return {"text/plain": self.text, "text/html": graphs_html(graphs, chosen, self.said)}
+
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        title = f'<div style="font-size:12px;opacity:.8;margin:0 0 4px">{escape(self.facts.title)}</div>'
-        # A wide one is scrolled: made smaller, nobody could read it.
-        drawing = f'<div style="overflow-x:auto">{graph_svg(self.facts)}</div>'
-        return {"text/plain": self.text, "text/html": f"<div>{title}{drawing}</div>"}
+        return self.bundle()

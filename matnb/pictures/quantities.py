@@ -1,4 +1,4 @@
-"""How numbers are written for a person: counts, bytes, shares, shapes and seconds."""
+"""How numbers are written for a person: counts, bytes, shares, shapes, seconds."""
 
 from __future__ import annotations
 

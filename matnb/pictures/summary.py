@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
+from matnb.pictures.escaping import escaped
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 
 STYLE = "font-size:12px;margin:4px 0;opacity:.8"
@@ -80,6 +80,8 @@ class SummaryFacts:
         Names that were not computed, being larger than the memo budget.
     plan_text
         The plan, as ``explain`` writes it.
+    plan_html
+        The plan as a picture, which is shown instead; it goes into the page as it is.
     loops
         Those that were run.
     recuts
@@ -98,6 +100,7 @@ class SummaryFacts:
     projected_bytes: int = 0
     left_lazy: tuple[str, ...] = ()
     plan_text: str = ""
+    plan_html: str = ""
     loops: tuple[LoopFacts, ...] = ()
     recuts: tuple[RecutFacts, ...] = ()
     seconds: float | None = None
@@ -112,14 +115,19 @@ def summary_text(facts: SummaryFacts) -> str:
 
 def summary_html(facts: SummaryFacts) -> str:
     """Return the summary as a line that opens to show the plan, without script."""
-    notes = "".join(f"<div>{escape(note)}</div>" for note in _notes(facts))
-    if not facts.plan_text:
-        return f'<div style="{STYLE}">{escape(_line(facts))}{notes}</div>'
+    notes = "".join(f"<div>{escaped(note)}</div>" for note in _notes(facts))
+    if not facts.plan_text and not facts.plan_html:
+        return f'<div style="{STYLE}">{escaped(_line(facts))}{notes}</div>'
+    line = f'<summary style="cursor:pointer">{escaped(_line(facts))}</summary>'
+    if facts.plan_html:  # not paler than other pictures
+        line = f'<summary style="{STYLE};margin:0;cursor:pointer">{escaped(_line(facts))}</summary>'
+        plan = f'<div style="margin:6px 0 6px 1em">{facts.plan_html}</div>'
+        below = f'<div style="{STYLE};margin:0">{notes}</div>' if notes else ""
+        return f'<div style="margin:4px 0"><details>{line}{plan}</details>{below}</div>'
     plan = (
         '<pre style="margin:4px 0 4px 1em;font-size:12px;overflow-x:auto;background:transparent">'
-        f"{escape(facts.plan_text)}</pre>"
+        f"{escaped(facts.plan_text)}</pre>"
     )
-    line = f'<summary style="cursor:pointer">{escape(_line(facts))}</summary>'
     return f'<div style="{STYLE}"><details>{line}{plan}</details>{notes}</div>'
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -12,16 +13,17 @@ import pytest
 
 from matnb.pictures.blockmap import color_of
 from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFacts
-from matnb.pictures.history import (
+from matnb.pictures.history import decisions_text, history_text, last_text
+from matnb.pictures.history_page import (
     MOST_BYTES,
-    MOST_SHOWN,
-    decisions_text,
+    decision_html,
+    decision_names,
     history_html,
     history_svg,
-    history_text,
-    last_text,
+    num_left_out,
 )
-from matnb.pictures.strips import HEIGHT, WIDTH, imbalance_of, strips
+from matnb.pictures.imbalance import imbalance
+from matnb.pictures.strips import HEIGHT, WIDTH, drawn_strips, height_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "<script>alert('1')</script> & \"x\""
@@ -49,7 +51,7 @@ def elements(text: str) -> list[ElementTree.Element]:
 
 
 def drawn(decision: DecisionFacts, measured: bool = True) -> list[ElementTree.Element]:
-    return elements(f"<svg>{strips(decision, measured)}</svg>")
+    return elements(f"<svg>{drawn_strips(decision, measured)}</svg>")
 
 
 def rectangles(path: str) -> list[tuple[int, int, int, int]]:
@@ -97,7 +99,7 @@ def test_bars_are_as_tall_as_the_loads():
     assert bars(RECUT, 360, 34) == [round(26 * 0.42 / 0.6), round(26 * 0.38 / 0.6)]
     assert bars(RECUT, 536, 34) == [round(26 * 0.41 / 0.6), round(26 * 0.40 / 0.6)]
     words = [one.text for one in drawn(RECUT) if one.tag == "text"]
-    assert words == ["before", "after", "1.50 imbalance", "1.05 predicted", "1.01 measured"]
+    assert words == ["before", "1.50 imbalance", "after", "1.05 predicted", "1.01 measured"]
 
 
 def test_seconds_after_entries_have_a_scale_of_their_own():
@@ -107,8 +109,9 @@ def test_seconds_after_entries_have_a_scale_of_their_own():
 
 def test_hovering_tells_rows_worker_and_load():
     titles = [one.text for one in drawn(RECUT) if one.tag == "title"]
-    assert titles[0] == "rows 0 to 250, 25 %; worker 0; 500 ms"
+    assert "rows 0 to 250, 25 %; worker 0; 500 ms" in titles
     assert "worker 1: 200 ms" in titles
+    assert "<title>" not in drawn_strips(RECUT, detailed=False)
 
 
 def test_many_workers_and_blocks_stay_small():
@@ -118,7 +121,7 @@ def test_many_workers_and_blocks_stay_small():
     text = history_html(facts(*[replace(RECUT, before=strip, after=strip, gained=None)] * 200))
     assert len(text.encode()) <= MOST_BYTES
     assert "<svg" in text
-    assert imbalance_of(loads) == pytest.approx(7 / 4, rel=0.01)
+    assert imbalance(dict(loads)) == pytest.approx(7 / 4, rel=0.01)
 
 
 def test_html_is_well_formed_escaped_and_without_script_or_address():
@@ -185,13 +188,113 @@ def test_the_newest_are_shown_and_the_rest_counted():
     assert "200 decisions, 20 to re-cut" in text
     assert "and 180 older decisions, 18 to re-cut" in text
     assert "5 decisions before them not kept" in text
-    assert history_html(given_facts).count("<svg") == 2
-    shown = [int(found) for found in re.findall(r"after iteration (\d+)", history_html(given_facts))]
-    assert shown == list(range(200 - MOST_SHOWN, 200))
+    shown = chosen_between(history_html(given_facts))
+    left_out = num_left_out(given_facts)
+    assert len(shown) == 200 - left_out >= 12
+    assert f"and {left_out} other decisions, " in history_html(given_facts)
+    # Those that were acted upon stay longer.
+    assert [one for one in shown if "re-cut" in one][-3:] == [
+        "A, x, iteration 170: re-cut",
+        "A, x, iteration 180: re-cut",
+        "A, x, iteration 190: re-cut",
+    ]
+    assert shown[-1] == "A, x, iteration 199: kept"
+    assert len([one for one in shown if "re-cut" in one]) > len(shown) / 2
+    everything = history_text(given_facts, limit=None).splitlines()
+    assert sum(line.startswith("A, x") for line in everything) == 200
+
+
+def chosen_between(html: str) -> list[str]:
+    return [one.find("input").tail for one in elements(html) if one.tag == "label"]
+
+
+def test_of_many_decisions_one_is_seen_at_a_time_the_newest_re_cut_first():
+    html = history_html(facts(KEPT, RECUT, KEPT, replace(KEPT, iteration=44)))
+    assert chosen_between(html) == [
+        "A, x, iteration 40: kept",
+        "A, x, iteration 12: re-cut",
+        "A, x, iteration 40: kept (2)",
+        "A, x, iteration 44: kept",
+    ]
+    checked = [one.find("input").get("checked") for one in elements(html) if one.tag == "label"]
+    assert checked == [None, "checked", None, None]
+    views = [one for form in elements(html) if form.tag == "form" for one in form if one.tag == "div"]
+    assert [len(list(view.iter("svg"))) for view in views] == [1, 1, 1, 1]
+    assert "".join(views[1].itertext()).startswith("A, x re-cut after iteration 12 (auto): uneven: 1.5")
+    assert not chosen_between(history_html(facts(KEPT, RECUT)))
+
+
+def test_every_decision_has_a_name_of_its_own_by_arrays_time_and_outcome():
+    refused = replace(RECUT, acts=False, name="B", iteration=0)
+    every = [RECUT, replace(RECUT, name="B"), refused, refused, KEPT, replace(RECUT, name="n" * 500)]
+    assert decision_names(every) == [
+        "A, x, iteration 12: re-cut",
+        "B, iteration 12: re-cut",
+        "B, start: refused",
+        "B, start: refused (2)",
+        "A, x, iteration 40: kept",
+        "n" * 23 + "\N{HORIZONTAL ELLIPSIS}, iteration 12: re-cut",
+    ]
+    assert chosen_between(history_html(facts(*every))) == decision_names(every)
+
+
+def test_it_is_told_where_in_its_run_a_decision_was_taken():
+    one, two = (replace(KEPT, iteration=n) for n in (10, 40))
+    every = [
+        one,
+        two,
+        replace(KEPT, name="B", iteration=7),
+        replace(RECUT, iteration=0),
+        replace(KEPT, iteration=8),
+    ]
+    told = [re.findall(r"iteration [\d,]+ of [\d,]+", decision_html(every, place)) for place in range(5)]
+    assert told == [
+        ["iteration 10 of 40"],
+        ["iteration 40 of 40"],
+        [],
+        ["iteration 0 of 8"],
+        ["iteration 8 of 8"],
+    ]
+    marks = [int(x) for place in range(5) for x in re.findall(r"M(\d+) [47]v", decision_html(every, place))]
+    assert all(46 <= x <= 346 for x in marks)
+    (pointer,) = re.findall(r"M(\d+) 10l-4-8h8z", decision_html(every, 0))
+    assert int(pointer) == 46 + round(300 * 10 / 40)
+
+
+def test_cuts_that_were_considered_and_refused_are_drawn_with_what_they_would_bring():
+    refused = replace(RECUT, acts=False, reason="not worth it", gained=None)
+    words = [one.text for one in drawn(refused) if one.tag == "text"]
+    assert words == ["before", "1.50 imbalance", "or", "1.05 predicted"]
+    shown = history_html(facts(refused))
+    assert "it was not done; predicted: saves 180 ms in each of 38, costs 90 ms, moves 1 MB" in shown
+    assert "measured:" not in shown
+    text = history_text(facts(refused))
+    assert "  not    000001111111111111111111111111111111111111111111  2 blocks, cut at 100" in text
+    assert "1.50 -> (1.05)  (180 ms)  (90 ms)  (1 MB)" in text
+    assert height_of(KEPT) < height_of(refused) == HEIGHT
+    assert [one.text for one in drawn(KEPT) if one.tag == "text"] == ["cuts", "1.05 imbalance"]
+
+
+def test_names_and_reasons_without_end_are_shortened():
+    endless = replace(RECUT, name="n" * 10_000, reason="r" * 10_000)
+    for show in (history_html, history_svg, history_text):
+        assert len(show(facts(*[endless] * 40))) < 2 * MOST_BYTES
+    assert len(history_html(facts(*[endless] * 40)).encode()) <= MOST_BYTES
+    assert "n" * 79 + "\N{HORIZONTAL ELLIPSIS}" in history_text(facts(endless))
+
+
+def test_five_hundred_decisions_are_drawn_quickly():
+    many = facts(*(replace(RECUT if n % 9 == 0 else KEPT, iteration=n) for n in range(500)))
+    seconds = []
+    for _ in range(3):
+        start = time.process_time()
+        assert len(history_html(many).encode()) <= MOST_BYTES
+        seconds.append(time.process_time() - start)
+    assert min(seconds) < 0.2
 
 
 def test_nothing_yet():
-    assert history_text(facts()) == "rebalance=auto: 0 decisions, 0 to re-cut"
+    assert history_text(facts()) == "rebalance=auto: no decision yet"
     assert "<table" not in history_html(facts())
     elements(history_svg(facts()))
     assert last_text(facts(setting="off")) == "rebalance=off\nno decision yet"
@@ -213,7 +316,31 @@ def test_what_was_decided_by_measured_times_is_not_told_where_all_must_repeat(de
     without = facts(COUNTED, measured=False)
     for show in (history_text, history_html, history_svg, last_text, decisions_text):
         assert show(given_facts) == show(without)
-    assert "those by measured seconds are not told of here" in history_text(without)
+    assert "decisions by measured seconds are not told of here" in history_text(without)
+
+
+def test_where_nothing_was_re_cut_it_says_so():
+    assert history_text(facts(KEPT, KEPT)).startswith(
+        "rebalance=auto: no re-cut; 2 decisions to leave it as it is\n"
+    )
+    one = replace(KEPT, policy="entries")
+    for show in (history_text, history_html, history_svg):
+        shown = show(facts(one, measured=False, setting="entries"))
+        assert "rebalance=entries: no re-cut; 1 decision to leave it as it is" in shown
+        assert ">or<" not in shown
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("auto", "decisions by measured seconds are not told of here"),
+        ("replay", "decisions to leave it as it is are not told of here"),
+    ],
+)
+def test_where_all_decisions_are_hidden_none_are_counted(setting, said):
+    hidden = facts(replace(KEPT, policy=setting), measured=False, setting=setting)
+    assert history_text(hidden) == f"rebalance={setting}: {said}"
+    assert last_text(hidden) == f"rebalance={setting}\n{said}"
 
 
 @pytest.mark.parametrize(

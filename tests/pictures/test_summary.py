@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 from matnb.pictures.summary import LoopFacts, RecutFacts, SummaryFacts, summary_html, summary_text
@@ -33,6 +34,17 @@ def test_the_plan_is_behind_the_line():
     tree = ElementTree.fromstring(summary_html(COUNTS))
     assert tree.find("details/summary").text == summary_text(COUNTS)
     assert tree.find("details/pre").text == COUNTS.plan_text
+
+
+def test_a_picture_of_the_plan_takes_the_place_of_its_text_and_is_not_paler():
+    facts = replace(COUNTS, plan_html="<svg><title>as it ran</title></svg>", left_lazy=("P",))
+    tree = ElementTree.fromstring(summary_html(facts))
+    assert tree.find("details/summary").text == summary_text(facts).splitlines()[0]
+    assert tree.find("details/div/svg/title").text == "as it ran"
+    assert tree.find("details/pre") is None
+    assert "P stays lazy" in "".join(tree.find("div").itertext())
+    around = (tree, tree.find("details"), tree.find("details/div"))
+    assert not any("opacity" in one.get("style", "") for one in around)
 
 
 def test_names_left_lazy_are_told_with_what_to_do():

@@ -1,0 +1,83 @@
+"""The pictures of the README: photographed from reports of the example notebooks, as chromium shows them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from playwright.sync_api import sync_playwright
+
+from matnb.cli import main as matnb
+from matnb.cli.pdf import find_browser
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "example_notebooks"
+
+
+class Picture(NamedTuple):
+    """One part of a report.
+
+    Attributes
+    ----------
+    notebook
+        Its name without the ending.
+    cell
+        What is in the code cell that is shown with its outputs, as a regular expression.
+    """
+
+    notebook: str
+    cell: str
+
+
+PICTURES = {
+    "cell": Picture("01_pagerank", r"out_degree = A\.sum"),
+    "communities": Picture("02_communities", r"order = np\.lexsort"),
+    "history": Picture("04_load_balancing", r"^\s*mn\.history\(\)\s*$"),
+    "figure_13": Picture("04_load_balancing", r"colors = \[blue, orange\]"),
+}
+OUTPUTS_ALONE = {"communities", "history", "figure_13"}
+ALIKE = {"communities", "figure_13"}  # Matplotlib's have a white ground in both themes
+
+
+def main() -> int:
+    """Run the notebooks and write the pictures beside this file, or into another folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=HERE, help="where the pictures go")
+    folder: Path = parser.parse_args().folder.resolve()
+    browser = find_browser()
+    with tempfile.TemporaryDirectory() as reports, sync_playwright() as playwright:
+        os.chdir(reports)
+        for notebook in sorted({one.notebook for one in PICTURES.values()}):
+            if matnb(["report", str(EXAMPLES / f"{notebook}.ipynb"), "-o", f"{notebook}.html"]):
+                return 1
+        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+        chromium = playwright.chromium.launch(executable_path=browser, args=sandbox)
+        for theme in ("light", "dark"):
+            context = chromium.new_context(
+                color_scheme=theme,
+                offline=True,
+                viewport={"width": 860, "height": 900},
+                device_scale_factor=1.5,
+            )
+            for name, picture in PICTURES.items():
+                if theme == "dark" and name in ALIKE:
+                    continue
+                tab = context.new_page()
+                tab.goto(Path(reports, f"{picture.notebook}.html").as_uri())
+                code = tab.locator(".jp-InputArea", has_text=re.compile(picture.cell))
+                cell = tab.locator(".jp-CodeCell", has=code).first
+                if name in OUTPUTS_ALONE:
+                    cell = cell.locator(".jp-Cell-outputWrapper")
+                cell.screenshot(path=folder / f"{name}_{theme}.png")
+                tab.close()
+        chromium.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

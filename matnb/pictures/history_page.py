@@ -1,0 +1,231 @@
+"""The history of balancing as HTML, in which one goes from decision to decision, and as an SVG document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from matnb.pictures.alone import FONT, NAMESPACE, THEMES
+from matnb.pictures.decisions import (
+    ENDS,
+    HEAD,
+    cuts_text,
+    ends,
+    is_compared,
+    outcome,
+    promises,
+    row,
+    title,
+    why,
+)
+from matnb.pictures.escaping import escaped, shortened
+from matnb.pictures.facts import DecisionFacts, HistoryFacts
+from matnb.pictures.history import MOST_SHOWN, head, older, told
+from matnb.pictures.imbalance import imbalance
+from matnb.pictures.quantities import count_text
+from matnb.pictures.strips import WIDTH, drawn_strips, height_of
+from matnb.pictures.views import STYLE, View, table_html, views_html
+
+MOST_BYTES = 40_000  # of the HTML; where it would be more, fewer are shown
+_FEWER = (30, 24, 20, 17, 14, 12, 10, 8, 6, 4, 2, 1)
+_FEW = 3  # are seen at once
+_DETAILED = 6  # up to here hovering tells of every block
+_LEGEND = "A color for each worker, stronger where it takes longer; the dashed line is the mean."
+_LONGEST_HINT = 160  # characters
+_LONGEST_NAME = 24  # of arrays, where one decision is chosen among others
+# Where there is less room it is scrolled: made smaller, nobody could read it.
+_LOOK = "max-width:100%;min-width:560px;height:auto;display:block;margin-bottom:3px"
+_LINE = 18  # pixels of the line of iterations
+_MOST_TICKS = 24  # on it, of what was refused
+
+
+def history_html(facts: HistoryFacts) -> str:
+    """Return the history as HTML of at most 40 kB, with all of its numbers as a table.
+
+    Each decision shows its cuts as strips before and after, those considered where it was refused, and where
+    in the run it was. Of more than three, one is seen at a time.
+    """
+    return _fitting(facts)[0]
+
+
+def num_left_out(facts: HistoryFacts) -> int:
+    """Return how many of the decisions that are told of do not fit the HTML."""
+    return _fitting(facts)[1]
+
+
+def _fitting(facts: HistoryFacts) -> tuple[str, int]:
+    for limit in _FEWER:
+        text = _page(facts, limit)
+        if len(text.encode()) <= MOST_BYTES:
+            break
+    return text, max(0, len(told(facts)) - limit)
+
+
+def _page(facts: HistoryFacts, limit: int) -> str:
+    every = told(facts)
+    shown = _chosen(every, limit)
+    left_out = [one for place, one in enumerate(every) if place not in shown]
+    parts = [STYLE, _small(head(facts)), *map(_small, older(facts, left_out, "other"))]
+    if left_out:
+        parts.append(_small('mn.history().save("history.txt") writes all of them'))
+    detailed = len(shown) <= _DETAILED
+    drawn = {place: decision_html(every, place, facts.measured, detailed) for place in shown}
+    if len(shown) <= _FEW:
+        parts += drawn.values()
+    else:
+        names = decision_names([every[place] for place in shown])
+        views = [
+            View(name, html, _hint(every[place]))
+            for name, (place, html) in zip(names, drawn.items(), strict=True)
+        ]
+        acted = [number for number, place in enumerate(shown) if every[place].acts]
+        parts.append(views_html(views, acted[-1] if acted else len(shown) - 1, "decisions"))
+    if shown:
+        parts.append(_small(_LEGEND))
+        rows = [(*row(every[place], facts.measured), *ends(every[place], facts.measured)) for place in shown]
+        parts.append(table_html((*HEAD[:1], "done", *HEAD[2:], *ENDS), rows))
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _chosen(every: Sequence[DecisionFacts], limit: int) -> list[int]:
+    # The newest, but of what was acted upon more than of what was refused.
+    acted = [place for place, one in enumerate(every) if one.acts][-max(1, limit * 3 // 4) :]
+    kept = [place for place, one in enumerate(every) if not one.acts]
+    others = kept[len(kept) - min(len(kept), limit - len(acted)) :]
+    return sorted([*acted, *others])
+
+
+def decision_names(every: Sequence[DecisionFacts]) -> list[str]:
+    """Return a short name for each decision: of the arrays, when, and what was decided; each another one."""
+    names: list[str] = []
+    times: Counter[str] = Counter()
+    for one in every:
+        when = f"iteration {count_text(one.iteration)}" if one.iteration else "start"
+        name = f"{shortened(one.name, _LONGEST_NAME)}, {when}: {outcome(one)}"
+        times[name] += 1
+        names.append(f"{name} ({times[name]})" if times[name] > 1 else name)
+    return names
+
+
+def _hint(one: DecisionFacts) -> str:
+    return title(one)[:_LONGEST_HINT]
+
+
+def decision_html(
+    every: Sequence[DecisionFacts], place: int, measured: bool = True, detailed: bool = True
+) -> str:
+    """Return one of some decisions: its strips, its numbers, and where in its run it was taken."""
+    one = every[place]
+    wide, tall = WIDTH, height_of(one)
+    label = _described(one, measured) if detailed else title(one)
+    line = _iterations(every, place)
+    size = f'width="{wide}" height="{tall + (_LINE if line else 0)}"'
+    box = f'viewBox="-1 -1 {wide} {tall + (_LINE if line else 0)}"'
+    drawing = (
+        f'<div style="overflow-x:auto"><svg role="img" aria-label="{escaped(label)}" {size} {box} '
+        f'font-size="11" fill="currentColor" style="{_LOOK}">'
+        f'{drawn_strips(one, measured, detailed)}<g transform="translate(0 {tall})">{line}</g></svg></div>'
+    )
+    lines = "".join(map(_small, promises(one, measured)))
+    look = "" if one.acts else ";opacity:.75"
+    return (
+        '<div style="margin:8px 0">'
+        f'<div style="font-size:13px;margin-bottom:4px;overflow-wrap:anywhere{look}">'
+        f"<bdi><b>{escaped(title(one))}</b></bdi>{escaped(why(one, measured))}</div>{drawing}{lines}</div>"
+    )
+
+
+def _iterations(every: Sequence[DecisionFacts], place: int) -> str:
+    # The decisions about the same arrays in the same run, each where it was taken; this one is pointed at.
+    first, last = _run_of(every, place)
+    run = [one for one in every[first : last + 1] if one.name == every[place].name]
+    end = run[-1].iteration
+    if len(run) < 2 or not end:
+        return ""
+    left, wide = 46, 300
+
+    def at(one: DecisionFacts) -> int:
+        return left + round(wide * one.iteration / end)
+
+    refused = dict.fromkeys(at(one) for one in run if not one.acts)
+    kept = "".join(f"M{x} 7v5" for x in refused) if len(refused) <= _MOST_TICKS else ""
+    # Marks that would touch are one.
+    acted = "".join(f"M{x} 4v8" for x in {at(one) // 4: at(one) for one in run if one.acts}.values())
+    here = at(every[place])
+    words = f"iteration {count_text(every[place].iteration)} of {count_text(end)}"
+    return (
+        f'<path stroke="currentColor" stroke-opacity=".4" d="M{left} 12h{wide}{kept}"/>'
+        f'<path stroke="currentColor" stroke-width="2" d="{acted}"/><path d="M{here} 10l-4-8h8z"/>'
+        f'<text x="{left + wide + 14}" y="13">{words}</text>'
+    )
+
+
+def _run_of(every: Sequence[DecisionFacts], place: int) -> tuple[int, int]:
+    # A run's iterations count up; where they begin again, another one began.
+    name = every[place].name
+    first = last = place
+    for other in range(place - 1, -1, -1):
+        if every[other].name == name:
+            if every[other].iteration > every[first].iteration:
+                break
+            first = other
+    for other in range(place + 1, len(every)):
+        if every[other].name == name:
+            if every[other].iteration < every[last].iteration:
+                break
+            last = other
+    return first, last
+
+
+def _described(one: DecisionFacts, measured: bool) -> str:
+    words = f"{title(one)}: {cuts_text(one.before)}"
+    if is_compared(one):
+        words += f"; {'after' if one.acts else 'considered'}: {cuts_text(one.after)}"
+    if one.before.loads and (measured or one.by_entries):
+        words += f"; imbalance {imbalance(dict(one.before.loads)):.2f}"
+        if is_compared(one) and one.after.loads:
+            words += f", predicted {imbalance(dict(one.after.loads)):.2f}"
+    return words
+
+
+def _small(text: str) -> str:
+    return f'<div style="font-size:12px;opacity:.8">{escaped(text)}</div>'
+
+
+def history_svg(facts: HistoryFacts) -> str:
+    """Return the newest decisions as an SVG document for a light or a dark background."""
+    every = told(facts)
+    shown = every[-MOST_SHOWN:]
+    y, parts = 0, []
+    for line in (head(facts), *older(facts, every[:-MOST_SHOWN])):
+        y += 16
+        parts.append(f'<text x="0" y="{y}" opacity=".8">{escaped(line)}</text>')
+    for one in shown:
+        y += 28 if one.acts else 24
+        look = 'font-weight="bold"' if one.acts else 'opacity=".7"'
+        for place, line in enumerate(_wrapped(f"{title(one)}{why(one, facts.measured)}")):
+            y += 15 if place else 0
+            parts.append(f'<text x="0" y="{y}" {look}>{escaped(line)}</text>')
+        if is_compared(one):
+            parts.append(f'<g transform="translate(0 {y + 8})">{drawn_strips(one, facts.measured)}</g>')
+            y += height_of(one) + 8
+            for line in promises(one, facts.measured):
+                y += 15
+                parts.append(f'<text x="0" y="{y}" opacity=".8">{escaped(line)}</text>')
+    if any(map(is_compared, shown)):
+        y += 22
+        parts.append(f'<text x="0" y="{y}" opacity=".8">{_LEGEND}</text>')
+    size = f'width="{WIDTH + 8}" height="{y + 12}" viewBox="-4 0 {WIDTH + 8} {y + 12}"'
+    return (
+        f'<svg{NAMESPACE} role="img" aria-label="{escaped(head(facts))}" {size} font-family="{FONT}" '
+        f'font-size="11" fill="currentColor">{THEMES}{"".join(parts)}</svg>'
+    )
+
+
+def _wrapped(text: str, wide: int = 116) -> Iterator[str]:
+    while len(text) > wide:
+        at = text.rfind(" ", 1, wide)
+        at = at if at > 0 else wide
+        yield text[:at]
+        text = text[at:].lstrip()
+    yield text

@@ -1,0 +1,1 @@
+"""What is looked at while it changes: events gathered, and thin ipywidgets over pictures."""

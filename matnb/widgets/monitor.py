@@ -1,0 +1,400 @@
+"""``mn.monitor()``: the load of every worker, live while something runs, a picture when nothing does."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+from matnb.events import (
+    Event,
+    LoopAdvanced,
+    LoopFinished,
+    Rebalanced,
+    RunFinished,
+    RunStarted,
+    RunStopped,
+    SessionStopped,
+    TasksFinished,
+)
+from matnb.pictures.monitor import monitor_html, monitor_text
+from matnb.pictures.monitor_counts import counts_html, counts_text
+from matnb.session import Session, follow_sessions
+from matnb.session.listeners import Subscription
+from matnb.widgets.heard import Heard
+from matnb.widgets.monitor_face import Face
+from matnb.widgets.showing import Bundle, Shown, current_shell, is_live, is_watched, shows_measured
+from matnb.widgets.tally import Tally
+
+BETWEEN_SECONDS = 0.25  # two pictures
+FIRST_SECONDS = 1.0  # of a run that show nothing yet: most cells need no buttons
+BRIDGE_SECONDS = 1.0  # between two runs of a cell, in which it still is one that runs
+LINGER_SECONDS = 1.0  # for which the thread stays when nothing runs, so that quick cells share one
+CLOSE_SECONDS = 2.0  # after which the buttons that are gone from the page are closed
+_MOST_BETWEEN_SECONDS = 2.0
+_SPARED = 200.0  # times the CPU seconds of a picture until the next, so that what runs hardly notices
+_BEGIN = frozenset((RunStarted, LoopAdvanced))
+_ENDS = frozenset((RunFinished, RunStopped, LoopFinished, Rebalanced))
+_NOTED = _BEGIN | _ENDS | {TasksFinished, SessionStopped}
+
+
+class Monitor:
+    """The load of every worker. Made by :func:`monitor`; a context manager that closes it.
+
+    The picture is no widget, so a notebook that is saved keeps what was seen last, whatever becomes of the
+    page and the kernel. Only the buttons are, in an output of their own that is empty when nothing runs.
+
+    Attributes
+    ----------
+    is_open, is_closed
+        Whether the picture changes, and whether it never will again.
+    """
+
+    def __init__(self) -> None:
+        self.is_closed = self.is_open = False
+        self._heard, self._tally = Heard(), Tally()
+        self._lock = threading.RLock()
+        self._drawing = threading.RLock()  # the picture; what is newer is drawn later
+        self._beginning = threading.Lock()
+        self._session: Session | None = None
+        self._subscription: Subscription | None = None
+        self._shell: Any | None = None  # one with a kernel
+        self._picture: Shown | None = None
+        self._buttons: Shown | None = None
+        self._shown_in = -1  # the number of the cell
+        self._face: Face | None = None
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+        self._is_in_cell = self._has_news = False
+        self._since: float | None = None  # since when something runs
+        self._drawing_seconds = self._drawn_seconds = 0.0  # of the CPU, that a picture takes; the last one
+        self._ran_at = float("-inf")  # when a run ended
+        self._failed: Exception | None = None
+        self._is_told = False  # of that
+        self._unfollow = follow_sessions(self._follow)
+
+    def show(self) -> None:
+        """Show it in the output of the cell that runs; where it was shown before, a picture stays."""
+        shell = _shell_with_kernel()
+        if shell is None or self.is_closed:
+            return
+        self._freeze(is_elsewhere=True)
+        self._register(shell)
+        self._failed, self._is_told = None, False
+        with_buttons = is_live(shell)
+        if with_buttons:
+            import ipywidgets  # noqa: F401  # now, so that no cell that is looked at takes the time
+        self._is_in_cell = self._has_news = True
+        self._shown_in = shell.execution_count
+        if self._session is not None:
+            self._follow(self._session)
+        with self._drawing:
+            self._picture = Shown(self.bundle, shell=shell)
+            self._buttons = None
+            if with_buttons:
+                self._buttons = Shown(dict, self._make_face, shell=shell, begins_open=False, stays=True)
+        if self._since is not None:
+            self._watch()  # what runs in the background
+
+    def close(self) -> None:
+        """Listen no more; a picture stays. Harmless a second time."""
+        global _monitor
+        with _choosing:
+            if _monitor is self:
+                _monitor = None
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self._closing.set()
+        self._unfollow()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(2)
+        self._freeze()
+        with self._lock:
+            self._listen(None)
+        self._register(None)
+
+    def __enter__(self) -> Monitor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def bundle(self, is_elsewhere: bool = False) -> Bundle:
+        """Return what stays, by media type; only counts where nothing measured is shown."""
+        if self._failed is not None:
+            return {"text/plain": self._failure()}
+        if shows_measured(current_shell()):
+            facts = replace(self._heard.facts(self._session, self.is_closed), is_elsewhere=is_elsewhere)
+            return {"text/plain": monitor_text(facts), "text/html": monitor_html(facts)}
+        session = self._session
+        if session is not None and not session.ended:
+            self._tally.num_workers = len(session.cluster.alive()) or self._tally.num_workers  # or that were
+        counts = self._tally.counts()
+        return {"text/plain": counts_text(counts), "text/html": counts_html(counts)}
+
+    def __repr__(self) -> str:
+        return str(self.bundle()["text/plain"])
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        return dict(self.bundle())
+
+    def _ipython_display_(self) -> None:
+        shell = _shell_with_kernel()
+        if shell is None or self.is_closed:
+            raise NotImplementedError  # IPython then takes the forms above
+        if self._picture is None or self._shown_in != shell.execution_count:
+            self.show()
+
+    # what is heard, on any thread
+
+    def _follow(self, session: Session) -> None:
+        with self._lock:
+            if session is not self._session:  # its workers have the same numbers, and nothing else
+                self._heard = Heard()
+            self._listen(session)
+
+    def _listen(self, session: Session | None) -> None:
+        if session is not self._session or self._failed is not None:
+            if self._subscription is not None:
+                self._subscription()
+            self._subscription = None
+        self._session = session
+        if session is None or self._failed is not None:
+            return
+        # Samples cost the workers something, so in a notebook they are asked for while somebody looks.
+        shell = current_shell()
+        samples = self._thread is not None if is_watched(shell) else shows_measured(shell)
+        if self._subscription is None:
+            self._subscription = session.subscribe(self._hear, samples=samples)
+        else:
+            self._subscription.want_samples(samples)
+
+    def _hear(self, event: Event) -> None:
+        try:
+            if self._failed is None:
+                self._take(event)
+        except Exception as error:  # what runs goes on
+            self._fail(error)
+
+    def _take(self, event: Event) -> None:
+        # Thousands come from a cell of quick runs.
+        self._heard.feed.hear(event)
+        if (kind := type(event)) not in _NOTED:
+            return
+        with self._beginning:
+            is_new = kind in _BEGIN and self._since is None
+            if is_new:
+                self._heard.begin()
+                self._since = time.monotonic()
+            self._heard.course.take(event)
+        if kind in _BEGIN:
+            self._has_news = True
+            if is_new and self._thread is None and self._picture is not None and is_watched(self._shell):
+                self._watch()
+        elif kind in _ENDS:
+            self._has_news = True
+            self._ran_at = time.monotonic()
+            self._tally.take(event)
+        if kind is SessionStopped:
+            self._has_news = True
+            with self._lock:
+                self._listen(None)
+
+    def _fail(self, error: Exception) -> None:
+        # It hears no more until it is shown again. No thread prints: the cell that ends next warns of it.
+        if self._failed is None:
+            self._failed = error
+            self._heard = Heard()
+
+    def _failure(self) -> str:
+        return f"the load monitor stopped: {type(self._failed).__name__}: {self._failed}"
+
+    def _exit(self) -> None:
+        self.is_closed = True
+        self._freeze(close_after=inf)
+
+    def _freeze(self, is_elsewhere: bool = False, close_after: float = 0.0) -> None:
+        with self._drawing:
+            if self._picture is None:
+                return
+            try:
+                self._picture.update(self.bundle(is_elsewhere))
+                if self._buttons is not None:
+                    self._buttons.freeze(close_after=close_after)
+            except Exception as error:  # of a picture, or of what carries it
+                self._fail(error)
+                with suppress(Exception):
+                    self._picture.update(self.bundle())
+                with suppress(Exception):
+                    if self._buttons is not None:
+                        self._buttons.freeze()
+            self.is_open = False  # what stays is there now
+
+    # the thread that draws: what runs keeps that of the cell busy
+
+    def _watch(self) -> None:
+        with self._lock:
+            if self._thread is None and not self.is_closed:
+                self._thread = threading.Thread(target=self._draw_on, name="matnb-monitor", daemon=True)
+                if self._session is not None:
+                    self._listen(self._session)
+                self._thread.start()
+
+    def _draw_on(self) -> None:
+        try:
+            wait, idle_seconds = BETWEEN_SECONDS, 0.0
+            while idle_seconds < LINGER_SECONDS and not self._closing.wait(wait):
+                idle_seconds = 0.0 if self._look() else idle_seconds + wait
+                wait = min(_MOST_BETWEEN_SECONDS, max(BETWEEN_SECONDS, _SPARED * self._drawing_seconds))
+        except Exception as error:
+            self._fail(error)
+        self._end()
+
+    def _look(self) -> bool:
+        """Draw, if it is time; return whether there is something to see yet."""
+        since = self._since
+        if self._picture is None or (self._face is not None and self._face.wants_close):
+            self._closing.set()
+            return False
+        is_active = self._is_active
+        if not self.is_open and (since is None or time.monotonic() - since < FIRST_SECONDS or not is_active):
+            return is_active and since is not None
+        begin = time.thread_time()
+        with self._drawing:
+            if self.is_open or self._is_active:  # a cell may have ended meanwhile, with its picture
+                self._draw()
+        # The lesser of two: now and then one has more to do, as when memory is cleared up.
+        took, before = time.thread_time() - begin, self._drawn_seconds
+        self._drawing_seconds, self._drawn_seconds = min(took, before), took
+        return self._is_active
+
+    @property
+    def _is_active(self) -> bool:
+        return self._failed is None and (self._is_in_cell or self._heard.course.is_running)
+
+    def _draw(self) -> None:
+        if not self.is_open and self._buttons is not None:
+            self._buttons.thaw()
+        self.is_open = True
+        facts = self._heard.now(self._is_in_cell and time.monotonic() - self._ran_at < BRIDGE_SECONDS)
+        with_table = False
+        if self._face is not None:
+            self._face.look()
+            with_table = self._face.wants_table
+        html = monitor_html(facts, with_table=with_table, is_open=True)
+        assert self._picture is not None
+        self._picture.update({"text/plain": monitor_text(facts), "text/html": html})
+
+    def _end(self) -> None:
+        with self._lock:
+            self._thread = None
+            self._rest()
+            if self._session is not None and not self.is_closed:
+                self._listen(self._session)
+        if self.is_closed or self._picture is None:
+            return
+        if self._closing.is_set():
+            self.close()
+        elif not self._is_in_cell or self._failed is not None:
+            self._freeze(close_after=CLOSE_SECONDS)
+        if self._since is not None and self._failed is None:
+            self._watch()  # a run began meanwhile
+
+    def _rest(self) -> None:
+        # What runs in the background goes on though a cell has ended.
+        with self._beginning:
+            if not self._is_in_cell and not self._heard.course.is_running:
+                self._since = None
+
+    def _make_face(self) -> Any:
+        self._face = Face(self._cancel)
+        return self._face.box
+
+    def _cancel(self) -> None:
+        session = self._session
+        if session is not None:
+            session.cancel()
+
+    # cells
+
+    def _register(self, shell: Any | None) -> None:
+        if shell is self._shell:
+            return
+        hooks = {"pre_run_cell": self._cell_began, "post_run_cell": self._cell_ended}
+        for name, hook in hooks.items():
+            if self._shell is not None:
+                self._shell.events.unregister(name, hook)
+            if shell is not None:
+                shell.events.register(name, hook)
+        atexit.unregister(self._exit)
+        if shell is not None:
+            atexit.register(self._exit)
+        self._shell = shell
+
+    def _cell_began(self, info: object = None) -> None:
+        self._is_in_cell = True
+
+    def _cell_ended(self, result: object = None) -> None:
+        self._is_in_cell = False
+        self._rest()
+        is_over = self._since is None or not is_watched(self._shell)
+        if self._picture is not None and is_over and (self.is_open or self._has_news):
+            self._has_news = False
+            self._freeze(close_after=CLOSE_SECONDS)
+        if self._failed is not None and not self._is_told:
+            self._is_told = True
+            with self._lock:
+                self._listen(self._session)
+            warnings.warn(f"{self._failure()}; mn.monitor() shows it again", stacklevel=1)
+
+
+def _shell_with_kernel() -> Any | None:
+    shell = current_shell()
+    return shell if getattr(shell, "kernel", None) is not None else None
+
+
+_choosing = threading.RLock()
+_monitor: Monitor | None = None
+
+
+def monitor() -> Monitor:
+    """Show the load of every worker, and return what shows it.
+
+    In a notebook it is live while a cell runs, with a button that cancels what runs; when the cell ends a
+    picture stays, which comes to life again with the next cell that computes. A second call shows it in its
+    own cell, and leaves a picture in the first. In a report it tells counts only, which are the same every
+    time; in plain Python it prints as a table.
+
+    Returns
+    -------
+    Monitor
+        Of this process; ``close()`` ends it.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> with mn.monitor() as load:
+    ...     print(str(load).splitlines()[0])
+    nothing has run yet
+    """
+    global _monitor
+    with _choosing:
+        if _monitor is None:
+            _monitor = Monitor()
+        found = _monitor
+    found.show()
+    return found
+
+
+def close_monitor() -> None:
+    """Close the monitor of this process, if there is one."""
+    found = _monitor
+    if found is not None:
+        found.close()

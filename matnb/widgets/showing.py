@@ -1,0 +1,216 @@
+"""One output of a cell that is a widget while somebody watches, and a picture that stays when nobody does."""
+
+from __future__ import annotations
+
+import atexit
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from math import inf, isfinite
+from typing import Any
+
+from matnb.config import display_from_environment
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+SETTINGS = "DistMat"  # the name under which IPython keeps the settings of the magics
+
+Bundle = Mapping[str, Any]
+
+
+def current_shell() -> Any | None:
+    """Return IPython's shell, or None in a script; imports nothing."""
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
+def is_headless(shell: Any) -> bool:
+    """Tell whether a program runs the notebook, as nbclient does: then nobody can be asked for input."""
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return False
+    allowed = getattr(kernel, "_allow_stdin", None)
+    if allowed is None:
+        allowed = kernel.get_parent().get("content", {}).get("allow_stdin", True)
+    return not allowed
+
+
+def shows_measured(shell: Any | None) -> bool:
+    """Tell whether measured numbers are shown: ``%config DistMat.display``, where that is loaded."""
+    if shell is None:
+        return True
+    settings = [one for one in shell.configurables if type(one).__name__ == SETTINGS]
+    display = settings[0].display if settings else display_from_environment()
+    return not is_headless(shell) if display == "auto" else bool(display == "live")
+
+
+def is_watched(shell: Any | None) -> bool:
+    """Tell whether a person looks on while a cell runs: in a kernel that is to show what is measured."""
+    if shell is None or getattr(shell, "kernel", None) is None or is_headless(shell):
+        return False
+    return shows_measured(shell)
+
+
+def is_live(shell: Any | None) -> bool:
+    """Tell whether widgets are made: where a person looks on, and ipywidgets is there."""
+    return is_watched(shell) and find_spec("ipywidgets") is not None
+
+
+class Shown:
+    """One display of a kernel, from when it is made until it is closed.
+
+    While a widget is in it, it is open. A notebook that is saved then loses what is seen, so at the end of
+    the cell the picture takes the widget's place, and also at the kernel's exit. In plain IPython and in a
+    script nothing is shown.
+
+    Parameters
+    ----------
+    frozen
+        Gives the forms that stay, by media type.
+    make_widget
+        Makes the widget, or None if there is to be none. It is called again where :meth:`thaw` is.
+    stays
+        Whether the widget is left there when the cell ends. Then what is in it must not be needed.
+    begins_open
+        Whether the widget is there from the beginning; else from :meth:`thaw` on.
+    shell
+        IPython's, that of this process by default.
+    """
+
+    def __init__(
+        self,
+        frozen: Callable[[], Bundle],
+        make_widget: Callable[[], Any] | None = None,
+        *,
+        stays: bool = False,
+        begins_open: bool = True,
+        shell: Any | None = None,
+    ) -> None:
+        self._frozen, self._make_widget, self.stays = frozen, make_widget, stays
+        self._shell = current_shell() if shell is None else shell
+        self._publisher: Any | None = None  # %%capture puts another in its place, for its own cell
+        self._id = f"matnb-{secrets.token_hex(8)}"  # it goes into no file
+        self._lock = threading.RLock()
+        self.widget: Any | None = None
+        self._last: Bundle | None = None
+        self._is_published = False
+        if getattr(self._shell, "kernel", None) is None:
+            self._shell = None
+        elif make_widget is None or not begins_open or not is_live(self._shell):
+            self.update(frozen())
+        else:
+            self.thaw()
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a place where it is shown."""
+        return self._is_published
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a widget is in it."""
+        return self.widget is not None
+
+    def update(self, bundle: Bundle) -> None:
+        """Show other forms; nothing where a widget is open, which is changed itself, or nothing changed."""
+        with self._lock:
+            if self.widget is None and self._shell is not None and bundle != self._last:
+                self._publish(bundle)
+                self._last = dict(bundle)
+
+    def thaw(self) -> None:
+        """Put a new widget in; nothing where one is open or there is nobody to see it."""
+        with self._lock:
+            if self.widget is not None or self._make_widget is None or not is_live(self._shell):
+                return
+            self.widget, self._last = self._make_widget(), None
+            # What speaks no widgets shows the other forms.
+            view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+            self._publish({**self._frozen(), VIEW: view})
+            _remember(self)
+
+    def freeze(self, bundle: Bundle | None = None, close_after: float = 0.0) -> None:
+        """Put the forms that stay in the widget's place, and close that.
+
+        Parameters
+        ----------
+        bundle
+            The forms, those of ``frozen`` by default.
+        close_after
+            In how many seconds the widget is closed, or never if that is infinite. A page that does not know
+            it takes that for an error: one that was loaded again asks for it when the cell has ended, and one
+            whose kernel is restarted has let go of it.
+        """
+        with self._lock:
+            widget, self.widget = self.widget, None
+            try:
+                self.update(self._frozen() if bundle is None else bundle)
+            finally:
+                if widget is not None:
+                    _forget(self)
+                    if close_after <= 0.0:
+                        close_widgets(widget)
+                    elif isfinite(close_after):
+                        timer = threading.Timer(close_after, close_widgets, (widget,))
+                        timer.daemon = True
+                        timer.start()
+
+    def draw(self, work: Callable[[], None]) -> None:
+        """Call ``work``, which changes the widget, if that is open; it is not closed meanwhile."""
+        with self._lock:
+            if self.widget is not None:
+                work()
+
+    def _publish(self, bundle: Bundle) -> None:
+        assert self._shell is not None
+        if self._publisher is None:
+            self._publisher = self._shell.display_pub
+        self._publisher.publish(dict(bundle), transient={"display_id": self._id}, update=self._is_published)
+        self._is_published = True
+
+
+def close_widgets(widget: Any) -> None:
+    """Close a widget with all that belongs to it: what is inside, its layout and its style."""
+    for inner in getattr(widget, "children", ()):
+        close_widgets(inner)
+    for name in ("layout", "style"):
+        part = getattr(widget, name, None)
+        if part is not None:
+            part.close()
+    widget.close()
+
+
+def freeze_open(end_of_cell: bool = False, close_after: float = 0.0) -> None:
+    """Freeze everything that is open, at the end of a cell not what stays; see :meth:`Shown.freeze`."""
+    for shown in list(_open):
+        if not (end_of_cell and shown.stays):
+            shown.freeze(close_after=close_after)
+
+
+_open: dict[Shown, Any] = {}  # and the shell whose cells end
+_lock = threading.RLock()
+_waits_for_exit = False
+
+
+def _remember(shown: Shown) -> None:
+    global _waits_for_exit
+    with _lock:
+        shell = shown._shell
+        if shell is not None and shell not in _open.values():
+            shell.events.register("post_run_cell", _cell_ended)
+        _open[shown] = shell
+        if not _waits_for_exit:
+            _waits_for_exit = True
+            atexit.register(freeze_open, close_after=inf)
+
+
+def _forget(shown: Shown) -> None:
+    with _lock:
+        shell = _open.pop(shown, None)
+        if shell is not None and shell not in _open.values():
+            shell.events.unregister("post_run_cell", _cell_ended)
+
+
+def _cell_ended(result: object = None) -> None:
+    freeze_open(end_of_cell=True)

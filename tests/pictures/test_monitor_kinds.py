@@ -1,0 +1,54 @@
+"""Every kind of task that plans have is told in a word of a person's."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from matnb.pictures.monitor_facts import MonitorFacts, WorkerFacts
+from matnb.pictures.monitor_kinds import word_of
+from matnb.pictures.monitor_rows import rows_of
+
+PLANS = Path(__file__).parents[2] / "matnb" / "plan"
+WORDS = {
+    "product", "elementwise", "reduce", "exchange", "read", "sort", "pick and put", "cut and join",
+    "your function",
+}  # fmt: skip
+
+
+def kinds_in_plans() -> Iterator[str]:
+    """Yield what ``writer.task(key, owner, kind)`` is given as a kind, wherever that is written out."""
+    for path in PLANS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "task"
+            ):
+                for one in node.args[2:3]:
+                    if isinstance(one, ast.Constant):
+                        yield str(one.value)
+
+
+def test_every_kind_of_task_has_a_word():
+    kinds = set(kinds_in_plans())
+    assert len(kinds) > 30
+    assert {word_of(kind) for kind in kinds | {"product", "map", "reduce sum max", "argmax"}} <= WORDS
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [("product", "product"), ("map", "elementwise"), ("reduce sum", "reduce"), ("gather", "exchange"),
+     ("parse", "read"), ("sort", "sort"), ("call", "your function")],
+)  # fmt: skip
+def test_the_word_is_the_one_that_a_person_would_say(kind: str, word: str):
+    assert word_of(kind) == word
+
+
+def test_kinds_of_one_word_are_shown_together_and_what_is_not_known_stays():
+    facts = MonitorFacts((WorkerFacts(0, {"gather": 0.25, "move": 0.5, "mine": 0.1}),))
+    (row,) = rows_of(facts)
+    assert row.busy == pytest.approx({"exchange": 0.75, "mine": 0.1})

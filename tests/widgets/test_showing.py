@@ -1,0 +1,150 @@
+"""One output: a widget while somebody watches, at the cell's end a picture, and no comm left."""
+
+from __future__ import annotations
+
+import threading
+
+import ipywidgets
+import pytest
+from ipywidgets.widgets import widget
+from people import Person
+
+from matnb.widgets import showing
+from matnb.widgets.showing import VIEW, Shown, freeze_open, is_live, shows_measured
+
+PICTURE = {"text/plain": "a picture", "text/html": "<b>a picture</b>"}
+
+
+def slider() -> ipywidgets.Widget:
+    return ipywidgets.VBox([ipywidgets.HTML("now"), ipywidgets.Button()])
+
+
+def shown(**options: object) -> Shown:
+    return Shown(lambda: PICTURE, slider, **options)
+
+
+def test_it_is_a_widget_until_the_cell_ends(person: Person) -> None:
+    one = shown()
+    (output,) = person.outputs
+    assert output[VIEW]["model_id"] == one.widget.model_id
+    assert output["text/html"] == PICTURE["text/html"]  # for what speaks no widgets
+    assert person.num_open == len(person.comms) > 3
+    person.end_cell()
+    assert person.outputs == [PICTURE]
+    assert person.num_open == 0
+    assert not one.is_open
+    person.end_cell()
+    assert len(person.shell.display_pub.outputs) == 2
+
+
+def test_it_comes_to_life_again_in_its_place(person: Person) -> None:
+    one = shown()
+    one.freeze()
+    one.thaw()
+    one.thaw()
+    assert len(person.outputs) == 1
+    assert VIEW in person.outputs[0]
+    one.freeze({"text/plain": "other"})
+    assert person.outputs == [{"text/plain": "other"}]
+    assert person.num_open == 0
+
+
+def test_one_that_stays_is_left_until_the_end(person: Person) -> None:
+    one, other = shown(stays=True), shown()
+    person.end_cell()
+    assert one.is_open
+    assert not other.is_open
+    freeze_open()
+    assert not one.is_open
+    assert person.num_open == 0
+
+
+def test_nothing_of_it_is_left_with_ipython_or_ipywidgets(person: Person) -> None:
+    before = set(widget._instances)
+    hooks = list(person.shell.events.callbacks["post_run_cell"])
+    for _ in range(20):
+        shown()
+        person.end_cell()
+    assert person.shell.events.callbacks["post_run_cell"] == hooks
+    assert showing._open == {}
+    assert set(widget._instances) == before
+
+
+def test_the_same_forms_are_not_sent_twice(person: Person) -> None:
+    one = Shown(lambda: PICTURE)
+    one.update(PICTURE)
+    one.update(dict(PICTURE))
+    assert len(person.shell.display_pub.outputs) == 1
+    one.update({"text/plain": "other"})
+    assert person.outputs == [{"text/plain": "other"}]
+
+
+def test_an_open_widget_is_not_painted_over(person: Person) -> None:
+    one = shown()
+    one.update({"text/plain": "other"})
+    assert VIEW in person.outputs[0]
+    seen: list[object] = []
+    one.draw(lambda: seen.append(one.widget))
+    one.freeze()
+    one.draw(lambda: seen.append("never"))
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("why", ["headless", "static", "no ipywidgets"])
+def test_where_nobody_watches_no_widget_is_made(
+    person: Person, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    match why:
+        case "headless":
+            person.shell.kernel._allow_stdin = False
+        case "static":
+            monkeypatch.setenv("MATNB_DISPLAY", "static")
+        case "no ipywidgets":
+            monkeypatch.setitem(showing.sys.modules, "ipywidgets", None)
+    one = shown()
+    one.thaw()
+    person.end_cell()
+    assert person.outputs == [PICTURE]
+    assert person.comms == []
+
+
+def test_the_setting_of_the_magics_is_what_counts(person: Person) -> None:
+    class DistMat:
+        display = "static"
+
+    person.shell.configurables.append(DistMat)  # not one of them by its class's name
+    assert is_live(person.shell)
+    person.shell.configurables[-1] = DistMat()
+    assert not shows_measured(person.shell)
+    assert not is_live(person.shell)
+    person.shell.configurables[-1].display = "live"
+    person.shell.kernel._allow_stdin = False
+    assert shows_measured(person.shell)  # a report that asks for them
+    assert not is_live(person.shell)
+
+
+def test_without_a_kernel_nothing_is_shown(person: Person) -> None:
+    del person.shell.kernel
+    one = shown()
+    one.update(PICTURE)
+    one.thaw()
+    one.freeze()
+    assert person.shell.display_pub.outputs == []
+    assert person.comms == []
+
+
+def test_threads_may_thaw_and_freeze_at_once(person: Person) -> None:
+    one = shown()
+
+    def work() -> None:
+        for _ in range(50):
+            one.thaw()
+            one.freeze()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert person.num_open == 0
+    assert person.outputs == [PICTURE]

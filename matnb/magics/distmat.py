@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping
+from weakref import ReferenceType
 
-from IPython.core.displayhook import DisplayHook
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import (
@@ -15,47 +16,29 @@ from IPython.core.magic import (
     no_var_expand,
     output_can_be_silenced,
 )
-from traitlets import Enum, default
-from traitlets.config import Configurable
 
-from matnb.config import DISPLAYS, display_from_environment
-from matnb.errors import CellCancelled
 from matnb.lazy.array import DistArray
 from matnb.lazy.expr import Expr
 from matnb.magics import options
-from matnb.magics.completion import match_options
+from matnb.magics.between import Between
+from matnb.magics.cell import Cell
+from matnb.magics.completion import matcher_of
 from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
-from matnb.magics.progress import Progress
-from matnb.magics.recorder import compile_cell, run_cell
-from matnb.magics.summary import (
-    asked_text,
-    is_headless,
-    setting_text,
-    show_history,
-    show_memo,
-    show_recorded,
-    show_run,
-    status_text,
-)
+from matnb.magics.recorder import VALUE
+from matnb.magics.settings import DistMat
+from matnb.magics.summary import asked_text, setting_text, show_memo, status_text
+from matnb.magics.values import Values
+from matnb.pictures.escaping import LONGEST_NAME, shortened
 from matnb.session import active_session, connect, current_session, history, memo, start, stop
-from matnb.session.failures import remember_lines
+from matnb.session.doctor import doctor
 from matnb.session.memory import entries_with
-from matnb.session.passed import HistoryView
-from matnb.session.rolling import roll
+from matnb.session.stamp import stamp
+from matnb.widgets.history import history_view
+from matnb.widgets.monitor import close_monitor, monitor
+from matnb.widgets.plan import plan_view
+from matnb.widgets.showing import freeze_open, is_headless
 
-
-class DistMat(Configurable):
-    """Settings of matnb's magics; ``%config DistMat`` lists them."""
-
-    display = Enum(
-        DISPLAYS,
-        help="What a cell shows: 'live' adds measured seconds and leaves out the summary of a short run; "
-        "'static' shows counts only, the same every time; 'auto' is live where a person can answer.",
-    ).tag(config=True)
-
-    @default("display")
-    def _display_default(self) -> str:
-        return display_from_environment()
+_NOTHING = "nothing was recorded yet; run a %%distmat cell or name a DistArray"
 
 
 @magics_class
@@ -65,7 +48,12 @@ class DistMatMagics(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         self.settings = DistMat(parent=shell)
-        self.names: list[str] = []  # of the last cell's roots; the arrays themselves are the person's to keep
+        self.matcher = matcher_of(shell)
+        self.values = Values(shell, lambda: self.live)
+        self.between = Between(shell)
+        # Of the last cell's roots, and its last values; the arrays themselves are the person's to keep.
+        self.names: list[str] = []
+        self.values_of_cell: Mapping[str, ReferenceType[DistArray]] = {}
 
     @line_cell_magic
     @no_var_expand
@@ -73,23 +61,38 @@ class DistMatMagics(Magics):
     @output_can_be_silenced
     def distmat(self, line: str, cell: str | None = None, local_ns: dict[str, object] | None = None) -> None:
         """See the help of the options, which is put in this place below."""
+        if (text := options.help_asked(line, cell is not None)) is not None:
+            print(text)
+            return
         namespace = {**self.shell.user_ns, **(local_ns or {})}
         if cell is not None:
             chosen = options.parse_cell_line(line, namespace)
-            self._run(cell, line, lazy=chosen.lazy, keep=tuple(chosen.keep))
+            running = Cell(cell, line, chosen, self.shell, self.live)
+            try:
+                running.run()
+            finally:
+                if running.names:
+                    self.names, self.values_of_cell = running.names, running.values
             return
         command, chosen = options.parse_line(line, namespace)
+        with ShownShortly(None, self.shell):
+            self._do(command, chosen, namespace)
+
+    distmat.__doc__ = f"Record matrix code in a cell and run it on workers.\n\n{options.help_text()}"
+
+    def _do(self, command: str, chosen: Namespace, namespace: Mapping[str, object]) -> None:
         match command:
             case "start":
                 print(start(**vars(chosen)).status().description)
+            case "connect" if (chosen.address is None) == (chosen.scheduler_file is None):
+                raise UsageError("%distmat connect: give the scheduler's ADDRESS or --scheduler-file FILE")
             case "connect":
                 print(connect(chosen.address, scheduler_file=chosen.scheduler_file).status().description)
             case "status":
                 session = active_session()
                 print(status_text(session.status()) if session else "no session; the first result starts one")
             case "explain":
-                roots = self._roots(chosen.names, namespace)
-                print(current_session().explain(roots, chosen.stage, measured=self.live))
+                self._explain(self._roots(chosen.names, namespace), chosen.stage, chosen.picture)
             case "memo" if chosen.disk and not chosen.clear:
                 raise UsageError("%distmat memo: --disk goes with --clear")
             case "memo" if chosen.clear:
@@ -105,18 +108,25 @@ class DistMatMagics(Magics):
                 self._history(chosen.save)
             case "rebalance":
                 self._rebalance(chosen.setting)
+            case "monitor":
+                self._monitor()
+            case "stamp":
+                self._stamp(chosen.json, chosen.time, chosen.save)
+            case "doctor":
+                self.shell.display_pub.publish(doctor().bundle(self.live))
             case "stop":
                 stop()
 
-    distmat.__doc__ = f"Record matrix code in a cell and run it on workers.\n\n{options.help_text()}"
-
-    def show(self, view: HistoryView, include: object = None, exclude: object = None) -> dict[str, str]:
-        """Return how a history that a cell ends with is shown: measured numbers only live."""
-        return view.bundle(self.live)
+    def _explain(self, roots: Mapping[str, Expr], stage: str | None, is_drawn: bool) -> None:
+        session = current_session()
+        if is_drawn:
+            plan_view(session.picture(roots, stage, measured=self.live), self.shell)
+        else:
+            print(session.explain(roots, stage, measured=self.live))
 
     def _history(self, path: str | None) -> None:
         if path is None:
-            show_history(history(), self.live, self.shell)
+            history_view(history(), self.shell)
         else:
             history().save(path)
             print(f"history saved to {path}")
@@ -130,6 +140,21 @@ class DistMatMagics(Magics):
             current_session().set_rebalance(setting)
         print(setting_text(history(), self.live))
 
+    def _monitor(self) -> None:
+        shown = monitor()
+        if getattr(self.shell, "kernel", None) is None:  # nothing is shown there but what is printed
+            print(shown)
+
+    def _stamp(self, as_json: bool, with_time: bool, path: str | None) -> None:
+        made = stamp(with_time=with_time)
+        if path is not None:
+            made.save(path)
+            print(f"stamp saved to {path}")
+        elif as_json:
+            print(made.json)
+        else:
+            self.shell.display_pub.publish(made.bundle())
+
     @property
     def live(self) -> bool:
         """Whether measured numbers are shown."""
@@ -137,50 +162,21 @@ class DistMatMagics(Magics):
             return not is_headless(self.shell)
         return bool(self.settings.display == "live")
 
-    def _run(self, cell: str, line: str, lazy: bool, keep: tuple[str, ...]) -> None:
-        blank = len(cell) - len(cell.lstrip("\n"))  # IPython drops these lines, which would shift the others
-        body = "\n" * blank + self.shell.transform_cell(cell)
-        # The magic's own line is line 1, so that our line numbers are those beside the cell in the notebook.
-        # The number of the cell is that of its output: IPython counts on before it runs what is in the cell.
-        filename = self.shell.compile.cache(f"%%distmat {line}\n{body}", self.shell.displayhook.prompt_count)
-        with ShownShortly(filename, self.shell), Progress(self.shell, self.live) as progress:
-            code = compile_cell(f"\n{body}", filename, self.shell.compile.flags)
-            try:
-                progress.follow(active_session())
-                done = run_cell(code, self.shell.user_ns, keep)
-                self.names = [name for name in done.program.roots if name.isidentifier()]
-                if lazy:
-                    wanted, running = list(done.program.roots.values()), active_session()
-                    if running is None:
-                        roll(wanted, done.record, ())
-                    else:  # what is stored needs no loop, and its handles are in the way of none
-                        running.rolled(wanted, done.record)
-                remember_lines(done.record)
-                session = None if lazy else current_session() if done.program.roots else active_session()
-                progress.follow(session)
-                report = session.run(done.program.roots, done.record, keep) if session else None
-            except CellCancelled:
-                raise
-            except KeyboardInterrupt as interrupt:
-                raise CellCancelled("interrupted; no task was running") from interrupt
-            progress.close()
-            if DisplayHook.semicolon_at_end_of_expression(cell):
-                return
-            self.shell.displayhook(done.value)
-        if report is None:
-            show_recorded(done.record, self.shell)
-        else:
-            show_run(report, self.live, self.shell)
-
-    def _roots(self, names: list[str], namespace: dict[str, object]) -> Mapping[str, Expr]:
+    def _roots(self, names: list[str], namespace: Mapping[str, object]) -> Mapping[str, Expr]:
         if not names and not self.names:
-            raise UsageError("%distmat explain: no cell has computed anything yet; name a DistArray")
+            raise UsageError(f"%distmat explain: {_NOTHING}")
         roots = {}
         for name in names or self.names:
-            handle = namespace.get(name)
-            if not isinstance(handle, DistArray):
-                raise UsageError(f"%distmat explain: {name} is no DistArray")
-            roots[name] = handle.expression
+            value = self.values_of_cell.get(name) if not names else None
+            handle = namespace.get(name) if value is None else value()
+            if isinstance(handle, DistArray):
+                roots[name] = handle.expression
+            elif names:
+                if name == VALUE and not self.names:
+                    raise UsageError(f"%distmat explain: {_NOTHING}")
+                raise UsageError(f"%distmat explain: {shortened(name, LONGEST_NAME)} is no DistArray")
+        if not roots:
+            raise UsageError("%distmat explain: what the last cell computed is gone; name a DistArray")
         return roots
 
 
@@ -191,13 +187,16 @@ def load(shell: InteractiveShell) -> None:
     magics = DistMatMagics(shell)
     shell.register_magics(magics)
     shell.configurables.append(magics.settings)
-    shell.Completer.custom_matchers.append(match_options)
-    shell.display_formatter.mimebundle_formatter.for_type(HistoryView, magics.show)
+    shell.Completer.custom_matchers.append(magics.matcher)
+    magics.values.register()
+    magics.between.register()
     shorten_plain_cells(shell)
 
 
 def unload(shell: InteractiveShell) -> None:
     """Take out of IPython everything that :func:`load` put in; the session goes on."""
+    close_monitor()
+    freeze_open()
     magics = shell.magics_manager.registry.pop(DistMatMagics.__name__, None)
     if magics is None:
         return
@@ -205,6 +204,8 @@ def unload(shell: InteractiveShell) -> None:
         shell.magics_manager.magics[kind].pop("distmat", None)
     shell.configurables.remove(magics)
     shell.configurables.remove(magics.settings)
-    shell.Completer.custom_matchers.remove(match_options)
-    shell.display_formatter.mimebundle_formatter.pop(HistoryView, None)
+    shell.Completer.custom_matchers.remove(magics.matcher)
+    magics.values.unregister()
+    magics.between.unregister()
+    magics.settings.forget()
     leave_plain_cells()

@@ -7,16 +7,17 @@ import traceback
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.errors import CellCancelled, CellSyntaxError, KernelError, MatnbError
+from matnb.errors import CellCancelled, CellSyntaxError, KernelError, MatnbError, OptionError
+from matnb.pictures.escaping import LONGEST_LINE, shortened
 
 HOOK = "_render_traceback_"  # what IPython asks an error for how it is to be shown
-_BETWEEN = ("IPython", "numpy")  # lie between a cell and a magic, or an operator
-# In their short form, so that the next time it is the whole.
-_shown: WeakSet[MatnbError | CellCancelled] = WeakSet()
+_BETWEEN = ("IPython", "traitlets", "numpy")  # lie between a cell and a magic, or an operator
+# What was shown in a short form, and which: the next time that a cell asks it is the whole.
+_shown: WeakKeyDictionary[MatnbError | CellCancelled, list[str]] = WeakKeyDictionary()
 
 
 class ShownShortly:
@@ -27,12 +28,12 @@ class ShownShortly:
     Parameters
     ----------
     filename
-        Name under which the cell was compiled.
+        Name under which the cell was compiled; None for a line magic, of which there is no line to show.
     shell
         IPython.
     """
 
-    def __init__(self, filename: str, shell: InteractiveShell) -> None:
+    def __init__(self, filename: str | None, shell: InteractiveShell) -> None:
         self.filename, self.shell = filename, shell
 
     def __enter__(self) -> None:
@@ -47,14 +48,12 @@ class ShownShortly:
     def _render(self, error: BaseException) -> list[str]:
         delattr(error, HOOK)
         if isinstance(error, CellCancelled):
-            _shown.add(error)
-            return [f"CellCancelled: {error}"]
+            return _short(error, [f"CellCancelled: {error}"])
         if isinstance(error, MatnbError):
-            _shown.add(error)
-            return _rows(error, error.cell or self.filename, self.shell)
+            return _short(error, _rows(error, error.cell or self.filename or "", self.shell))
         # Somebody else's error in IPython's own form, without the frames between IPython and the cell.
         rows: list[str] = self.shell.InteractiveTB.structured_traceback(
-            type(error), error, _from_cell(error, self.filename), tb_offset=0
+            type(error), error, _from_cell(error, self.filename or ""), tb_offset=0
         )
         return rows
 
@@ -75,13 +74,19 @@ def leave_plain_cells() -> None:
 
 def _render_plain(error: MatnbError | CellCancelled, shell: InteractiveShell) -> list[str]:
     if error not in _shown:
-        _shown.add(error)
         if isinstance(error, CellCancelled):
-            return [f"CellCancelled: {error}"]
+            return _short(error, [f"CellCancelled: {error}"])
         if (filename := _calling_cell(error, shell)) is not None:
-            return _rows(error, error.cell or filename, shell)
+            return _short(error, _rows(error, error.cell or filename, shell))
+    elif shell.displayhook.exec_result is None:  # no cell runs: IPython keeps what it has shown
+        return _shown[error]
     whole: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__)
     return whole
+
+
+def _short(error: MatnbError | CellCancelled, rows: list[str]) -> list[str]:
+    _shown[error] = rows
+    return rows
 
 
 def _calling_cell(error: MatnbError, shell: InteractiveShell) -> str | None:
@@ -138,12 +143,13 @@ def short_form(error: MatnbError, filename: str, cell_name: str, raised: Sequenc
     rows.append(f"{type(error).__name__}: {error}")
     # A note of several lines is a worker's traceback, which belongs to the long form.
     rows += [note for note in getattr(error, "__notes__", []) if "\n" not in note]
-    rows.append("(%tb shows the whole traceback)")
+    if lines or not isinstance(error, OptionError):  # of a wrong option one line tells all
+        rows.append("(%tb shows the whole traceback)")
     return rows
 
 
 def _row(filename: str, line: int) -> str:
-    return f"----> {line} {linecache.getline(filename, line).rstrip()}"
+    return f"----> {line} {shortened(linecache.getline(filename, line).rstrip(), LONGEST_LINE)}"
 
 
 def lines_of(error: BaseException, filename: str) -> tuple[int, ...]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Mapping
+from keyword import iskeyword
+from types import MappingProxyType
 from typing import NoReturn
 
 from IPython.core.error import UsageError
 
+from matnb.config import ENGINES, POLICY_NAMES
+from matnb.pictures.escaping import LONGEST_LINE, LONGEST_NAME, shortened
 from matnb.session.looking import stage_names
 
 
@@ -20,11 +24,22 @@ class OptionParser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog}: {message}")
 
     settings: tuple[str, ...] = ()  # words of its argument that can be completed
+    words: Mapping[str, tuple[str, ...]] = MappingProxyType({})  # and of its options' values
+    takes_arrays = False  # whether its arguments are names of arrays
 
     @property
     def flags(self) -> list[str]:
         """The option names, in the order they were added."""
         return [action.option_strings[0] for action in self._actions if action.option_strings]
+
+    @property
+    def takes_value(self) -> list[str]:
+        """The names of options after which a value is written."""
+        return [
+            action.option_strings[0]
+            for action in self._actions
+            if action.option_strings and action.nargs is None
+        ]
 
 
 def _parser(prog: str, description: str) -> OptionParser:
@@ -42,9 +57,13 @@ def _start() -> OptionParser:
     parser.add_argument("--memory-limit", metavar="SIZE", help="memory of each worker, such as 4GB")
     parser.add_argument("--memo", metavar="SIZE", help="memory for results kept between runs, or off")
     parser.add_argument("--memo-dir", metavar="FOLDER", help="keep results in files for other processes")
+    parser.add_argument("--engine", metavar="NAME", help="auto, gang, dask, or interpret without workers")
     parser.add_argument(
         "--rebalance", metavar="SETTING", help="who re-cuts arrays: auto, entries, presto, off, or a trace"
     )
+    limit = "largest result that is brought into this process, such as 2GB"
+    parser.add_argument("--compute-limit", metavar="SIZE", help=limit)
+    parser.words = {"--engine": ENGINES, "--rebalance": POLICY_NAMES, "--memo": ("off",)}
     return parser
 
 
@@ -65,6 +84,10 @@ def _explain() -> OptionParser:
     parser.add_argument("names", nargs="*", metavar="NAME", help="variables that hold a DistArray")
     stage = f"tell of one stage only: {', '.join(stage_names())}"
     parser.add_argument("--stage", metavar="STAGE", help=stage)
+    drawn = "draw the plan, what was recorded and what each pass made of it, to go through with a click"
+    parser.add_argument("--picture", action="store_true", help=drawn)
+    parser.words = {"--stage": tuple(stage_names())}
+    parser.takes_arrays = True
     return parser
 
 
@@ -93,11 +116,48 @@ def _rebalance() -> OptionParser:
     return parser
 
 
+def _stamp() -> OptionParser:
+    words = (
+        "Show what results depend on. These are versions, BLAS, seeds, cluster, the commit of the folder, "
+        "and the hashes of the files that were loaded."
+    )
+    parser = _parser("%distmat stamp", words)
+    parser.add_argument("--json", action="store_true", help="show it as JSON")
+    parser.add_argument("--time", action="store_true", help="with the time of day, which differs each time")
+    parser.add_argument("--save", metavar="FILE", help="write it to a .json, .html or .txt file")
+    return parser
+
+
 def _cell() -> OptionParser:
     parser = _parser("%%distmat", "Record a cell and compute its results in one run.")
     parser.add_argument("--lazy", action="store_true", help="record only; compute when a value is asked for")
     keep = "also compute and keep this array, even if the cell consumes it or it is large; may repeat"
     parser.add_argument("--keep", metavar="NAME", action="append", default=[], help=keep)
+    nowait = (
+        "record the cell now and compute its results in the background, after those of earlier such cells. "
+        "The value is a handle: h.result(), await h, h.cancel(), h.done. An interrupt does not end it. A "
+        "value that the cell itself asks for is waited for, and later %%%%distmat cells wait until it has "
+        "ended. Where nobody watches, as in a report, the cell itself waits until then"
+    )
+    parser.add_argument("--nowait", action="store_true", help=nowait)
+    out = "give the last value, or with --nowait the handle, this name instead of showing it"
+    parser.add_argument("--out", metavar="NAME", help=out)
+    group = parser.add_mutually_exclusive_group()
+    memo = "find and keep results though the session does not"
+    group.add_argument("--memo", dest="remembers", action="store_true", default=None, help=memo)
+    no_memo = (
+        "compute all that this cell writes, though it is remembered, and remember none of it; what earlier "
+        "cells gave a name is read"
+    )
+    group.add_argument("--no-memo", dest="remembers", action="store_false", default=None, help=no_memo)
+    engine = (
+        "who runs this cell: auto, gang, dask, or interpret: what it asks for is made by NumPy and SciPy "
+        "here, to compare with, and kept nowhere"
+    )
+    parser.add_argument("--engine", metavar="NAME", help=engine)
+    explain = "after the value, show how the results were computed; with --lazy how they would be"
+    parser.add_argument("--explain", action="store_true", help=explain)
+    parser.words = {"--engine": ENGINES}
     return parser
 
 
@@ -109,6 +169,13 @@ COMMANDS: dict[str, OptionParser] = {
     "memo": _memo(),
     "history": _history(),
     "rebalance": _rebalance(),
+    "monitor": _parser("%distmat monitor", "Show what each worker does, while cells run."),
+    "stamp": _stamp(),
+    "doctor": _parser(
+        "%distmat doctor",
+        "Say whether all is well here and on the cluster, and what to change. Looked at are versions, "
+        "threads, BLAS, memory, disk, ports and TLS.",
+    ),
     "stop": _parser("%distmat stop", "Stop what was started here, or leave the cluster that was connected."),
 }
 CELL = _cell()
@@ -124,26 +191,62 @@ def parse_line(line: str, namespace: Mapping[str, object]) -> tuple[str, argpars
     """
     words = _split(line)
     if not words or words[0] not in COMMANDS:
-        wrong = f"unknown command {words[0]!r}" if words else "a command is missing"
+        wrong = f"unknown command {shortened(words[0], LONGEST_NAME)!r}" if words else "a command is missing"
         raise UsageError(f"%distmat: {wrong}; there are {', '.join(COMMANDS)}")
     return words[0], _parse(COMMANDS[words[0]], words[1:], namespace)
 
 
 def parse_cell_line(line: str, namespace: Mapping[str, object]) -> argparse.Namespace:
     """Return the options of ``%%distmat``; errors as :func:`parse_line`."""
-    return _parse(CELL, _split(line), namespace)
+    chosen = _parse(CELL, _split(line), namespace)
+    if chosen.out is not None and (not chosen.out.isidentifier() or iskeyword(chosen.out)):
+        raise UsageError(
+            f"%%distmat: --out {shortened(chosen.out, LONGEST_NAME)}: that is no name of Python's"
+        )
+    others = {
+        "--lazy": chosen.lazy,
+        "--explain": chosen.explain,
+        "--engine interpret": chosen.engine == "interpret",
+    }
+    for other, is_there in others.items():
+        if chosen.nowait and is_there:
+            raise UsageError(f"%%distmat: --nowait does not go with {other}")
+    return chosen
 
 
 def help_text() -> str:
     """Return what ``%distmat?`` shows: every command and every option."""
-    return "\n".join(parser.format_help() for parser in (CELL, *COMMANDS.values()))
+    width = max(map(len, COMMANDS))
+    commands = [f"  %distmat {name.ljust(width)}  {_first_sentence(one)}" for name, one in COMMANDS.items()]
+    overview = [
+        "commands:",
+        *commands,
+        "",
+        "%distmat COMMAND --help tells of one. Settings: %config DistMat",
+        "",
+    ]
+    return "\n".join([CELL.format_help(), *overview, *(one.format_help() for one in COMMANDS.values())])
+
+
+def help_asked(line: str, is_cell: bool) -> str | None:
+    """Return the help that a line asks for with ``--help``, or None."""
+    words = line.split()
+    if "--help" not in words and "-h" not in words:
+        return None
+    if is_cell:
+        return CELL.format_help()
+    return COMMANDS[words[0]].format_help() if words[0] in COMMANDS else help_text()
+
+
+def _first_sentence(parser: OptionParser) -> str:
+    return (parser.description or "").partition(". ")[0].removesuffix(".")
 
 
 def _split(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        raise UsageError(f"%distmat: {error} in {line!r}") from None
+        raise UsageError(f"%distmat: {error} in {shortened(line, LONGEST_LINE)!r}") from None
 
 
 def _parse(parser: OptionParser, words: list[str], namespace: Mapping[str, object]) -> argparse.Namespace:
@@ -153,14 +256,19 @@ def _parse(parser: OptionParser, words: list[str], namespace: Mapping[str, objec
     if unknown:
         takes = f"it takes {', '.join(parser.flags)}" if parser.flags else "it takes none"
         kind = "option" if unknown[0].startswith("-") else "argument"
-        raise UsageError(f"{parser.prog}: unknown {kind} {unknown[0]!r}; {takes}")
+        raise UsageError(f"{parser.prog}: unknown {kind} {shortened(unknown[0], LONGEST_NAME)!r}; {takes}")
     return chosen
 
 
 def _filled(parser: OptionParser, value: str, namespace: Mapping[str, object]) -> str:
+    shown = shortened(value, LONGEST_NAME)
     try:
         return value.format_map(namespace)
     except KeyError as error:
-        raise UsageError(f"{parser.prog}: no variable {error.args[0]} for {value!r}") from None
+        raise UsageError(
+            f"{parser.prog}: no variable {shortened(str(error.args[0]), LONGEST_NAME)} for {shown!r}"
+        ) from None
     except (ValueError, IndexError, AttributeError) as error:
-        raise UsageError(f"{parser.prog}: cannot fill in {value!r}: {error}") from None
+        raise UsageError(
+            f"{parser.prog}: cannot fill in {shown!r}: {shortened(str(error), LONGEST_LINE)}"
+        ) from None

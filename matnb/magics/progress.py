@@ -1,4 +1,4 @@
-"""How far a cell's loop is, on a line that is updated in place while somebody watches."""
+"""How far a cell's loop is, or what it waits for, on a line that changes in place while somebody watches."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from html import escape
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.events import Event, LoopAdvanced, LoopFinished
+from matnb.events import Event, LoopAdvanced, LoopFinished, SessionAwaited
+from matnb.pictures.escaping import escaped
+from matnb.pictures.later import waiting_text
 from matnb.pictures.summary import STYLE, progress_text
 from matnb.session import Session
 
@@ -58,7 +59,9 @@ class Progress:
         """Show what an event tells, if it is time."""
         if threading.get_ident() != self._thread:
             return  # what another thread shows would land under any cell
-        if isinstance(event, LoopFinished):
+        if isinstance(event, SessionAwaited):
+            self._hide() if event.is_over else self._show(waiting_text(event.names, event.cell))
+        elif isinstance(event, LoopFinished):
             self._num_finished += 1
         elif isinstance(event, LoopAdvanced) and (now := self._clock()) >= self._next:
             self._next = now + BETWEEN_SECONDS
@@ -70,12 +73,15 @@ class Progress:
         for unsubscribe in self._followed.values():
             unsubscribe()
         self._followed.clear()
+        self._hide()
+
+    def _hide(self) -> None:
         if self._is_shown:
             self._show("")
             self._is_shown = False
 
     def _show(self, text: str) -> None:
-        html = f'<div style="{STYLE}">{escape(text)}</div>' if text else ""
+        html = f'<div style="{STYLE}">{escaped(text)}</div>' if text else ""
         self._shell.display_pub.publish(
             {"text/plain": text, "text/html": html},
             transient={"display_id": self._id},

@@ -13,6 +13,7 @@ from matnb.errors import CellSyntaxError, OptionError, UnsupportedError
 from matnb.lazy.array import DistArray
 from matnb.lazy.expr import Expr
 from matnb.lazy.recording import Recording, recording
+from matnb.pictures.escaping import LONGEST_NAME, shortened
 
 VALUE = "_"  # the root of the last value, under the name IPython gives to it
 
@@ -91,19 +92,33 @@ def _awaits(source: str, flags: int) -> bool:
     return bool(code.co_flags & inspect.CO_COROUTINE)
 
 
-def run_cell(code: CellCode, namespace: dict[str, object], keep: Sequence[str] = ()) -> RecordedCell:
+def run_cell(
+    code: CellCode, namespace: dict[str, object], keep: Sequence[str] = (), out: str | None = None
+) -> RecordedCell:
     """Run a cell's code in a namespace, recording its operations, and find its roots.
+
+    Parameters
+    ----------
+    keep
+        Names that are roots, too.
+    out
+        A name that the last value is given, instead of being a root of its own.
 
     Raises
     ------
     OptionError
-        When ``keep`` names something that is no DistArray after the cell.
+        When ``keep`` names something that is no DistArray after the cell, and when there is no last value for
+        ``out``.
     """
+    if out is not None and code.value is None:
+        raise OptionError(f"--out {out}: the cell's last line is no expression, so there is no value to name")
     # References that keep nothing alive: what the cell lets go of can be freed while it runs.
     before = {name: (weakref.ref(handle), handle.expression.digest) for name, handle in _handles(namespace)}
     with recording(code.filename) as record:
         exec(code.statements, namespace)
         value = eval(code.value, namespace) if code.value is not None else None
+    if out is not None:
+        namespace[out] = value
     assigned = {
         name: handle.expression
         for name, handle in _handles(namespace)
@@ -112,14 +127,15 @@ def run_cell(code: CellCode, namespace: dict[str, object], keep: Sequence[str] =
         or before[name][1] != handle.expression.digest
     }
     record.names.update(assigned)
-    roots = dict(_roots_of_value(value))
+    roots = {name: handle.expression for name, handle in last_values(value, out or VALUE)}
     consumed = _consumed(record)
     roots |= {name: node for name, node in assigned.items() if node not in consumed and name not in roots}
     for name in keep:
         handle = namespace.get(name)
         if not isinstance(handle, DistArray):
-            known = ", ".join(sorted(assigned)) or "none"
-            raise OptionError(f"--keep {name}: no DistArray of that name; assigned in this cell: {known}")
+            known = ", ".join(shortened(one, LONGEST_NAME) for one in sorted(assigned)) or "none"
+            wrong = f"--keep {shortened(name, LONGEST_NAME)}: no DistArray of that name"
+            raise OptionError(f"{wrong}; assigned in this cell: {known}")
         roots[name] = handle.expression
     return RecordedCell(value, record, Program(roots))
 
@@ -128,14 +144,28 @@ def _handles(namespace: Mapping[str, object]) -> list[tuple[str, DistArray]]:
     return [(name, value) for name, value in namespace.items() if isinstance(value, DistArray)]
 
 
-def _roots_of_value(value: object) -> list[tuple[str, Expr]]:
+def last_values(value: object, name: str = VALUE) -> list[tuple[str, DistArray]]:
+    """Return the arrays that a cell's last value is or holds, each with what it is called.
+
+    Looked into are tuples, lists and dicts, also those inside of them.
+    """
+    found: dict[str, DistArray] = {}
+    _collect(value, name, found, ())
+    return list(found.items())
+
+
+def _collect(value: object, name: str, found: dict[str, DistArray], around: tuple[object, ...]) -> None:
     if isinstance(value, DistArray):
-        return [(VALUE, value.expression)]
-    if isinstance(value, tuple | list):
-        return [
-            (f"{VALUE}[{i}]", one.expression) for i, one in enumerate(value) if isinstance(one, DistArray)
-        ]
-    return []
+        found[name if name not in found else f"{name}#{len(found)}"] = value
+    elif any(value is one for one in around):  # a list may hold itself
+        return
+    elif isinstance(value, tuple | list):
+        for place, one in enumerate(value):
+            _collect(one, f"{name}[{place}]", found, (*around, value))
+    elif isinstance(value, dict):
+        for place, (key, one) in enumerate(value.items()):
+            called = shortened(repr(key), LONGEST_NAME) if isinstance(key, str | int) else f"#{place}"
+            _collect(one, f"{name}[{called}]", found, (*around, value))
 
 
 def _consumed(record: Recording) -> set[Expr]:

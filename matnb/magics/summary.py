@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -12,6 +12,7 @@ from matnb.lazy.recording import Recording
 from matnb.pictures.facts import HistoryFacts
 from matnb.pictures.history import decisions_text, is_repeatable, last_text
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
+from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.pictures.summary import LoopFacts, RecutFacts, SummaryFacts, summary_html, summary_text
 from matnb.plan.report import RunReport
@@ -19,18 +20,8 @@ from matnb.session import Status
 from matnb.session.passed import HistoryView, decision_facts
 
 QUIET_SECONDS = 0.2  # live, a shorter run shows only its value
+MOST_DRAWN = 2000  # tasks; the plan of more is told as it was made, before it ran
 METADATA = "matnb"  # where a run's measured numbers lie beside its summary, never in it
-
-
-def is_headless(shell: InteractiveShell) -> bool:
-    """Tell whether a program runs the notebook, as nbclient does: then nobody can be asked for input."""
-    kernel = getattr(shell, "kernel", None)
-    if kernel is None:
-        return False
-    allowed = getattr(kernel, "_allow_stdin", None)
-    if allowed is None:
-        allowed = kernel.get_parent().get("content", {}).get("allow_stdin", True)
-    return not allowed
 
 
 def show_recorded(record: Recording, shell: InteractiveShell) -> None:
@@ -38,15 +29,26 @@ def show_recorded(record: Recording, shell: InteractiveShell) -> None:
     _publish(SummaryFacts(record.num_operations, record.num_merged), {}, shell)
 
 
-def show_run(report: RunReport, live: bool, shell: InteractiveShell) -> None:
+def show_run(
+    report: RunReport, live: bool, shell: InteractiveShell, draw: Callable[[], Picture | None] | None = None
+) -> None:
     """Show the summary of a cell's run.
 
     Live it tells measured numbers too, and is left out after a short run. Otherwise only counts are shown, so
     that the same notebook always prints the same; what was measured goes into the output's metadata.
+
+    Parameters
+    ----------
+    draw
+        Draws what ran with what was measured of it. It is called live only, and where the run was so long and
+        of so few tasks that drawing takes little beside it.
     """
     run = report.finished
     if live and run.seconds < QUIET_SECONDS and not report.left_lazy:
         return
+    has_run = run.num_tasks > 0 or bool(report.loops)
+    is_drawn = live and has_run and run.seconds >= QUIET_SECONDS and run.num_tasks <= MOST_DRAWN
+    picture = draw() if is_drawn and draw is not None else None
     measured = {"seconds": run.seconds, "imbalance": run.imbalance, "actual_bytes": run.actual_bytes}
     facts = SummaryFacts(
         num_operations=run.num_operations,
@@ -59,6 +61,7 @@ def show_run(report: RunReport, live: bool, shell: InteractiveShell) -> None:
         projected_bytes=run.projected_bytes,
         left_lazy=report.left_lazy,
         plan_text=report.plan_text,
+        plan_html="" if picture is None else picture.bundle()["text/html"],
         loops=tuple(_loop_facts(one, live) for one in report.loops),
         recuts=_recut_facts(report.recuts, live),
         seconds=run.seconds if live else None,
@@ -116,11 +119,6 @@ def show_memo(entries: Sequence[MemoEntry], live: bool, shell: InteractiveShell)
     """Show what is remembered; what was measured only live."""
     bundle = {"text/plain": memo_text(entries, live), "text/html": memo_html(entries, live)}
     shell.display_pub.publish(bundle)
-
-
-def show_history(view: HistoryView, live: bool, shell: InteractiveShell) -> None:
-    """Show what was decided about cuts; what was decided by measured times only live."""
-    shell.display_pub.publish(view.bundle(live))
 
 
 def setting_text(view: HistoryView, live: bool) -> str:

@@ -10,7 +10,7 @@ from distributed import LocalCluster
 import matnb as mn
 from matnb.errors import OptionError
 
-COMMANDS = "start, connect, status, explain, memo, history, rebalance, stop"
+COMMANDS = "start, connect, status, explain, memo, history, rebalance, monitor, stamp, doctor, stop"
 
 
 def stored(shell, name):
@@ -164,10 +164,18 @@ def test_future_imports_of_earlier_cells_hold(shell):
         ("%distmat start --workers two", "%distmat start: argument --workers: invalid int value: 'two'"),
         ("%distmat stop now", "%distmat stop: unknown argument 'now'; it takes none"),
         ("%distmat explain nobody", "%distmat explain: nobody is no DistArray"),
-        ("%distmat explain", "%distmat explain: no cell has computed anything yet; name a DistArray"),
+        (
+            "%distmat explain",
+            "%distmat explain: nothing was recorded yet; run a %%distmat cell or name a DistArray",
+        ),
         ("%distmat memo --disk", "%distmat memo: --disk goes with --clear"),
         ("%distmat connect {nothing}", "%distmat connect: no variable nothing for '{nothing}'"),
         ("%distmat connect 'tcp", "%distmat: No closing quotation"),
+        ("%distmat connect", "%distmat connect: give the scheduler's ADDRESS or --scheduler-file FILE"),
+        (
+            "%distmat connect tcp://127.0.0.1:1 --scheduler-file x.json",
+            "%distmat connect: give the scheduler's ADDRESS or --scheduler-file FILE",
+        ),
         ("%%distmat --lasy\n1", "%%distmat: unknown option '--lasy'; it takes --lazy, --keep"),
     ],
 )
@@ -175,6 +183,36 @@ def test_a_wrong_line_gives_one_line_that_says_what_exists(shell, capsys, line, 
     _, text = fail(shell, capsys, line)
     assert text.startswith(f"UsageError: {said}")
     assert len(text.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%distmat explain x --stage none", "no stage 'none'; there are recorded, "),
+        ("%distmat history --save cuts.xml", "a history is saved as .json, .svg or .txt, not as 'cuts.xml'"),
+        ("%distmat stamp --save s.xml", "a stamp is saved as .json, .html or .txt, not as 's.xml'"),
+        ("%distmat start --workers 0", "workers=0: give a whole number of at least 1"),
+        ("%distmat rebalance sometimes", "rebalance='sometimes': choose one of 'auto', "),
+        ("%%distmat --engine quick\n1", "engine='quick': choose one of 'auto', "),
+        ("%%distmat --keep y\n1", "--keep y: no DistArray of that name; assigned in this cell: none"),
+    ],
+)
+def test_a_wrong_value_gives_one_line_and_tb_the_whole(shell, capsys, line, said):
+    run(shell, "x = mn.ones(3)")
+    error, text = fail(shell, capsys, line)
+    assert isinstance(error, OptionError)
+    assert text.startswith(f"OptionError: {said}")
+    assert len(text.strip().splitlines()) == 1
+    shell.run_cell("%tb")
+    assert "distmat.py" in capsys.readouterr().out
+
+
+def test_an_error_of_a_line_that_is_not_ours_is_shown_as_ever(shell, capsys, monkeypatch):
+    monkeypatch.setattr("matnb.magics.distmat.stop", lambda: {}["nothing"])
+    error, text = fail(shell, capsys, "%distmat stop")
+    assert isinstance(error, KeyError)
+    assert "Traceback (most recent call last)" in text
+    assert "exec(code_obj" not in text  # IPython's own frames
 
 
 def test_start_status_and_stop(shell, capsys):
@@ -196,6 +234,7 @@ def test_start_status_and_stop(shell, capsys):
     [
         ("--workers 0", "workers=0: give a whole number of at least 1"),
         ("--threads 0", "threads=0: give a whole number of at least 1, or None for all cores"),
+        ("--engine quick", "engine='quick': choose one of 'auto', 'dask', 'gang', 'interpret'"),
         ("--memory-limit ''", "memory_limit='': give a number of bytes"),
     ],
 )
@@ -240,6 +279,48 @@ def test_explain_shows_the_last_cell_or_what_is_named(shell, capsys):
     assert isinstance(error, OptionError)
 
 
+def test_explain_without_a_name_is_of_the_last_cell_whatever_was_shown_since(shell, capsys):
+    run(shell, "%%distmat\nmn.arange(7.0).sum(), mn.ones(5) * 3")
+    run(shell, "mn.ones(3) * 2")
+    capsys.readouterr()
+    run(shell, "%distmat explain --stage recorded")
+    text = capsys.readouterr().out
+    assert "= _[0]" in text
+    assert "= _[1]" in text
+    assert "(3,)" not in text
+    run(shell, "%%distmat --out pair\nmn.ones(4) * 3, mn.ones(6)")
+    capsys.readouterr()
+    run(shell, "%distmat explain --stage recorded")
+    assert "= pair[0]" in capsys.readouterr().out
+
+
+def test_what_a_silent_cell_ended_with_is_told_to_be_gone(shell, capsys):
+    run(shell, "%%distmat\n(mn.ones(4) * 5).sum();")
+    _, text = fail(shell, capsys, "%distmat explain")
+    said = "%distmat explain: what the last cell computed is gone; name a DistArray"
+    assert text.strip() == f"UsageError: {said}"
+
+
+def test_explain_draws_and_the_text_of_the_picture_is_printed_where_there_is_no_page(shell):
+    run(shell, "%%distmat\nx = mn.ones(10) + 1\ny = (x * 2).sum()")
+    (text,) = run(shell, "%distmat explain --picture")
+    assert text == mn.visualize(shell.user_ns["y"]).text.replace("= value", "= y")
+    html = shell.display_pub.outputs[0]["data"]["text/html"]
+    assert "/>recorded</label>" in html
+    (recorded,) = run(shell, "%distmat explain x --picture --stage recorded")
+    assert recorded.startswith("what was recorded\n")
+
+
+def test_a_cell_that_is_interpreted_shows_what_came_out(shell, capsys):
+    run(shell, "x = mn.arange(5.0)")
+    capsys.readouterr()
+    run(shell, "%%distmat --engine interpret\n(x * 2).sum()")
+    assert "20" in capsys.readouterr().out
+    mn.start(workers=1, threads=1, engine="interpret")
+    run(shell, "%%distmat\n(mn.arange(6.0) * 2).sum()")
+    assert "30" in capsys.readouterr().out
+
+
 def test_help_shows_every_option(shell, capsys):
     shell.run_cell("%%distmat?").raise_error()
     text = capsys.readouterr().out + "".join(str(output["data"]) for output in shell.display_pub.outputs)
@@ -249,6 +330,32 @@ def test_help_shows_every_option(shell, capsys):
     assert "mn.connect(ADDRESS, security=" in text
     assert "tls://" not in text
     assert "--memory-limit SIZE" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "unsaid"),
+    [
+        ("%distmat start --help", "usage: %distmat start [--workers N]", "--scheduler-file"),
+        ("%%distmat --help\nran = 1", "usage: %%distmat [--lazy]", "--workers"),
+        (
+            "%distmat --help",
+            "  %distmat doctor     Say whether all is well here and on the cluster, and what to change\n",
+            "%%%",
+        ),
+    ],
+)
+def test_help_of_one_command_is_printed(shell, capsys, line, said, unsaid):
+    run(shell, line)
+    text = capsys.readouterr().out
+    assert said in text
+    assert unsaid not in text
+    assert "ran" not in shell.user_ns
+
+
+@pytest.mark.parametrize("line", ["%distmat stop", "%distmat doctor", "%distmat stamp"])
+def test_a_command_needs_no_session_and_starts_none(shell, line):
+    run(shell, line)
+    assert mn.active_session() is None
 
 
 def test_what_is_remembered_is_listed_without_measured_numbers_and_cleared(shell, capsys):
@@ -265,3 +372,12 @@ def test_what_is_remembered_is_listed_without_measured_numbers_and_cleared(shell
     assert "memo: 1 array without a name, 24 kB; 1 small value" in capsys.readouterr().out
     assert run(shell, "%distmat memo --clear") == []
     assert run(shell, "%distmat memo")[0].endswith("\n1 entry, 8 B on workers")
+
+
+def test_monitor_prints_a_table_of_the_workers_where_no_widget_can_be(shell, capsys):
+    mn.start(workers=2, threads=1)
+    run(shell, "%distmat monitor")
+    run(shell, "%%distmat\nx = mn.arange(3000.0, blocks=4) + 1")
+    capsys.readouterr()
+    run(shell, "%distmat monitor")
+    assert "2 workers" in capsys.readouterr().out

@@ -45,6 +45,16 @@ def test_tb_gives_the_whole_traceback(shell, capsys):
     assert "ufuncs.py" in text
 
 
+@pytest.mark.parametrize("magic", ["%%distmat\n", ""])
+def test_ipython_keeps_what_it_has_shown_and_makes_no_whole_traceback_of_it(shell, capsys, magic):
+    _, text = fail(shell, capsys, f"{magic}mn.ones(3) + mn.ones(4)")
+    kept = shell.history_manager.exceptions[shell.execution_count - 1]
+    assert "ufuncs.py" not in "".join(kept["traceback"])
+    assert kept["traceback"] == text.splitlines()
+    shell.run_cell("%tb")
+    assert "ufuncs.py" in capsys.readouterr().out
+
+
 def test_an_error_of_the_person_has_ipythons_form_from_the_cell_on(shell, capsys):
     error, text = fail(shell, capsys, "%%distmat\nx = mn.ones(3)\n1 / 0")
     assert isinstance(error, ZeroDivisionError)

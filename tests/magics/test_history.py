@@ -11,7 +11,7 @@ from IPython.core.completer import provisionalcompleter
 
 import matnb as mn
 from matnb.balance.trace import Trace
-from matnb.errors import WriteError
+from matnb.errors import OptionError, WriteError
 from matnb.session.passed import HistoryView
 
 # The first of two halves has all entries, so many that the counts alone say it is worth a re-cut.
@@ -112,6 +112,21 @@ def test_it_is_saved_as_a_trace_that_can_be_repeated(cut_badly, capsys, tmp_path
     assert again.policy == "replay"
 
 
+def test_a_trace_is_repeated_where_the_matrix_has_another_name(cut_badly, tmp_path):
+    run(cut_badly, LOOP)
+    path = tmp_path / "cuts.json"
+    mn.history().save(path)
+    (acted,) = (one.decision for one in mn.history() if one.decision.acts)
+    mn.stop()
+    mn.start(workers=2, threads=1, rebalance=path)
+    run(cut_badly, SKEWED.replace("A =", "B ="))
+    (summary,) = run(cut_badly, LOOP.replace("A @ x", "B @ x"))
+    (again,) = (one.decision for one in mn.history() if one.decision.acts)
+    assert again.after == acted.after
+    assert again.name != acted.name
+    assert f"re-cut {again.name} once" in summary
+
+
 def test_another_ending_is_refused(shell, capsys):
     error, text = fail(shell, capsys, "%distmat history --save cuts.xml")
     assert "a history is saved as .json, .svg or .txt, not as 'cuts.xml'" in text
@@ -127,7 +142,7 @@ def test_every_ending_is_written(tmp_path, ending):
 
 def test_without_a_session_nothing_is_started(shell, capsys):
     assert run(shell, "%distmat history") == [
-        "rebalance=auto: 0 decisions, 0 to re-cut; those by measured seconds are not told of here"
+        "rebalance=auto: decisions by measured seconds are not told of here"
     ]
     capsys.readouterr()
     run(shell, "%distmat rebalance now")
@@ -141,7 +156,7 @@ def test_the_setting_is_changed_and_shown(shell, capsys, setting):
     mn.start(rebalance="off")
     capsys.readouterr()
     run(shell, f"%distmat rebalance {setting}")
-    assert capsys.readouterr().out.startswith(f"rebalance={setting}\nno decision yet")
+    assert capsys.readouterr().out.startswith(f"rebalance={setting}\n")
     assert mn.current_session().rebalance == setting
     run(shell, "%distmat rebalance")
     assert capsys.readouterr().out.startswith(f"rebalance={setting}\n")
@@ -166,6 +181,42 @@ def test_off_re_cuts_nothing_until_it_is_asked_for(cut_badly, capsys):
     assert mn.history().decisions[-1].decision.acts
     run(cut_badly, "%distmat rebalance")
     assert "rebalance=off\nA" in capsys.readouterr().out
+
+
+NO_TRACES = {
+    "missing": (None, "cannot be read: No such file"),
+    "folder": (..., "cannot be read: Is a directory"),
+    "empty": (b"", "line 1: not JSON"),
+    "binary": (b"\xff\xfe\x00{", "it is no text in UTF-8"),
+    "other": (b'\xef\xbb\xbf{"format": 1}', "no trace: a trace is"),
+    "nan": (b'{"format": NaN}', "NaN is no number"),
+    "deep": (b"[" * 10**5, "too deep to be read"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_TRACES)
+def test_what_is_no_trace_is_refused_when_it_is_set(shell, capsys, monkeypatch, tmp_path, kind):
+    content, said = NO_TRACES[kind]
+    path = tmp_path / "cuts.json"
+    if content is ...:
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    wanted = rf"rebalance='.*cuts\.json': .*{re.escape(said)}.*; give the \.json file that `mn\.history"
+    with pytest.raises(OptionError, match=wanted):
+        mn.start(rebalance=path)
+    monkeypatch.setenv("MATNB_REBALANCE", str(path))
+    with pytest.raises(OptionError, match=wanted):
+        mn.start()
+    assert mn.active_session() is None
+    monkeypatch.delenv("MATNB_REBALANCE")
+    mn.start(rebalance="entries")
+    with pytest.raises(OptionError, match=wanted):
+        mn.current_session().set_rebalance(str(path))
+    error, text = fail(shell, capsys, f"%distmat rebalance {path}")
+    assert isinstance(error, OptionError)
+    assert said in " ".join(text.split())
+    assert mn.current_session().rebalance == "entries"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from IPython.core.completer import provisionalcompleter
 
 import matnb as mn
 from matnb.magics.completion import known_words
+from matnb.magics.options import CELL, COMMANDS
 
 
 def state(shell):
@@ -21,6 +22,8 @@ def state(shell):
         list(shell.ast_transformers),
         list(shell.input_transformers_cleanup),
         dict(shell.display_formatter.formatters["text/html"].type_printers),
+        dict(shell.display_formatter.mimebundle_formatter.type_printers),
+        dict(shell.display_formatter.ipython_display_formatter.type_printers),
         shell.custom_exceptions,
         dict(vars(mn.MatnbError)),
     )
@@ -73,11 +76,35 @@ def test_a_terminal_is_live(bare_shell):
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("%distmat ", {"start", "connect", "status", "explain", "memo", "history", "rebalance", "stop"}),
-        ("%distmat st", {"start", "status", "stop"}),
+        (
+            "%distmat ",
+            {
+                "start",
+                "connect",
+                "status",
+                "explain",
+                "memo",
+                "history",
+                "rebalance",
+                "monitor",
+                "stamp",
+                "doctor",
+                "stop",
+            },
+        ),
+        ("%distmat st", {"start", "status", "stamp", "stop"}),
         ("%distmat start --w", {"--workers"}),
         ("%distmat start --workers 2 --p", {"--processes"}),
-        ("%%distmat --", {"--lazy", "--keep"}),
+        (
+            "%%distmat --",
+            {"--lazy", "--keep", "--nowait", "--out", "--memo", "--no-memo", "--engine", "--explain"},
+        ),
+        ("%%distmat --engine ", {"auto", "dask", "gang", "interpret"}),
+        ("%%distmat --lazy --engine in", {"interpret"}),
+        ("%distmat start --rebalance ", {"auto", "entries", "presto", "off"}),
+        ("%distmat rebalance n", {"now"}),
+        ("%distmat explain --stage pl", {"plan"}),
+        ("%distmat stamp --", {"--json", "--time", "--save"}),
     ],
 )
 def test_tab_completes_commands_and_options(shell, text, found):
@@ -86,5 +113,26 @@ def test_tab_completes_commands_and_options(shell, text, found):
     assert matches == found
 
 
+@pytest.mark.parametrize("name", ["%", *COMMANDS])
+def test_every_option_is_completed_and_explained(shell, name):
+    parser = CELL if name == "%" else COMMANDS[name]
+    line = "%%distmat --" if name == "%" else f"%distmat {name} --"
+    with provisionalcompleter():
+        found = {one.text for one in shell.Completer.completions(line, len(line))}
+    assert {one for one in found if one.startswith("--")} == set(parser.flags)
+    assert parser.description
+    for action in parser._actions:
+        assert action.help, action
+        assert not action.help.endswith(".")
+
+
 def test_nothing_is_completed_after_an_unknown_command():
     assert known_words("%", "nonsense ") == []
+
+
+def test_where_a_value_is_wanted_that_nobody_knows_no_option_is_offered():
+    assert known_words("%%", "--out ", ["A"]) == []
+    assert known_words("%", "history --save ") == []
+    assert known_words("%%", "--keep ", ["A"]) == ["A"]
+    assert "--out" in known_words("%%", "--lazy ")
+    assert "--save" in known_words("%", "stamp --json ")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from matnb.magics.summary import is_headless
+from matnb.widgets.showing import is_headless
 
 
 def message(allow_stdin):

@@ -65,6 +65,9 @@ def test_help_says_how(capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert "-p NAME VALUE" in text
     assert "-o FILE" in text
+    assert "--trace record|replay FILE" in text
+    assert "--timings" in text
+    assert "--pdf" in text
 
 
 @pytest.mark.parametrize("content", [None, "", "x", '{"a": 1}', "[]", "folder"])
@@ -175,6 +178,6 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path.write_text("old")
     monkeypatch.setattr(cli.os, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        cli._write(path, "new")
+        cli._write(path, b"new")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.html"]

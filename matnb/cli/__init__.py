@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING
 
 from matnb.cli.execution import CellFailed, execute
 from matnb.cli.page import page_of, settle
+from matnb.cli.pdf import find_browser, pdf_of
+from matnb.cli.timings import measured, sidecar, timings_html
+from matnb.config import rebalance_of_reports
 from matnb.errors import FileFormatError, MatnbError, MissingFileError, OptionError, UnsupportedError
+from matnb.session.policies import rebalancing_from
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -28,7 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     try:
         given = {name: parameter_value(text) for name, text in chosen.parameter}
-        report(chosen.notebook, given, chosen.output or Path(chosen.notebook.stem + ".html"))
+        record, replay = _traces(chosen.trace)
+        report(
+            chosen.notebook,
+            given,
+            chosen.output or Path(chosen.notebook.stem + ".html"),
+            timings=chosen.timings,
+            record=record,
+            replay=replay,
+            pdf=chosen.pdf,
+        )
     except CellFailed as failure:
         text = str(failure)
         print(text if sys.stderr.isatty() else _ANSI.sub("", text), file=sys.stderr)
@@ -64,7 +77,32 @@ def _parser() -> argparse.ArgumentParser:
         "none and quoted texts are read as such, everything else as text",
     )
     command.add_argument("-o", "--output", metavar="FILE", type=Path, help="default: NOTEBOOK's name, .html")
+    command.add_argument("--pdf", action="store_true", help="print it as .pdf beside it, with chromium")
+    command.add_argument(
+        "--timings",
+        action="store_true",
+        help="show at its end what was measured: seconds, loads, memory; no two reports are then the same",
+    )
+    command.add_argument(
+        "--trace",
+        nargs=2,
+        metavar=("record|replay", "FILE"),
+        help="record: let measured times decide how arrays are cut, and save these decisions; replay: repeat "
+        "them, so that the report is the same every time. Without it NOTEBOOK's name with .trace.json "
+        "is repeated where there is such a file, unless MATNB_REBALANCE is set; else cuts go by counts",
+    )
     return parser
+
+
+def _traces(given: Sequence[str] | None) -> tuple[Path | None, Path | None]:
+    match given:
+        case None:
+            return None, None
+        case ["record", name]:
+            return Path(name), None
+        case ["replay", name]:
+            return None, Path(name)
+    raise OptionError(f"--trace {' '.join(given)}: give --trace record FILE or --trace replay FILE")
 
 
 def parameter_value(text: str) -> object:
@@ -84,7 +122,16 @@ def parameter_value(text: str) -> object:
         return text
 
 
-def report(notebook: Path, parameters: Mapping[str, object], output: Path) -> None:
+def report(
+    notebook: Path,
+    parameters: Mapping[str, object],
+    output: Path,
+    *,
+    timings: bool = False,
+    record: Path | None = None,
+    replay: Path | None = None,
+    pdf: bool = False,
+) -> None:
     """Execute a notebook and write its report and, beside it, what was measured.
 
     Parameters
@@ -95,6 +142,14 @@ def report(notebook: Path, parameters: Mapping[str, object], output: Path) -> No
         Values for variables of its cell tagged ``parameters``.
     output
         The HTML file; seconds and loads go to its name with ``.timings.json``. Neither is left half-written.
+    timings
+        Whether the page tells what was measured.
+    record
+        A file for the decisions of the session that runs when the notebook ends; measured times decide.
+    replay
+        Such a file, the decisions of which are repeated.
+    pdf
+        Whether the page is also printed, to the output's name with ``.pdf``.
 
     Raises
     ------
@@ -103,25 +158,73 @@ def report(notebook: Path, parameters: Mapping[str, object], output: Path) -> No
     MissingFileError, FileFormatError
         When there is no such notebook, or it is none.
     OptionError
-        For a parameter that the notebook does not have.
+        For a file that would be written over a notebook or over another, a parameter that the notebook does
+        not have, a trace that is none, and where there is no session of which decisions could be recorded.
     UnsupportedError
-        When the extra ``notebook`` is not installed, or the page would load something from elsewhere.
+        When the extra ``notebook`` or chromium is not installed, or the page would load something from
+        elsewhere.
+    PrintError
+        When chromium does not print the page.
     """
     _require_extra()
-    if output.is_dir():
-        raise OptionError(f"{output} is a folder; give -o the name of a file")
+    _check_targets(notebook, {"-o": output, "--trace record": record})
+    browser = find_browser() if pdf else ""
     book = _read(notebook)
     _set_parameters(book, parameters, notebook)
     for number, cell in enumerate(book.cells):
         cell["id"] = f"cell-{number}"  # a fresh cell's own is random
-    seconds = execute(book)
-    measured = {"seconds": sum(seconds.values()), "cells": _measured(book, seconds)}
+    seconds, closing = execute(book, _rebalance(notebook, record, replay))
+    if record is not None and not closing.trace:
+        raise OptionError(
+            f"--trace record {record}: no session was running when the notebook ended, so nothing was "
+            "written; leave out its mn.stop()"
+        )
+    cells = measured(book, seconds)
     settle(book)
-    page = page_of(book, notebook)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    _write(output, page)
-    _write(output.with_suffix(".timings.json"), json.dumps(measured, indent=1) + "\n")
-    print(f"matnb report: wrote {output}", file=sys.stderr)
+    page = page_of(book, notebook, timings_html(cells, closing) if timings else "")
+    printed = pdf_of(page, browser) if pdf else b""
+    written = {output: page.encode()}
+    written[output.with_suffix(".timings.json")] = (
+        json.dumps(sidecar(cells, closing), indent=1) + "\n"
+    ).encode()
+    if pdf:
+        written[output.with_suffix(".pdf")] = printed
+    if record is not None:
+        written[record] = closing.trace.encode()
+    for path, content in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, content)
+        if not path.name.endswith(".timings.json"):
+            print(f"matnb report: wrote {path}", file=sys.stderr)
+
+
+def _check_targets(notebook: Path, targets: Mapping[str, Path | None]) -> None:
+    """Refuse to write over a notebook or one file over another, before anything runs."""
+    taken = {notebook.resolve(): "NOTEBOOK"}
+    for option, path in targets.items():
+        if path is None:
+            continue
+        if path.is_dir():
+            raise OptionError(f"{path} is a folder; give {option} the name of a file")
+        if path.suffix == ".ipynb":
+            raise OptionError(f"{option} {path} would write over a notebook; give a name that ends otherwise")
+        if (other := taken.setdefault(path.resolve(), option)) != option:
+            raise OptionError(f"{option} {path} would write over the file of {other}; give another name")
+
+
+def _rebalance(notebook: Path, record: Path | None, replay: Path | None) -> str:
+    """Return what decides about cuts in a report's kernel; a trace is looked at before anything runs."""
+    if record is not None:
+        return rebalance_of_reports(otherwise="auto")
+    shipped = notebook.with_suffix(".trace.json")
+    if replay is None and shipped.is_file() and not rebalance_of_reports(otherwise=""):
+        replay = shipped
+    if replay is None:
+        return rebalance_of_reports()
+    path = str(replay.resolve())
+    rebalancing_from(path)
+    print(f"matnb report: repeats the decisions of {replay}", file=sys.stderr)
+    return path
 
 
 def _require_extra() -> None:
@@ -168,24 +271,12 @@ def _set_parameters(book: NotebookNode, parameters: Mapping[str, object], path: 
     book.cells = filled.cells
 
 
-def _measured(book: NotebookNode, seconds: Mapping[str, float]) -> list[dict[str, object]]:
-    from matnb.magics.summary import METADATA
-
-    rows: list[dict[str, object]] = []
-    for cell in book.cells:
-        if cell.id in seconds:
-            outputs = cell.get("outputs", [])
-            runs = [output.metadata[METADATA] for output in outputs if METADATA in output.get("metadata", {})]
-            rows.append({"cell": cell.id, "seconds": seconds[cell.id], "runs": runs})
-    return rows
-
-
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     # Beside the target, so that the last step is a rename, which is whole or not at all.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o644)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matnb.config import rebalance_of_reports
+from matnb.cli.closing import KIND, SOURCE, Closing
 from matnb.errors import MatnbError
 
 if TYPE_CHECKING:
@@ -20,22 +20,44 @@ class CellFailed(MatnbError, RuntimeError):  # noqa: N818  it states an event
     """A cell of the notebook raised an error; the message has its traceback."""
 
 
-def execute(book: NotebookNode) -> dict[str, float]:
-    """Run all cells in a kernel of this Python and return the seconds of each by its id."""
+def execute(book: NotebookNode, rebalance: str) -> tuple[dict[str, float], Closing]:
+    """Run all cells in a kernel of this Python.
+
+    Parameters
+    ----------
+    book
+        Its cells get their outputs.
+    rebalance
+        The kernel's ``MATNB_REBALANCE``.
+
+    Returns
+    -------
+    seconds
+        Of each cell by its id.
+    closing
+        What the kernel told when all were done.
+
+    Raises
+    ------
+    CellFailed
+        When one raises, or the kernel dies.
+    """
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
+    from nbformat.v4 import new_code_cell
 
     started: dict[str, float] = {}
     seconds: dict[str, float] = {}
     num_cells = sum(cell.cell_type == "code" and bool(cell.source.strip()) for cell in book.cells)
+    closing = new_code_cell(SOURCE, id="closing")
 
     def on_start(cell: NotebookNode, cell_index: int) -> None:
         started[cell.id] = time.perf_counter()
 
     def on_executed(cell: NotebookNode, cell_index: int, execute_reply: object) -> None:
-        if cell.id in started:
+        if cell.id in started and cell is not closing:
             seconds[cell.id] = time.perf_counter() - started[cell.id]
             place = f"cell {len(seconds)} of {num_cells}"
             print(f"matnb report: {place}, {seconds[cell.id]:.1f} s", file=sys.stderr)
@@ -48,7 +70,7 @@ def execute(book: NotebookNode) -> dict[str, float]:
             "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             "SOURCE_DATE_EPOCH": "0",
             "PYTHONHASHSEED": "0",
-            "MATNB_REBALANCE": rebalance_of_reports(),
+            "MATNB_REBALANCE": rebalance,
         }
         # Whatever kernel the notebook names: the Python that has matnb is the one that runs this.
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
@@ -69,14 +91,31 @@ def execute(book: NotebookNode) -> dict[str, float]:
             on_cell_start=on_start,
             on_cell_executed=on_executed,
         )
+        book.cells.append(closing)
         try:
             client.execute()
         except CellExecutionError as error:
-            advice = f"matnb report: cell {len(seconds)} of {num_cells} failed; nothing was written"
+            what = f"cell {len(seconds)}"
+            if (number := _told(closing).failed_cell) > 0:
+                what = f"the background work of cell {_place(book, number)}"
+            advice = f"matnb report: {what} of {num_cells} failed; nothing was written"
             raise CellFailed(f"{_failure(book, error)}\n{advice}") from None
         except DeadKernelError:
             raise CellFailed("matnb report: the kernel died; nothing was written") from None
-    return seconds
+        finally:
+            book.cells.pop()
+    return seconds, _told(closing)
+
+
+def _told(closing: NotebookNode) -> Closing:
+    told = [output.data[KIND] for output in closing.outputs if KIND in output.get("data", {})]
+    return Closing(**told[0]) if told else Closing()
+
+
+def _place(book: NotebookNode, number: int) -> int:
+    # Which of the cells that ran it is to which the kernel gave a number.
+    ran = [cell for cell in book.cells if cell.cell_type == "code" and cell.source.strip()]
+    return next((place for place, cell in enumerate(ran, 1) if cell.execution_count == number), number)
 
 
 def _failure(book: NotebookNode, error: Exception) -> str:

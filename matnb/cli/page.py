@@ -36,6 +36,31 @@ body.jp-Notebook { max-width: 980px; margin: 0 auto; padding: 24px 16px 64px; bo
 .jp-RenderedHTMLCommon table { margin-left: 0; }
 </style>
 {%- endblock -%}
+{%- block notebook_css -%}
+{{ super() }}
+<style>
+:root { color-scheme: light dark; }
+body.jp-Notebook { background: var(--jp-layout-color0); color: var(--jp-content-font-color1); }
+@media screen and (prefers-color-scheme: dark) {
+{% include 'static/theme-dark.css' %}
+{#- Figures are drawn in dark ink: each lies on a light card, with room around it, and not too bright. #}
+.jp-RenderedImage img {
+  background: #ffffff; border-radius: 8px; box-sizing: border-box; padding: 10px 12px;
+  filter: brightness(0.93);
+}
+}
+.jp-InputArea-editor .highlight pre { overflow-x: auto; }
+.matnb-measured { padding: 0 8px; }
+.matnb-measured p { margin: 0.3em 0; }
+@media print {
+  :root { color-scheme: light; }
+  .jp-InputArea-editor .highlight pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+  body.jp-Notebook { max-width: none; padding: 0; }
+  .jp-Cell-outputWrapper svg, .jp-RenderedImage, .jp-RenderedHTMLCommon tr { break-inside: avoid; }
+  h1, h2, h3 { break-after: avoid; }
+}
+</style>
+{%- endblock -%}
 """
 
 
@@ -62,8 +87,17 @@ def _settled(text: str) -> str:
     return _ADDRESS.sub("0x...", _KERNEL_FILE.sub("cell.py", _FONT_CACHE.sub("", text)))
 
 
-def page_of(book: NotebookNode, notebook: Path) -> str:
+def page_of(book: NotebookNode, notebook: Path, ending: str = "") -> str:
     """Return the page of an executed notebook.
+
+    Parameters
+    ----------
+    book
+        With outputs, settled.
+    notebook
+        Its path; the page's title is its name.
+    ending
+        HTML below all cells.
 
     Raises
     ------
@@ -82,6 +116,8 @@ def page_of(book: NotebookNode, notebook: Path) -> str:
     )
     resources = {"metadata": {"name": notebook.stem, "path": str(notebook.parent)}}
     page, _ = exporter.from_notebook_node(book, resources=resources)
+    head, main, tail = page.rpartition("</main>")
+    page = f"{head}{ending}{main}{tail}"
     page = _STYLE.sub(lambda found: found[1] + _STYLE_COMMENT.sub("", found[2]) + found[3], page)
     loads = outside_loads(page)
     if loads:

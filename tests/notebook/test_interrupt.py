@@ -42,7 +42,7 @@ x
 """
 
 
-def interrupted(book, folder):
+def interrupted(book, folder, times=1):
     """Run a notebook whose second cell is interrupted; return how soon it ended, and its text before."""
     client = client_of(book, folder)
 
@@ -53,8 +53,10 @@ def interrupted(book, folder):
             await asyncio.sleep(2)
             assert not running.done()
             shown = [output.data["text/plain"] for output in book.cells[1].outputs]
-            await client.km.interrupt_kernel()
             begin = time.perf_counter()
+            for _ in range(times):
+                await client.km.interrupt_kernel()
+                await asyncio.sleep(0.05)
             with pytest.raises(CellExecutionError):
                 await running
             seconds = time.perf_counter() - begin
@@ -69,6 +71,11 @@ def interrupted(book, folder):
     results = [output for output in book.cells[2].outputs if output.output_type == "execute_result"]
     assert results[0].data["text/plain"] == "20.0"
     return *found, text
+
+
+def test_who_interrupts_twice_is_told_what_was_cancelled(tmp_path):
+    *_, text = interrupted(book_of(SETUP, ONE_RUN, AFTER), tmp_path, times=3)
+    assert re.match(r"CellCancelled: cancelled \d+ ", text)
 
 
 @pytest.mark.parametrize("endless", [LOOP, ONE_RUN], ids=["loop", "one run"])

@@ -9,7 +9,7 @@ export GRAPH_FILE := $(value GRAPH)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test slow lint bench lab clean
+.PHONY: help demo test slow browser lint bench lab clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,8 +30,11 @@ demo: .venv/.installed-notebook ## Write the PageRank report of a generated grap
 test: .venv/.installed-test ## Run the tests, but the slow ones.
 	@$(VENV_PYTHON) -m pytest -q -m "not slow" -n 2 --dist loadfile
 
-slow: .venv/.installed-test ## Run the slow tests.
-	@$(VENV_PYTHON) -m pytest -q -m slow || { code=$$?; [ $$code -eq 5 ] && echo "There are no slow tests."; }
+slow: .venv/.installed-test ## Run the slow tests, but those in JupyterLab.
+	@$(VENV_PYTHON) -m pytest -q -m slow --ignore=tests/browser || { code=$$?; [ $$code -eq 5 ] && echo "There are no slow tests."; }
+
+browser: .venv/.installed-test ## Run the tests in JupyterLab, in Debian's chromium.
+	@$(VENV_PYTHON) -m pytest -q tests/browser
 
 lint: .venv/.installed-lint ## Check style, formatting and types.
 	@$(VENV_PYTHON) -m ruff check .

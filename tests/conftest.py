@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -24,6 +26,9 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI", "").lower() == "tr
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What a shell starts in the background ignores interrupts, and tests that interrupt would wait for ever.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # A temporary folder of this run's own, so that another run on the machine cannot look like a leak here.
     # What pytest itself keeps for a person to look at (tmp_path) stays where it always is.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
@@ -55,6 +60,13 @@ def pytest_fixture_setup(
         return (yield)
     finally:
         request.config.stash.setdefault(FROM_WIDER_FIXTURES, set()).update(leaks.belongings() - before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def looked_through() -> None:
+    """Leave what is there already out of what is looked through for garbage: that takes longer and longer."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

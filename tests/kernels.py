@@ -12,8 +12,11 @@ from nbclient import NotebookClient
 
 PROJECT = Path(__file__).parents[1]
 PAGERANK = PROJECT / "example_notebooks" / "01_pagerank.ipynb"
-NOTHING_TWICE = PROJECT / "example_notebooks" / "02_nothing_twice.ipynb"
-NUMPY_WORDS = PROJECT / "example_notebooks" / "03_numpy_words.ipynb"
+NOTHING_TWICE = PROJECT / "example_notebooks" / "05_nothing_twice.ipynb"
+COMMUNITIES = PROJECT / "example_notebooks" / "02_communities.ipynb"
+TAXI = PROJECT / "example_notebooks" / "03_taxi.ipynb"
+LOAD_BALANCING = PROJECT / "example_notebooks" / "04_load_balancing.ipynb"
+NUMPY_WORDS = PROJECT / "example_notebooks" / "06_numpy_words.ipynb"
 
 
 class KernelOfThisPython(AsyncKernelManager):

@@ -6,7 +6,7 @@ import pytest
 
 import matnb as mn
 from matnb.config import Config, config_from_environment, display_from_environment, parse_bytes
-from matnb.errors import MissingFileError, OptionError
+from matnb.errors import OptionError
 from matnb.session.policies import rebalancing_from
 
 
@@ -154,5 +154,5 @@ def test_who_rebalances_is_one_of_a_few_names_or_a_file():
             rebalancing_from(wrong)
     assert rebalancing_from(" Presto ").name == "presto"
     assert rebalancing_from("off").is_off
-    with pytest.raises(MissingFileError, match="there-is-none"):
+    with pytest.raises(OptionError, match="there-is-none"):
         rebalancing_from("there-is-none.json")

@@ -38,7 +38,9 @@ FREE_BYTES = 64 * 1024  # what a driver may ask for to learn a length
 SMALL_BYTES = 300 * 1024  # an array up to here is one block anyway
 
 
-@pytest.fixture(scope="module", params=["interpret", "threads", "workers"])
+@pytest.fixture(
+    scope="module", params=["interpret", pytest.param("threads", marks=pytest.mark.slow), "workers"]
+)
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     options: dict[str, Any] = {
         "interpret": {"engine": "interpret"},

@@ -323,7 +323,7 @@ def test_a_listener_that_raises_is_told_of_in_the_cells_thread_only():
     with mn.start(workers=1, threads=1) as session, warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         session.subscribe(listener, samples=True)
-        assert raised.wait(5)
+        assert raised.wait(30)
         time.sleep(0.1)
         assert seen == []
         dense_run()

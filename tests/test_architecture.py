@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -199,6 +200,7 @@ def has_a_telling_name(source: Source) -> list[str]:
 
 
 Rule = Callable[[Source], list[str]]
+Sources = Callable[..., list[Source]]
 
 # Each rule with files that break it, and files that come close and do not.
 OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
@@ -326,23 +328,31 @@ OF_ALL: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
 RULES = [*OF_MATNB, *OF_ALL]
 
 
-def sources(*folders: str) -> list[Source]:
-    paths = sorted(path for folder in folders for path in (PROJECT / folder).rglob("*.py"))
-    return [parse(path.relative_to(PROJECT).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
+@pytest.fixture(scope="module")
+def sources() -> Sources:
+    """Return what reads all Python files of some folders, each once for all rules."""
+
+    @cache
+    def source(path: Path) -> Source:
+        return parse(path.relative_to(PROJECT).as_posix(), path.read_text(encoding="utf-8"))
+
+    return lambda *folders: [
+        source(path) for folder in folders for path in sorted((PROJECT / folder).rglob("*.py"))
+    ]
 
 
 @pytest.mark.parametrize("rule", [rule for rule, _, _ in OF_MATNB])
-def test_matnb_keeps(rule: Rule):
+def test_matnb_keeps(sources: Sources, rule: Rule):
     assert [complaint for source in sources("matnb") for complaint in rule(source)] == []
 
 
 @pytest.mark.parametrize("rule", [rule for rule, _, _ in OF_ALL])
-def test_every_file_keeps(rule: Rule):
+def test_every_file_keeps(sources: Sources, rule: Rule):
     files = sources("matnb", "tests", "benchmarks")
     assert [complaint for source in files for complaint in rule(source)] == []
 
 
-def test_the_files_that_the_rules_name_are_there():
+def test_the_files_that_the_rules_name_are_there(sources: Sources):
     paths = {source.path for source in sources("matnb")}
     assert {FRONT_DOOR, NODES, PurePosixPath("matnb/config.py")} <= paths
 

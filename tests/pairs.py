@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from block_checks import array_of, mask_of
 
+from matnb.blocks.semiring import SEMIRINGS
 from matnb.errors import DTypeError
 
 # What two entries that meet give, and how such values are added.
@@ -21,6 +23,11 @@ MULTIPLY = {
     "lor_second": lambda a, b: bool(b),
 }
 ADD = {"plus": np.add, "min": np.minimum, "lor": np.logical_or}
+# Kernels are compiled for each, which takes long; those that only choose a side are like the others.
+EVERY_SEMIRING = [
+    pytest.param(name, marks=pytest.mark.slow) if name.endswith(("_first", "_second")) else name
+    for name in sorted(SEMIRINGS)
+]
 
 
 def is_defined(semiring, left, right):

@@ -75,7 +75,8 @@ def test_means_what_numpy_means(engine: str, cases: list[Case]) -> None:
     failures: list[str] = []
     for case in cases:
         rng = np.random.default_rng(len(case.name) * 1000 + cases.index(case))
-        for way in ("plain", "cut", "sparse"):
+        # Arrays of one block are computed on workers by the engine with threads, among the slow tests.
+        for way in ("cut", "sparse") if engine == "workers" else ("plain", "cut", "sparse"):
             arrays = [make(rng) for make in case.makers]
             mine = [given(array, way, case, rng) for array in arrays]
             if way == "sparse" and not any(one.sparse for one in mine):

@@ -15,8 +15,6 @@ import pytest
 from kernels import PROJECT
 from watched_kernel import VIEW, WatchedKernel
 
-from matnb.widgets.monitor import CLOSE_SECONDS
-
 pytestmark = pytest.mark.notebook
 
 BLOCK = "import sys; sys.modules['ipywidgets'] = None"
@@ -133,6 +131,7 @@ def test_a_kernel_without_ipywidgets_shows_a_picture(tmp_path: Path) -> None:
 def test_a_client_that_speaks_no_widgets_shows_the_text(tmp_path: Path) -> None:
     # As jupyter console does: it answers no comm, prints text/plain, and knows no update of an output.
     with WatchedKernel(tmp_path) as kernel:
+        kernel.run("from matnb.widgets import monitor as monitors\nmonitors.CLOSE_SECONDS = 2.0")
         kernel.run(f"%load_ext matnb\n{WORK}\nmn.monitor()")
         first = dict(kernel.outputs)
         kernel.run("_ = work(1000)")
@@ -140,6 +139,6 @@ def test_a_client_that_speaks_no_widgets_shows_the_text(tmp_path: Path) -> None:
         assert "1 worker, " in next(iter(kernel.outputs.values()))["text/plain"]
         kernel.run("print(mn.monitor())")
         assert "1 worker, " in kernel.text
-        kernel.take_for(CLOSE_SECONDS + 1)
+        kernel.take_for(3)
         assert kernel.still_open == []
         assert kernel.errors == []

@@ -40,6 +40,8 @@ SETTINGS: dict[str, dict[str, object]] = {
 }
 START_SECONDS = 90.0
 STATUS = "() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status ?? 'none'"
+# Not what can be seen: cells that are out of sight are not in the page.
+RUNS = "() => window.jupyterapp.shell.currentWidget.content.widgets.some(cell => cell.prompt === '*')"
 # Not whether it is changed, which a cell that runs brings about again before one can look.
 HEAR_OF_SAVING = """() => {
     const context = window.jupyterapp.shell.currentWidget.context;
@@ -214,8 +216,7 @@ class OpenNotebook:
     @property
     def is_done(self) -> bool:
         """Whether no cell waits or runs."""
-        prompts = self.page.locator(".jp-CodeCell .jp-InputPrompt").all_inner_texts()
-        return not any("*" in text for text in prompts)
+        return not self.page.evaluate(RUNS)
 
     def cell(self, place: int) -> Locator:
         """Return a cell, counted with those of text."""

@@ -259,6 +259,7 @@ def test_what_stops_half_way_leaves_all_as_it_was(
     assert same(x, ARRAYS["vector"])
 
 
+@pytest.mark.slow
 def test_history_does_not_grow_with_every_change(session: mn.session.Session) -> None:
     x = mn.asarray(ARRAYS["vector"], blocks=3).persist()
     counts = []

@@ -165,9 +165,8 @@ def test_progress_is_told_now_and_then(cluster: Cluster):
         assert 2 <= len(told) <= outcome.seconds / 0.2
         numbers = [number for number, _ in told]
         assert numbers == sorted(set(numbers))
-        assert all(seconds > 0.008 for _, seconds in told)
         gone = sum((new - old) * seconds for old, (new, seconds) in zip([0, *numbers], told, strict=False))
-        assert gone <= outcome.seconds  # what iterations took is what went by
+        assert 0.008 * numbers[-1] <= gone <= outcome.seconds  # what iterations took is what went by
     finally:
         engine.close()
 

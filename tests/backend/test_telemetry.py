@@ -111,7 +111,7 @@ def dense_run() -> float:
 def chained_products() -> None:
     a = mn.asarray(np.random.default_rng(0).random((1500, 1500)), blocks=2)
     b = a
-    for _ in range(8):
+    for _ in range(30):  # so that a fast machine takes some looks, too
         b = (a @ b) / 1500
     float(b.sum())
 
@@ -278,7 +278,7 @@ def test_a_loop_tells_how_busy_it_is_while_it_runs(engine: str):
     with mn.start(workers=2, threads=1, engine=engine) as session:
         session.subscribe(heard, samples=True)
         session.subscribe(other)
-        looped(1200 if engine == "gang" else 100)
+        looped(6000 if engine == "gang" else 150)
     stamped = list(zip(heard.times, heard.events, strict=True))
     begin = next(when for when, one in stamped if isinstance(one, LoopAdvanced))
     end = next(when for when, one in stamped if isinstance(one, LoopFinished))

@@ -87,6 +87,12 @@ def test_what_is_not_finite_goes_through_as_in_numpy(odd, length):
         np.testing.assert_equal(deviation_of_shares(cut, [(0, 1), (1, length)], 0)[0, -1], expected)
 
 
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_a_single_element_that_is_not_finite_has_no_deviation_that_is_a_number(odd):
+    assert np.isnan(deviation_share(np.array([odd]), (0,))[0, -1])
+    assert deviation_share(np.array([3.0]), (0,))[0, -1] == 0.0
+
+
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
 def test_of_nothing_it_is_zero(shape):
     assert not deviation_share(np.empty(shape), tuple(range(len(shape)))).any()

@@ -62,7 +62,7 @@ def push_values(
         else:
             value = np.float64(values[np.uint64(at + shift)])
             stack[top, _N], stack[top, _S], stack[top, _P] = 1.0, value, value
-            stack[top, _T], stack[top, _M] = 0.0, 0.0
+            stack[top, _T], stack[top, _M] = 0.0, value - value  # NaN of what is not finite
             room[LEAST], room[GREATEST] = min(room[LEAST], value), max(room[GREATEST], value)
             at, top = at + 1, top + 1
     return top

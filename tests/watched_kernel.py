@@ -87,6 +87,12 @@ class WatchedKernel:
             except queue.Empty:
                 return
 
+    def wait_for_closed(self, most: float = 30) -> None:
+        """Take what comes until somebody closed every comm, which the caller is to see."""
+        deadline = time.monotonic() + most
+        while self.still_open and time.monotonic() < deadline:
+            self.take_for(0.2)
+
     def interrupt(self) -> None:
         """Interrupt the cell that runs."""
         self._manager.interrupt_kernel()

@@ -139,6 +139,6 @@ def test_a_client_that_speaks_no_widgets_shows_the_text(tmp_path: Path) -> None:
         assert "1 worker, " in next(iter(kernel.outputs.values()))["text/plain"]
         kernel.run("print(mn.monitor())")
         assert "1 worker, " in kernel.text
-        kernel.take_for(3)
+        kernel.wait_for_closed()
         assert kernel.still_open == []
         assert kernel.errors == []

@@ -53,9 +53,11 @@ def pictures(kernel: WatchedKernel) -> list[dict[str, str]]:
 
 
 def wait_for_closed(kernel: WatchedKernel) -> None:
-    # A page that was loaded again may ask for the widgets first.
-    kernel.take_for(3)
+    # Not at once: a page that was loaded again may ask for the widgets first.
+    assert kernel.opened != []
+    kernel.wait_for_closed()
     assert kernel.still_open == []
+    kernel.take_for(0.5)
 
 
 def test_it_changes_while_a_cell_runs_and_a_picture_stays(kernel: WatchedKernel) -> None:
@@ -150,17 +152,24 @@ def test_a_report_is_the_same_every_time_and_has_no_widget(tmp_path: Path, store
 
 FOREIGN = """
 import numpy as np
+import time
 import matnb as mn
+from matnb.widgets import monitor as monitors
+monitors.CLOSE_SECONDS = 2.0
 session = mn.connect("{address}")
 mn.monitor()
+"""
+TURNS = """
+a, turn, begin = mn.asarray(np.eye(300), blocks=2), 0, time.monotonic()
+while turn == 0 or time.monotonic() - begin < 4:  # longer than what shows no buttons yet
+    turn += 1
+    x = mn.iterate(lambda x: a @ x / ({by} + turn), mn.ones(300), max_iterations=300)[0].persist()
 """
 
 
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_two_notebooks_on_one_cluster_each_have_their_own(tmp_path: Path) -> None:
-    turns = "a = mn.asarray(np.eye(300), blocks=2)\nx = mn.iterate(lambda x: a @ x / {by}, mn.ones(300), "
-    turns += "max_iterations=300)[0].persist()"
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
@@ -171,18 +180,17 @@ def test_two_notebooks_on_one_cluster_each_have_their_own(tmp_path: Path) -> Non
         for kernel in (first, second):
             kernel.run(FOREIGN.format(address=cluster.scheduler_address))
         for number in range(2):
-            sent = [kernel.begin(turns.format(by=number + 2)) for kernel in (first, second)]
+            sent = [kernel.begin(TURNS.format(by=number + 2)) for kernel in (first, second)]
             for kernel, one in zip((first, second), sent, strict=True):
                 kernel.end(one)
         for kernel in (first, second):
-            kernel.take_for(2)
+            wait_for_closed(kernel)
             assert kernel.errors == []
             (one,) = pictures(kernel)
             assert "\n2 workers, " in one["text/plain"]
             assert "after iteration 300" in one["text/plain"]
-            assert kernel.still_open == []
         first.run("mn.stop()")
-        second.run(turns.format(by=5))
+        second.run(TURNS.format(by=5))
         assert "the session was stopped" in pictures(first)[0]["text/plain"]
         assert "stopped" not in pictures(second)[0]["text/plain"]
         second.run("mn.stop()")

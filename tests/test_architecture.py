@@ -15,7 +15,7 @@ PROJECT = Path(__file__).parents[1]
 # Imports go only to the left.
 ROOMS = (
     "version", "errors", "config", "events", "blocks", "pictures", "io", "lazy", "balance", "plan", "backend",
-    "session", "graph", "linalg", "learn", "widgets", "magics", "cli",
+    "session", "graph", "linalg", "learn", "widgets", "magics", "cli", "__main__",
 )  # fmt: skip
 # Libraries that only the named rooms know.
 KEPT_IN = {

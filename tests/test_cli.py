@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import nbformat
 import pytest
 
+import matnb as mn
 from matnb import cli
 from matnb.cli import main, parameter_value
 from matnb.cli.page import outside_loads
@@ -33,6 +35,17 @@ def write(path, *cells, parameters=None):
 def test_parameters_are_read_as_papermill_reads_them(text, value):
     assert parameter_value(text) == value
     assert type(parameter_value(text)) is type(value)
+
+
+def test_the_package_is_the_command():
+    def run(*arguments):
+        return subprocess.run([sys.executable, "-m", "matnb", *arguments], capture_output=True, text=True)
+
+    assert run("--version").stdout == f"matnb {mn.__version__}\n"
+    missing = run("report", "nowhere.ipynb")
+    assert missing.returncode == 2
+    assert "nowhere.ipynb" in missing.stderr
+    assert "usage: matnb " in run().stderr
 
 
 @pytest.mark.parametrize(

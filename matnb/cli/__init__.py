@@ -20,6 +20,7 @@ from matnb.cli.timings import measured, sidecar, timings_html
 from matnb.config import rebalance_of_reports
 from matnb.errors import FileFormatError, MatnbError, MissingFileError, OptionError, UnsupportedError
 from matnb.session.policies import rebalancing_from
+from matnb.version import VERSION
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="matnb", description="Matrix code in notebooks, run on Dask.")
+    parser.add_argument("--version", action="version", version=f"matnb {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser(
         "report",

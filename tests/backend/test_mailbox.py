@@ -167,7 +167,7 @@ def test_what_comes_after_the_other_side_left_is_let_go_of():
 
 def test_a_silent_member_is_noticed_and_a_beating_one_is_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(mailbox_module, "_BEAT_SECONDS", 0.02)
-    monkeypatch.setattr(mailbox_module, "_SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(mailbox_module, "_SILENT_SECONDS", 0.6)
 
     async def check() -> None:
         worker = type(
@@ -177,13 +177,13 @@ def test_a_silent_member_is_noticed_and_a_beating_one_is_not(monkeypatch: pytest
         comm = FakeComm()
         answering = asyncio.create_task(mailbox.answer(comm, 1))
         await mailbox.gather()
-        for _ in range(15):
+        for _ in range(20):  # longer than the silence
             comm.fed.put_nowait(())
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.04)
         mailbox.check()
         assert len(comm.written) > 5
         assert set(comm.written[1:]) == {()}
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(1.0)
         with pytest.raises(Aborted, match="worker 1 was silent"):
             mailbox.check()
         assert [item[0] for message in comm.written[1:] for item in message] == [ABORT]

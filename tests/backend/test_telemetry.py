@@ -225,7 +225,8 @@ def test_bytes_between_workers_are_counted_on_both_sides(kind: str):
         wait_until(lambda: len(heard.of(WorkersSampled)) >= 2)
         before = heard.last()
         looped(100)
-        time.sleep(0.8)
+        num_seen = len(heard.of(WorkersSampled))
+        wait_until(lambda: len(heard.of(WorkersSampled)) >= num_seen + 6)  # of every worker a new one
         stop()
         after = heard.last()
     sent = [after[one].sent_bytes - before[one].sent_bytes for one in (0, 1)]

@@ -76,3 +76,22 @@ def test_a_cell_that_cancels_means_others_and_leaves_nothing(loading):
     assert loading.user_ns["found"] is False
     mn.unload_ipython_extension(loading)
     assert not mn.current_session().cancel()
+
+
+ASK = """
+import threading
+asked = []
+thread = threading.Thread(target=lambda: asked.append(mn.current_session().cancel()))
+thread.start()
+thread.join()
+"""
+
+
+def test_unloaded_in_a_cell_it_follows_neither_that_one_nor_the_next(loading):
+    run(loading, "float(mn.ones(5).sum())")
+    assert isinstance(loading.run_cell(f"{ASK}float(mn.ones(6).sum())").error_in_exec, CellCancelled)
+    assert loading.user_ns["asked"] == [True]
+    run(loading, f"mn.unload_ipython_extension(get_ipython())\n{ASK}")
+    assert loading.user_ns["asked"] == [False]
+    run(loading, ASK)
+    assert loading.user_ns["asked"] == [False]

@@ -85,6 +85,33 @@ def test_what_is_still_to_be_told_is_heard_by_the_last_that_wants_samples() -> N
     assert len(heard) == 1
 
 
+def test_the_first_sample_of_all_is_heard_and_the_last_that_is_taken_away_ends_them() -> None:
+    heard: list[Event] = []
+    asked: list[bool] = []
+
+    def sampling(wanted: bool) -> None:
+        asked.append(wanted)
+        listeners.tell_sample(SessionStopped())
+
+    listeners = Listeners(sampling)
+    without: list[Event] = []
+    listeners.add(without.append)
+    entry = listeners.add(heard.append, samples=True)
+    assert heard == [SessionStopped()]
+    entry()
+    assert asked == [True, False]
+    assert without == []
+
+
+def test_what_a_listener_raised_is_told_at_the_line_that_ends_it() -> None:
+    listeners = Listeners(lambda wanted: None)
+    entry = listeners.add(fails)
+    on_a_thread(lambda: listeners.tell(SessionStopped()))
+    with pytest.warns(UserWarning, match=WORDS) as seen:
+        entry()
+    assert seen[0].filename == __file__
+
+
 def test_no_thread_warns_of_an_error_but_the_next_event_of_the_main_thread(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,19 @@ def test_a_loop_took_its_seconds_by_its_iterations_not_what_the_last_one_took() 
     assert (found.outcome, found.is_running) == ("", False)
 
 
+def test_it_runs_from_the_first_event_to_the_last() -> None:
+    loop = LoopFinished("1", "gang", "", 1, 7, 2, 10, (), 0, 2.0)
+    found = Course()
+    running = [found.is_running]
+    for event in (LoopAdvanced("1", 0, 0.9, 50.0), loop, RunStarted("2", 1, 0), RAN):
+        found.take(event)
+        running.append(found.is_running)
+    assert running == [False, True, False, True, False]
+    assert found.iteration_seconds == 2.0
+    nothing = course_of(LoopFinished("1", "gang", "", 0, 7, 2, 10, (), 0, 0.5))
+    assert (nothing.iteration, nothing.iteration_seconds) == (0, 0.5)
+
+
 def test_what_was_stopped_after_a_loop_is_not_told_as_the_loop() -> None:
     loop = LoopFinished("1", "gang", "", 40, 7, 2, 10, (), 0, 2.0)
     found = course_of(LoopAdvanced("1", 39, 0.9, 50.0), loop, RunStarted("2", 1, 0), RunStopped("2", True))

@@ -55,18 +55,19 @@ class SessionLock:
         begin, is_told, is_held = time.monotonic(), False, False
         names, cell = self._found(self._owner)
         try:
-            while not (is_held := self._lock.acquire(timeout=_STEP_SECONDS)):
-                self._stopping.check()  # for who has a scope around this: otherwise only what runs is meant
-                names, cell = self._found(self._owner)
-                if not is_told and time.monotonic() - begin > _TOLD_SECONDS:
-                    is_told = True
-                    self._tell(SessionAwaited(names, cell))
+            try:
+                while not (is_held := self._lock.acquire(timeout=_STEP_SECONDS)):
+                    self._stopping.check()  # for who has a scope around this: else only what runs is meant
+                    names, cell = self._found(self._owner)
+                    if not is_told and time.monotonic() - begin > _TOLD_SECONDS:
+                        is_told = True
+                        self._tell(SessionAwaited(names, cell))
+            finally:
+                if is_told:
+                    self._tell(SessionAwaited(is_over=True))
         except BaseException as error:
             if is_held:
                 self._lock.release()
             if isinstance(error, KeyboardInterrupt) and not isinstance(error, CellCancelled):
                 raise CellCancelled(interrupted_text(names)) from error
             raise
-        finally:
-            if is_told:
-                self._tell(SessionAwaited(is_over=True))

@@ -12,10 +12,12 @@ import pytest
 from waiting import wait_until
 
 import matnb as mn
+from matnb.backend.stopping import Stopping
 from matnb.errors import CellCancelled
 from matnb.events import SessionAwaited
 from matnb.lazy.recording import Recording
 from matnb.session.later import Later
+from matnb.session.lock import SessionLock
 
 
 @pytest.fixture(autouse=True)
@@ -112,3 +114,30 @@ def test_a_short_waiting_is_not_told(session):
     assert float((mn.ones(5) + 2).sum()) == 15
     thread.join()
     assert told == []
+
+
+def test_an_interrupt_when_the_waiting_ends_leaves_the_lock_to_others():
+    def tell(event: SessionAwaited) -> None:
+        if event.is_over:
+            raise KeyboardInterrupt
+        leave.set()
+
+    lock = SessionLock(Stopping(), tell, lambda owner: (("x",), 3))
+    held, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            leave.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(30)
+    with pytest.raises(CellCancelled, match="background work of x"), lock:
+        pytest.fail("it was interrupted before")
+    thread.join(30)
+    taken: list[bool] = []
+    other = threading.Thread(target=lambda: taken.append(lock._lock.acquire(timeout=1)))
+    other.start()
+    other.join(30)
+    assert taken == [True]

@@ -26,6 +26,7 @@ from matnb.balance.policy import (
     Off,
     Policy,
     Presto,
+    counted_seconds,
     policy_named,
 )
 from matnb.balance.situation import Costs, Cuts, Situation
@@ -348,3 +349,46 @@ def test_the_cuts_that_are_best_are_kept() -> None:
         since_last=5,
     )
     assert not Automatic().decide(again).acts
+
+
+def test_a_worker_that_came_and_would_get_nothing_leaves_all_as_it_is() -> None:
+    few = situation(cuts=Cuts((0, 1), (0,)), profile=profile_of([100]), block_seconds=(0.2,))
+    decision = Automatic().decide(few)
+    assert not decision.acts
+    assert decision.reason.startswith("balanced: ")
+
+
+def test_another_loop_begins_with_no_recuts() -> None:
+    policy = Automatic()
+    decision = policy.decide(situation())
+    for _ in range(6):
+        policy.brought(decision, Gain({}, decision.saving_seconds, 0.03, 0))
+    assert policy.decide(situation()).reason.startswith("too often: ")
+    policy.brought(replace(decision, iteration=2), Gain({}, decision.saving_seconds, 0.03, 0))
+    assert policy.decide(situation()).acts
+
+
+def test_what_workers_that_came_or_went_brought_is_no_disappointment() -> None:
+    policy = Automatic()
+    small = situation(block_seconds=(0.24, 0.24, 0.2, 0.2), error=0.01)
+    decision = policy.decide(small)
+    policy.brought(replace(decision, policy="workers"), Gain({}, -1.0, 0.03, 0))
+    assert policy.decide(small).acts
+    policy.brought(decision, Gain({}, -1.0, 0.03, 0))
+    assert not policy.decide(small).acts
+
+
+def test_what_is_saved_exceeds_its_cost_by_half() -> None:
+    pays = Automatic().decide(situation())
+    enough = 1.5 * pays.cost_seconds / pays.saving_seconds
+    assert Automatic().decide(situation(num_remaining=enough * 1.01)).acts
+    refused = Automatic().decide(situation(num_remaining=enough * 0.99))
+    assert not refused.acts
+    assert refused.reason.startswith("would not pay: ")
+
+
+def test_counted_seconds_follow_how_often_entries_are_worked_on_and_the_bytes_beside() -> None:
+    entry, row, apart = counted_seconds(3, 80, 160)
+    assert entry == 3 * ENTRY_SECONDS
+    assert row == pytest.approx(3 * ROW_SECONDS + 4 * ENTRY_SECONDS)
+    assert apart == pytest.approx(8 * ENTRY_SECONDS)

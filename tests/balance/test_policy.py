@@ -351,11 +351,14 @@ def test_the_cuts_that_are_best_are_kept() -> None:
     assert not Automatic().decide(again).acts
 
 
-def test_a_worker_that_came_and_would_get_nothing_leaves_all_as_it_is() -> None:
-    few = situation(cuts=Cuts((0, 1), (0,)), profile=profile_of([100]), block_seconds=(0.2,))
+@pytest.mark.parametrize(("iteration", "begin"), [(1, "too early: "), (10, "balanced: ")])
+def test_a_worker_that_came_and_would_get_nothing_leaves_all_as_it_is(iteration: int, begin: str) -> None:
+    few = situation(
+        cuts=Cuts((0, 1), (0,)), profile=profile_of([100]), block_seconds=(0.2,), iteration=iteration
+    )
     decision = Automatic().decide(few)
     assert not decision.acts
-    assert decision.reason.startswith("balanced: ")
+    assert decision.reason.startswith(begin)
 
 
 def test_another_loop_begins_with_no_recuts() -> None:

@@ -257,6 +257,8 @@ def test_a_disappointed_policy_asks_for_more() -> None:
     assert decision.acts
     policy.brought(decision, Gain({}, 0.1 * decision.saving_seconds, 0.03, 0))
     assert policy.decide(small).reason.startswith("balanced:")
+    assert policy.decide(situation(since_last=3)).reason == "too early: 3 iterations measured, 4 wanted"
+    assert policy.decide(situation(since_last=4)).acts
     assert not policy.decide(replace(small, since_last=15)).acts
     assert policy.decide(replace(small, since_last=16)).acts
     assert policy.decide(situation()).acts

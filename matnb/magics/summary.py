@@ -102,7 +102,7 @@ def _recut_facts(recuts: Sequence[Rebalanced], live: bool) -> tuple[RecutFacts, 
 
 
 def status_text(status: Status) -> str:
-    """Return what a session runs on and what it keeps, in three lines."""
+    """Return what a session runs on and what it keeps, in a few lines."""
     stored = f"{bytes_text(status.stored_bytes)} of {bytes_text(status.memo_bytes)}"
     kept = f"{plural_text(status.num_arrays, 'array')} kept, {stored}"
     memo = "memo off"
@@ -112,7 +112,14 @@ def status_text(status: Status) -> str:
         memo = f"memo: {idle} without a name, {bytes_text(status.remembered_bytes)}; {values}"
     if status.memo_dir:
         memo += f"; {bytes_text(status.file_bytes)} of files in {status.memo_dir}"
-    return f"{status.description}; engine {status.engine}\n{kept}\n{memo}"
+    return f"{status.description}; engine {status.engine}\n{_left_text(status)}{kept}\n{memo}"
+
+
+def _left_text(status: Status) -> str:
+    gone = plural_text(status.num_gone, "worker")
+    if not status.num_workers:
+        return f"no worker is left, {gone} gone: mn.stop() and start again, or wait until one comes\n"
+    return f"{plural_text(status.num_workers, 'worker')} now, {gone} gone\n" if status.num_gone else ""
 
 
 def show_memo(entries: Sequence[MemoEntry], live: bool, shell: InteractiveShell) -> None:

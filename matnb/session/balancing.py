@@ -220,14 +220,16 @@ class Balancer:
 
     # what a person asks for
 
-    def repartition(self, node: Expr, parts: tuple[int, ...] | Grid) -> None:
+    def repartition(self, node: Expr, parts: tuple[int, ...] | Grid | None) -> None:
         """Cut a stored array anew, and with its rows those of arrays that are to lie as it does.
 
         Parameters
         ----------
         parts
-            Where, or how many along each axis, of about equal work by what was measured, else by entries.
+            Where, or how many along each axis, of equal work by times, else entries; None for rows by slots.
         """
+        if parts is None:
+            parts = (self._planner.workers().slots, *(1,) * (node.ndim - 1))
         entry = self._store.entry(node)
         assert entry is not None, "it was just computed"
         grid = parts if isinstance(parts, Grid) else None

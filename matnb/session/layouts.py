@@ -70,8 +70,7 @@ def repartition(
         rows_alone = all(isinstance(one, int | np.integer) for one in cuts) and _is_positions(cuts)
         parts = grid_from(node.shape, [cuts, *[None] * (node.ndim - 1)] if rows_alone else cuts)  # type: ignore[list-item]  # it is looked at
     session = current_session()
-    wanted = _counts(session.status().num_threads, node.ndim) if parts is None else parts
-    session.lay_out([node], lambda balancer: balancer.repartition(node, wanted))
+    session.lay_out([node], lambda balancer: balancer.repartition(node, parts))
     return array
 
 

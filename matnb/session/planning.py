@@ -154,14 +154,23 @@ class Planner:
 
     def workers(self) -> Workers:
         """Return the workers that a plan is laid out over now, waiting a while when there are none."""
-        numbers = self._cluster.alive()
-        if not numbers:
+        if not self._cluster.alive():
             self._wait_for_workers()
-            numbers = self._cluster.alive()
+        return self._workers_of(self._cluster.alive())
+
+    def present(self) -> tuple[Workers, int]:
+        """Return the workers that are there now, which may be none, and how many are gone; waits for none."""
+        self._cluster.refresh_if_changed()
+        if not self._cluster.alive():
+            self._cluster.refresh()
+        numbers = self._cluster.alive()
+        return self._workers_of(numbers), len(self._cluster.workers) - len(numbers)
+
+    def _workers_of(self, numbers: tuple[int, ...]) -> Workers:
         chosen = [self._cluster.workers[number] for number in numbers]
         limits = [one.memory_limit_bytes for one in chosen]
         memory = sum(limits) if all(limits) else 0
-        return Workers(numbers, max(1, min(one.threads for one in chosen)), memory)
+        return Workers(numbers, max(1, min((one.threads for one in chosen), default=1)), memory)
 
     def have_come(self, workers: Collection[int]) -> bool:
         """Tell whether workers are there that are none of these; asks nobody."""

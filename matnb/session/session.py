@@ -117,10 +117,10 @@ class Session:
         return self.cluster.stopping.scope(around)
 
     def status(self) -> Status:
-        """Return what the session is now."""
+        """Return what the session is now, at once, also when no worker is left."""
         self._runner.planner.retain()
-        workers = self._runner.planner.workers()
-        return status_of(self.cluster.description, workers, self._store, self.memo, self.config)
+        workers, num_gone = self._runner.planner.present()
+        return status_of(self.cluster.description, workers, num_gone, self._store, self.memo, self.config)
 
     # values
 

@@ -24,6 +24,9 @@ class Status:
         Of the arrays, those without a handle.
     remembers
         Whether anything is, without a handle.
+    num_gone
+        Of the workers there have been, those that are lost or left; ``num_workers`` are there now, with
+        ``num_threads`` in all.
     memo_dir, file_bytes
         The folder with files of results, if there is one, and what they take.
     """
@@ -39,12 +42,15 @@ class Status:
     num_remembered: int = 0
     remembered_bytes: int = 0
     remembers: bool = True
+    num_gone: int = 0
     memo_dir: str = ""
     file_bytes: int = 0
 
 
-def status_of(description: str, workers: Workers, store: Store, memo: Memo, config: Config) -> Status:
-    """Return what a session on some workers is now."""
+def status_of(
+    description: str, workers: Workers, num_gone: int, store: Store, memo: Memo, config: Config
+) -> Status:
+    """Return what a session on some workers is now, of which others are gone."""
     idle = store.idle()
     return Status(
         description,
@@ -58,5 +64,6 @@ def status_of(description: str, workers: Workers, store: Store, memo: Memo, conf
         len(idle),
         sum(entry.num_bytes for entry in idle),
         config.remembers,
+        num_gone,
         *memo.files,
     )

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 import psutil
 import pytest
+from distributed import LocalCluster
+from waiting import wait_until
 from watching import long_work, runs, tasks_on_scheduler
 
 import matnb as mn
@@ -19,6 +21,7 @@ from matnb.backend.answers import Answers
 from matnb.backend.engine_dask import DaskEngine
 from matnb.errors import CellCancelled, MatnbError
 from matnb.events import WorkersLost
+from matnb.magics.summary import status_text
 from matnb.plan.plan import Plan
 
 
@@ -206,3 +209,28 @@ def test_a_restarted_worker_is_used_again() -> None:
             time.sleep(0.2)
         assert session.status().num_workers == 2
     mn.stop()
+
+
+@pytest.mark.cluster
+def test_a_session_without_workers_tells_so_at_once() -> None:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as theirs,
+        mn.connect(theirs) as session,
+    ):
+        assert "gone" not in status_text(session.status())
+        theirs.scale(1)
+        wait_until(lambda: session.status().num_workers == 1)
+        found = session.status()
+        assert (found.num_threads, found.num_gone) == (1, 1)
+        assert "\n1 worker now, 1 worker gone\n" in status_text(found)
+        theirs.scale(0)
+        wait_until(lambda: session.status().num_workers == 0)
+        begin = time.monotonic()
+        found = session.status()
+        assert time.monotonic() - begin < 2  # work waits for eight, in which one may be started again
+        assert (found.num_threads, found.num_gone) == (0, 2)
+        assert "\nno worker is left, 2 workers gone: mn.stop() and start again" in status_text(found)
+        theirs.scale(1)
+        wait_until(lambda: session.status().num_workers == 1)
+        assert float((mn.ones(10) + 1).sum()) == 20
+        assert session.status().num_gone == 2

@@ -154,9 +154,7 @@ class Planner:
 
     def workers(self) -> Workers:
         """Return the workers that a plan is laid out over now, waiting a while when there are none."""
-        if not self._cluster.alive():
-            self._wait_for_workers()
-        return self._workers_of(self._cluster.alive())
+        return self._workers_of(self._cluster.alive() or self._newcomers())
 
     def present(self) -> tuple[Workers, int]:
         """Return the workers that are there now, which may be none, and how many are gone; waits for none."""
@@ -176,13 +174,13 @@ class Planner:
         """Tell whether workers are there that are none of these; asks nobody."""
         return self._cluster.has_newcomers or not set(self._cluster.alive()).issubset(workers)
 
-    def _wait_for_workers(self) -> None:
+    def _newcomers(self) -> tuple[int, ...]:
         end = time.monotonic() + _RESTART_SECONDS
         while time.monotonic() < end:
             self._cluster.stopping.check()
             self._cluster.refresh()
-            if self._cluster.alive():
-                return
+            if numbers := self._cluster.alive():
+                return numbers
             time.sleep(0.1)
         raise WorkerLostError("every worker is gone and none came back; mn.stop() and start again")
 

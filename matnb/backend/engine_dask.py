@@ -18,7 +18,6 @@ from matnb.backend import worker
 from matnb.backend.answers import BROKEN, Answers, OwnersLost
 from matnb.backend.cluster import Cluster
 from matnb.backend.graphs import Graph, Run, graph_of, is_bundled
-from matnb.backend.stopping import undisturbed
 from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, freeze
 from matnb.blocks.layout import Layout
@@ -152,7 +151,7 @@ class DaskEngine:
                     zip(rest, self._answers.gather([futures[key] for key in rest], owners), strict=True)
                 )
         except KeyboardInterrupt:
-            with undisturbed():
+            with self._cluster.stopping.undisturbed():
                 raise self._cancelled(plan, futures, run_id) from None
         except OwnersLost:
             self._stop(plan, futures)

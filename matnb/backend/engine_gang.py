@@ -23,7 +23,6 @@ from matnb.backend.gathering import Gathering, graph_of, owners_of, state_of
 from matnb.backend.leaving import GangOutcome, outcome_of
 from matnb.backend.performer import perform
 from matnb.backend.recovery import KeptStates, Resume
-from matnb.backend.stopping import undisturbed
 from matnb.backend.telemetry import Telemetry, gang_name
 from matnb.backend.turns import Turn
 from matnb.backend.watching import Watch
@@ -151,7 +150,7 @@ class GangEngine:
                 raise  # all is given up already
             except KeyboardInterrupt:
                 words = f"cancelled {plural_text(len(members), 'task')}"
-                with undisturbed():
+                with self._cluster.stopping.undisturbed():
                     self._give_up(self._last, members, program, "interrupted")
                 raise RunCancelled(words, Outcome({}, {}, {}, (), 0.0)) from None
             except BaseException:

@@ -1,4 +1,4 @@
-"""The wish of another thread that what runs should end, which who waits for workers looks at."""
+"""The wish of another thread, or an interrupt, that ends what runs: who waits for workers looks at it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from types import FrameType
 
 from matnb.errors import CellCancelled
 
@@ -28,6 +29,7 @@ class Stopping:
         self._lock = threading.Lock()
         self._wishes: dict[int, _Wish] = {}  # by thread
         self._running: Counter[int] = Counter()  # its scopes that are not only around what may run
+        self._heeds = self._is_interrupted = False
 
     @contextmanager
     def scope(self, around: bool = False) -> Iterator[None]:
@@ -64,6 +66,51 @@ class Stopping:
         if wish is _Wish.ASKED:
             raise _cancelled()
 
+    @contextmanager
+    def heeding(self) -> Iterator[None]:
+        """Let an interrupt end what the main thread does inside also where Python drops it.
+
+        What is raised while memory is cleared up, such as in a destructor, is printed and forgotten: then the
+        next :meth:`check` obeys, at the latest the end of this.
+
+        Raises
+        ------
+        CellCancelled
+            At the end, for an interrupt that was dropped.
+        """
+        before = signal.getsignal(signal.SIGINT) if _is_main() and not self._heeds else None
+        if not callable(before):  # heeded already, or interrupts are ignored
+            yield
+            return
+
+        def interrupted(number: int, frame: FrameType | None) -> None:
+            self._is_interrupted = True
+            before(number, frame)
+
+        try:
+            self._heeds = True
+            signal.signal(signal.SIGINT, interrupted)
+            yield
+            is_dropped = self._is_interrupted
+        finally:
+            self._heeds = self._is_interrupted = False
+            if signal.getsignal(signal.SIGINT) is interrupted:
+                signal.signal(signal.SIGINT, before)
+        if is_dropped:
+            raise _cancelled()
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Let no further interrupt or wish end what this thread cleans up after one."""
+        thread = threading.get_ident()
+        with self._lock:
+            if thread in self._wishes:
+                self._wishes[thread] = _Wish.OBEYED
+        with undisturbed():
+            if _is_main():
+                self._is_interrupted = False
+            yield
+
     def ask(self, thread: int | None = None) -> bool:
         """Ask a thread, or every one that runs something, to end it; tell whether there was one."""
         here = threading.get_ident()
@@ -83,13 +130,20 @@ class Stopping:
         return thread is not None and self._wishes.get(thread, _Wish.NONE) is not _Wish.NONE
 
     def check(self) -> None:
-        """Raise CellCancelled if this thread was asked to end what it runs; once for each wish."""
+        """Raise CellCancelled if this thread was asked to end what it runs, or interrupted; once for each."""
         thread = threading.get_ident()
-        if self._wishes.get(thread) is not _Wish.ASKED:
+        is_interrupted = self._is_interrupted and _is_main()
+        if self._wishes.get(thread) is not _Wish.ASKED and not is_interrupted:
             return
         with self._lock:
-            self._wishes[thread] = _Wish.OBEYED
+            if thread in self._wishes:
+                self._wishes[thread] = _Wish.OBEYED
+            self._is_interrupted = self._is_interrupted and not is_interrupted
         raise _cancelled()
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _cancelled() -> CellCancelled:
@@ -99,8 +153,7 @@ def _cancelled() -> CellCancelled:
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Let no further interrupt end what is done inside, such as cleaning up after one; it is forgotten."""
-    here = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT) if here else None
+    before = signal.getsignal(signal.SIGINT) if _is_main() else None
     if before is None:  # interrupts come to other threads, or to somebody who is not Python
         yield
         return

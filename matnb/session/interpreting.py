@@ -72,5 +72,5 @@ class Interpreter:
                 if isinstance(leaf, Data | Load) and leaf not in known and leaf in self._store:
                     block = self._bring(leaf)
                     known[leaf] = block.values if isinstance(block, Dense) else to_scipy(block)
-        with self._stopping.scope():
+        with self._stopping.scope(), self._stopping.heeding():
             return interpret(node, known, self._stopping.check)

@@ -154,9 +154,10 @@ class Runner:
             When another thread wants an end of it.
         """
         lost: tuple[int, ...] = ()
-        with self._cluster.stopping.scope():
+        stopping = self._cluster.stopping
+        with stopping.scope(), stopping.heeding():
             for _ in range(_TRIES):
-                self._cluster.stopping.check()
+                stopping.check()
                 try:
                     return work()
                 except OwnersLost as error:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from matnb.errors import OptionError
+from matnb.location import shown_url
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
@@ -32,6 +33,9 @@ class Config:
         Threads of each worker; None shares the machine's cores among the workers.
     processes
         True gives each worker a process of its own; False keeps all in this process.
+    security
+        True keeps every other user of the machine away from worker processes; False lets them listen on
+        ports of the loopback interface, which any local user reaches, who can run code then.
     memory_limit_bytes
         Memory of each worker in bytes; None shares the machine's memory.
     memo_bytes
@@ -53,6 +57,7 @@ class Config:
     workers: int = 1
     threads: int | None = None
     processes: bool = False
+    security: bool = True
     memory_limit_bytes: int | None = None
     memo_bytes: int = 4 * 10**9
     remembers: bool = True
@@ -74,6 +79,11 @@ class Config:
             raise OptionError(f"memory_limit={self.memory_limit_bytes} bytes: a worker needs at least 64MB")
         if self.compute_limit_bytes < 1:
             raise OptionError("compute_limit=0: no value could be computed; give a size such as '2GB'")
+        if self.memo_dir is not None and not self.memo_dir.strip():
+            raise OptionError(f"memo_dir={self.memo_dir!r}: give the path of a folder, or None for no files")
+        if self.memo_dir is not None and "://" in self.memo_dir:
+            shown = shown_url(self.memo_dir)
+            raise OptionError(f"memo_dir={shown!r}: give the path of a folder on this machine, not a url")
         if self.engine not in ENGINES:
             raise OptionError(f"engine={self.engine!r}: choose one of {', '.join(map(repr, ENGINES))}")
         if isinstance(self.rebalance, str) and not (
@@ -96,6 +106,14 @@ def rebalance_of_reports(environ: Mapping[str, str] | None = None, otherwise: st
 def chromium_from_environment(environ: Mapping[str, str] | None = None) -> str:
     """Return which browser prints PDF: ``MATNB_CHROMIUM``, or nothing where any will do."""
     return (os.environ if environ is None else environ).get("MATNB_CHROMIUM", "")
+
+
+def data_folder_from_environment(environ: Mapping[str, str] | None = None) -> str:
+    """Return where matnb keeps what is this user's alone: in ``XDG_DATA_HOME``, or ``~/.local/share``."""
+    folder = (os.environ if environ is None else environ).get("XDG_DATA_HOME", "")
+    if not os.path.isabs(folder):  # which the standard says to ignore
+        folder = os.path.expanduser(os.path.join("~", ".local", "share"))
+    return os.path.join(folder, "matnb")
 
 
 def is_trace_path(text: str) -> bool:
@@ -160,12 +178,6 @@ def _truth(text: str, option: str) -> bool:
     raise OptionError(f"{option}={text!r}: give true or false")
 
 
-def _folder(text: str, option: str) -> str:
-    if not text.strip():
-        raise OptionError(f"{option}={text!r}: give the path of a folder")
-    return text
-
-
 def _as_it_is(text: str, option: str) -> str:
     return text
 
@@ -175,10 +187,11 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str]]] = {
     "MATNB_WORKERS": ("workers", _whole_number),
     "MATNB_THREADS": ("threads", _whole_number),
     "MATNB_PROCESSES": ("processes", _truth),
+    "MATNB_SECURITY": ("security", _truth),
     "MATNB_MEMORY_LIMIT": ("memory_limit_bytes", parse_bytes),
     "MATNB_MEMO": ("memo_bytes", parse_bytes),
     "MATNB_COMPUTE_LIMIT": ("compute_limit_bytes", parse_bytes),
-    "MATNB_MEMO_DIR": ("memo_dir", _folder),
+    "MATNB_MEMO_DIR": ("memo_dir", _as_it_is),
     "MATNB_ENGINE": ("engine", _as_it_is),
     "MATNB_REBALANCE": ("rebalance", _as_it_is),
 }

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from matnb.location import Location, shown_text
+
 
 class MatnbError(Exception):
     """Base of every error matnb raises, except :class:`CellCancelled`.
+
+    Urls in its message and notes are shown without user, password, query and fragment.
 
     Attributes
     ----------
@@ -23,6 +27,13 @@ class MatnbError(Exception):
     lines: tuple[int, ...] = ()
     expression: str = ""
     cell: str = ""
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*(shown_text(one) if isinstance(one, str) else one for one in words))
+
+    def add_note(self, note: str) -> None:
+        """Add a line below the message."""
+        super().add_note(shown_text(note))
 
 
 class ShapeError(MatnbError, ValueError):
@@ -51,8 +62,23 @@ class OptionError(MatnbError, ValueError):
     """An option, argument or environment variable with a value that is not allowed."""
 
 
-class AxisError(ShapeError, IndexingError):
-    """An axis that an array does not have: a ShapeError and an IndexingError, as NumPy's is of both kinds."""
+class AxisError(ShapeError, IndexingError, np.exceptions.AxisError):
+    """An axis that an array does not have: NumPy's error too, which is a ValueError and an IndexError.
+
+    Parameters
+    ----------
+    message
+        What is wrong, in words.
+    axis, ndim
+        The axis and the number of axes, where there is one of each, as NumPy's error has them.
+    """
+
+    def __init__(self, message: str, axis: int | None = None, ndim: int | None = None) -> None:
+        super().__init__(message)
+        self.axis, self.ndim = axis, ndim
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # to which NumPy's would add what it says
 
 
 class UnsupportedError(MatnbError, NotImplementedError):
@@ -80,13 +106,17 @@ class FileFormatError(MatnbError, ValueError):
         1-based line of a text file, or None where lines have no meaning.
     """
 
-    def __init__(self, path: str | Path, reason: str, line: int | None = None) -> None:
-        self.path, self.reason, self.line = str(path), reason, line
-        place = f"{path}, line {line}" if line is not None else f"{path}"
-        super().__init__(f"{place}: {reason}")
+    def __init__(self, path: str | Path | Location, reason: str, line: int | None = None) -> None:
+        self.path, self.reason, self.line = shown_text(str(path)), shown_text(reason), line
+        place = f"{self.path}, line {line}" if line is not None else self.path
+        super().__init__(f"{place}: {self.reason}")
 
     def __reduce__(self) -> tuple[type[FileFormatError], tuple[str, str, int | None]]:
         return type(self), (self.path, self.reason, self.line)
+
+
+class FileContentWarning(UserWarning):
+    """A file that was read, but may mean something else than it was read as."""
 
 
 class MissingFileError(MatnbError, FileNotFoundError):

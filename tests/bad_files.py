@@ -112,6 +112,7 @@ BAD = [
     ("a.txt", "\ufeff1 2\n", 1, "byte order mark"),
     ("a.txt", "1 2\n1\x00 2\n", 2, "byte 0"),
     ("a.txt", "1 2\n,,\n3,,4\n", 2, "empty"),
+    ("a.txt", ", # 1 2\n", 1, "0 columns where an edge needs 2"),
     ("a.txt", "1 " * 1_000_000, 1, "a line of more than"),
     ("a.txt", "1 2\n" + "3 4 " * 1_000_000 + "\n", 2, "a line of more than"),
     # METIS
@@ -146,6 +147,7 @@ BAD = [
     ("a.csv", b"a,\xff\n1,2\n", 1, "UTF-8"),
     ("a.csv", 'a,"b\nc"\n1,2\n', 1, "goes on in the next line"),
     ("a.csv", "a,b\n" + "1," * 1_000_000, 2, "a line of more than"),
+    ("a.csv", "a,b\r1,2\r3,4\r", 1, "carriage return"),
     # .npy
     ("a.npy", b"junk", None, "magic"),
     ("a.npy", npy(np.arange(10.0))[:-1], None, "80 bytes; 79 follow"),
@@ -158,9 +160,11 @@ BAD = [
     ("a.npy", fake_npy("(1000000000000000,)"), None, "8000000000000000 bytes"),
     ("a.npy", fake_npy("(-1,)"), None, "shape"),
     ("a.npy", fake_npy("__import__('os')"), None, "header"),
+    ("a.npy", fake_npy("(3,").replace(b"}", b" "), None, "header"),
     # .npz
     ("a.npz", b"junk", None, "zip"),
     ("a.npz", npz(**csr())[:-30], None, "zip"),
+    ("a.npz", npz(**csr())[400:], None, "zip"),
     ("a.npz", damaged_zip(), None, "damaged"),
     ("a.npz", npz(a=np.arange(3)), None, "no sparse matrix"),
     ("a.npz", npz(format=np.array(b"coo"), shape=np.array([3, 3]), data=np.ones(3)), None, "no member 'row'"),

@@ -59,7 +59,7 @@ DAILY = {
     "Reductions": (
         "sum prod mean var std min max argmin argmax any all count_nonzero ptp nansum nanprod nanmean "
         "nanvar nanstd nanmin nanmax nanargmin nanargmax nancumsum nancumprod average cov corrcoef "
-        "trapezoid"
+        "trapezoid convolve correlate"
     ),
     "Scans and differences": "cumulative_sum cumulative_prod cumsum cumprod diff ediff1d gradient",
     "Choosing": "clip where nonzero argwhere flatnonzero take take_along_axis compress extract choose select",
@@ -74,7 +74,7 @@ DAILY = {
         "concatenate stack vstack hstack dstack column_stack split array_split vsplit hsplit reshape "
         "ravel squeeze expand_dims broadcast_to broadcast_arrays roll flip fliplr flipud rot90 tile "
         "repeat pad transpose swapaxes moveaxis rollaxis atleast_1d atleast_2d atleast_3d append insert "
-        "delete block"
+        "delete block sliding_window_view may_share_memory shares_memory"
     ),
     "Matrices": (
         "tril triu diag diagonal diagflat trace kron outer inner dot vdot matmul tensordot einsum cross "

@@ -37,7 +37,6 @@ UNTESTED = "no test"  # a name without one counts as missing
 REFUSED = (
     "np.unique(x, axis=0)",
     "np.lexsort((x, x))",
-    "np.quantile(x, 0.5, weights=x, method='inverted_cdf')",
     "np.histogram(x, bins='stone')",
     "np.pad(x, 1, print)",
     "np.clip(x, 0, 1, where=x > 0)",
@@ -47,7 +46,6 @@ REFUSED = (
     "np.dot(x, x.T, out=np.ones((3, 3)))",
     "np.linalg.eig(x)",
     "np.linalg.lstsq(x, x)",
-    "np.linalg.pinv(x, rcond=x)",
     "mn.vectorize(abs, signature='(n)->()')",
     "mn.r_['0,2', x]",
     "x.resize((4, 3))",
@@ -62,6 +60,12 @@ Left out: FFT; object and string dtypes; views that change their array (`x[...] 
 slice that was taken before); pickling as `np.save` does for objects (`mn.save` writes from the workers).
 Sparse arrays are matrices and stay sparse where zeros stay zeros; elsewhere results are dense.
 What functions that are there do not take is at the end.
+
+Of the 1380 tests in the standard's own suite 1295 passed when it was last tried, and none found a wrong
+number. `tests/array_api/skips.txt` lists 31 of the other 85, each with its reason: what is NumPy's own answer
+for special values (`//` and `**` of infinities, complex `expm1` and `tanh`), and views, which there are none
+of. What the other 54 are was not noted; the extensions `fft` and `linalg` are switched off where it runs.
+`tests/array_api/test_public_suite.py` runs it at a fixed commit, which may not be the one of that count.
 """
 
 

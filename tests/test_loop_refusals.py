@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import matnb as mn
 from matnb.errors import DTypeError, KernelError, LoopBodyError, OptionError, ShapeError
+from matnb.session.current import active_session
+
+WAYS_OUT: dict[str, Callable[[mn.DistArray], object]] = {
+    "compute": lambda x: x.compute(),
+    "mn.compute": mn.compute,
+    "mn.compute beside another": lambda x: mn.compute(mn.ones(2), x),
+    "np.asarray": np.asarray,
+    "np.from_dlpack": np.from_dlpack,
+    "tolist": lambda x: x.tolist(),
+    "tobytes": lambda x: x.tobytes(),
+    "float": lambda x: float(x[0]),
+    "in": lambda x: 3.0 in x,
+    "a length": lambda x: np.repeat(np.arange(3), x.astype(int)),
+    "persist": lambda x: x.persist(),
+    "explain": lambda x: x.explain(),
+    "mn.visualize": mn.visualize,
+    "mn.save": lambda x: mn.save(x, "never.npy"),
+    "mn.repartition": lambda x: mn.repartition(x, 2),
+    "mn.align": lambda x: mn.align(x, x),
+}
 
 
 def test_truth_of_an_array() -> None:
@@ -19,13 +41,13 @@ def test_value_of_an_array() -> None:
         mn.iterate(lambda x: x * float(x[0]), mn.ones(3), max_iterations=3)
 
 
-def test_a_leaked_variable() -> None:
+@pytest.mark.parametrize("way", WAYS_OUT.values(), ids=WAYS_OUT)
+def test_a_leaked_variable(way: Callable[[mn.DistArray], object]) -> None:
     leaked = []
     mn.iterate(lambda x: leaked.append(x * 2) or x, mn.ones(3), max_iterations=3)
     with pytest.raises(LoopBodyError):
-        leaked[0].compute()
-    with pytest.raises(LoopBodyError):
-        mn.compute(leaked[0])
+        way(leaked[0])
+    assert active_session() is None  # no cluster is started for what has no value
 
 
 def test_no_end() -> None:

@@ -15,18 +15,30 @@ from typing import Any
 
 from distributed import Client, Security
 
-from matnb.backend.connection import HasScheduler, MatnbClient, connect_client, scheduler_address
+from matnb.backend.connection import (
+    CLOSING_ERRORS,
+    HasScheduler,
+    MatnbClient,
+    connect_client,
+    scheduler_address,
+)
+from matnb.backend.farewell import Farewell
 from matnb.backend.handshake import check_versions
-from matnb.backend.servers import Servers, num_threads
-from matnb.backend.stopping import Stopping
+from matnb.backend.servers import Servers, num_threads, runs_the_script_again
+from matnb.backend.stopping import Stopping, not_deferred
 from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError
+from matnb.location import Location
 
 _TOPIC = "all"  # where the scheduler logs workers that come and go
-# A new process runs the script from its top, so it would start a cluster of its own, and so on.
-_UNGUARDED = '; in a script, start worker processes only under `if __name__ == "__main__":`'
+# What a process of the user's own does that runs the script from its top, which would start the next ones.
+_UNGUARDED = (
+    "this process was started by a script, and runs it from the top to find what it defines: there "
+    'start matnb, and processes of your own, only under `if __name__ == "__main__":`'
+)
 _ANSWER_SECONDS = 10.0
 _CLOSE_SECONDS = 30.0
+_LEAVE_SECONDS = 5.0  # Dask's client waits for a scheduler that is gone as long as it may
 _LEAST_SECONDS = 0.5
 _HEAR_SECONDS = 0.002
 _STARTING_SECONDS = 1.0
@@ -56,6 +68,28 @@ class WorkerInfo:
     memory_limit_bytes: int
 
 
+@dataclass(frozen=True)
+class Attendance:
+    """Which workers are there, of those that were asked for or have been there.
+
+    Attributes
+    ----------
+    num_now
+        Those that can be used.
+    num_gone
+        Those that have been there and are lost, or left.
+    num_asked
+        How many there are to be; None on a cluster that is not ours, which starts none again.
+    trouble
+        Why one of ours could not be started again the last time, or nothing.
+    """
+
+    num_now: int
+    num_gone: int = 0
+    num_asked: int | None = None
+    trouble: str = ""
+
+
 class Cluster:
     """What matnb runs on: a scheduler and numbered workers, reached through a client of our own.
 
@@ -80,7 +114,7 @@ class Cluster:
         Who runs something on it, and is asked to end that.
     """
 
-    def __init__(self, client: Client, description: str, servers: Servers | None = None) -> None:
+    def __init__(self, client: MatnbClient, description: str, servers: Servers | None = None) -> None:
         self.client, self.description, self.owned = client, description, servers is not None
         self._servers = servers
         self.stopping = Stopping()
@@ -93,6 +127,7 @@ class Cluster:
         self._process = os.getpid()
         self._closed = False
         self._topics = {_TOPIC}
+        self._farewells: list[str] = []
         self._handlers: list[Callable[[tuple[float, Any]], None]] = []
         _open_clusters.add(self)
         try:
@@ -112,6 +147,19 @@ class Cluster:
         """Return the owner numbers of the workers that can be used now."""
         with self._lock:
             return tuple(number for number, each in enumerate(self._workers) if each.address in self._alive)
+
+    def attendance(self) -> Attendance:
+        """Return which workers are there, as far as is known; asks nobody."""
+        num_now = len(self.alive())
+        num_gone = len(self._workers) - num_now
+        if self._servers is None:
+            return Attendance(num_now, num_gone)
+        return Attendance(num_now, num_gone, self._servers.num_workers, self._servers.trouble)
+
+    @property
+    def is_restoring(self) -> bool:
+        """Whether lost workers of ours are being started again."""
+        return self._servers is not None and self._servers.is_restoring
 
     @property
     def has_newcomers(self) -> bool:
@@ -152,6 +200,13 @@ class Cluster:
             self._topics.add(self.client.id)  # the scheduler forgets it some time after the client
             self.client.subscribe_topic(self.client.id, self._hear)
 
+    def leave_nothing_of(self, prefix: str) -> None:
+        """Have a scheduler of others take away what is called so, should this process die."""
+        if not self.owned:
+            farewell = Farewell(self.client.id, prefix)
+            self.client.register_plugin(farewell, farewell.name)
+            self._farewells.append(farewell.name)
+
     def close(self) -> None:
         """Leave the cluster, and end it if it is ours; a second call does nothing.
 
@@ -168,11 +223,15 @@ class Cluster:
         with contextlib.ExitStack() as stack:
             if self._servers is not None:
                 stack.callback(self._servers.close, _CLOSE_SECONDS)
-            stack.callback(self.client.close, _CLOSE_SECONDS)
+            stack.callback(self.client.leave, _LEAVE_SECONDS)
             if self.client.status == "running":
                 # Else the scheduler logs that it cannot tell us that we have left.
-                for topic in self._topics:
-                    self.client.unsubscribe_topic(topic)
+                with contextlib.suppress(*CLOSING_ERRORS):
+                    for name in self._farewells:
+                        taken = self.client.scheduler.unregister_scheduler_plugin
+                        self.client.sync(taken, name=name, callback_timeout=_ANSWER_SECONDS)
+                    for topic in self._topics:
+                        self.client.unsubscribe_topic(topic)
 
     def __enter__(self) -> Cluster:
         return self
@@ -240,24 +299,28 @@ class Cluster:
 def start(config: Config) -> Cluster:
     """Start a scheduler and workers on this machine: in this process, or with a process for each worker.
 
-    In this process no port is opened; worker processes talk over the loopback interface only. Spilling to
-    disk and pausing are switched off, and nothing stays in the user's Dask configuration.
+    No port is opened: worker processes talk by sockets in a folder that only the user may enter, or over the
+    loopback interface without ``security``. They do not run the script that starts them. Spilling to disk and
+    pausing are switched off, and nothing stays in the user's Dask configuration.
 
     Raises
     ------
     ClusterError
         When the servers or a worker process cannot be started.
     """
+    if config.processes and runs_the_script_again():
+        raise ClusterError(_UNGUARDED)
+    # In this process that takes a moment; worker processes take seconds, and nothing else is there yet.
     try:
-        servers = Servers(config)
+        with not_deferred() if config.processes else contextlib.nullcontext():
+            servers = Servers(config)
     except KeyboardInterrupt as interrupt:
         raise CellCancelled("interrupted while workers were started; none is left") from interrupt
     except (OSError, RuntimeError) as error:
         reason: BaseException = error
         while reason.__cause__ is not None:
             reason = reason.__cause__
-        advice = _UNGUARDED if config.processes else ""
-        raise ClusterError(f"no cluster could be started: {reason}{advice}") from error
+        raise ClusterError(f"no cluster could be started: {reason}") from error
     threads = num_threads(config)
     description = f"{_counted(config.workers, 'worker')} x {_counted(threads, 'thread')}, " + (
         "each in a process of its own" if config.processes else "in this process"
@@ -321,7 +384,7 @@ def connect(
             check_versions(client, _seconds_until(deadline))
         except TimeoutError as error:
             raise ClusterError(f"the workers of {address} do not answer") from error
-        cluster = Cluster(client, f"the Dask cluster at {address}")
+        cluster = Cluster(client, f"the Dask cluster at {Location(address)}")
         undo.pop_all()
     return cluster
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextlib
 import json
 import time
 import warnings
@@ -12,9 +14,17 @@ from typing import Any, Protocol
 from distributed import Client, Security
 from distributed.versions import VersionMismatchWarning
 
+from matnb.backend.dask_logs import loud_again, quiet_here
 from matnb.errors import ClusterError, OptionError
+from matnb.location import Location
 
 _POLL_SECONDS = 0.05
+_ABANDON_SECONDS = 5.0
+# What closing raises where servers or connections are gone already, or do not answer.
+CLOSING_ERRORS = (
+    *(OSError, RuntimeError, ValueError, AssertionError, AttributeError),
+    *(asyncio.CancelledError, concurrent.futures.CancelledError),
+)
 
 
 class HasScheduler(Protocol):
@@ -31,10 +41,13 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
         try:
             super().start(**options)
         except BaseException:
-            self._loop_runner.stop()
+            self._end_loop()
             raise
 
+    _thread: int | None = None  # that of the event loop
+
     async def _start(self, timeout: float, **options: Any) -> None:
+        self._thread = quiet_here(asyncio.get_running_loop())
         # Dask's own limit ends when the line is open: it waits for ever for a server that then says nothing.
         # A moment more than that limit, for its message is the better one.
         try:
@@ -43,6 +56,27 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
             await self._close()
             raise
         self.scheduler_comm.interval = 0.0  # a run is one message; Dask would collect others for 10 ms
+
+    def leave(self, timeout_seconds: float) -> None:
+        """Close, whatever state the connection is in."""
+        try:
+            self.close(timeout_seconds)
+        except CLOSING_ERRORS:
+            with contextlib.suppress(*CLOSING_ERRORS):
+                self.sync(self._abandon, callback_timeout=_ABANDON_SECONDS)
+        finally:
+            self._end_loop()
+
+    def _end_loop(self) -> None:
+        self._loop_runner.stop()
+        loud_again(self._thread)
+        self._thread = None
+
+    async def _abandon(self) -> None:
+        if self.scheduler_comm is not None and self.scheduler_comm.comm is not None:
+            self.scheduler_comm.comm.abort()
+        await self.rpc.close()
+        self.status = "closed"
 
 
 def connect_client(address: str, security: Security | None, timeout_seconds: float) -> MatnbClient:
@@ -59,8 +93,9 @@ def connect_client(address: str, security: Security | None, timeout_seconds: flo
             warnings.simplefilter("ignore", VersionMismatchWarning)
             return MatnbClient(address, security=security, timeout=timeout_seconds, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
-        reason = str(error) or "no answer"
-        raise ClusterError(f"no Dask scheduler could be reached at {address}: {reason}") from error
+        place = Location(address)
+        reason = place.reason(error) if str(error) else "no answer"
+        raise ClusterError(f"no Dask scheduler could be reached at {place}: {reason}") from None
 
 
 def scheduler_address(

@@ -27,13 +27,13 @@ from matnb.lazy.expr import Expr
 from matnb.lazy.holdings import held
 from matnb.plan import operators as op
 from matnb.plan.plan import Plan, Shipment, Stored
-from matnb.plan.sources import piece_of
+from matnb.plan.sources import part_of, piece_of
 
 _ANSWER_SECONDS = 10.0
 
 
 class RunCancelled(CellCancelled):
-    """A person's interrupt of a run; ``outcome`` has the whole arrays that were finished."""
+    """A user's interrupt of a run; ``outcome`` has the whole arrays that were finished."""
 
     def __init__(self, message: str, outcome: Outcome) -> None:
         super().__init__(message)
@@ -204,13 +204,19 @@ class DaskEngine:
         self._held.update(futures)
         return futures
 
-    def ship_array(self, block: Block, layout: Layout, base: str) -> tuple[Stored, tuple[Future, ...]]:
-        """Send a person's array to the owners of a layout; the keys of its blocks begin with ``base``."""
+    def ship_array(
+        self, block: Block, layout: Layout, base: str, is_constant: bool = False
+    ) -> tuple[Stored, tuple[Future, ...]]:
+        """Send a user's array to the owners of a layout; the keys of its blocks begin with ``base``.
+
+        Of an array that nobody ever writes to, which ``is_constant``, workers in this process get no copy.
+        """
+        piece_from = part_of if is_constant else piece_of
         futures: list[Future] = []
         counts: list[tuple[int, int]] = []
         keys = tuple(f"{base}-{number}" for number in range(layout.grid.num_blocks))
         for key, region, owner in zip(keys, layout.grid.regions(), layout.owners, strict=True):
-            piece = piece_of(block, region)
+            piece = piece_from(block, region)
             futures.extend(self.ship({key: piece}, owner).values())
             counts.append((piece.nnz, piece.nbytes))
         nnz, sizes = tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts)

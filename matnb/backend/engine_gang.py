@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
@@ -16,6 +17,7 @@ from threadpoolctl import ThreadpoolController
 from matnb.backend.answers import BROKEN, Answers
 from matnb.backend.checkpoints import DUE_SECONDS
 from matnb.backend.cluster import Cluster
+from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.engine_dask import Outcome, RunCancelled, TaskFailed
 from matnb.backend.following import Following
 from matnb.backend.gang import GangPlugin, MemberReport, Perform, drivers_here, shared_programs
@@ -188,12 +190,14 @@ class GangEngine:
 
     def close(self) -> None:
         """Leave nothing on the workers."""
-        try:
-            if self._is_installed and self._client.status == "running":
-                self._client.unregister_worker_plugin(self._plugin)
-        except BROKEN:  # it has gone with the cluster
-            pass
+        is_left = self._is_installed and self._client.status == "running"
         self._is_installed = False
+        if is_left:
+            # A worker that does not answer now is told when it does.
+            with contextlib.suppress(*CLOSING_ERRORS):
+                self._client.sync(
+                    self._client.unregister_worker_plugin, self._plugin, callback_timeout=_ANSWER_SECONDS
+                )
 
     # before
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from types import FrameType
@@ -162,3 +162,67 @@ def undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Let an interrupt wait until what is done inside is done: what is short and must not be half done.
+
+    Raises
+    ------
+    CellCancelled
+        At the end, for an interrupt that came meanwhile.
+    """
+    before = signal.getsignal(signal.SIGINT) if _is_main() else None
+    if not callable(before):
+        yield
+        return
+    note = _Note(before)
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if note.has_come:
+        raise CellCancelled("interrupted; nothing was left half done")
+
+
+@contextmanager
+def not_deferred() -> Iterator[None]:
+    """Let an interrupt end at once what is done inside, though it is a part of what is :func:`deferred`."""
+    note = signal.getsignal(signal.SIGINT) if _is_main() else None
+    if not isinstance(note, _Note) or note.has_come:  # who was asked to end is asked once
+        yield
+        return
+    signal.signal(signal.SIGINT, note.before)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, note)
+
+
+class _Note:
+    """A handler that notes that an interrupt has come, and what handled it before."""
+
+    def __init__(self, before: Callable[[int, FrameType | None], object]) -> None:
+        self.before, self.has_come = before, False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.has_come = True
+
+
+@contextmanager
+def cancellable() -> Iterator[None]:
+    """Let an interrupt that nothing inside took notice of be a CellCancelled, as all others are.
+
+    Raises
+    ------
+    CellCancelled
+        For a bare KeyboardInterrupt.
+    """
+    try:
+        yield
+    except CellCancelled:
+        raise
+    except KeyboardInterrupt as interrupt:
+        raise CellCancelled("interrupted; what was finished is kept") from interrupt

@@ -15,6 +15,7 @@ from distributed import Worker, WorkerPlugin
 from matnb.backend import worker as tasks
 from matnb.backend.answers import BROKEN
 from matnb.backend.cluster import Cluster
+from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.gang import GangPlugin
 from matnb.backend.performer import seconds_so_far
 from matnb.events import Event, TaskTimed, WorkerSample, WorkersBusy, WorkersSampled
@@ -211,10 +212,10 @@ class Telemetry:
 
     def close(self) -> None:
         """Leave nothing on the workers."""
-        self.end()
-        installing = self._install()
-        if installing is not None:
-            with contextlib.suppress(concurrent.futures.TimeoutError):
+        with contextlib.suppress(*CLOSING_ERRORS):
+            self.end()
+            installing = self._install()
+            if installing is not None:
                 installing.result(_CLOSE_SECONDS)
 
     # runs and gangs, by the driver's thread

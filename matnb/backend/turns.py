@@ -15,6 +15,7 @@ from distributed import Client
 _LOCK_SECONDS = 10.0  # then the Dask engine runs the loop beside the other one
 _ANSWER_SECONDS = 5.0
 _POLL_SECONDS = 0.05
+_LOCK = "matnb-gang-"  # what the names of the locks begin with
 
 
 class Turn:
@@ -37,14 +38,14 @@ class Turn:
     ) -> None:
         self._client, self._check = client, check
         self._name = f"{client.id} {name}"  # a client's name has no space
-        self._locks = [f"matnb-gang-{address}" for address in addresses]
+        self._locks = [f"{_LOCK}{address}" for address in addresses]
 
     def wait(self) -> bool:
         """Wait for the turn; False when it did not come in time."""
         if self._ask(_LOCK_SECONDS):
             return True
         # A session whose process died does not give its turn back.
-        if not self._client.run_on_scheduler(_release_dead, self._locks):
+        if not self._client.run_on_scheduler(_release_dead):
             return False
         return self._ask(_POLL_SECONDS)
 
@@ -87,11 +88,17 @@ class Turn:
             return
 
 
-def _release_dead(locks: Sequence[str], dask_scheduler: Any) -> bool:
+def _release_dead(dask_scheduler: Any) -> bool:
     """Take turns from clients that are gone; on the scheduler."""
-    extension = dask_scheduler.extensions["multi_locks"]
-    holders = {extension.locks[lock][0] for lock in locks if extension.locks[lock]}
-    dead = [holder for holder in holders if holder.split(" ")[0] not in dask_scheduler.clients]
+    return release_turns(dask_scheduler, lambda client: client not in dask_scheduler.clients)
+
+
+def release_turns(scheduler: Any, is_gone: Callable[[str], bool]) -> bool:
+    """Take turns from the clients of which that is told, on the scheduler; return whether there were any."""
+    extension = scheduler.extensions["multi_locks"]
+    turns = [name for name in extension.locks if name.startswith(_LOCK)]
+    holders = {extension.locks[name][0] for name in turns if extension.locks[name]}
+    dead = [holder for holder in holders if is_gone(holder.split(" ")[0])]
     for holder in dead:
         extension.release(holder)
     return bool(dead)

@@ -273,7 +273,7 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
         case op.GatherAt():
             return gather(values[0], values[1])
         case op.ScatterBy(length, monoid, dtype, start):
-            return scatter(values[0], values[1], length, MONOIDS[monoid], dtype, start)
+            return scatter(values[0], values[1], length, MONOIDS[monoid], dtype, start, *values[2:])
         case op.Call(function, outputs):
             return call(function, values, outputs)
         case op.Unpack(outputs, place):

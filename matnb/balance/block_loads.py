@@ -58,7 +58,7 @@ class BlockLoads:
         self._cuts = Cuts((0,), ())
         self._reports: dict[int, deque[_Report]] = {}
         self._measured: dict[int, int] = {}
-        # Relative, between two reports of a worker: of its sum, and of its blocks.
+        # Between two reports of a worker, as a logarithm: of its sum, and of its blocks.
         self._differences: deque[float] = deque(maxlen=NOISE_WINDOW)
         self._block_differences: deque[float] = deque(maxlen=NOISE_WINDOW)
         self._speeds: dict[int, float] = {}
@@ -133,11 +133,12 @@ class BlockLoads:
         span_seconds = sum(seconds.values()) + other_seconds
         report = _Report(own, other_seconds / num_iterations, span_seconds)
         reports = self._reports.setdefault(owner, deque(maxlen=WINDOW))
-        if reports and (size := max(report.total, reports[-1].total)) > 0:
+        if reports and max(report.total, reports[-1].total) > 0:
             last = reports[-1].seconds
             apart = [own.get(block, 0.0) - last.get(block, 0.0) for block in own.keys() | last.keys()]
-            self._block_differences.append(sum(map(abs, apart)) / size)
-            self._differences.append(abs(sum(apart)) / size)
+            totals = report.total, reports[-1].total
+            self._block_differences.append(_difference(sum(map(abs, apart)), *totals))
+            self._differences.append(_difference(abs(sum(apart)), *totals))
         reports.append(report)
         self._measured[owner] = self._measured.get(owner, 0) + num_iterations
         if self._has_changed(reports):
@@ -297,6 +298,16 @@ def _medians(reports: Sequence[_Report]) -> dict[int, float]:
     total = sum(medians.values())
     scale = median(report.total for report in reports) / total if total > 0 else 1.0
     return {block: seconds * scale for block, seconds in medians.items()}
+
+
+def _difference(apart: float, one: float, other: float) -> float:
+    """Return how far apart two sums of seconds are, as a logarithm: of sixteen times as long 2.8.
+
+    As a share of the larger one it could not exceed 1, and where a busy machine lets either worker wait
+    now and then for as long as twenty iterations take, half a dozen reports would seem to be enough to tell
+    which is the slow one.
+    """
+    return math.log1p(apart / (min(one, other) or max(one, other)))
 
 
 def _is_off(before: Sequence[float], after: Sequence[float], least: float) -> bool:

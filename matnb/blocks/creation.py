@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
 from matnb.blocks.grid import Region, region_shape
 from matnb.blocks.kernels.casting import cast
 from matnb.errors import OptionError
 
 Raw = npt.NDArray[np.uint64]
+_PIECE = 2**15  # elements: temporaries for a few times as many stay in a core's cache
 
 
 class Creation(Protocol):
@@ -128,22 +129,26 @@ class Arange(_Parameters):
             first_two = np.array([np.array(number).astype(self.dtype) for number in numbers], self.dtype)
             out[: max(0, 2 - low)] = first_two[low:high]
             begin = max(low, 2)
-            if begin < high:
-                wide = np.dtype(np.float32) if self.dtype == np.float16 else self.dtype
+            wide = np.dtype(np.float32) if self.dtype == np.float16 else self.dtype
+            for start, stop in _pieces(begin, high):
                 first, second = first_two.astype(wide)
-                places = np.arange(begin, high).astype(wide)
-                out[begin - low :] = (first + places * (second - first)).astype(self.dtype)
+                places = np.arange(start, stop).astype(wide)
+                out[start - low : stop - low] = (first + places * (second - first)).astype(self.dtype)
         return Dense(out)
 
 
 @dataclass(frozen=True, eq=False)
 class Linspace(_Parameters):
-    """``num`` evenly spaced numbers from ``start`` to ``stop``, with the bits of ``numpy.linspace``."""
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, with the bits of ``numpy.linspace``.
+
+    They are worked out in ``computed``, a real floating dtype, and then converted to ``dtype``.
+    """
 
     start: float
     stop: float
     num: int
     endpoint: bool
+    computed: np.dtype
     dtype: np.dtype
 
     @property
@@ -154,19 +159,26 @@ class Linspace(_Parameters):
     def make(self, region: Region) -> Block:
         """Return the part of the array in a region."""
         ((low, high),) = region
-        places = np.arange(low, high, dtype=np.float64)
+        out = np.empty(high - low, self.dtype)
+        for start, stop in _pieces(low, high):
+            out[start - low : stop - low] = self._part(start, stop)
+        return Dense(out)
+
+    def _part(self, low: int, high: int) -> NumericArray:
+        number = self.computed.type
         intervals = self.num - 1 if self.endpoint else self.num
         with np.errstate(all="ignore"):
-            width = np.float64(self.stop) - np.float64(self.start)
+            places = np.arange(low, high).astype(self.computed)
+            width = number(self.stop) - number(self.start)
             step = width / intervals if intervals else width
             # Where the step underflows NumPy divides first, so as not to lose the few bits there are.
             values = places / intervals * width if intervals and step == 0 else places * step
-            values += self.start
+            values += number(self.start)
             if self.endpoint and self.num > 1 and low < high == self.num:
-                values[-1] = self.stop
+                values[-1] = number(self.stop)
             if self.dtype.kind in "iu":
                 np.floor(values, out=values)
-        return Dense(cast(values, self.dtype))
+        return cast(values, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +194,10 @@ class Uniform(_Parameters):
 
     def make(self, region: Region) -> Block:
         """Return the part of the array in a region."""
-        raw = raw_draws(self.seed, self.stream, self.shape, region)
+        return Dense(_drawn(self, region))
+
+    def take(self, raw: Raw) -> NumericArray:
+        """Return the numbers that random bits become."""
         # As many random bits as the dtype holds, or a short float would be rounded up to 1.
         bits = np.finfo(self.dtype).nmant + 1
         values = (raw >> np.uint64(64 - min(bits, 53))) * 2.0 ** -min(bits, 53)
@@ -192,7 +207,7 @@ class Uniform(_Parameters):
         if self.low < self.high:  # a sum may still round up to the end that is not part of the range
             low, high = self.dtype.type(self.low), self.dtype.type(self.high)
             np.minimum(out, np.nextafter(high, low), out=out)
-        return Dense(out.reshape(region_shape(region)))
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +223,10 @@ class Normal(_Parameters):
 
     def make(self, region: Region) -> Block:
         """Return the part of the array in a region."""
-        raw = raw_draws(self.seed, self.stream, self.shape, region)
+        return Dense(_drawn(self, region))
+
+    def take(self, raw: Raw) -> NumericArray:
+        """Return the numbers that random bits become."""
         # The middles of 2**52 equal parts of (0, 1): of twice as many the last would round to 1, and give
         # infinity.
         values = (raw >> np.uint64(12)) + 0.5
@@ -216,7 +234,7 @@ class Normal(_Parameters):
         ndtri(values, out=values)
         values *= self.deviation
         values += self.mean
-        return Dense(cast(values, self.dtype).reshape(region_shape(region)))
+        return cast(values, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,12 +258,15 @@ class Integers(_Parameters):
 
     def make(self, region: Region) -> Block:
         """Return the part of the array in a region."""
-        raw = raw_draws(self.seed, self.stream, self.shape, region)
+        return Dense(_drawn(self, region))
+
+    def take(self, raw: Raw) -> NumericArray:
+        """Return the numbers that random bits become."""
         count = self.high - self.low
         if count < 2**64:
             raw = _upper_half(raw, count)
         raw += np.uint64(self.low % 2**64)  # negative numbers as their two's complement
-        return Dense(raw.view(np.int64).astype(self.dtype).reshape(region_shape(region)))
+        return raw.view(np.int64).astype(self.dtype, copy=False)
 
 
 Random: TypeAlias = Uniform | Normal | Integers
@@ -263,27 +284,51 @@ def drawn_anew(creation: Random, numbers: Sequence[int]) -> Random:
     return replace(creation, seed=seed, stream=stream)
 
 
-def raw_draws(seed: int, stream: int, shape: tuple[int, ...], region: Region) -> Raw:
-    """Return 64 random bits for each element of a region, as one row, last axis fastest.
+def raw_pieces(seed: int, stream: int, shape: tuple[int, ...], region: Region) -> Iterator[tuple[int, Raw]]:
+    """Yield 64 random bits for each element of a region, last axis fastest: where a piece begins, and them.
 
     The element with flat index i (last axis fastest) gets draw i of ``numpy.random.Philox`` with the key
-    (seed, stream): Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+    (seed, stream): Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011. Pieces fit a cache, so
+    that what is made of them takes no memory to speak of; one is the next one's memory.
 
     Parameters
     ----------
     seed, stream
         From 0 to 2**64 - 1.
     """
-    draws = np.empty(prod(region_shape(region)), np.uint64)
+    total = prod(region_shape(region))
+    draws = np.empty(min(total, _PIECE), np.uint64)
     philox = np.random.Philox(key=np.array([seed, stream], np.uint64))
-    position, done = 0, 0  # of the counter, each step of which gives four draws
+    position = filled = done = 0  # the position is the counter's, each step of which gives four draws
     for start, length in _runs(shape, region):
-        philox.advance(start // 4 - position)
-        skipped = start % 4
-        draws[done : done + length] = philox.random_raw(skipped + length)[skipped:]
-        position = start // 4 + (skipped + length + 3) // 4
-        done += length
-    return draws
+        stop = start + length
+        while start < stop:
+            some = min(stop - start, draws.size - filled)
+            philox.advance(start // 4 - position)
+            skipped = start % 4
+            draws[filled : filled + some] = philox.random_raw(skipped + some)[skipped:]
+            position = start // 4 + (skipped + some + 3) // 4
+            start, filled = start + some, filled + some
+            if filled == draws.size:
+                yield done, draws
+                done, filled = done + filled, 0
+    if filled:
+        yield done, draws[:filled]
+
+
+def _drawn(creation: Random, region: Region) -> NumericArray:
+    # The numbers of a region. Besides the result there is memory for a piece alone.
+    out = np.empty(region_shape(region), creation.dtype)
+    flat = out.reshape(-1)
+    for begin, raw in raw_pieces(creation.seed, creation.stream, creation.shape, region):
+        flat[begin : begin + raw.size] = creation.take(raw)
+    return out
+
+
+def _pieces(start: int, stop: int) -> Iterator[tuple[int, int]]:
+    # The parts of a range that fit a core's cache.
+    for begin in range(start, stop, _PIECE):
+        yield begin, min(begin + _PIECE, stop)
 
 
 def _runs(shape: tuple[int, ...], region: Region) -> Iterator[tuple[int, int]]:

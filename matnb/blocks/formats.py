@@ -11,11 +11,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import sparse
 
+from matnb.blocks.foreign import array_of
 from matnb.blocks.wellformed import check_scipy, check_sparse
-from matnb.errors import DTypeError, ShapeError, TooLargeError
+from matnb.errors import DTypeError, MatnbError, ShapeError, TooLargeError
 
-SPARSE_DTYPES = tuple(map(np.dtype, ("float64", "float32", "int64", "int32", "bool")))  # of compiled loops
-MAX_ENTRIES = 2**31 - 1  # indices and row pointers are 32-bit; a larger block is cut finer
+SPARSE_DTYPES = tuple(  # of compiled loops
+    map(np.dtype, ("float64", "float32", "int64", "int32", "bool", "complex128", "complex64"))
+)
+MAX_ENTRIES = 2**31 - 1  # row pointers are 32-bit; a larger block is cut finer
+LARGEST_LENGTH = 2**31 - 1  # rows or columns of a sparse array: one block may have them all
 NumericArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 IndexArray: TypeAlias = npt.NDArray[np.int32]
 
@@ -120,6 +124,23 @@ def freeze(block: Block) -> Block:
     return block
 
 
+def check_lengths(shape: tuple[int, ...]) -> None:
+    """Refuse a sparse array with more rows or columns than 32-bit indices can name.
+
+    Every sparse array is asked when it is recorded, however it is made, so that no kernel meets a longer one.
+
+    Raises
+    ------
+    TooLargeError
+        Naming the shape and the limit.
+    """
+    if max(shape) > LARGEST_LENGTH:
+        raise TooLargeError(
+            f"a sparse array of shape {shape}: it can have {LARGEST_LENGTH:,} rows and as many columns; keep "
+            "its parts as arrays of their own, or leave out rows and columns without an entry"
+        )
+
+
 def narrow(indices: np.ndarray[tuple[int], np.dtype[np.integer]]) -> IndexArray:
     """Return 32-bit indices: the same memory where they are, a checked copy where SciPy widened them.
 
@@ -186,11 +207,17 @@ def to_gcxs(block: SparseBlock) -> sparse.GCXS:
         parts = (np.empty(0, block.dtype), np.empty(0, np.int32), pointers)
     else:
         parts = (block.entries, block.columns, block.pointers)
-    return sparse.GCXS(parts, shape=block.shape, compressed_axes=(0,))
+    # Not by its constructor: that compiles a check of what is well formed here already, 4 s in each process,
+    # and an interrupt meanwhile leaves Numba without types that it was about to register. What the attributes
+    # are called is its own affair: hence the upper bound on its version.
+    array = sparse.GCXS.__new__(sparse.GCXS)
+    array.data, array.indices, array.indptr = parts
+    array.shape, array._compressed_axes, array.fill_value = block.shape, (0,), block.dtype.type(0)
+    return array
 
 
 def block_from(data: object) -> Block:
-    """Return a NumPy, SciPy sparse or ``sparse`` array as one block, sharing memory where layouts agree.
+    """Return an array, or what stands for one, as one block, sharing memory where layouts agree.
 
     Elements of another byte order than this machine's are converted, in a copy. A sparse array of ones, as of
     an unweighted graph, becomes a pattern-only block.
@@ -198,17 +225,19 @@ def block_from(data: object) -> Block:
     Raises
     ------
     DTypeError
-        For an object, string or record dtype, and for masked elements.
+        For an object, string or record dtype, for masked elements, and for what is no array.
     ShapeError
         For a sparse array that is malformed, not two-dimensional, or has a fill value other than 0.
+    TooLargeError
+        For a sparse array of 2**31 or more rows or columns.
     """
-    if np.ma.is_masked(data):
-        raise DTypeError("an array with masked elements: fill or drop masked elements first: x.filled(0)")
+    data = array_of(data)
     if isinstance(data, sparse.SparseArray):
         data = _scipy_from(data)
     if isinstance(data, sp.sparray | sp.spmatrix):
         # The stubs give these attributes to each format, and none to what they have in common.
         _check_axes(data.ndim)  # type: ignore[union-attr]  # see above
+        check_lengths(data.shape)  # type: ignore[union-attr]  # see above
         check_scipy(data)
         native = _native(data.dtype)  # type: ignore[union-attr]  # see above
         matrix = data.tocsr()  # type: ignore[union-attr]  # see above
@@ -218,8 +247,12 @@ def block_from(data: object) -> Block:
         return csr_block(matrix, pattern=matrix.has_canonical_format and all_ones(matrix.data))
     try:
         values = np.asarray(data)
+    except MatnbError:  # of an array of ours that is in a list
+        raise
     except ValueError as error:  # lists of unequal lengths
         raise ShapeError(f"no array is made of this {type(data).__name__}: {error}") from None
+    except (TypeError, RuntimeError) as error:  # of another library's array that does not come by itself
+        raise DTypeError(f"no array is made of this {type(data).__name__}: {error}") from None
     # A view, so that freezing the block does not make the array of its owner read-only.
     return Dense(values.astype(_native(values.dtype), copy=False).view())
 
@@ -231,8 +264,11 @@ def all_ones(values: NumericArray) -> bool:
 
 def _scipy_from(array: sparse.SparseArray) -> sp.sparray:
     _check_axes(array.ndim)
+    check_lengths(array.shape)
     if array.fill_value != 0:
         raise ShapeError(f"a sparse array with fill value {array.fill_value!r}: only 0 can be left out")
+    if isinstance(array, sparse.DOK):
+        array = array.to_coo()
     check_sparse(array)
     if isinstance(array, sparse.GCXS) and tuple(array.compressed_axes) == (0,):
         return sp.csr_array((array.data, array.indices, array.indptr), shape=array.shape, copy=False)
@@ -245,9 +281,19 @@ def _check_axes(ndim: int) -> None:
         raise ShapeError(f"a sparse array of {ndim} axes: sparse arrays here have two; use a dense one")
 
 
+_WAYS = {
+    "O": "; x.astype(float) makes floats of Python's own numbers",
+    "M": "; x.astype(np.int64) counts its units since 1970",
+    "m": "; x.astype(np.int64) counts its units",
+    "S": "; x.astype(float) reads numbers in text, mn.load those of a file",
+    "U": "; x.astype(float) reads numbers in text, mn.load those of a file",
+    "V": "; a record's fields are arrays: x['name']",
+}
+
+
 def _native(dtype: np.dtype) -> np.dtype:
     if dtype.kind not in "biufc":
-        raise DTypeError(f"elements of dtype {dtype}: give numbers or booleans")
+        raise DTypeError(f"elements of dtype {dtype}: give numbers or booleans{_WAYS.get(dtype.kind, '')}")
     return dtype.newbyteorder("=")
 
 

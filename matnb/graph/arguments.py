@@ -7,13 +7,14 @@ import operator
 import numpy as np
 import scipy.sparse as sp
 
+from matnb.blocks.foreign import is_graph
 from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
 
 
 def graph_from(A: object, algorithm: str) -> DistArray:
-    """Return a graph's matrix as a DistArray.
+    """Return the matrix of a graph, a sparse one or a NetworkX graph's, as a DistArray.
 
     Raises
     ------
@@ -22,7 +23,7 @@ def graph_from(A: object, algorithm: str) -> DistArray:
     ShapeError
         For one that is not square.
     """
-    if not isinstance(A, DistArray) and not sp.issparse(A):
+    if not isinstance(A, DistArray) and not sp.issparse(A) and not is_graph(A):
         given = "a dense array" if hasattr(A, "shape") else type(A).__name__
         raise DTypeError(
             f"{algorithm} of {given}: a graph is a sparse matrix; use mn.load, "

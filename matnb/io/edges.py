@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Dense
+from matnb.blocks.formats import LARGEST_LENGTH, Block, Dense
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
 from matnb.io.digits import BadToken, parse_floats, parse_integers
 from matnb.io.entries import DUPLICATES, Entries, block_of, entries_in
 from matnb.io.files import File
-from matnb.io.lines import Chunk, blank_comments, columns_of, head_lines, read_chunks, text_pieces
+from matnb.io.lines import Chunk, blank_comments, check_skip, columns_of, head_lines, read_chunks, text_pieces
 from matnb.io.measured import Measured
 from matnb.io.remote import find_file
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, Source, choose, reader
+from matnb.io.source import EdgeCounts, Found, Piece, PlainSource, Source, choose, reader
 
 _FLOAT = np.dtype(np.float64)
 _COMMENTS = b"#%"
@@ -34,16 +35,24 @@ class Edges(Measured):
     sources: Ids
     targets: Ids
     weights: npt.NDArray[np.float64] | None
+    number: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Facts(Measured):
-    """Of one piece: edges, loops among them, the largest id (-1 if none), and sorted ids if relabelled."""
+    """Of one piece: edges, loops among them, the largest id (-1 if none), and sorted ids if relabelled.
+
+    ``loops`` are the vertices that have one, sorted. Beside the first line of the list, ``is_again`` tells
+    which of its two numbers come again and ``largest_else`` is the largest id.
+    """
 
     num_edges: int
     num_loops: int
     largest: int
     ids: Ids | None
+    loops: Ids
+    is_again: tuple[bool, bool]
+    largest_else: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +77,8 @@ class EdgeList(PlainSource):
     duplicates: str = "merge"
     num_vertices: int | None = None
     vertices: File | None = None
+    room_bytes: int | None = field(default=None, compare=False)
+    first: tuple[int, ...] = ()  # the numbers of the first line, where it may tell what follows
 
     def __repr__(self) -> str:
         return f"EdgeList({self.file!r})"
@@ -88,7 +99,7 @@ class EdgeList(PlainSource):
         )
         num_vertices = -1 if self.num_vertices is None else self.num_vertices
         vertices = () if self.vertices is None else self.vertices.identity
-        return ("edges", *self.file.identity, *options, num_vertices, *vertices)
+        return ("edges", *self.file.identity, *options, num_vertices, *vertices, self.begin)
 
     def estimated_entries(self) -> int:
         """Return about how many entries there are."""
@@ -98,10 +109,24 @@ class EdgeList(PlainSource):
         """Return byte ranges."""
         return text_pieces(self.file, self.begin, count)
 
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return what the edges of short lines would take."""
+        edges = self.file.stated_text() // (6 if self.weighted else 4) // max(1, num_pieces) + 1
+        held = edges * (16 if self.weighted else 8)
+        return held, 2 * held
+
+    def within(self, room_bytes: int) -> EdgeList:
+        """Return the list with a limit of what reading a piece of it may take."""
+        return replace(self, room_bytes=room_bytes)
+
     def parse(self, piece: Piece) -> Edges:
         """Read the lines of a piece."""
         none = np.empty(0, np.int32)
-        chunks = [self._edges(chunk) for chunk in read_chunks(self.file, piece, self.begin)]
+        chunks, held = [], 0
+        for chunk in read_chunks(self.file, piece, self.begin):
+            chunks.append(self._edges(chunk))
+            held += chunks[-1].__sizeof__()
+            self.file.check_room(3 * held, self.room_bytes)  # they are put together, and their ids sorted
         weights = None
         if self.weighted:
             found = (chunk.weights for chunk in chunks if chunk.weights is not None)
@@ -110,6 +135,7 @@ class EdgeList(PlainSource):
             np.concatenate([none, *(chunk.sources for chunk in chunks)]),
             np.concatenate([none, *(chunk.targets for chunk in chunks)]),
             weights,
+            piece.number,
         )
 
     def _edges(self, chunk: Chunk) -> Edges:
@@ -139,9 +165,17 @@ class EdgeList(PlainSource):
     def summary(self, parsed: Edges) -> Facts:
         """Return the facts of a piece."""
         both = np.concatenate([parsed.sources, parsed.targets])
-        num_loops = int(np.count_nonzero(parsed.sources == parsed.targets))
+        loops = parsed.sources[parsed.sources == parsed.targets]
         largest = int(both.max(initial=-1))
-        return Facts(parsed.sources.size, num_loops, largest, _distinct(both) if self.relabel else None)
+        is_again, largest_else = (False, False), largest
+        if self.first:
+            rest = parsed.number == 0  # the first edge is in front there
+            others = parsed.sources[rest:], parsed.targets[rest:]
+            one, two = (any(bool((ids == number).any()) for ids in others) for number in self.first[:2])
+            is_again = one, two
+            largest_else = max(int(ids.max(initial=-1)) for ids in others)
+        ids = _distinct(both) if self.relabel else None
+        return Facts(parsed.sources.size, loops.size, largest, ids, _distinct(loops), is_again, largest_else)
 
     def merge(self, summaries: Sequence[Facts]) -> Graph:
         """Return what is known of the graph; reads the file of its vertices."""
@@ -164,8 +198,26 @@ class EdgeList(PlainSource):
             pattern=self.pattern,
             nnz=num_edges + num_images,
             has_labels=ids is not None,
+            edges=self._counts(summaries, num_vertices),
         )
         return Graph(found, ids)
+
+    def _counts(self, summaries: Sequence[Facts], num_vertices: int) -> EdgeCounts:
+        num_edges, num_loops = (
+            sum(one.num_edges for one in summaries),
+            sum(one.num_loops for one in summaries),
+        )
+        own = _distinct(np.concatenate([np.empty(0, np.int32), *(one.loops for one in summaries)])).size
+        sizes: tuple[int, ...] = ()
+        if self.first and self.first[-1] == num_edges - 1 > 0:
+            # Its last number is how many edges follow, and the one before is enough for their vertices.
+            needed = max(one.largest_else for one in summaries)
+            if self.relabel:
+                is_again = [any(one.is_again[place] for one in summaries) for place in (0, 1)]
+                alone = {one for one, again in zip(self.first, is_again, strict=False) if not again}
+                needed = num_vertices - len(alone)
+            sizes = self.first if min(self.first[:-1]) >= needed else ()
+        return EdgeCounts(num_vertices, num_edges, num_loops, own, self.directed, sizes)
 
     def part(self, parsed: Edges, context: Graph, region: Region) -> Entries:
         """Return the edges that lie in a region, both directions of undirected ones, with local positions."""
@@ -273,10 +325,13 @@ def open_edges(
     duplicates: str | None = None,
     num_vertices: int | None = None,
     vertices: str | os.PathLike[str] | None = None,
+    skip: int = 0,
 ) -> Source:
     """Return the source of an edge list: comments from # or %, columns parted by spaces, tabs or commas.
 
-    A web address before the first edge, as archived SNAP files have it, is skipped.
+    A web address before the first edge, as archived SNAP files have it, is skipped. A first line that has the
+    numbers of vertices and edges is an edge as any other, unless it is skipped; where the numbers fit what
+    follows, :func:`matnb.load` warns.
 
     Parameters
     ----------
@@ -300,6 +355,8 @@ def open_edges(
     vertices
         A file that lists ids, one a line, of which some may have no edge; beside an LDBC ``X.e`` its ``X.v``
         is found without asking.
+    skip
+        Lines at the beginning that are not read.
     """
     choose("relabel", relabel, (True, False))
     choose("directed", directed, (True, False))
@@ -313,8 +370,9 @@ def open_edges(
             raise OptionError(
                 f"num_vertices={num_vertices!r}: give a whole number from 0 to {LARGEST_LENGTH}"
             )
-    begin, num_columns, line = _first_edge(file)
-    if num_columns == 1 or (num_columns == 2 and weights is True):
+    check_skip(skip)
+    begin, num_columns, line, first = _first_edge(file, skip)
+    if num_columns < 2 or (num_columns == 2 and weights is True):
         raise file.error(f"{num_columns} columns where an edge needs {3 if weights is True else 2}", line)
     if num_columns > 3 and weights == "auto":
         raise file.error(f"{num_columns} columns: say weights=True to take the third, or weights=False", line)
@@ -323,23 +381,30 @@ def open_edges(
     if listed is not None:
         listed.check_readable()
     elif file.path.endswith(".e") and os.path.isfile(file.path[:-2] + ".v"):
-        listed = find_file(f"{file.shown[:-2]}.v")
+        listed = find_file(f"{file.shown.real[:-2]}.v")
     if duplicates is None:
         duplicates = "last" if weighted else "merge"
     return EdgeList(
-        file, begin, num_columns, weighted, relabel, directed, self_loops, duplicates, num_vertices, listed
-    )
+        file, begin, num_columns, weighted, relabel, directed, self_loops, duplicates, num_vertices, listed,
+        None, first,
+    )  # fmt: skip
 
 
-def _first_edge(file: File) -> tuple[int, int, int]:
-    # Where the first edge begins, how many columns it has, and its line.
+def _first_edge(file: File, skip: int) -> tuple[int, int, int, tuple[int, ...]]:
+    # Where the first edge begins, how many columns it has, its line, and its numbers where all are whole.
     begin = number = 0
     for line, number, end in head_lines(file):
         words = line.replace(b",", b" ").split()
         if number == 1 and line.startswith(b"\xef\xbb\xbf"):
             raise file.error("starts with a UTF-8 byte order mark: save it without", 1)
-        if words and line.lstrip()[:1] not in (b"#", b"%") and not (len(words) == 1 and b"://" in line):
+        if (
+            number > skip
+            and words
+            and line.lstrip()[:1] not in (b"#", b"%")
+            and not (len(words) == 1 and b"://" in line)
+        ):
             kept = next((place for place, word in enumerate(words) if word[:1] in (b"#", b"%")), len(words))
-            return begin, kept, number
+            whole = all(re.fullmatch(rb"[0-9]{1,18}", word) for word in words[:kept])
+            return begin, kept, number, tuple(map(int, words[:kept])) if whole and kept in (2, 3) else ()
         begin = end
-    return begin, 2, number
+    return begin, 2, number, ()

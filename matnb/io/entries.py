@@ -47,7 +47,7 @@ def joined(chunks: Sequence[Entries], dtype: np.dtype | None) -> Entries:
     )
 
 
-def entries_in(entries: Entries, region: Region, mirror: int = 0) -> Entries:
+def entries_in(entries: Entries, region: Region, mirror: int = 0, *, conjugated: bool = False) -> Entries:
     """Return the entries that lie in a region, with local positions.
 
     Parameters
@@ -59,6 +59,8 @@ def entries_in(entries: Entries, region: Region, mirror: int = 0) -> Entries:
     mirror
         1 where an entry off the diagonal stands for its mirror image too, -1 where the image has the other
         sign. Images follow the order of the file, among the other entries.
+    conjugated
+        Whether an image is the complex conjugate, as in a Hermitian matrix.
     """
     direct = _inside(entries.rows, entries.columns, region)
     if not mirror:
@@ -70,6 +72,8 @@ def entries_in(entries: Entries, region: Region, mirror: int = 0) -> Entries:
     values = flipped.values
     if values is not None and mirror < 0:
         values = np.negative(values)
+    if values is not None and conjugated:
+        values = np.conjugate(values)
     both = joined(
         (chosen, Entries(flipped.columns, flipped.rows, values)), None if values is None else values.dtype
     )

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-from matnb.errors import FileFormatError, MissingFileError, UnsupportedError
+from matnb.errors import FileFormatError, MissingFileError, TooLargeError, UnsupportedError
+from matnb.location import Location
+from matnb.pictures.quantities import bytes_text
 
+_LONGEST_REASON = 500  # letters
 INFLATE_LIMIT = 1032  # deflate makes at most this many bytes of one
 
 
@@ -22,21 +26,21 @@ class File:
 
     Attributes
     ----------
-    path
-        Absolute path.
+    location
+        Absolute path, or url.
     size, mtime_ns, inode, ctime_ns
         Bytes, time of the last change, and what also tells a file that was written anew in the same size and
         given its old time: another version is another value.
     shown
-        The path as the person wrote it, for messages.
+        The path as the user wrote it, for messages.
     """
 
-    path: str
+    location: Location
     size: int
     mtime_ns: int
     inode: int
     ctime_ns: int
-    shown: str = field(compare=False)
+    shown: Location = field(compare=False)
 
     def __repr__(self) -> str:
         return repr(self.shown)
@@ -45,6 +49,11 @@ class File:
     def identity(self) -> tuple[str | int, ...]:
         """What tells this version of the file from any other."""
         return self.path, self.size, self.mtime_ns, self.inode, self.ctime_ns
+
+    @property
+    def path(self) -> str:
+        """Where it is, secrets included: to open it with, and never to be shown."""
+        return self.location.real
 
     @property
     def name(self) -> str:
@@ -61,9 +70,34 @@ class File:
         """Upper bound of the bytes of text inside."""
         return self.size * INFLATE_LIMIT if self.compressed else self.size
 
+    def stated_text(self) -> int:
+        """Return the bytes of text inside; of compressed text what its end claims, which may be wrong."""
+        if not self.compressed:
+            return self.size
+        with self.open() as stream:
+            stream.seek(max(0, self.size - 4))
+            return max(self.size, int.from_bytes(stream.read(4), "little"))
+
+    def check_room(self, taken_bytes: int, room_bytes: int | None) -> None:
+        """Refuse to read on where that takes more memory than there is; None is no limit.
+
+        Raises
+        ------
+        TooLargeError
+            With the numbers.
+        """
+        if room_bytes is not None and taken_bytes > room_bytes:
+            raise TooLargeError(
+                f"{self.shown}: reading it takes over {bytes_text(taken_bytes)} on a worker, which has room "
+                f"for {bytes_text(room_bytes)}: start with a larger memory_limit or more workers, "
+                "decompress it so that all of them read it, or load a part of it"
+            )
+
     def error(self, reason: str, line: int | None = None) -> FileFormatError:
         """Return the error that names this file."""
-        return FileFormatError(self.shown, reason, line)
+        if len(reason) > _LONGEST_REASON:  # a name in the file may be as long as the file
+            reason = f"{reason[:_LONGEST_REASON]}..."
+        return FileFormatError(str(self.shown), reason, line)
 
     def check_readable(self) -> None:
         """Raise FileFormatError for a directory or an empty file, MissingFileError if it cannot be opened."""
@@ -121,10 +155,12 @@ def local_path(shown: str) -> str:
     """
     if not shown.startswith("file://"):
         return shown
-    parts = urlsplit(shown)
-    if parts.netloc not in ("", "localhost"):
-        raise UnsupportedError(f"{shown}: a file of another machine: copy it here and give its path")
-    return unquote(parts.path)
+    machine, path = re.fullmatch(r"file://([^/?#]*)([^?#]*).*", shown, re.DOTALL).groups()  # type: ignore[union-attr]  # any text fits
+    if machine not in ("", "localhost"):
+        raise UnsupportedError(
+            f"{Location(shown)}: a file of another machine: copy it here and give its path"
+        )
+    return unquote(path)
 
 
 def find_local(shown: str) -> File:
@@ -137,15 +173,15 @@ def find_local(shown: str) -> File:
     UnsupportedError
         For a ``file://`` url of another machine.
     """
-    absolute = os.path.abspath(os.path.expanduser(local_path(shown)))
+    absolute, given = os.path.abspath(os.path.expanduser(local_path(shown))), Location(shown)
     try:
         found = os.stat(absolute)
     except OSError as error:
-        raise MissingFileError(f"{shown}: {error.strerror or 'no such file'}") from None
+        raise MissingFileError(f"{given}: {error.strerror or 'no such file'}") from None
     except ValueError as error:  # a NUL in the name
-        raise MissingFileError(f"{shown!r}: {error}") from None
-    return _version(absolute, found, shown)
+        raise MissingFileError(f"{given!r}: {error}") from None
+    return _version(absolute, found, given)
 
 
-def _version(path: str, found: os.stat_result, shown: str) -> File:
-    return File(path, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns, shown)
+def _version(path: str, found: os.stat_result, shown: Location) -> File:
+    return File(Location(path), found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns, shown)

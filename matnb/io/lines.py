@@ -9,7 +9,7 @@ from typing import IO
 
 import numpy as np
 
-from matnb.errors import FileFormatError
+from matnb.errors import FileFormatError, OptionError
 from matnb.io.digits import MARGIN, BadToken, Places, Text, shown, text_of, token_places
 from matnb.io.files import File
 from matnb.io.source import Piece, split_range
@@ -86,6 +86,18 @@ def head_lines(file: File, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes,
             yield line, number, end
         if not number:
             raise file.error("holds no text")
+
+
+def check_skip(skip: int) -> None:
+    """Check a number of lines to skip.
+
+    Raises
+    ------
+    OptionError
+        When it is no whole number, or negative.
+    """
+    if not isinstance(skip, int) or isinstance(skip, bool) or skip < 0:
+        raise OptionError(f"skip={skip!r}: give a number of lines, from 0 on")
 
 
 def count_lines(file: File, stop: int) -> int:

@@ -10,19 +10,20 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Dense
+from matnb.blocks.formats import LARGEST_LENGTH, Block, Dense
 from matnb.blocks.grid import Region, region_shape
-from matnb.errors import FileFormatError, UnsupportedError
+from matnb.errors import FileFormatError
 from matnb.io.digits import BadToken, Places, parse_floats, parse_integers
 from matnb.io.entries import Entries, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import Chunk, columns_of, head_lines, read_chunks, text_pieces
 from matnb.io.measured import Measured
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, Source, reader
+from matnb.io.source import ORDERING_BYTES, Found, Piece, PlainSource, Source, reader
 
 _DTYPES = {"real": np.dtype(np.float64), "double": np.dtype(np.float64), "integer": np.dtype(np.int64),
-           "pattern": np.dtype(np.float64)}  # fmt: skip
-_MIRRORS = {"general": 0, "symmetric": 1, "skew-symmetric": -1}
+           "complex": np.dtype(np.complex128), "pattern": np.dtype(np.float64)}  # fmt: skip
+_NUMBERS_A_VALUE = {"complex": 2, "pattern": 0}  # real and imaginary part; of other fields 1
+_MIRRORS = {"general": 0, "symmetric": 1, "skew-symmetric": -1, "hermitian": 1}
 _LONGEST_HEADER_LINE = 200
 
 
@@ -32,7 +33,7 @@ class Header:
 
     layout: str
     field: str
-    mirror: int
+    symmetry: str
     shape: tuple[int, int]
     num_listed: int
     begin: int
@@ -41,6 +42,21 @@ class Header:
     def dtype(self) -> np.dtype:
         """Type of the elements."""
         return _DTYPES[self.field]
+
+    @property
+    def mirror(self) -> int:
+        """0 where all entries are listed, else the sign of an entry's mirror image."""
+        return _MIRRORS[self.symmetry]
+
+    @property
+    def is_hermitian(self) -> bool:
+        """Whether a mirror image is the complex conjugate."""
+        return self.symmetry == "hermitian"
+
+    @property
+    def numbers_a_value(self) -> int:
+        """How many numbers each line has besides the positions."""
+        return _NUMBERS_A_VALUE.get(self.field, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +107,18 @@ class MatrixMarket(PlainSource):
         """Return byte ranges."""
         return text_pieces(self.file, self.header.begin, count)
 
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return what the entries of a piece take: no more than its bytes have room for."""
+        text = self.file.largest_text if self.file.compressed else piece.stop - piece.start
+        listed = min(self.header.num_listed, text // _shortest(self.header.layout, self.header.field) + 1)
+        places = 8 if self.header.layout == "coordinate" else 0
+        held = listed * (places + (0 if self.header.field == "pattern" else self.header.dtype.itemsize))
+        return held, held
+
+    def placing_bytes(self, found: Found) -> int:
+        """Return what entries take while they are put in order; those of an array are given places too."""
+        return ORDERING_BYTES * (found.nnz or 0)
+
     def parse(self, piece: Piece) -> tuple[int, Entries | Values]:
         """Read the lines of a piece."""
         is_array = self.header.layout == "array"
@@ -111,11 +139,11 @@ class MatrixMarket(PlainSource):
         return piece.number, joined(entries, None if self.header.field == "pattern" else self.header.dtype)
 
     def _entries(self, chunk: Chunk) -> Entries:
-        starts, stops = columns_of(chunk, 2 if self.header.field == "pattern" else 3)
+        starts, stops = columns_of(chunk, 2 + self.header.numbers_a_value)
         rows, columns = (self._indices(chunk, starts[:, axis], stops[:, axis], axis) for axis in (0, 1))
         if self.header.field == "pattern":
             return Entries(rows, columns, None)
-        return Entries(rows, columns, self._numbers(chunk, starts[:, 2], stops[:, 2]))
+        return Entries(rows, columns, self._values(chunk, starts[:, 2:], stops[:, 2:]))
 
     def _indices(self, chunk: Chunk, starts: Places, stops: Places, axis: int) -> npt.NDArray[np.int32]:
         length = self.header.shape[axis]
@@ -131,6 +159,14 @@ class MatrixMarket(PlainSource):
             )
         return (indices - 1).astype(np.int32)
 
+    def _values(self, chunk: Chunk, starts: Places, stops: Places) -> npt.NDArray[np.generic]:
+        if self.header.field != "complex":
+            return self._numbers(chunk, starts[:, 0], stops[:, 0])
+        # Not added as real + 1j * imaginary, which an infinity would make a NaN of.
+        values = np.empty(len(starts), self.header.dtype)
+        values.real, values.imag = (self._numbers(chunk, starts[:, part], stops[:, part]) for part in (0, 1))
+        return values
+
     def _numbers(self, chunk: Chunk, starts: Places, stops: Places) -> npt.NDArray[np.generic]:
         parse = parse_integers if self.header.field == "integer" else parse_floats
         try:
@@ -139,8 +175,7 @@ class MatrixMarket(PlainSource):
             raise chunk.bad_token(bad, starts) from None
 
     def _array_values(self, chunk: Chunk) -> npt.NDArray[np.generic]:
-        starts, stops = columns_of(chunk, 1)
-        return self._numbers(chunk, starts[:, 0], stops[:, 0])
+        return self._values(chunk, *columns_of(chunk, self.header.numbers_a_value))
 
     def summary(self, parsed: tuple[int, Entries | Values]) -> Counts:
         """Return the counts of a piece."""
@@ -177,7 +212,7 @@ class MatrixMarket(PlainSource):
         number, listed = parsed
         if isinstance(listed, Values):
             listed = self._placed(context.firsts[number], listed.values)
-        return entries_in(listed, region, self.header.mirror)
+        return entries_in(listed, region, self.header.mirror, conjugated=self.header.is_hermitian)
 
     def _placed(self, first: int, values: npt.NDArray[np.generic]) -> Entries:
         # An array lists its columns one after another; a symmetric one from the diagonal, a skew one from
@@ -211,8 +246,6 @@ def open_matrix_market(file: File) -> Source:
     ------
     FileFormatError
         When the first lines are no header, or claim more entries than the file has room for.
-    UnsupportedError
-        For complex numbers.
     """
     lines = head_lines(file)
     line, number, begin = next(lines)
@@ -223,7 +256,7 @@ def open_matrix_market(file: File) -> Source:
     raise file.error(f"ends before the line of sizes, after {number} lines")
 
 
-def _banner(file: File, line: bytes) -> tuple[str, str, int]:
+def _banner(file: File, line: bytes) -> tuple[str, str, str]:
     if line.startswith(b"\xef\xbb\xbf"):
         raise file.error("starts with a UTF-8 byte order mark: save it without", 1)
     words = line[:_LONGEST_HEADER_LINE].decode("ascii", "replace").split()
@@ -234,18 +267,24 @@ def _banner(file: File, line: bytes) -> tuple[str, str, int]:
     _, thing, layout, field, symmetry = (word.lower() for word in words)
     if thing != "matrix" or layout not in ("coordinate", "array"):
         raise file.error(f"holds a {thing!r} as {layout!r}: only matrix, coordinate or array", 1)
-    if field == "complex" or symmetry == "hermitian":
-        raise UnsupportedError(f"{file.shown}: a complex matrix: only real, integer and pattern are read")
     if field not in _DTYPES or symmetry not in _MIRRORS:
         fields, symmetries = ", ".join(_DTYPES), ", ".join(_MIRRORS)
         raise file.error(f"{field} {symmetry}: only {fields}; {symmetries}", 1)
     if field == "pattern" and (layout == "array" or symmetry == "skew-symmetric"):
         raise file.error(f"a pattern cannot be {layout} {symmetry}", 1)
-    return layout, field, _MIRRORS[symmetry]
+    if symmetry == "hermitian" and field != "complex":
+        raise file.error(f"{field} {symmetry}: only a complex matrix is hermitian", 1)
+    return layout, field, symmetry
 
 
-def _sizes(file: File, line: bytes, number: int, begin: int, banner: tuple[str, str, int]) -> Header:
-    layout, field, mirror = banner
+def _shortest(layout: str, field: str) -> int:
+    # Bytes of the shortest line of an entry.
+    return (0 if layout == "array" else 4) + 2 * _NUMBERS_A_VALUE.get(field, 1)
+
+
+def _sizes(file: File, line: bytes, number: int, begin: int, banner: tuple[str, str, str]) -> Header:
+    layout, field, symmetry = banner
+    mirror = _MIRRORS[symmetry]
     words = line.split()
     expected = "ROWS COLUMNS ENTRIES" if layout == "coordinate" else "ROWS COLUMNS"
     if len(words) != len(expected.split()) or not all(re.fullmatch(rb"[0-9]{1,30}", word) for word in words):
@@ -259,15 +298,15 @@ def _sizes(file: File, line: bytes, number: int, begin: int, banner: tuple[str, 
             f"claims {rows} rows and {columns} columns; at most {LARGEST_LENGTH} are read", number
         )
     if layout == "coordinate":
-        num_listed, shortest = rest[0], 4 if field == "pattern" else 6
+        num_listed = rest[0]
     else:
-        num_listed, shortest = rows * columns, 2
+        num_listed = rows * columns
         if mirror:
             num_listed = rows * (rows + mirror) // 2
     room = file.largest_text - begin + 1  # the last newline may be missing
-    if num_listed * shortest > room:
+    if num_listed * _shortest(layout, field) > room:
         text = (
             f"claims {num_listed} entries, but the {max(0, room - 1)} bytes that follow have no room for them"
         )
         raise file.error(text, number)
-    return Header(layout, field, mirror, (rows, columns), num_listed, begin)
+    return Header(layout, field, symmetry, (rows, columns), num_listed, begin)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block
+from matnb.blocks.formats import LARGEST_LENGTH, Block
 from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError
 from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, parse_integers, token_places
@@ -17,7 +17,7 @@ from matnb.io.entries import Entries, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, text_pieces
 from matnb.io.measured import Measured
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, Source, reader
+from matnb.io.source import Found, Piece, PlainSource, Source, reader
 from matnb.io.symmetry import fingerprint, odd_edge
 
 _FLOAT = np.dtype(np.float64)
@@ -99,6 +99,12 @@ class Metis(PlainSource):
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return byte ranges."""
         return text_pieces(self.file, self.header.begin, count)
+
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return what the neighbors of a piece take: no more than its bytes have room for."""
+        text = self.file.largest_text if self.file.compressed else piece.stop - piece.start
+        held = min(2 * self.header.num_edges, text // 2 + 1) * (16 if self.header.weighted else 8)
+        return held, held
 
     def parse(self, piece: Piece) -> Lists:
         """Read the lines of a piece."""

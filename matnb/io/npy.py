@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -20,6 +21,14 @@ from matnb.io.source import Found, Piece, PlainSource, Source, reader, split_ran
 
 SMALLEST_PIECE_BYTES = 1 << 16
 NUMBERS = "biufc"  # kinds of dtype that an array may have
+_LONGEST_HEADER = 10_000  # bytes, as NumPy has it
+_MOST_AXES = 64
+_KEYS = {"descr", "fortran_order", "shape"}
+_ENTRY = re.compile(
+    r"""\s*(['"])(descr|fortran_order|shape)\1\s*:\s*"""
+    r"""(True|False|'[^']*'|"[^"]*"|\([-0-9L,\s]*\)|\[.*\])\s*(?:,|\Z)""",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -45,20 +54,68 @@ def read_header(stream: IO[bytes]) -> Header:
     ValueError
         When it is none, or one of elements that are no numbers.
     """
-    try:
-        version = npy_format.read_magic(stream)
-        # versions 2 and 3 differ in how names of fields are written, which numbers do not have
-        read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-        shape, fortran, dtype = read(stream)
-    except ValueError as error:
-        raise ValueError(f"no header of a npy file: {error}") from None
+    begin = stream.read(8)
+    if len(begin) < 8 or not begin.startswith(npy_format.MAGIC_PREFIX):
+        raise ValueError(f"no header of a npy file: the magic bytes are {begin[:6]!r}")
+    version = begin[6], begin[7]
     if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError(f"version {version} of the npy format is not known")
-    if dtype.hasobject:
+    word = stream.read(2 if version == (1, 0) else 4)
+    length = int.from_bytes(word, "little")
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"no header of a npy file: it claims {length} bytes")
+    written = stream.read(length)
+    if len(written) < length or not word:
+        raise ValueError(f"no header of a npy file: it ends after {len(written)} of {length} bytes")
+    # Versions 2 and 3 differ in how names of fields are written, which numbers do not have.
+    entries = _entries(written.decode("latin1"))
+    shape = _shape_of(entries["shape"])
+    return Header(shape, _dtype_of(entries["descr"]), entries["fortran_order"] == "True", stream.tell())
+
+
+def _entries(text: str) -> dict[str, str]:
+    # What is written for each key. The text is that of a dict of Python's, which nobody needs Python to read:
+    # its own parser gives up on hostile text in a dozen ways.
+    inside, place, found = text.strip(), 1, {}
+    if inside[:1] == "{" and inside[-1:] == "}":
+        while entry := _ENTRY.match(inside, place, len(inside) - 1):
+            found[entry[2]] = entry[3]
+            place = entry.end()
+    rest = inside[place:-1].strip()
+    right = found.keys() == _KEYS and not rest and found["fortran_order"] in ("True", "False")
+    if not right or found["shape"][0] != "(":
+        shown = text[:60].strip()
+        raise ValueError(f"no header of a npy file: {shown!r} has no descr, fortran_order and shape alone")
+    return found
+
+
+def _shape_of(text: str) -> tuple[int, ...]:
+    words = [word.strip().removesuffix("L") for word in text[1:-1].split(",")]
+    if words[-1] == "":  # after the last comma
+        words.pop()
+    if not all(re.fullmatch(r"-?[0-9]{1,19}", word) for word in words):
+        raise ValueError(f"a shape of {text[:60]}")
+    shape = tuple(map(int, words))
+    # NumPy counts in 63 bits, without axes of no length; what has an element is refused by what follows.
+    is_odd = 0 in shape and prod(filter(None, shape)) >= 2**58
+    if is_odd or len(shape) > _MOST_AXES or any(length < 0 for length in shape):
+        raise ValueError(f"a shape of {text[:60]}")
+    return shape
+
+
+def _dtype_of(text: str) -> np.dtype:
+    described = text[1:-1]
+    if re.fullmatch(r"[<>=|]?O[0-9]*", described):
         raise ValueError("holds pickled objects, which are never loaded: save numbers")
-    if any(length < 0 for length in shape):
-        raise ValueError(f"a shape of {shape}")
-    return Header(shape, dtype, fortran, stream.tell())
+    if text[0] == "[" or not re.fullmatch(r"[<>=|]?([?biufcSU][0-9]{0,9})", described):
+        raise ValueError(f"holds elements of dtype {described[:60]}: only numbers and booleans are read")
+    try:
+        dtype = np.dtype(described)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"holds elements of dtype {described}: {error}") from None
+    if not dtype.itemsize:
+        raise ValueError(f"holds elements of dtype {described}, which take no bytes")
+    return dtype
 
 
 @dataclass(frozen=True)
@@ -95,6 +152,10 @@ class Npy(PlainSource):
             return (Piece(0, 0, 1),)
         length = shape[self._axis]
         return split_range(0, length, count, SMALLEST_PIECE_BYTES * length // self.header.num_bytes)
+
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return nothing: elements are read when a block is made."""
+        return 0, 0
 
     def parse(self, piece: Piece) -> Piece:
         """Return the piece: its elements are read when a region asks for them, so none is held twice."""

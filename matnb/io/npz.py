@@ -9,14 +9,13 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block
+from matnb.blocks.formats import LARGEST_LENGTH, Block
 from matnb.blocks.grid import Region
-from matnb.errors import FileFormatError
 from matnb.io.archive import Archive, open_archive
 from matnb.io.entries import Entries, block_of, entries_in
 from matnb.io.files import File
 from matnb.io.saved import MARK, open_saved
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, Source, reader
+from matnb.io.source import Found, Piece, PlainSource, Source, reader
 
 _FORMATS = ("csr", "csc", "coo", "bsr", "dia")
 
@@ -35,6 +34,7 @@ class ScipyNpz(PlainSource):
     file: File
     shape: tuple[int, int]
     num_stored: int
+    item_bytes: int
 
     def __repr__(self) -> str:
         return f"ScipyNpz({self.file!r})"
@@ -51,6 +51,12 @@ class ScipyNpz(PlainSource):
         """Return the whole."""
         return (Piece(0, 0, 1),)
 
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return what the entries take, and the members that they are made from."""
+        return (8 + self.item_bytes) * self.num_stored, (32 + self.item_bytes) * self.num_stored + 8 * sum(
+            self.shape
+        )
+
     def parse(self, piece: Piece) -> Entries:
         """Read the matrix, checking every index."""
         with open_archive(self.file) as archive:
@@ -64,16 +70,14 @@ class ScipyNpz(PlainSource):
 
     def _coo(self, archive: Archive) -> Entries:
         rows, columns, data = archive.indices("row"), archive.indices("col"), archive.array("data")
-        if not rows.shape == columns.shape == data.shape:
-            raise self._differ(rows, columns, data)
         self._check(rows, self.shape[0], "row")
         self._check(columns, self.shape[1], "col")
         return _entries(rows, columns, data)
 
     def _dia(self, archive: Archive) -> Entries:
         offsets, data = archive.indices("offsets"), archive.array("data")
-        if data.ndim != 2 or data.shape[0] != offsets.size or np.unique(offsets).size != offsets.size:
-            raise self._differ(offsets, data)
+        if np.unique(offsets).size != offsets.size:
+            raise self.file.error("a diagonal is listed twice")
         # data[k, j] is the element in column j of diagonal k
         rows = np.arange(data.shape[1]) - offsets[:, None].astype(np.int64)
         inside = (
@@ -83,14 +87,10 @@ class ScipyNpz(PlainSource):
 
     def _compressed(self, archive: Archive, kind: str) -> Entries:
         indices, pointers, data = archive.indices("indices"), archive.indices("indptr"), archive.array("data")
-        if data.ndim != (3 if kind == "bsr" else 1) or data.shape[0] != indices.size:
-            raise self._differ(indices, data)
         height, width = data.shape[1:] if kind == "bsr" else (1, 1)
-        if not height or not width or self.shape[0] % height or self.shape[1] % width:
-            raise self.file.error(f"blocks of {height} x {width} do not fill the shape {self.shape}")
         lengths = (self.shape[0] // height, self.shape[1] // width)
         major, minor = lengths if kind != "csc" else lengths[::-1]
-        if pointers.size != major + 1 or pointers[0] != 0 or pointers[-1] != indices.size:
+        if pointers[0] != 0 or pointers[-1] != indices.size:
             raise self.file.error(
                 f"pointers do not lead from 0 to {indices.size} over {major} rows or columns"
             )
@@ -113,11 +113,6 @@ class ScipyNpz(PlainSource):
         outside = np.flatnonzero((indices < 0) | (indices >= length))
         if outside.size:
             raise self.file.error(f"{name}[{outside[0]}] = {indices[outside[0]]} is not in 0 to {length - 1}")
-
-    def _differ(self, *arrays: npt.NDArray[np.generic]) -> FileFormatError:
-        return self.file.error(
-            f"members do not fit together: shapes {', '.join(str(one.shape) for one in arrays)}"
-        )
 
     def summary(self, parsed: Entries) -> tuple[int, np.dtype]:
         """Return the number of entries and their type."""
@@ -160,12 +155,43 @@ def open_npz(file: File) -> Source:
             raise file.error(
                 f"is no sparse matrix of SciPy's and not matnb's own: it has {names or 'no member'}"
             )
-        kind, shape = archive.word("format"), archive.indices("shape")
+        kind, shape = archive.word("format"), archive.facts("shape")
         if kind not in _FORMATS:
             raise file.error(f"a sparse matrix in format {kind!r}: only {', '.join(_FORMATS)} are read")
-        if shape.size != 2:
-            raise file.error(f"a sparse array of {shape.size} axes: sparse arrays here have two")
-        rows, columns = shape.tolist()
+        if len(shape) != 2:
+            raise file.error(f"a sparse array of {len(shape)} axes: sparse arrays here have two")
+        rows, columns = shape
         if min(rows, columns) < 0 or max(rows, columns) > LARGEST_LENGTH:
             raise file.error(f"claims shape {(rows, columns)}; at most {LARGEST_LENGTH} are read")
-        return ScipyNpz(file, (rows, columns), prod(archive.header("data").shape))
+        return ScipyNpz(
+            file,
+            (rows, columns),
+            _checked_members(archive, kind, (rows, columns)),
+            archive.header("data").dtype.itemsize,
+        )
+
+
+def _checked_members(archive: Archive, kind: str, shape: tuple[int, int]) -> int:
+    # The entries that are stored, where the members' headers fit together: before any of them is inflated.
+    data = archive.header("data").shape
+    if kind == "coo":
+        others: tuple[int, ...] = archive.num_indices("row"), archive.num_indices("col")
+        fit = len(data) == 1 and others == (data[0], data[0])
+    elif kind == "dia":
+        others = (archive.num_indices("offsets"),)
+        fit = len(data) == 2 and data[0] == others[0]
+    else:
+        others = (archive.num_indices("indices"),)
+        fit = len(data) == (3 if kind == "bsr" else 1) and data[0] == others[0]
+    if not fit:
+        raise archive.file.error(f"members do not fit together: data of shape {data}, indices {others}")
+    if kind in ("csr", "csc", "bsr"):
+        height, width = data[1:] if kind == "bsr" else (1, 1)
+        if not height or not width or shape[0] % height or shape[1] % width:
+            raise archive.file.error(f"blocks of {height} x {width} do not fill the shape {shape}")
+        major = shape[1] // width if kind == "csc" else shape[0] // height
+        if archive.num_indices("indptr") != major + 1:
+            raise archive.file.error(
+                f"pointers do not lead from 0 to {others[0]} over {major} rows or columns"
+            )
+    return prod(data)

@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 
+_BATCH_ROWS = 1 << 16
+
+
 @dataclass(frozen=True)
 class Parquet(Tabular):
-    """A Parquet file; ``heights`` are the rows of its row groups."""
+    """A Parquet file; ``heights`` are the rows of its row groups, ``group_bytes`` their sizes inflated."""
 
     heights: tuple[int, ...]
+    group_bytes: tuple[int, ...]
 
     def __repr__(self) -> str:
         return f"Parquet({self.file!r})"
@@ -50,32 +54,43 @@ class Parquet(Tabular):
         """Return ranges of row groups."""
         return split_range(0, len(self.heights), count, 1)
 
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return what the values of a piece take, and the batch that is decoded."""
+        rows = self.heights[piece.start : piece.stop]
+        return 8 * sum(rows) * len(self.picked), max(self.group_bytes[piece.start : piece.stop], default=0)
+
     def parse(self, piece: Piece) -> Rows:
         """Read the row groups of a piece."""
         names = [self.names[column] for column in self.picked]
         groups = range(piece.start, min(piece.stop, len(self.heights)))
         values = np.empty((sum(self.heights[group] for group in groups), len(names)))
         contents = [Content()] * len(names)
-        first = 0
+        first = last = 0
         with _opened(self.file) as opened:
-            for group in groups:  # one at a time: the others' bytes are not held beside the values
-                table = opened.read_row_group(group, columns=names, use_threads=False)
-                last = first + self.heights[group]
+            # Some rows at a time: no more is decoded beside the values.
+            for batch in opened.iter_batches(_BATCH_ROWS, list(groups), names, use_threads=False):
+                last = first + batch.num_rows
+                if last > len(values):
+                    break
                 for place, name in enumerate(names):
-                    made, content = _numbers(table.column(name))
+                    made, content = _numbers(batch.column(name))
                     values[first:last, place] = made
                     contents[place] += content
                 first = last
+            if first != len(values) or last != first:
+                raise self.file.error(
+                    f"row groups {piece.start} to {piece.stop} have not the rows they claim"
+                )
         return Rows(piece.number, values, tuple(contents))
 
 
-def _numbers(column: pyarrow.ChunkedArray) -> tuple[npt.NDArray[np.float64], Content]:
+def _numbers(column: pyarrow.Array) -> tuple[npt.NDArray[np.float64], Content]:
     from pyarrow import types
 
     missing = column.null_count
     present = len(column) - missing
     # Without the check a whole number beyond 2**53 is rounded, as in a CSV file; with nulls they are NaN.
-    made = column.cast("float64", safe=False).to_numpy().astype(np.float64, copy=False)
+    made = column.cast("float64", safe=False).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     if types.is_boolean(column.type):
         return made, Content(missing, truths=present)
     whole = types.is_integer(column.type) and are_exact(made)
@@ -126,7 +141,11 @@ def open_parquet(file: File, columns: Sequence[str] | None = None, dtype: DTypes
     """
     with _opened(file) as opened:
         schema, metadata = opened.schema_arrow, opened.metadata
-        heights = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+        groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+        heights = tuple(group.num_rows for group in groups)
+        sizes = tuple(max(0, group.total_byte_size) for group in groups)
+    if any(height < 0 for height in heights):
+        raise file.error("has a row group of less than no rows")
     names = tuple(schema.names)
     picked = picked_columns(file, names, columns)
     read = [names[column] for column in picked]
@@ -135,7 +154,7 @@ def open_parquet(file: File, columns: Sequence[str] | None = None, dtype: DTypes
         name, type_name = next(iter(bad.items()))
         advice = not_numbers(names if columns is None else read, list(bad))
         raise file.error(f"column {name!r} is of type {type_name}, not of numbers; {advice}")
-    return Parquet(file, names, picked, wanted_dtypes(file, dtype, read), heights)
+    return Parquet(file, names, picked, wanted_dtypes(file, dtype, read), heights, sizes)
 
 
 def _is_number(schema: pyarrow.Schema, name: str) -> bool:

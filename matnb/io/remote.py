@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from matnb.errors import MissingFileError, OptionError, UnsupportedError, WriteError
+from matnb.errors import MatnbError, MissingFileError, OptionError, UnsupportedError, WriteError
 from matnb.io.files import File, find_local
+from matnb.location import Location
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -39,7 +41,7 @@ _VERSION_WORDS = (
 
 @dataclass(frozen=True)
 class RemoteFile(File):
-    """One version of a file that fsspec reads; ``path`` is its url, ``version`` its tag or time there."""
+    """One version of a file that fsspec reads, at a url; ``version`` is its tag or time there."""
 
     version: str
 
@@ -48,7 +50,7 @@ class RemoteFile(File):
     @property
     def name(self) -> str:
         """Last part of the url's path."""
-        return os.path.basename(urlsplit(self.path).path)
+        return os.path.basename(without_query(self.path))
 
     @property
     def identity(self) -> tuple[str | int, ...]:
@@ -70,8 +72,8 @@ class RemoteFile(File):
         FileFormatError
             When it has changed.
         """
-        system, path = file_system(self.path)
-        now = _told(system, path, self.shown)
+        system, path = file_system(self.location)
+        now = _told(system, path, self.location)
         if (now.size, now.version) != (self.size, self.version):
             raise self.error("has changed since it was opened: load it again")
         return _Ranges(self, system, path)  # type: ignore[return-value]  # a raw stream is read as any binary file
@@ -114,10 +116,8 @@ class _Ranges(io.RawIOBase):
 
     def _fetch(self, start: int, count: int) -> None:
         stop = min(start + count, self._file.size)
-        try:
+        with _foreign(self._file.location, MissingFileError):
             data = self._system.cat_file(self._path, start=start, end=stop)
-        except OSError as error:
-            raise _not_read(self._file.shown, error) from None
         if len(data) == self._file.size and stop - start < len(data):
             start, stop = 0, self._file.size  # a server that knows no ranges sent all
         if len(data) != stop - start:
@@ -130,15 +130,18 @@ def is_remote(path: str) -> bool:
     return "://" in path and not path.startswith("file://")
 
 
+def without_query(url: str) -> str:
+    """Return a url without its query and fragment, so that its end is that of a file's name."""
+    return re.split(r"[?#]", url, maxsplit=1)[0]
+
+
 def find_file(path: str | os.PathLike[str]) -> File:
     """Return the present version of a file, given its path or url; errors as of :func:`find_remote`."""
-    shown = os.fspath(path)
-    if isinstance(shown, bytes):
-        shown = os.fsdecode(shown)
-    return find_remote(shown) if is_remote(shown) else find_local(shown)
+    given = os.fsdecode(path)
+    return find_remote(Location(given)) if is_remote(given) else find_local(given)
 
 
-def find_remote(url: str) -> RemoteFile:
+def find_remote(url: Location) -> RemoteFile:
     """Return the present version of the file at a url.
 
     Raises
@@ -153,47 +156,56 @@ def find_remote(url: str) -> RemoteFile:
     return _told(*file_system(url), url)
 
 
-def file_system(url: str) -> tuple[AbstractFileSystem, str]:
+def file_system(url: Location) -> tuple[AbstractFileSystem, str]:
     """Return the file system of a url and the path in it; errors as of :func:`find_remote`."""
     from fsspec.core import url_to_fs
 
-    protocol = url.split("://", 1)[0]
-    try:
-        system, path = url_to_fs(url)
-    except ImportError as error:
-        raise UnsupportedError(
-            f"{url}: {protocol}:// needs a package that is not installed: {error}"
-        ) from None
-    except ValueError as error:
-        raise OptionError(
-            f"{url}: {error}: give a path, or a url that fsspec knows, such as s3://, https://"
-        ) from None
+    with _foreign(url, OptionError):
+        system, path = url_to_fs(url.real)
     return system, path
 
 
-def _told(system: AbstractFileSystem, path: str, shown: str) -> RemoteFile:
-    try:
-        told: Mapping[str, object] = system.info(path)
-    except OSError as error:
-        raise _not_read(shown, error) from None
+def _told(system: AbstractFileSystem, path: str, url: Location) -> RemoteFile:
+    with _foreign(url, MissingFileError):
+        told: Mapping[str, object] = dict(system.info(path))
     size = told.get("size")
     if told.get("type") == "directory":
-        raise MissingFileError(f"{shown}: is a directory, not a file")
+        raise MissingFileError(f"{url}: is a directory, not a file")
     if not isinstance(size, int):
-        raise UnsupportedError(f"{shown}: the server does not say how long it is: download it first")
+        raise UnsupportedError(f"{url}: the server does not say how long it is: download it first")
     version = "; ".join(f"{word}={told[word]}" for word in _VERSION_WORDS if told.get(word) is not None)
-    return RemoteFile(shown, size, 0, 0, 0, shown, version)
+    return RemoteFile(url, size, 0, 0, 0, url, version)
 
 
-def _not_read(shown: str, error: OSError) -> MissingFileError:
-    protocol = shown.split("://", 1)[0]
+@contextmanager
+def _foreign(url: Location, kind: type[OptionError | MissingFileError | WriteError]) -> Iterator[None]:
+    # Around one call of a file system, which is the code of any package that fsspec finds: botocore's errors
+    # and aiohttp's derive from Exception alone, so there is no list of them. None of matnb runs inside.
+    try:
+        yield
+    except (MatnbError, MemoryError):
+        raise
+    except Exception as error:
+        raise _refused(url, kind, error) from None
+
+
+def _refused(
+    url: Location, kind: type[OptionError | MissingFileError | WriteError], error: Exception
+) -> MatnbError:
+    protocol, reason = str(url).split("://", 1)[0], url.reason(error)
+    if isinstance(error, ImportError):
+        return UnsupportedError(f"{url}: {protocol}:// needs a package that is not installed: {reason}")
+    if kind is OptionError:
+        return OptionError(
+            f"{url}: {reason}: give a path, or a url that fsspec knows, such as s3://, https://"
+        )
+    if kind is WriteError:
+        return WriteError(f"{url}: cannot be written: {reason}: save elsewhere")
     note = ": what is in memory is seen in one process only" if protocol == "memory" else ""
-    return MissingFileError(
-        f"{shown}: cannot be read here: {error.strerror or error or 'no such file'}{note}"
-    )
+    return MissingFileError(f"{url}: cannot be read here: {reason}{note}")
 
 
-def upload(local: str, url: str) -> None:
+def upload(local: str, url: Location) -> None:
     """Put a file that was written here at a url.
 
     Raises
@@ -202,7 +214,5 @@ def upload(local: str, url: str) -> None:
         When it cannot be written there.
     """
     system, path = file_system(url)
-    try:
+    with _foreign(url, WriteError):
         system.put_file(local, path)
-    except (OSError, NotImplementedError) as error:
-        raise WriteError(f"{url}: cannot be written: {error}: save elsewhere") from None

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from matnb.errors import FileFormatError, MatnbError, OptionError
+from matnb.io.private import folder_problem, make_folder, result_key
 from matnb.io.results import About, Fetch, Result, is_own, opened_result, write_result
 from matnb.pictures.quantities import bytes_text
 
@@ -32,14 +33,16 @@ class ResultFolder:
         The folder; made if it is not there.
     budget_bytes
         What all files may take; those used longest ago go first.
+    key_folder
+        Where the key of this user's results is, or is drawn: a file that was made without it is not believed.
 
     Raises
     ------
     OptionError
-        When the folder cannot be made or written to.
+        When the folder cannot be made or written to, or others can write to it; and when there is no key.
     """
 
-    def __init__(self, path: str | os.PathLike[str], budget_bytes: int) -> None:
+    def __init__(self, path: str | os.PathLike[str], budget_bytes: int, key_folder: str) -> None:
         self.path = os.path.abspath(os.path.expanduser(os.fspath(path)))
         self._budget_bytes = budget_bytes
         self._bad: set[str] = set()
@@ -47,14 +50,20 @@ class ResultFolder:
         self._listed_ns = -1
         self._full = False  # nothing more is written where the disk did not let us
         try:
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.path):
-                pass
-        except OSError as error:
+            make_folder(self.path)
+            problem = folder_problem(self.path)
+            if problem is None:
+                with tempfile.TemporaryFile(dir=self.path):
+                    pass
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else None
             raise OptionError(
-                f"memo_dir={os.fspath(path)!r}: no folder to write to ({error.strerror or error}): "
+                f"memo_dir={os.fspath(path)!r}: no folder to write to ({reason or error}): "
                 "give another, or leave memo_dir out"
             ) from None
+        if problem is not None:
+            raise OptionError(f"memo_dir={os.fspath(path)!r}: {problem}")
+        self._key = result_key(key_folder, f"memo_dir={os.fspath(path)!r}")
 
     @property
     def num_bytes(self) -> int:
@@ -99,7 +108,7 @@ class ResultFolder:
         path = os.path.join(self.path, name)
         reason = ""
         try:
-            with opened_result(path, digest) as result:
+            with opened_result(path, digest, self._key) as result:
                 found = use(result)
             if is_use:
                 with suppress(OSError):
@@ -132,7 +141,7 @@ class ResultFolder:
         temporary = os.path.join(self.path, f".{name}.{secrets.token_hex(6)}.tmp")
         try:
             with open(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as stream:
-                write_result(stream, about, fetch)
+                write_result(stream, about, fetch, self._key)
                 size = stream.seek(0, os.SEEK_END)
             os.replace(temporary, os.path.join(self.path, name))
         except MatnbError:  # of a block that could not be had; some of these are OSErrors too

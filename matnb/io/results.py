@@ -1,5 +1,6 @@
 """One result as a file: the raw bytes of its blocks and a table in JSON; reading it executes nothing."""
 
+# The checksums are made with a key of the user's, so that nobody else can make a file that is believed.
 # The file: a head of fixed size (mark, version, begin, length and checksum of the table), then the arrays of
 # each block in the order of Grid.indices(), little-endian, then the table. A dense block is its elements; a
 # sparse one its pointers and columns (int32) and, unless it is a pattern, its values; an empty one nothing.
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
+from hmac import compare_digest
 from io import BufferedReader
 from math import prod
 from typing import IO, Any
@@ -21,16 +23,17 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import SPARSE_DTYPES, Block, Csr, Dense, Empty
+from matnb.blocks.formats import LARGEST_LENGTH, SPARSE_DTYPES, Block, Csr, Dense, Empty
 from matnb.blocks.grid import Grid, Region, region_shape
 from matnb.errors import DTypeError, FileFormatError
-from matnb.io.source import LARGEST_LENGTH
+from matnb.io.private import file_problem
 from matnb.version import VERSION as MATNB
 
 Fetch = Callable[[int], Block]
-_MARK, _VERSION = b"\x93matnb\r\n", 1
+_MARK, _VERSION = b"\x93matnb\r\n", 2
 _HEAD = struct.Struct("<8sIQQ16s")
 _LARGEST_TABLE = 16 * 10**6  # bytes: some 100,000 blocks
+_TABLE, _BLOCK = b"matnb table", b"matnb block"  # so that the checksum of a block is that of no table
 _INDEX = np.dtype("<i4")
 _DTYPES = frozenset(["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"])
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -78,6 +81,7 @@ class Result:
     _stream: BufferedReader
     _regions: tuple[Region, ...]
     _pieces: tuple[_Piece, ...]
+    _key: bytes
 
     def sizes(self) -> tuple[int, ...]:
         """Return the bytes of each block."""
@@ -94,7 +98,9 @@ class Result:
         piece, shape = self._pieces[number], region_shape(self._regions[number])
         data = bytearray(piece.num_bytes)  # no more than the file has
         self._stream.seek(piece.begin)
-        if self._stream.readinto(data) != len(data) or _checksum(data) != piece.checksum:
+        if self._stream.readinto(data) != len(data) or not compare_digest(
+            _checksum(data, _BLOCK, self._key), piece.checksum
+        ):
             raise FileFormatError(self._path, f"block {number} is damaged")
         dtype = self.about.dtype
         if piece.kind == "empty":
@@ -122,19 +128,21 @@ def writable(dtype: np.dtype) -> bool:
     return dtype.str[1:] in _DTYPES
 
 
-def write_result(stream: IO[bytes], about: About, fetch: Fetch) -> None:
+def write_result(stream: IO[bytes], about: About, fetch: Fetch, key: bytes) -> None:
     """Write a result; one block is held at a time.
 
     Parameters
     ----------
     fetch
         Returns the block of a number, in the order of ``about.grid.indices()``.
+    key
+        Of whoever writes; who reads must have the same.
     """
     stream.write(bytes(_HEAD.size))
     listed = []
     for number in range(about.grid.num_blocks):
         kind, nnz, arrays = _parts(fetch(number), about)
-        checksum = blake2b(digest_size=16)
+        checksum = blake2b(digest_size=16, key=key, person=_BLOCK)
         for array in arrays:
             if array.size:
                 little = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
@@ -155,7 +163,9 @@ def write_result(stream: IO[bytes], about: About, fetch: Fetch) -> None:
     written, begin = json.dumps(table).encode(), stream.tell()
     stream.write(written)
     stream.seek(0)
-    stream.write(_HEAD.pack(_MARK, _VERSION, begin, len(written), bytes.fromhex(_checksum(written))))
+    stream.write(
+        _HEAD.pack(_MARK, _VERSION, begin, len(written), bytes.fromhex(_checksum(written, _TABLE, key)))
+    )
 
 
 def _parts(block: Block, about: About) -> tuple[str, int, list[npt.NDArray[Any]]]:
@@ -174,35 +184,31 @@ def _parts(block: Block, about: About) -> tuple[str, int, list[npt.NDArray[Any]]
 def is_own(path: str) -> bool:
     """Tell whether a path names a plain file of this user, or nothing."""
     try:
-        return _is_own(os.lstat(path))
+        found = os.lstat(path)
     except FileNotFoundError:
         return True
-
-
-def _is_own(found: os.stat_result) -> bool:
-    own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-    return own and stat.S_ISREG(found.st_mode)
+    return stat.S_ISREG(found.st_mode) and (not hasattr(os, "geteuid") or found.st_uid == os.geteuid())
 
 
 @contextmanager
-def opened_result(path: str, digest: bytes) -> Iterator[Result]:
+def opened_result(path: str, digest: bytes, key: bytes) -> Iterator[Result]:
     """Open the file of a result and check its table; nothing of the size that it claims is made before.
 
     Raises
     ------
     FileFormatError
-        When it is not a file that was written here for this digest, whole.
+        When it is not a file that was written with this key for this digest, whole.
     OSError
         When the system does not let it be read.
     """
     descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW)
     found = os.fstat(descriptor)
-    if not _is_own(found):
+    if (problem := file_problem(path, found)) is not None:
         os.close(descriptor)
-        raise FileFormatError(path, "is no plain file of yours")
+        raise FileFormatError(path, problem)
     with os.fdopen(descriptor, "rb") as stream:
         try:
-            result = _checked(path, stream, found.st_size, digest)
+            result = _checked(path, stream, found.st_size, digest, key)
         except FileFormatError:
             raise
         except (LookupError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
@@ -210,7 +216,7 @@ def opened_result(path: str, digest: bytes) -> Iterator[Result]:
         yield result
 
 
-def _checked(path: str, stream: BufferedReader, size: int, digest: bytes) -> Result:
+def _checked(path: str, stream: BufferedReader, size: int, digest: bytes, key: bytes) -> Result:
     head = stream.read(_HEAD.size)
     if len(head) != _HEAD.size or not head.startswith(_MARK):
         raise FileFormatError(path, "is no result that matnb wrote")
@@ -221,8 +227,8 @@ def _checked(path: str, stream: BufferedReader, size: int, digest: bytes) -> Res
         raise FileFormatError(path, f"has {size} bytes, and should have {begin + length}")
     stream.seek(begin)
     written = stream.read(length)
-    if _checksum(written) != checksum.hex():
-        raise FileFormatError(path, "has a damaged table")
+    if not compare_digest(_checksum(written, _TABLE, key), checksum.hex()):
+        raise FileFormatError(path, "was not written with your key, or is damaged")
     table = json.loads(written)
     if table["digest"] != digest.hex():
         raise FileFormatError(path, "holds the result of another expression than its name says")
@@ -242,7 +248,7 @@ def _checked(path: str, stream: BufferedReader, size: int, digest: bytes) -> Res
     if at != begin:
         raise FileFormatError(path, f"has {begin - _HEAD.size} bytes of blocks, and lists {at - _HEAD.size}")
     about = About(digest, grid, dtype, sparse, str(table["text"]), float(table["seconds"]))
-    return Result(about, begin - _HEAD.size, path, stream, regions, tuple(pieces))
+    return Result(about, begin - _HEAD.size, path, stream, regions, tuple(pieces), key)
 
 
 def _count(value: object) -> int:
@@ -278,5 +284,5 @@ def _fit(pointers: npt.NDArray[np.int32], columns: npt.NDArray[np.int32], width:
     return ordered and 0 <= int(columns.min()) <= int(columns.max()) < width
 
 
-def _checksum(data: bytes | bytearray) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
+def _checksum(data: bytes | bytearray, of: bytes, key: bytes) -> str:
+    return blake2b(data, digest_size=16, key=key, person=of).hexdigest()

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, SparseBlock, narrow
+from matnb.blocks.formats import LARGEST_LENGTH, Block, Csr, Dense, Empty, SparseBlock, narrow
 from matnb.blocks.grid import Grid, Region, region_shape, relative
 from matnb.errors import ShapeError
 from matnb.io.archive import Archive, open_archive
@@ -22,7 +22,7 @@ from matnb.io.entries import Entries, block_of, entries_in
 from matnb.io.files import File
 from matnb.io.npy import NUMBERS
 from matnb.io.slabs import Slab, common, dense_of
-from matnb.io.source import LARGEST_LENGTH, Found, Piece, PlainSource, split_range
+from matnb.io.source import Found, Piece, PlainSource, split_range
 
 MARK = "matnb"
 VERSION = 1
@@ -71,6 +71,12 @@ class Saved(PlainSource):
         """Return ranges of block numbers."""
         return split_range(0, self.grid.num_blocks, count, 1)
 
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return what the blocks take, and half as much as one that is checked."""
+        rows = 0 if not self.sparse else 8 * (self.grid.shape[0] + self.grid.num_blocks)
+        held = ((self.dtype.itemsize + (8 if self.sparse else 0)) * self.nnz + rows) // max(1, num_pieces)
+        return held, held
+
     def parse(self, piece: Piece) -> Blocks:
         """Read the blocks of a piece, checking every index."""
         with open_archive(self.file) as archive:
@@ -85,16 +91,28 @@ class Saved(PlainSource):
     def _block(self, archive: Archive, number: int, region: Region) -> Block:
         shape, name = region_shape(region), f"block_{number}"
         if not self.sparse:
-            dense = archive.array(name)
-            if dense.shape != shape or dense.dtype != self.dtype:
+            dense = archive.header(name)
+            if dense.shape != shape or dense.dtype.newbyteorder("=") != self.dtype:
                 raise self.file.error(
                     f"{name} is {dense.shape} of {dense.dtype}, not {shape} of {self.dtype}"
                 )
-            return Dense(dense)
+            return Dense(archive.array(name))
         if f"{name}_pointers" not in archive.names:
             return Empty((shape[0], shape[1]), self.dtype)
+        num_pointers, num_columns = (
+            archive.num_indices(f"{name}_pointers"),
+            archive.num_indices(f"{name}_columns"),
+        )
+        if num_pointers != shape[0] + 1:
+            raise self.file.error(f"{name}: {num_pointers} pointers for {shape[0]} rows")
+        if f"{name}_values" in archive.names:
+            values_header = archive.header(f"{name}_values")
+            if values_header.shape != (num_columns,) or values_header.dtype.newbyteorder("=") != self.dtype:
+                raise self.file.error(
+                    f"{name}: {values_header.shape} values of {values_header.dtype} for {num_columns} entries"
+                )
         pointers, columns = archive.indices(f"{name}_pointers"), archive.indices(f"{name}_columns")
-        if pointers.size != shape[0] + 1 or pointers[0] != 0 or pointers[-1] != columns.size:
+        if pointers[0] != 0 or pointers[-1] != columns.size:
             raise self.file.error(
                 f"{name}: pointers do not lead from 0 to {columns.size} over {shape[0]} rows"
             )
@@ -107,10 +125,6 @@ class Saved(PlainSource):
         if bool((columns[1:] <= columns[:-1])[inner[1:]].any()):
             raise self.file.error(f"{name}: the columns of a row are not in order")
         values = archive.array(f"{name}_values") if f"{name}_values" in archive.names else None
-        if values is not None and (values.shape != columns.shape or values.dtype != self.dtype):
-            raise self.file.error(
-                f"{name}: {values.shape} values of {values.dtype} for {columns.size} entries"
-            )
         if values is None and not self.pattern:
             values = np.ones(columns.size, self.dtype)  # blocks with values and without were saved together
         return Csr((shape[0], shape[1]), narrow(pointers), narrow(columns), values, self.dtype)
@@ -162,26 +176,25 @@ def open_saved(file: File, archive: Archive) -> Saved:
     FileFormatError
         When what it says does not fit together.
     """
-    version = archive.array(MARK)
-    if version.shape != () or version.item() != VERSION:
-        raise file.error(f"version {version.tolist()} of matnb's format; this matnb reads version {VERSION}")
+    version = archive.flag(MARK)
+    if version != VERSION:
+        raise file.error(f"version {version} of matnb's format; this matnb reads version {VERSION}")
     try:
         dtype = np.dtype(archive.word("dtype"))
     except TypeError as error:
         raise file.error(f"member 'dtype': {error}") from None
-    flags = [archive.array(name) for name in ("sparse", "pattern")]
+    sparse, pattern = bool(archive.flag("sparse")), bool(archive.flag("pattern"))
     cuts: list[tuple[int, ...]] = []
     while f"cuts_{len(cuts)}" in archive.names:
-        cuts.append(tuple(archive.indices(f"cuts_{len(cuts)}").tolist()))
+        cuts.append(tuple(archive.facts(f"cuts_{len(cuts)}")))
     try:
         grid = Grid(tuple(cuts))
     except ShapeError as error:
         raise file.error(str(error)) from None
-    nnz = archive.indices("nnz")
-    if dtype.kind not in NUMBERS or any(flag.shape != () for flag in flags) or nnz.size != grid.num_blocks:
-        raise file.error(f"dtype {dtype}, {nnz.size} counts and {grid.num_blocks} blocks do not fit together")
-    sparse, pattern = (bool(flag.item()) for flag in flags)
+    nnz = archive.facts("nnz")
+    if dtype.kind not in NUMBERS or len(nnz) != grid.num_blocks:
+        raise file.error(f"dtype {dtype}, {len(nnz)} counts and {grid.num_blocks} blocks do not fit together")
     if sparse and (grid.ndim != 2 or max(grid.shape) > LARGEST_LENGTH):
         raise file.error(f"a sparse array of shape {grid.shape}")
-    total = int(nnz.sum()) if sparse else prod(grid.shape)
+    total = sum(nnz) if sparse else prod(grid.shape)
     return Saved(file, grid, dtype.newbyteorder("="), sparse, pattern, total)

@@ -10,7 +10,7 @@ import inspect
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,12 +20,43 @@ from matnb.errors import OptionError
 from matnb.io.remote import find_file
 
 ROW_ENTRIES = 4  # what a row costs in a product with a vector, beside its entries: 3.8 ns to 0.8 an entry
-LARGEST_LENGTH = 2**31 - 1  # rows or columns: local indices of a block are 32-bit
+ORDERING_BYTES = 48  # of an entry, while a block of entries is put together
 
 # Each reader has its own; they are picklable, and read-only once returned.
 Parsed: TypeAlias = Any
 Summary: TypeAlias = Any
 Part: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class EdgeCounts:
+    """What a list of edges had in it.
+
+    Attributes
+    ----------
+    num_vertices
+        Rows of the matrix.
+    num_listed, num_loops, num_own_loops
+        Edges that are listed, loops among them, and loops of which each vertex counts once.
+    is_directed
+        Whether an edge is one entry, and not two.
+    sizes
+        The numbers of the first line, where they are the count of what follows rather than an edge.
+    """
+
+    num_vertices: int
+    num_listed: int
+    num_loops: int
+    num_own_loops: int
+    is_directed: bool
+    sizes: tuple[int, ...] = ()
+
+    def told(self, num_stored: int) -> str:
+        """Return the counts as a text, given how many entries the matrix has."""
+        num_edges = num_stored if self.is_directed else (num_stored + self.num_own_loops) // 2
+        merged = self.num_listed - num_edges
+        kept = f"{self.num_vertices:,} vertices, {num_edges:,} edges"
+        return f"{kept}, {merged:,} merged, {self.num_loops:,} loops"
 
 
 @dataclass(frozen=True)
@@ -49,6 +80,8 @@ class Found:
         Of the columns of a table; what is stored is ``dtype``, and a column is cast when it is used.
     has_labels
         Whether vertices have original ids that differ from their numbers.
+    edges
+        Of an edge list.
     """
 
     shape: tuple[int, ...]
@@ -59,6 +92,7 @@ class Found:
     names: tuple[str, ...] = ()
     dtypes: tuple[np.dtype, ...] = ()
     has_labels: bool = False
+    edges: EdgeCounts | None = None
 
 
 @dataclass(frozen=True)
@@ -96,8 +130,26 @@ class Source(Protocol):
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return at most ``count`` pieces of about equal work; reads nothing."""
 
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return what a piece holds once it is read, and what reading it takes besides, from sizes alone.
+
+        An upper bound where a header tells how much there is; else a guess, and :meth:`within` is the bound.
+        """
+
+    def placing_bytes(self, found: Found) -> int:
+        """Return what it takes to put all that was read in its places, beside the pieces and the blocks."""
+
+    def within(self, room_bytes: int) -> Source:
+        """Return the source with a limit of what reading one piece may take; none where headers bound it."""
+
     def parse(self, piece: Piece) -> Parsed:
-        """Read one piece."""
+        """Read one piece.
+
+        Raises
+        ------
+        TooLargeError
+            When it takes more than the limit that :meth:`within` set.
+        """
 
     def summary(self, parsed: Parsed) -> Summary:
         """Return the small facts of a piece that :meth:`merge` needs."""
@@ -121,6 +173,23 @@ class PlainSource:
     def row_cuts(self, count: int, transposed: bool = False) -> tuple[int, ...] | None:
         """Return None: where the entries are is not known without reading."""
         return None
+
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return what entries with positions and values take, and as much while they are put together."""
+        held = 24 * self.estimated_entries() // max(1, num_pieces)
+        return held, held
+
+    def placing_bytes(self, found: Found) -> int:
+        """Return what putting entries in order takes: keys, values, their order, and copies of these."""
+        return ORDERING_BYTES * (found.nnz or 0) if found.sparse else 0
+
+    def within(self, room_bytes: int) -> Self:
+        """Return the source as it is."""
+        return self
+
+    def estimated_entries(self) -> int:
+        """Return about how many entries there are, without reading."""
+        raise NotImplementedError
 
     def labels(self, context: Any, start: int, stop: int) -> Block:
         """Return the numbers of rows ``start`` to ``stop``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from matnb.errors import OptionError
 from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, shown
 from matnb.io.files import File
-from matnb.io.lines import Chunk, head_lines, read_chunks, text_pieces
+from matnb.io.lines import Chunk, check_skip, head_lines, read_chunks, text_pieces
 from matnb.io.source import Piece, Source, choose, reader
 from matnb.io.tabular import (
     Content,
@@ -42,6 +42,7 @@ class Table(Tabular):
     begin: int
     delimiter: str
     missing: tuple[str, ...]
+    room_bytes: int | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"Table({self.file!r})"
@@ -59,13 +60,25 @@ class Table(Tabular):
         """Return byte ranges."""
         return text_pieces(self.file, self.begin, count)
 
+    def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
+        """Return what numbers of three digits would take."""
+        rows = self.file.stated_text() // (4 * len(self.names)) // max(1, num_pieces) + 1
+        held = 8 * rows * len(self.picked)
+        return held, held
+
+    def within(self, room_bytes: int) -> Table:
+        """Return the table with a limit of what reading a piece of it may take."""
+        return replace(self, room_bytes=room_bytes)
+
     def parse(self, piece: Piece) -> Rows:
         """Read the lines of a piece."""
         values = [np.empty((0, len(self.picked)))]
-        contents = [Content()] * len(self.picked)
+        contents, held = [Content()] * len(self.picked), 0
         for chunk in read_chunks(self.file, piece, self.begin):
             rows, more = self._rows(chunk, [content.whole for content in contents])
             values.append(rows)
+            held += rows.nbytes
+            self.file.check_room(2 * held, self.room_bytes)  # they are put together
             contents = [one + other for one, other in zip(contents, more, strict=True)]
         return Rows(piece.number, np.concatenate(values), tuple(contents))
 
@@ -248,6 +261,7 @@ def open_table(
     names: Sequence[str] | None = None,
     na_values: Sequence[str | float] = (),
     dtype: DTypes = None,
+    skip: int = 0,
 ) -> Source:
     """Return the source of a CSV table.
 
@@ -270,6 +284,8 @@ def open_table(
         More texts, or numbers, that stand for a missing value.
     dtype
         Of all columns, or a mapping of names to dtypes, instead of what the values say.
+    skip
+        Lines before the header, or where there is none before the first row, that are not read.
 
     Raises
     ------
@@ -286,8 +302,16 @@ def open_table(
     ):
         raise OptionError(f"delimiter={delimiter!r}: give one character, not a quote or line break")
     choose("header", header, (True, False))
-    line, _, end = next(head_lines(file))
-    found = _header(file, line, delimiter)
+    check_skip(skip)
+    begin = end = 0
+    line, number = b"", 0
+    for line, number, end in head_lines(file):  # noqa: B007  the last one is the header
+        if number > skip:
+            break
+        begin = end
+    if number <= skip:
+        raise file.error(f"has {number} lines, and all of them are skipped")
+    found = _header(file, line, delimiter, number)
     if not header:
         found = tuple(map(str, range(len(found))))
     if names is not None:
@@ -298,7 +322,7 @@ def open_table(
     wanted = wanted_dtypes(file, dtype, [found[column] for column in picked])
     listed = [na_values] if isinstance(na_values, str | int | float) else list(na_values)
     missing = tuple(text for text in map(_as_text, listed) if text)
-    return Table(file, found, picked, wanted, end if header else 0, delimiter, missing)
+    return Table(file, found, picked, wanted, end if header else begin, delimiter, missing)
 
 
 def _as_text(value: object) -> str:
@@ -307,14 +331,19 @@ def _as_text(value: object) -> str:
     return str(value)
 
 
-def _header(file: File, line: bytes, delimiter: str) -> tuple[str, ...]:
+def _header(file: File, line: bytes, delimiter: str, number: int) -> tuple[str, ...]:
     if line.count(b'"') % 2:
-        raise file.error("a quoted name that goes on in the next line; write the header in one", 1)
+        raise file.error("a quoted name that goes on in the next line; write the header in one", number)
     try:
         text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise file.error(f"the header is not UTF-8 text: {error.reason}", 1) from None
-    names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter), []))
+        raise file.error(f"the header is not UTF-8 text: {error.reason}", number) from None
+    if "\r" in text:
+        raise file.error("lines that end in a carriage return alone: save it with line feeds", number)
+    try:
+        names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter), []))
+    except csv.Error as error:
+        raise file.error(f"the header cannot be read: {error}", number) from None
     if not names:
-        raise file.error("the first line, which should name the columns, is blank", 1)
+        raise file.error("the first line, which should name the columns, is blank", number)
     return names

@@ -15,20 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy_format
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, to_numpy
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, to_numpy
 from matnb.blocks.grid import Grid, Region, region_shape
-from matnb.errors import (
-    DTypeError,
-    MatnbError,
-    MissingFileError,
-    OptionError,
-    ShapeError,
-    UnsupportedError,
-    WriteError,
-)
+from matnb.errors import DTypeError, MatnbError, MissingFileError, OptionError, ShapeError, WriteError
 from matnb.io.files import local_path
-from matnb.io.remote import file_system, is_remote, upload
+from matnb.io.remote import file_system, is_remote, upload, without_query
 from matnb.io.saved import MARK, VERSION
+from matnb.location import Location
 
 Fetch = Callable[[int], Block]
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same array gives the same file
@@ -69,7 +62,7 @@ def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: boo
         with tempfile.TemporaryDirectory(prefix="matnb-") as folder:
             made = os.path.join(folder, f"whole{suffix}")
             write(made, grid, dtype, sparse, fetch)
-            upload(made, target)
+            upload(made, Location(target))
         return
     try:
         with _atomically(target) as stream:
@@ -92,25 +85,29 @@ def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
     MissingFileError
         When the folder is not there.
     """
-    given = os.fspath(path)
-    suffix = os.path.splitext(given)[1].lower()
+    given = os.fsdecode(path)
+    shown = Location(given)
+    suffix = os.path.splitext(without_query(given) if "://" in given else given)[1].lower()
     if suffix not in _WRITERS:
-        raise OptionError(f"{path}: no writer for suffix {suffix!r}; known: {', '.join(_WRITERS)}")
+        known = ", ".join(_WRITERS)
+        raise OptionError(f"{shown}: no writer for suffix {suffix!r}; known: {known}")
     if is_remote(given):
-        file_system(given)  # raises for a protocol that is not known
+        file_system(shown)  # raises for a protocol that is not known
         return given, suffix
     target = os.path.abspath(os.path.expanduser(local_path(given)))
     if os.path.isdir(target):
-        raise OptionError(f"{path}: is a directory; give the name of a file")
+        raise OptionError(f"{shown}: is a directory; give the name of a file")
     if not os.path.isdir(os.path.dirname(target)):
-        raise MissingFileError(f"{path}: there is no folder {os.path.dirname(target)}")
+        raise MissingFileError(f"{shown}: there is no folder {os.path.dirname(target)}")
     return target, suffix
 
 
 def _write_error(path: str | os.PathLike[str], target: str, error: OSError) -> WriteError:
     advice = "make room there, or save elsewhere" if error.errno in _NO_ROOM else "save elsewhere"
     kept = "; the file of that name is as it was" if os.path.exists(target) else ""
-    found = WriteError(f"{os.fspath(path)}: cannot be written: {error.strerror or error}: {advice}{kept}")
+    found = WriteError(
+        f"{Location(os.fsdecode(path))}: cannot be written: {error.strerror or error}: {advice}{kept}"
+    )
     found.errno = error.errno
     return found
 
@@ -209,8 +206,6 @@ def _write_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fet
         raise ShapeError(
             f"an array of {grid.ndim} axes: a Matrix Market file has two; save it as .npy or .npz"
         )
-    if dtype.kind not in "biuf":
-        raise UnsupportedError(f"elements of dtype {dtype}: Matrix Market files are written of real numbers")
     if not sparse:
         _write_dense_mtx(stream, grid, dtype, fetch)
     elif not _write_sparse_mtx(stream, grid, dtype, fetch, pattern=True):
@@ -221,7 +216,7 @@ def _write_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fet
 
 def _write_sparse_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, fetch: Fetch, pattern: bool) -> bool:
     # False, and nothing of use written, when a block has values after blocks that have none.
-    field, total, style = _field(dtype), 0, f"%d %d {_style(dtype)}\n"
+    field, total, style = _field(dtype), 0, f"%d %d {' '.join(_styles(dtype))}\n"
     begin = None
     for number, region in enumerate(grid.regions()):
         block = fetch(number)
@@ -240,8 +235,8 @@ def _write_sparse_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, fetch: Fet
             if pattern:
                 lines = [f"{row} {column}\n" for row, column in zip(*positions, strict=True)]
             else:
-                entries = block.entries[part].tolist()
-                lines = [style % entry for entry in zip(*positions, entries, strict=True)]
+                numbers = _numbers(block.entries[part])
+                lines = [style % entry for entry in zip(*positions, *numbers, strict=True)]
             stream.write("".join(lines).encode())
         total += block.nnz
     if begin is None:
@@ -263,27 +258,30 @@ def _write_dense_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, fetch: Fetc
     # Every value takes the same room, so that a block can be written into its place of each column.
     num_rows, num_columns = grid.shape
     stream.write(f"%%MatrixMarket matrix array {_field(dtype)} general\n{num_rows} {num_columns}\n".encode())
-    begin, width, style = (
-        stream.tell(),
-        _VALUE_WIDTH + 1,
-        f"{_style(dtype).replace('%', f'%-{_VALUE_WIDTH}')}\n",
-    )
+    begin, styles = stream.tell(), _styles(dtype)
+    width = (_VALUE_WIDTH + 1) * len(styles)
+    style = " ".join(one.replace("%", f"%-{_VALUE_WIDTH}") for one in styles) + "\n"
     for number, region in enumerate(grid.regions()):
         values = to_numpy(fetch(number))
         (top, _), (left, _) = region
         for column in range(region_shape(region)[1]):
             stream.seek(begin + ((left + column) * num_rows + top) * width)
             for start in range(0, values.shape[0], _BATCH):
-                part = values[start : start + _BATCH, column].tolist()
-                stream.write("".join([style % value for value in part]).encode())
+                numbers = _numbers(values[start : start + _BATCH, column])
+                stream.write("".join([style % value for value in zip(*numbers, strict=True)]).encode())
 
 
 def _field(dtype: np.dtype) -> str:
-    return "real" if dtype.kind == "f" else "integer"
+    return {"f": "real", "c": "complex"}.get(dtype.kind, "integer")
 
 
-def _style(dtype: np.dtype) -> str:
-    return "%.17g" if dtype.kind == "f" else "%d"
+def _styles(dtype: np.dtype) -> tuple[str, ...]:
+    # How the numbers of one value are written.
+    return {"f": ("%.17g",), "c": ("%.17g", "%.17g")}.get(dtype.kind, ("%d",))
+
+
+def _numbers(values: NumericArray) -> list[list[object]]:
+    return [part.tolist() for part in ((values.real, values.imag) if values.dtype.kind == "c" else (values,))]
 
 
 _WRITERS = {".npy": _write_npy, ".npz": _write_npz, ".mtx": _write_mtx}

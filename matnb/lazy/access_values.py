@@ -74,7 +74,8 @@ def _scattered(node: Scatter, values: np.ndarray, labels: np.ndarray) -> np.ndar
             )
     monoid = MONOIDS[node.monoid]
     # as the workers do: float sums are rounded once, at the end
-    wide = np.result_type(node.dtype, np.float64) if node.dtype.kind in "fc" else node.dtype
+    is_sum = node.monoid == "plus" and node.dtype.kind in "fc"
+    wide = np.result_type(node.dtype, np.float64) if is_sum or node.dtype == np.float16 else node.dtype
     totals = np.full(node.shape, monoid.identity(node.dtype), wide)
     getattr(np, monoid.ufunc).at(totals, labels.astype(np.int64), values.astype(wide))
     return totals.astype(node.dtype)

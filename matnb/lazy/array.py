@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, block_from
-from matnb.errors import NotScalarError, UnsupportedError
+from matnb.errors import NotScalarError, ShapeError, UnsupportedError
 from matnb.lazy import ufuncs
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.expr import Data, Expr, Transpose
@@ -31,6 +32,18 @@ def live_expressions() -> set[Expr]:
     """Return the expressions that some handle stands for now."""
     handles = [handle() for handle in _live.copy().values()]
     return {*(one._expression for one in handles if one is not None), *_live_labels.copy().values()}
+
+
+def live_handles() -> tuple[ref[DistArray], ...]:
+    """Return weak references to the handles there are now."""
+    return tuple(_live.copy().values())
+
+
+def expressions_of(handles: Iterable[ref[DistArray]]) -> set[Expr]:
+    """Return the expressions, and those of labels, of the handles that are still there."""
+    there = [handle for one in handles if (handle := one()) is not None]
+    labels = {handle._labels for handle in there if handle._labels is not None}
+    return labels.union(handle._expression for handle in there)
 
 
 def renew(new: Mapping[Expr, Expr]) -> None:
@@ -54,6 +67,11 @@ def expression_of(value: object) -> Expr:
     if isinstance(value, DistArray):
         return value.expression
     return expression_of_block(block_from(value))
+
+
+def operand_of(value: object) -> ufuncs.Operand:
+    """Return a Python number as it is, since it takes on a dtype; of anything else the expression."""
+    return value if ufuncs.is_weak(value) else expression_of(value)
 
 
 def handle_of(value: object) -> DistArray:
@@ -167,7 +185,15 @@ class DistArray(Methods, Operators, Values):
         self._become(written(self._expression, key, value))
 
     def fill(self, value: object) -> None:
-        """Give every element one value."""
+        """Give every element one value, converted as assignment does.
+
+        Raises
+        ------
+        ShapeError
+            For several values.
+        """
+        if isinstance(value, list | tuple) or np.ndim(value):  # type: ignore[arg-type]  # or it raises
+            raise ShapeError("fill: give one number; several are assigned: x[...] = values")
         self[...] = value
 
     def _become(self, version: Expr) -> None:
@@ -191,6 +217,8 @@ class DistArray(Methods, Operators, Values):
             raise AttributeError("DistArray has no 'flat': x.ravel() has the elements along one axis")
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise AttributeError(f"DistArray has no {name!r} yet; compute first: x.compute().{name}")
+        if not name.startswith("_") and self.sparse and hasattr(sp.csr_array, name):
+            raise AttributeError(f"DistArray has no {name!r}: x.to_scipy().{name} is SciPy's")
         raise AttributeError(f"DistArray has no attribute {name!r}")
 
     def __len__(self) -> int:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NoReturn, overload
+from typing import TYPE_CHECKING, NoReturn, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from matnb.errors import ColumnError
+from matnb.errors import ColumnError, UnsupportedError
 from matnb.lazy.array import DistArray
 from matnb.pictures.arrays import array_html, columns_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Columns(Mapping[str, DistArray]):
@@ -44,6 +48,37 @@ class Columns(Mapping[str, DistArray]):
         place = self._place(name)
         column = self.array[:, place]
         return column if column.dtype == self.dtypes[place] else column.astype(self.dtypes[place])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Compute the columns in one run and return them as a pandas frame, with their names and dtypes.
+
+        Raises
+        ------
+        TooLargeError
+            When ``array`` exceeds the session's ``compute_limit``.
+        UnsupportedError
+            Where pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise UnsupportedError(
+                f"to_pandas() needs pandas: {error}; table.array.compute() does not"
+            ) from None
+        values = np.asarray(self.array.compute())
+        return pandas.DataFrame(
+            {
+                name: values[:, place].astype(dtype)
+                for place, (name, dtype) in enumerate(zip(self.names, self.dtypes, strict=True))
+            }
+        )
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
+        # pandas asks for this, too, and would lose the names.
+        raise UnsupportedError(
+            f"a table of columns {', '.join(self.names)} is no single array: table.to_pandas() is a frame, "
+            f"table.array has all columns as {self.array.dtype}, table[{self.names[0]!r}] is one"
+        )
 
     def _place(self, name: object) -> int:
         if name not in self.names:

@@ -11,11 +11,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace
-from matnb.blocks.formats import SPARSE_DTYPES, Block, Dense, block_from, csr_block, to_numpy
+from matnb.blocks.foreign import array_of
+from matnb.blocks.formats import SPARSE_DTYPES, Block, Dense, block_from, csr_block
 from matnb.blocks.grid import BlocksSpec, grid_from
 from matnb.errors import DTypeError, OptionError, RangeError, ShapeError
 from matnb.lazy import ufuncs
-from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, wrap
+from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, operand_of, wrap
+from matnb.lazy.columns import Columns
 from matnb.lazy.expr import Broadcast, Create, Expr, Regrid
 from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import number_dtype
@@ -37,11 +39,19 @@ def asarray(
 ) -> DistArray:
     """Return an array's data as a DistArray; the data is copied, so changing it later changes nothing.
 
+    The copy stays as long as an expression needs it, so what is lost with a worker is sent again. Above 64 MB
+    the array goes to the workers at once: those in this process share the copy; for others it is a file
+    without a name, which takes as many bytes of the folder for temporary files (``TMPDIR``) and no memory
+    that the system could not take back. Where that folder has not twice the room, there is no copy, and a
+    loss is told.
+
     Parameters
     ----------
     obj
-        A NumPy array, nested list, number, SciPy sparse matrix, ``sparse`` array or DistArray; or a list of
-        DistArrays of one shape, which are stacked.
+        A NumPy array, nested list, number, SciPy sparse matrix, ``sparse`` array or DistArray; a list of
+        DistArrays of one shape, which are stacked; the columns of a table, which become those of a matrix; a
+        NetworkX graph, which becomes its adjacency matrix in the order of its nodes (weights as values, those
+        of parallel edges added); and what gives NumPy an array, as pandas frames do.
     dtype
         Of the elements; when left out, that of what is given.
     order
@@ -54,12 +64,13 @@ def asarray(
         A count (along the first axis), or per axis a count, cuts ``[0, 10, 25, 100]``, or None; chosen by
         matnb when left out. The result is cut so; a DistArray that is given keeps its own cuts.
     format
-        "dense" or "sparse" to convert; None keeps what is given.
+        "dense" or "sparse" to convert; None keeps what is given. A sparse array is made dense on the workers.
 
     Raises
     ------
     DTypeError
-        For elements that are not numbers or booleans.
+        For elements that are not numbers or booleans, masked ones, and for what is no array: a dict, a set, a
+        generator. The message has the way to make one.
     ShapeError
         For cuts that do not fit, or a sparse array that is not two-dimensional.
     OptionError
@@ -75,34 +86,39 @@ def asarray(
     if format not in (None, "dense", "sparse"):
         raise OptionError(f"format={format!r}: choose 'dense', 'sparse' or None")
     wanted = None if dtype is None else number_dtype(dtype)
-    if isinstance(obj, list | tuple) and _holds_handles(obj):
+    if isinstance(obj, list | tuple) and holds_handles(obj):
         obj = recorded(np.stack)([asarray(one) for one in obj])
+    if isinstance(obj, Columns):
+        obj = obj.array
     same = isinstance(obj, DistArray) and (wanted is None or wanted == obj.dtype)
     if copy is False and not same:
         raise OptionError("asarray(copy=False): only a DistArray of that dtype needs no copy")
     if isinstance(obj, DistArray):
-        if format is not None and obj.sparse != (format == "sparse"):
-            raise DTypeError(f"format={format!r} of a DistArray: compute() it first")
+        if format == "sparse" and not obj.sparse:
+            raise DTypeError(f"format={format!r} of a dense DistArray: compute() it first")
+        if format == "dense" and obj.sparse:
+            obj = DistArray(Broadcast(obj.expression, obj.shape))
         if blocks is None and same:
             return obj.copy() if copy else obj
         labels = obj.labels
         node = obj.expression if wanted is None else ufuncs.astype(obj.expression, wanted)
         return wrap(regridded(node, blocks), None if labels is None else labels.expression)
     block = _block_of(obj, wanted)
-    if format == "dense" and not isinstance(block, Dense):
-        block = Dense(to_numpy(block))
-    elif format == "sparse" and isinstance(block, Dense):
+    if format == "sparse" and isinstance(block, Dense):
         if len(block.shape) != 2:
             raise ShapeError(f"format='sparse' of shape {block.shape}: sparse arrays have two axes")
         block = csr_block(sp.csr_array(block.values))
     grid_from(block.shape, blocks)  # bad cuts are refused before the data is copied or sent
     node = expression_of_block(block)
+    if format == "dense" and node.sparse:
+        node = Broadcast(node, node.shape)
     return DistArray(regridded(node if wanted is None else ufuncs.astype(node, wanted), blocks))
 
 
-def _holds_handles(items: Sequence[object]) -> bool:
+def holds_handles(items: Sequence[object]) -> bool:
+    """Tell whether a handle is among the items of nested lists."""
     return any(
-        isinstance(one, DistArray) or (isinstance(one, list | tuple) and _holds_handles(one)) for one in items
+        isinstance(one, DistArray) or (isinstance(one, list | tuple) and holds_handles(one)) for one in items
     )
 
 
@@ -114,6 +130,7 @@ def _block_of(obj: object, wanted: np.dtype | None) -> Block:
         or not isinstance(obj, list | tuple | bool | int | float | complex)
     ):
         return block_from(obj)
+    array_of(obj)  # refuses what is no array, and masks
     try:
         return block_from(np.asarray(obj, wanted))
     except OverflowError as error:
@@ -199,14 +216,9 @@ def full(
         node = expression_of(fill_value)
         node = node if dtype is None else ufuncs.astype(node, dtype)
         return wrap(regridded(Broadcast(node, shape_of(shape)), blocks))
-    try:
-        value = np.asarray(fill_value, dtype=None if dtype is None else number_dtype(dtype))
-    except OverflowError:
-        raise RangeError(f"full: {fill_value} does not fit dtype {dtype}") from None
-    except TypeError:
-        raise DTypeError(f"full: {fill_value!r} is no number of dtype {dtype}") from None
-    element = number_dtype(value.dtype)
-    return created(Full(shape_of(shape), value.tobytes(), element), blocks)
+    element = number_dtype(np.asarray(fill_value).dtype if dtype is None else dtype)
+    value = ufuncs.forced(fill_value, element)
+    return created(Full(shape_of(shape), value.content, element), blocks)
 
 
 def zeros(
@@ -234,21 +246,35 @@ def ones(
 
 
 def eye(
-    n_rows: int,
+    n_rows: int | None = None,
     n_cols: int | None = None,
     k: int = 0,
     dtype: npt.DTypeLike | None = None,
     order: Order = "C",
     *,
+    N: int | None = None,
+    M: int | None = None,
     device: str | None = None,
     blocks: BlocksSpec = None,
 ) -> DistArray:
     """Return the matrix with ones on the k-th diagonal, square unless ``n_cols`` is given.
 
-    It is sparse where its dtype is one of sparse arrays: float64, float32, int64, int32 or bool.
+    ``N`` and ``M`` are NumPy's names of ``n_rows`` and ``n_cols``, which are the standard's. It is sparse
+    where its dtype is one of sparse arrays: float64, float32, int64, int32, complex or bool.
+
+    Raises
+    ------
+    OptionError
+        When a number is not given, or under both of its names.
     """
     check_device(device)
-    rows, columns = shape_of((n_rows, n_rows if n_cols is None else n_cols))
+    if (n_rows is None) == (N is None) or (n_cols is not None and M is not None):
+        raise OptionError(
+            "eye: give the rows once, as n_rows or N; n_cols and M are two names of the columns"
+        )
+    height = N if n_rows is None else n_rows
+    width = M if n_cols is None else n_cols
+    rows, columns = shape_of((height, height if width is None else width))  # type: ignore[arg-type]  # one is given
     element = number_dtype(float if dtype is None else dtype)
     if element in SPARSE_DTYPES:
         return created(Eye(rows, columns, operator.index(k), element), blocks)
@@ -259,7 +285,7 @@ def eye(
 
 
 def arange(
-    start: object,
+    start: object = None,
     stop: object = None,
     step: object = 1,
     dtype: npt.DTypeLike | None = None,
@@ -271,22 +297,27 @@ def arange(
     check_device(device)
     first, last, each = (_real_number(one) for one in (start, stop, 1 if step is None else step))
     assert each is not None
-    if first is None or last is None:
-        first, last = (last or 0), first  # only one of them is given
-        if first is None or last is None:
-            raise OptionError("arange: give stop")
+    if last is None:
+        first, last = None, first  # the only number that is given
+    if last is None:
+        raise OptionError("arange: give stop")
+    first = 0 if first is None else first
     if each == 0:
         raise OptionError("arange: the step cannot be 0")
     length = max(0, math.ceil((last - first) / each))
-    element = np.result_type(*(np.asarray(one) for one in (first, last, each)))
-    if dtype is not None:
-        element = number_dtype(dtype)
+    # As in NumPy, whole numbers of any length are counted in the widest; no number is weak here.
+    element = np.result_type(np.intp, *(np.asarray(one) for one in (first, last, each)))
+    element = number_dtype(element if dtype is None else dtype)
+    if all(isinstance(one, int | np.integer) for one in (first, each)):
+        first, each = int(first), int(each)  # or the first step, added to the start, may go round
     return created(Arange(first, each, length, element), blocks)
 
 
 def _real_number(value: object) -> int | float | None:
     if isinstance(value, DistArray):
         value = value.item()
+    if isinstance(value, np.bool):
+        return int(value)
     if value is None or isinstance(value, int | float | np.integer | np.floating):
         return value  # type: ignore[return-value]  # NumPy's numbers are used as Python's are
     raise DTypeError(f"arange: {value!r} is no real number")
@@ -306,22 +337,30 @@ def linspace(
 ) -> DistArray | tuple[DistArray, object]:
     """Return ``num`` evenly spaced numbers from ``start`` to ``stop``, the last one included by default.
 
-    As ``numpy.linspace``, also between arrays and with the step.
+    As ``numpy.linspace``, also between arrays and with the step. They are worked out in the floating dtype of
+    the ends, where Python's numbers take on that of the other end.
     """
     check_device(device)
     (length,) = shape_of(num)
+    computed = _floating(start, stop)
+    wanted = computed if dtype is None else number_dtype(dtype)
     if not (_is_real(start) and _is_real(stop)):
-        made, step = _between(start, stop, length, bool(endpoint), dtype, axis)
+        made, step = _between(start, stop, length, bool(endpoint), computed, wanted, axis)
         made = wrap(regridded(made.expression, blocks))
     else:
         first, last = float(start), float(stop)  # type: ignore[arg-type]  # real numbers
-        kind = number_dtype(np.float64 if dtype is None else dtype)
-        if dtype is None and any(isinstance(one, np.longdouble) for one in (start, stop)):
-            kind = np.dtype(np.longdouble)
-        made = created(Linspace(first, last, length, bool(endpoint), kind), blocks)
+        made = created(Linspace(first, last, length, bool(endpoint), computed, wanted), blocks)
         intervals = length - 1 if endpoint else length
-        step = np.float64(last - first) / intervals if intervals > 0 else np.nan
+        with np.errstate(all="ignore"):
+            width = computed.type(last) - computed.type(first)
+            step = width / intervals if intervals > 0 else np.nan
     return (made, step) if retstep else made
+
+
+def _floating(*ends: object) -> np.dtype:
+    # The floating dtype that ends of a range meet in.
+    found = np.result_type(*(one.dtype if isinstance(one, Expr) else one for one in map(operand_of, ends)))
+    return found if found.kind in "fc" else np.dtype(np.float64)
 
 
 def _is_real(value: object) -> bool:
@@ -329,20 +368,18 @@ def _is_real(value: object) -> bool:
 
 
 def _between(
-    start: object, stop: object, num: int, endpoint: bool, dtype: npt.DTypeLike | None, axis: int
+    start: object, stop: object, num: int, endpoint: bool, element: np.dtype, wanted: np.dtype, axis: int
 ) -> tuple[DistArray, object]:
     # As NumPy works it out, between arrays or complex numbers.
-    element = np.result_type(expression_of(start).dtype, expression_of(stop).dtype, np.float64)
     first, last = (DistArray(ufuncs.astype(expression_of(one), element)) for one in (start, stop))
     intervals = num - 1 if endpoint else num
     width = handle_of(last - first)
     step = width / intervals if intervals > 0 else width * np.nan
-    places = created(Arange(0, 1, num, np.dtype(np.float64)))
-    places = places[(slice(None), *(None,) * width.ndim)]
+    counted = created(Arange(0, 1, num, np.dtype(np.int64)))[(slice(None), *(None,) * width.ndim)]
+    places = counted.astype(element)
     made = handle_of(places * (step if intervals > 0 else width) + first)
     if endpoint and num > 1:
-        made = handle_of(recorded(np.where)(places == num - 1, last, made))
-    wanted = element if dtype is None else number_dtype(dtype)
+        made = handle_of(recorded(np.where)(counted == num - 1, last, made))
     node = made.expression
     if wanted.kind in "iu":
         (node,) = ufuncs.call(np.floor, (node,))

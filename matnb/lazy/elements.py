@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.errors import IndexingError, ShapeError
+from matnb.errors import DTypeError, IndexingError, OptionError, RangeError, ShapeError
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.asking import asked
+from matnb.lazy.creation import asarray, holds_handles
 from matnb.lazy.expr import Expr
 from matnb.lazy.listed import assigned, indexed
 from matnb.lazy.masks import Picked, assigned_where, has_mask, picked
 from matnb.lazy.selection import Selection
 
+_KNOWN = (bool, int, float, complex, np.generic, list, tuple)
 _MOST_LISTED = 10**6  # known booleans up to here are the places where they are true
 
 
@@ -27,11 +29,11 @@ def read(node: Expr, key: object) -> DistArray:
 
 def written(node: Expr, key: object, value: object) -> Expr:
     """Return what ``array[key] = value`` makes of the array."""
-    new: Expr | ufuncs.Weak | Picked
+    new: Expr | Picked
     if isinstance(value, Selection) and value.place is not None:
         new = value.place
     else:
-        new = value if ufuncs.is_weak(value) else expression_of(value)
+        new = converted(value, node.dtype, _is_basic(key))
     if isinstance(new, Expr) and new.ndim == node.ndim and new.shape[:1] not in ((), (1,)):
         key = _listed(key, node)  # a value for each element or row that known booleans pick
     if isinstance(new, Expr) and new.ndim and _is_element(key, node):
@@ -40,6 +42,59 @@ def written(node: Expr, key: object, value: object) -> Expr:
     if has_mask(plain):
         return assigned_where(node, plain, new)
     return assigned(node, plain, new.alone() if isinstance(new, Picked) else new)
+
+
+def converted(value: object, dtype: np.dtype, is_basic: bool = False) -> Expr:
+    """Return a value as assignment converts it to an array's dtype: whatever is lost, unless NumPy refuses.
+
+    Arrays are converted as ``astype`` does. Numbers and lists are known, and NumPy itself converts them: it
+    refuses whole numbers that do not fit, NaN and infinities for integers, and complex numbers of Python for
+    real arrays.
+
+    Parameters
+    ----------
+    is_basic
+        Whether the index is one of integers and slices, where NumPy takes numbers of its own for Python's.
+
+    Raises
+    ------
+    RangeError, DTypeError, OptionError
+        For a number that NumPy refuses.
+    ShapeError
+        For lists of unequal lengths.
+    """
+    if isinstance(value, list | tuple) and holds_handles(value):
+        value = asarray(value)
+    if isinstance(value, _KNOWN) or (isinstance(value, np.ndarray) and not value.ndim):
+        return expression_of(converted_here(value, dtype, is_basic))
+    return ufuncs.astype(expression_of(value), dtype)
+
+
+def converted_here(value: object, dtype: np.dtype, is_basic: bool = False) -> np.ndarray:
+    """Return a known number, or numbers in lists, as assignment converts them; see :func:`converted`."""
+    try:
+        if not is_basic or not isinstance(value, np.generic):
+            return np.asarray(value, dtype)
+        array = np.empty((), dtype)
+        array[...] = value
+        return array
+    except OverflowError as error:
+        raise RangeError(f"the number {value} does not fit dtype {dtype}: {error}") from None
+    except TypeError as error:
+        raise DTypeError(f"{value!r} does not go into an array of dtype {dtype}: {error}") from None
+    except ValueError as error:
+        raise OptionError(f"{value!r} does not go into an array of dtype {dtype}: {error}") from None
+
+
+def _is_basic(key: object) -> bool:
+    parts = key if isinstance(key, tuple) else (key,)
+    return all(
+        part is None
+        or part is Ellipsis
+        or isinstance(part, slice | int | np.integer)
+        or (isinstance(part, DistArray | np.ndarray) and not part.ndim)
+        for part in parts
+    )
 
 
 def _is_element(key: object, node: Expr) -> bool:

@@ -11,6 +11,7 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from matnb.blocks.creation import Creation
+from matnb.blocks.formats import check_lengths
 from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.elementwise import ANNIHILATORS, zero_preserving
 from matnb.blocks.semiring import semiring_named
@@ -58,6 +59,8 @@ class Expr(metaclass=Interned):
 
     def _settle(self, shape: Shape, dtype: np.dtype, sparse: bool, *operands: Expr) -> None:
         # The dataclass is frozen; these follow from its fields and are set once.
+        if sparse:
+            check_lengths(shape)
         own = self.__dict__
         own["shape"], own["dtype"], own["sparse"], own["operands"] = shape, dtype, sparse, operands
         for operand in operands:
@@ -180,7 +183,7 @@ class Elementwise(Expr):
 
     def _stays_sparse(self, shape: Shape) -> bool:
         # An absent element is a zero that is not stored, so the result may leave it out only where f(0) = 0.
-        # A product with an absent element is absent whatever meets it, as in SciPy and GraphBLAS.
+        # A product with an absent element is absent whatever meets it, as in GraphBLAS.
         absent = [operand.sparse for operand in self.inputs]
         if self.element == np.float16:
             return False  # no sparse format holds half precision

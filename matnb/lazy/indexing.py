@@ -29,9 +29,10 @@ def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, 
             raise DTypeError(f"axis {one!r}: give a whole number or a tuple of them")
         if not -ndim <= one < ndim:
             if not ndim:
-                raise AxisError(f"axis {one} of an array without axes")
+                raise AxisError(f"axis {one} of an array without axes", int(one), ndim)
             given_text = f", not {axis}" if len(given) > 1 else ""
-            raise AxisError(f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}{given_text}")
+            text = f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}{given_text}"
+            raise AxisError(text, int(one), ndim)
         axes.append(int(one) % ndim)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axis {axis} names an axis twice")

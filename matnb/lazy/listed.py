@@ -15,8 +15,8 @@ from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.holdings import held
 from matnb.lazy.keys import Parts, is_whole, parts_of
 from matnb.lazy.nodes.picking import Pick, Place
-from matnb.lazy.places import basic, fitting, put, stripped
-from matnb.lazy.ufuncs import Weak, literal
+from matnb.lazy.places import basic, put, stripped
+from matnb.lazy.ufuncs import astype, literal
 
 
 def indexed(node: Expr, key: object) -> Expr:
@@ -54,7 +54,7 @@ def indexed(node: Expr, key: object) -> Expr:
     return reshaped(picked, (*picked.shape[:axis], *shape, *picked.shape[axis + 1 :]))
 
 
-def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
+def assigned(node: Expr, key: object, value: Expr) -> Expr:
     """Return an array with a value written at a place; of equal places the last one stays.
 
     Parameters
@@ -62,19 +62,17 @@ def assigned(node: Expr, key: object, value: Expr | Weak) -> Expr:
     key
         As in NumPy, of integers, slices, ``...``, None, and expressions of whole numbers.
     value
-        Broadcasts to the place, and is converted to the array's dtype.
+        Broadcasts to the place, and is converted to the array's dtype, as ``astype`` does.
 
     Raises
     ------
     ShapeError
         When the value does not fit the place.
-    DTypeError
-        When the value would lose more than precision in the array's dtype.
     IndexingError
         For a known place out of range, and other kinds of indices.
     """
     parts = parts_of(key, node.shape)
-    new = fitting(value, node.dtype)
+    new = astype(value, node.dtype)
     if not parts.lists:
         return put(node, parts, new)
     region = basic(node, parts)

@@ -11,9 +11,8 @@ from matnb.lazy.compressing import compressed, expanded, places_where
 from matnb.lazy.expr import Broadcast, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
 from matnb.lazy.listed import assigned, indexed
 from matnb.lazy.nodes.picking import Pick, PutWhere
-from matnb.lazy.places import fitting
 from matnb.lazy.reductions import where
-from matnb.lazy.ufuncs import Weak, astype, call
+from matnb.lazy.ufuncs import astype, call
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +143,7 @@ def picked(node: Expr, key: object) -> Picked | Expr:
     return Picked(values, mask, axis)
 
 
-def assigned_where(node: Expr, key: object, value: Expr | Weak | Picked) -> Expr:
+def assigned_where(node: Expr, key: object, value: Expr | Picked) -> Expr:
     """Return an array with a value written where booleans are true.
 
     Parameters
@@ -160,7 +159,7 @@ def assigned_where(node: Expr, key: object, value: Expr | Weak | Picked) -> Expr
     ShapeError, IndexingError
         When the value or the booleans do not fit.
     DTypeError
-        When the value would lose more than precision in the array's dtype.
+        When a value for elements along one axis has several axes.
     """
     if isinstance(key, Expr) and isinstance(value, Expr) and value.ndim > 1 and key.ndim == node.ndim:
         raise DTypeError(f"a value of shape {value.shape} for elements that booleans pick: give one axis")
@@ -174,9 +173,9 @@ def assigned_where(node: Expr, key: object, value: Expr | Weak | Picked) -> Expr
     if isinstance(value, Picked) and (value.mask is not mask or value.axis != axis):
         value = value.alone()
     if isinstance(value, Picked):
-        new = fitting(value.values, node.dtype)
+        new = astype(value.values, node.dtype)
     else:
-        new = fitting(value, node.dtype)
+        new = astype(value, node.dtype)
         if new.shape and not is_adjacent:
             return assigned(node, _with_places(node, key), new)
         if chosen.has_each(new):

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from matnb.lazy import reductions
@@ -224,11 +225,26 @@ def _install(name: str, operator: Callable[..., object]) -> None:
     setattr(Operators, name, operator)
 
 
+def _usual(name: str) -> Callable[[Operators, object], object]:
+    # NumPy's way to the handle, by the ufunc.
+    usual: Callable[[Operators, object], object] = getattr(NDArrayOperatorsMixin, name)
+    if name not in ("__mul__", "__rmul__", "__imul__"):
+        return usual
+
+    def operator(self: Operators, other: object) -> object:
+        # SciPy's matrices (not its arrays) and NumPy's mean the matrix product by `*`, from either side.
+        if isinstance(other, sp.spmatrix | np.matrix) and self._expression.ndim:
+            return getattr(self, name.replace("mul", "matmul"))(other)
+        return usual(self, other)
+
+    return operator
+
+
 for _name, _ufunc in {**_BINARY, **_COMPARISONS}.items():
-    _install(f"__{_name}__", _binary(_ufunc, getattr(NDArrayOperatorsMixin, f"__{_name}__")))
+    _install(f"__{_name}__", _binary(_ufunc, _usual(f"__{_name}__")))
 for _name, _ufunc in _BINARY.items():
-    _install(f"__r{_name}__", _reflected(_ufunc, getattr(NDArrayOperatorsMixin, f"__r{_name}__")))
-    _install(f"__i{_name}__", _in_place(_ufunc, getattr(NDArrayOperatorsMixin, f"__i{_name}__")))
+    _install(f"__r{_name}__", _reflected(_ufunc, _usual(f"__r{_name}__")))
+    _install(f"__i{_name}__", _in_place(_ufunc, _usual(f"__i{_name}__")))
 for _name, _ufunc in _UNARY.items():
     _install(f"__{_name}__", _unary(_ufunc))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.errors import DTypeError, RangeError, ShapeError
+from matnb.errors import DTypeError, ShapeError
 from matnb.lazy.access import At, Put
 from matnb.lazy.expr import Broadcast, Expr, Index, broadcast_shapes
 from matnb.lazy.keys import Parts, is_whole
 from matnb.lazy.reductions import where as choose
-from matnb.lazy.ufuncs import Weak, astype, literal
+from matnb.lazy.ufuncs import astype
 
 
 def basic(node: Expr, parts: Parts) -> Expr:
@@ -104,7 +104,12 @@ def replacing(old: Expr, new: Expr, where: Expr | None = None) -> Expr:
     """
     if old.shape != new.shape:
         raise ShapeError(f"out= has shape {old.shape} but the result has shape {new.shape}")
-    result = _converted(new, old.dtype, "a result")
+    if not np.can_cast(new.dtype, old.dtype, "same_kind"):
+        raise DTypeError(
+            f"a result of dtype {new.dtype} does not go into an array of dtype {old.dtype}; "
+            "convert it with astype"
+        )
+    result = astype(new, old.dtype)
     if where is None:
         return result
     if where.dtype.kind != "b" or broadcast_shapes(where.shape, old.shape, name="where=") != old.shape:
@@ -112,31 +117,3 @@ def replacing(old: Expr, new: Expr, where: Expr | None = None) -> Expr:
             f"where= is of shape {where.shape} {where.dtype}: give booleans for shape {old.shape}"
         )
     return choose(where, result, old)
-
-
-def fitting(value: Expr | Weak, dtype: np.dtype) -> Expr:
-    """Return a value as it goes into an array of a dtype.
-
-    Raises
-    ------
-    DTypeError
-        When it would lose more than precision.
-    """
-    if isinstance(value, Expr):
-        return _converted(value, dtype, "a value")
-    # A Python number takes on the dtype of the array it meets, if that holds such numbers.
-    kinds = {int: "iufc", float: "fc", complex: "c"}[type(value)]
-    if dtype.kind not in kinds:
-        raise DTypeError(f"the number {value} does not go into an array of dtype {dtype}")
-    try:
-        return literal(value, dtype)
-    except OverflowError:
-        raise RangeError(f"the number {value} does not fit dtype {dtype}") from None
-
-
-def _converted(node: Expr, dtype: np.dtype, what: str) -> Expr:
-    if not np.can_cast(node.dtype, dtype, "same_kind"):
-        raise DTypeError(
-            f"{what} of dtype {node.dtype} does not go into an array of dtype {dtype}; convert it with astype"
-        )
-    return astype(node, dtype)

@@ -38,6 +38,8 @@ class Recording:
         The kernel seconds of each worker, of runs and loops.
     names
         The names that the cell gave arrays, with their expressions.
+    notes
+        What loading told.
     loop_texts
         How they were laid out, each that differs once.
     num_seen
@@ -56,6 +58,7 @@ class Recording:
     recuts: list[Rebalanced] = field(default_factory=list)
     loads: dict[int, float] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     loop_texts: dict[str, None] = field(default_factory=dict)
     num_seen: int = 0
     unread: list[Expr] = field(default_factory=list)

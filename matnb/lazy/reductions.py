@@ -11,6 +11,8 @@ from matnb.errors import DTypeError, RangeError, ShapeError
 from matnb.lazy.expr import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
 from matnb.lazy.indexing import normalize_axes
 from matnb.lazy.nodes.folding import Extreme, kept_shape
+from matnb.lazy.nodes.joining import Concatenate
+from matnb.lazy.nodes.sliding import WindowReduce, Windows
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
 
 Axis = int | tuple[int, ...] | None
@@ -51,23 +53,48 @@ def reduce(
         For ``dtype=`` on a reduction that has none.
     """
     axes = axes_of(axis, node.ndim)
-    if operation in ("sum", "prod"):
-        if dtype is None:
-            element = _sum_dtype(node.dtype)
-        else:
-            element = number_dtype(dtype)
-            node = astype(node, element)
-    elif dtype is not None and (operation not in ("any", "all") or number_dtype(dtype).kind != "b"):
-        raise DTypeError(f"{operation} takes no dtype; convert with astype first")
-    elif operation in ("any", "all"):
-        element = np.dtype(np.bool_)
-    elif operation == "stored":
-        element = np.dtype(np.int64)
-    else:
-        element = node.dtype
+    if isinstance(node, Windows) and initial is None and where is None:
+        slid = _of_windows(node, operation, axes, bool(keepdims), dtype)
+        if slid is not None:
+            return slid
+    element = _result_dtype(node.dtype, operation, dtype)
+    if dtype is not None and operation in ("sum", "prod"):
+        node = astype(node, element)
     if initial is None and where is None:
         return Reduce(node, operation, axes, bool(keepdims), element)
     return _besides(node, operation, axes, bool(keepdims), element, initial, where)
+
+
+def _result_dtype(given: np.dtype, operation: str, dtype: npt.DTypeLike | None) -> np.dtype:
+    if operation in ("sum", "prod"):
+        return _sum_dtype(given) if dtype is None else number_dtype(dtype)
+    if dtype is not None and (operation not in ("any", "all") or number_dtype(dtype).kind != "b"):
+        raise DTypeError(f"{operation} takes no dtype; convert with astype first")
+    if operation in ("any", "all"):
+        return np.dtype(np.bool_)
+    return np.dtype(np.int64) if operation == "stored" else given
+
+
+def _of_windows(
+    node: Windows, operation: str, axes: tuple[int, ...], keepdims: bool, dtype: npt.DTypeLike | None
+) -> Expr | None:
+    # sum over w and i of x[i + w] is the sum over i of window sums: those need no windows; None elsewhere
+    along: list[tuple[int, int]] = []
+    made: Expr = node
+    while isinstance(made, Windows):
+        along.insert(0, (made.length, made.axis))
+        made = made.operand
+    ndim = made.ndim
+    if operation not in _UFUNCS or not set(range(ndim, node.ndim)) <= set(axes):
+        return None
+    element = _result_dtype(node.dtype, operation, dtype)
+    for length, axis in along:
+        made = WindowReduce(made, operation, length, axis, element)
+    rest = tuple(axis for axis in axes if axis < ndim)
+    if rest:
+        made = Reduce(made, operation, rest, keepdims, element)
+    whole = tuple(slice(0, length, 1) for length in made.shape)
+    return Index(made, (*whole, *(None,) * len(along))) if keepdims else made
 
 
 def _besides(
@@ -93,7 +120,22 @@ def _besides(
         return Reduce(node, operation, axes, keepdims, element)
     if operation in ("min", "max") and any(node.shape[axis] == 0 for axis in axes):
         return Broadcast(first, kept_shape(node.shape, axes, keepdims))
+    if operation == "prod" and element.kind in "fc" and axes and not node.sparse:
+        return Reduce(_after(first, astype(node, element), axes), operation, axes, keepdims, element)
     return call(_UFUNCS[operation], (first, Reduce(node, operation, axes, keepdims, element)))[0]
+
+
+def _after(first: Expr, node: Expr, axes: tuple[int, ...]) -> Expr:
+    # An array with a number before its elements on some axes, as the first that a product meets.
+    shape = [1 if axis in axes else length for axis, length in enumerate(node.shape)]
+    before: Expr = Broadcast(first, tuple(shape))
+    for axis in axes[1:]:
+        shape[axis] = node.shape[axis] - 1
+        if shape[axis] > 0:
+            ones = Broadcast(literal(1, node.dtype), tuple(shape))
+            before = Concatenate((before, ones), axis)
+        shape[axis] = node.shape[axis]
+    return Concatenate((before, node), axes[0])
 
 
 def initial_value(initial: object, element: np.dtype) -> Expr:
@@ -105,6 +147,8 @@ def initial_value(initial: object, element: np.dtype) -> Expr:
     value = np.asarray(initial)
     if value.ndim or value.dtype.kind not in "biufc":
         raise DTypeError(f"initial={initial!r}: give a number")
+    if type(initial) is complex and element.kind in "iuf":
+        raise DTypeError(f"initial={initial}: give a real number for a result of dtype {element}")
     if type(initial) is int and element.kind in "iu" and value != value.astype(element):
         raise RangeError(f"initial={initial} does not fit dtype {element}")
     return literal(value.astype(element))
@@ -165,6 +209,10 @@ def var(
         away_from_mean = Reduce(whole, "deviation", tuple(range(node.ndim)), bool(keepdims), wide)
         below = float(max(node.size - ddof, 0))
         return astype(call(np.divide, (away_from_mean, below))[0], element)
+    if where is None and center is None and isinstance(node, Windows):
+        slid = _deviation_of_windows(node, axis, keepdims, ddof, element)
+        if slid is not None:
+            return slid
     if center is None:
         center = mean(node, axis, keepdims=True, dtype=element, where=where)
     # NumPy takes a mean of the dtype asked for from elements of their own, and sums in it again.
@@ -194,6 +242,20 @@ def _is_one_pass(node: Expr, axis: Axis, element: np.dtype) -> bool:
     # That what is asked for holds the elements: where it does not, NumPy has its mean only in that dtype.
     is_held = element.name in ("float64", "float32", "float16") and np.can_cast(node.dtype, element)
     return is_full and not node.sparse and is_held
+
+
+def _deviation_of_windows(
+    node: Windows, axis: Axis, keepdims: bool, ddof: float, element: np.dtype
+) -> Expr | None:
+    # The variance of each window along one axis, of real numbers; None of others.
+    is_one = axes_of(axis, node.ndim) == (node.ndim - 1,) and not isinstance(node.operand, Windows)
+    if not is_one or element.kind != "f" or node.dtype.kind == "c":
+        return None
+    wide = np.dtype(np.float32) if element == np.float16 else element
+    total = WindowReduce(node.operand, "deviation", node.length, node.axis, wide)
+    made = astype(call(np.divide, (total, float(max(node.length - ddof, 0))))[0], element)
+    whole = tuple(slice(0, length, 1) for length in made.shape)
+    return Index(made, (*whole, None)) if keepdims else made
 
 
 def std(

@@ -86,6 +86,9 @@ class ByPart:
 
     def combined(self, values: Expr, monoid: str) -> Expr:
         """Return the values, or rows, of each group combined."""
+        if monoid == "times" and values.dtype.kind in "fc" and self.groups is not None:
+            # A product of parts' products may overflow where that of the values, one by one, does not.
+            return Scatter(values, self.numbered()[0], self.num_groups, monoid)
         parts = Combined(values, self.codes.expression, monoid, self.before, self.after)
         if self.groups is None:
             return parts

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.lazy import folds, ufuncs
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.expr import Broadcast, Expr, Index, broadcast_shapes
 from matnb.lazy.places import replacing
 from matnb.lazy.reductions import where as choose
@@ -127,7 +127,7 @@ def _called(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obje
         raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not recorded: leave it out")
     if casting not in _CASTINGS:
         raise OptionError(f"casting={casting!r}; known: {', '.join(_CASTINGS)}")
-    operands: list[Operand] = [one if ufuncs.is_weak(one) else expression_of(one) for one in inputs]
+    operands: list[Operand] = list(map(operand_of, inputs))
     if casting != "same_kind" or signature is not None:
         operands, dtype = _converted(ufunc, operands, dtype, casting, signature)
     result = ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # checked there
@@ -207,11 +207,7 @@ def _accumulated(ufunc: np.ufunc, inputs: Sequence[object], options: Options) ->
 def _outer(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> object:
     if ufunc.nin != 2 or len(inputs) != 2:
         raise OptionError(f"np.{ufunc.__name__}.outer: outer is of functions of two arrays, and takes two")
-    first, second = inputs
-    if not ufuncs.is_weak(second):
-        other = expression_of(second)
-        if other.ndim and not ufuncs.is_weak(first):
-            node = expression_of(first)
-            key = (*(slice(0, length, 1) for length in node.shape), *(None,) * other.ndim)
-            first = DistArray(Index(node, key))
-    return _called(ufunc, (first, second), options)
+    node, other = map(expression_of, inputs)  # also of Python's numbers, which are not weak here
+    if other.ndim:
+        node = Index(node, (*(slice(0, length, 1) for length in node.shape), *(None,) * other.ndim))
+    return _called(ufunc, (DistArray(node), DistArray(other)), options)

@@ -19,6 +19,7 @@ from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing import one_axis
 from matnb.lazy.keys import parts_of
 from matnb.lazy.listed import check_places, put_back, turned, turned_back, vectors
+from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.places import basic
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
@@ -121,6 +122,16 @@ def _combined(ufunc: np.ufunc, node: Expr, places: Sequence[Expr], given: Expr, 
     wanted = (count, width) if rest else (count,)
     values = given if given.shape == wanted else reshaped(given, wanted)
     values = Broadcast(values, values.shape) if values.sparse else values
+    if monoid == "times" and ufunc is np.multiply and node.dtype.kind in "fc":
+        # What the values alone give may overflow where the product with the array does not.
+        from matnb.lazy.creation import arange
+
+        own = node if len(places) == 1 else reshaped(node, (total, *((width,) if rest else ())))
+        own = own if own.ndim < 3 else reshaped(own, (total, width))
+        every = expression_of(arange(total, dtype=labels.dtype))
+        product = Concatenate((own, astype(values, node.dtype)), 0)
+        whole: Expr = Scatter(product, Concatenate((every, labels), 0), total, monoid)
+        return whole if whole.shape == node.shape else reshaped(whole, node.shape)
     found: Expr = Scatter(values, labels, total, monoid)
     touched: Expr = Scatter(Broadcast(literal(True), (count,)), labels, total, "lor")
     found = found if found.shape == node.shape else reshaped(found, node.shape)

@@ -143,6 +143,21 @@ def chosen(values: Sequence[Operand]) -> list[Expr]:
     return nodes
 
 
+def forced(value: object, dtype: np.dtype) -> Literal:
+    """Return a known number of a dtype, whatever is lost, as ``numpy.full`` converts it.
+
+    Raises
+    ------
+    RangeError
+        For a whole number of Python's that does not fit.
+    """
+    try:
+        wide = (np.dtype(np.int64) if dtype.kind == "b" else dtype) if type(value) is int else None
+        return literal(np.asarray(value, wide).astype(dtype))
+    except OverflowError:
+        raise RangeError(f"the number {value!r} does not fit dtype {dtype}") from None
+
+
 def _beyond(operand: Operand) -> Operand:
     # A whole number outside the range of an integer array compares with each of its elements as inf does.
     if isinstance(operand, int):

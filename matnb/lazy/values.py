@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from matnb.blocks.formats import Dense, to_gcxs, to_numpy, to_scipy
-from matnb.errors import DTypeError, NotScalarError
+from matnb.blocks.formats import Dense, NumericArray, to_gcxs, to_numpy, to_scipy
+from matnb.errors import DTypeError, NotScalarError, ShapeError
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.known import Known
+from matnb.lazy.limits import check_limit, converted_bytes, list_bytes
+from matnb.lazy.registry import recorded
 from matnb.pictures.facts import ArrayFacts
 
 if TYPE_CHECKING:
     from sparse import GCXS
 
+# SciPy's sparse arrays ask NumPy for a right operand as an array, and leave the operator to what gives none.
+_SCIPYS_OPERATORS = frozenset(
+    f"__{name}__" for name in ("matmul", "mul", "truediv", "eq", "ne", "lt", "le", "gt", "ge")
+)
+_FRAMES_TO_OPERATOR = 4  # from the operator to what asks, as in __mul__, multiply and what broadcasts there
 Result = np.ndarray | np.generic  # what NumPy code receives
 CPU = 1, 0  # the kind of device and its number, as DLPack counts
 
@@ -83,6 +91,41 @@ class Values(Known):
         """Return what is known of the array, computing nothing."""
         return evaluator().facts(self._expression)
 
+    # What scipy.sparse.linalg asks of a matrix: NumPy's arrays in and out, and products on the workers.
+
+    def matvec(self, x: npt.ArrayLike) -> np.ndarray:
+        """Compute ``A @ x`` for a NumPy vector of shape (n,) or (n, 1), as SciPy's solvers ask.
+
+        Raises
+        ------
+        ShapeError
+            When the shapes do not fit.
+        TooLargeError
+            When the product exceeds the session's ``compute_limit``.
+        """
+        return self._product(np.asarray(x), False)
+
+    def rmatvec(self, x: npt.ArrayLike) -> np.ndarray:
+        """Compute the product of the conjugate transpose with a NumPy vector of shape (m,) or (m, 1)."""
+        vector = np.asarray(x)
+        if self.dtype.kind != "c":
+            return self._product(vector, True)
+        return self._product(vector.conj(), True).conj()  # the conjugate of the transpose with that of x
+
+    def matmat(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute ``A @ X`` for a NumPy matrix of shape (n, k)."""
+        return self.matvec(X)
+
+    def rmatmat(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute the product of the conjugate transpose with a NumPy matrix of shape (m, k)."""
+        return self.rmatvec(X)
+
+    def _product(self, operand: np.ndarray, transposed: bool) -> np.ndarray:
+        if len(self.shape) != 2:
+            raise ShapeError(f"an array of shape {self.shape} is no linear operator: give a matrix")
+        matrix: Any = recorded(np.transpose)(self) if transposed else self
+        return np.asarray((matrix @ operand).compute())
+
     def item(self) -> bool | int | float | complex:
         """Return the only element as a Python number.
 
@@ -127,13 +170,33 @@ class Values(Known):
     def __round__(self, num_digits: int | None = None) -> float:
         return round(self.item(), num_digits)  # type: ignore[arg-type]  # as Python rounds it
 
+    def _elements(self, size: int, form: str) -> NumericArray:
+        # All elements, absent ones too, where `size` bytes of a form may come here: asked before computing.
+        check_limit(evaluator().limit(self._expression), self._expression, size, form)
+        return to_numpy(evaluator().value(self._expression))
+
     def tolist(self) -> Any:
-        """Compute the array and return it as nested lists of Python's numbers, or one number."""
-        return to_numpy(evaluator().value(self._expression)).tolist()
+        """Compute the array and return it as nested lists of Python's numbers, or one number.
+
+        Raises
+        ------
+        TooLargeError
+            When the lists, which take some 40 bytes an element, exceed the session's ``compute_limit``.
+        """
+        return self._elements(list_bytes(self._expression), "lists of Python's numbers").tolist()
 
     def tobytes(self, order: str = "C") -> bytes:
-        """Compute the array and return the bytes of its elements, last axis fastest."""
-        return to_numpy(evaluator().value(self._expression)).tobytes(order)  # type: ignore[arg-type]  # or it raises
+        """Compute the array and return the bytes of its elements, last axis fastest.
+
+        Raises
+        ------
+        TooLargeError
+            When they exceed the session's ``compute_limit``.
+        """
+        return self._elements(self.nbytes, "bytes of all elements").tobytes(order)  # type: ignore[arg-type]  # or it raises
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
 
     def __contains__(self, value: object) -> bool:
         return bool((self == value).any())  # type: ignore[attr-defined]  # handles compare elementwise
@@ -143,8 +206,12 @@ class Values(Known):
             raise DTypeError(
                 "np.asarray(..., copy=False): the blocks are on the workers, so a copy is needed"
             )
-        values = to_numpy(evaluator().value(self._expression))
-        return values if dtype is None else values.astype(dtype, copy=False)
+        if _is_scipys_operand():
+            return np.empty((), object)  # by which SciPy tells that the operator is for this array to define
+        wanted = None if dtype is None else np.dtype(dtype)
+        size = converted_bytes(self._expression, wanted)
+        values = self._elements(size, f"a dense array of {self.dtype if wanted is None else wanted}")
+        return values if wanted is None else values.astype(wanted, copy=False)
 
     def __dlpack__(
         self,
@@ -160,6 +227,8 @@ class Values(Known):
         ------
         DTypeError
             For ``copy=False``: the blocks are on the workers, so a copy is needed.
+        TooLargeError
+            When all elements exceed the session's ``compute_limit``.
         """
         values = self.__array__(copy=copy).copy()  # of its own, as DLPack of old knows no read-only memory
         return values.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
@@ -167,3 +236,18 @@ class Values(Known):
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's name of the device."""
         return CPU
+
+
+def _is_scipys_operand() -> bool:
+    # Whether the array is asked for by an operator of SciPy's sparse arrays, `S @ x`, and by nothing else of
+    # theirs: what called np.asanyarray is its frame, or one that it called.
+    frame = sys._getframe(2)
+    for _ in range(_FRAMES_TO_OPERATOR):
+        if not str(frame.f_globals.get("__name__")).startswith("scipy.sparse._"):
+            return False
+        if frame.f_code.co_name in _SCIPYS_OPERATORS:
+            return True
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return False

@@ -54,6 +54,13 @@ def _start() -> OptionParser:
     parser.add_argument(
         "--processes", action="store_true", default=None, help="give each worker a process of its own"
     )
+    parser.add_argument(
+        "--no-security",
+        action="store_false",
+        dest="security",
+        default=None,
+        help="let worker processes listen on ports that any user of this machine can run code by",
+    )
     parser.add_argument("--memory-limit", metavar="SIZE", help="memory of each worker, such as 4GB")
     parser.add_argument("--memo", metavar="SIZE", help="memory for results kept between runs, or off")
     parser.add_argument("--memo-dir", metavar="FOLDER", help="keep results in files for other processes")

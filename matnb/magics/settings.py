@@ -36,6 +36,9 @@ class DistMat(Configurable):
         config=True
     )
     processes = Bool(help=f"Whether each worker has a process of its own. {_LATER}").tag(config=True)
+    security = Bool(
+        help=f"Whether other users of this machine are kept away from worker processes. {_LATER}"
+    ).tag(config=True)
     memory_limit = _size("Memory of each worker, such as '4GB'; None shares the machine's.")
     memo = _size("Memory for results kept between runs, or 'off'.")
     memo_dir = Unicode(
@@ -68,6 +71,10 @@ class DistMat(Configurable):
     @default("processes")
     def _processes_default(self) -> bool:
         return config_with({}).processes
+
+    @default("security")
+    def _security_default(self) -> bool:
+        return config_with({}).security
 
     @default("memory_limit")
     def _memory_limit_default(self) -> str | None:

@@ -26,7 +26,7 @@ METADATA = "matnb"  # where a run's measured numbers lie beside its summary, nev
 
 def show_recorded(record: Recording, shell: InteractiveShell) -> None:
     """Show the summary of a cell of which nothing was run."""
-    _publish(SummaryFacts(record.num_operations, record.num_merged), {}, shell)
+    _publish(SummaryFacts(record.num_operations, record.num_merged, notes=tuple(record.notes)), {}, shell)
 
 
 def show_run(
@@ -44,7 +44,8 @@ def show_run(
         of so few tasks that drawing takes little beside it.
     """
     run = report.finished
-    if live and run.seconds < QUIET_SECONDS and not report.left_lazy:
+    is_told = report.left_lazy or report.workers_text or report.notes
+    if live and run.seconds < QUIET_SECONDS and not is_told:
         return
     has_run = run.num_tasks > 0 or bool(report.loops)
     is_drawn = live and has_run and run.seconds >= QUIET_SECONDS and run.num_tasks <= MOST_DRAWN
@@ -60,10 +61,12 @@ def show_run(
         moved_bytes=run.moved_bytes,
         projected_bytes=run.projected_bytes,
         left_lazy=report.left_lazy,
+        workers_text=report.workers_text,
         plan_text=report.plan_text,
         plan_html="" if picture is None else picture.bundle()["text/html"],
         loops=tuple(_loop_facts(one, live) for one in report.loops),
         recuts=_recut_facts(report.recuts, live),
+        notes=report.notes,
         seconds=run.seconds if live else None,
         imbalance=run.imbalance if live else None,
         actual_bytes=run.actual_bytes if live else None,
@@ -112,14 +115,8 @@ def status_text(status: Status) -> str:
         memo = f"memo: {idle} without a name, {bytes_text(status.remembered_bytes)}; {values}"
     if status.memo_dir:
         memo += f"; {bytes_text(status.file_bytes)} of files in {status.memo_dir}"
-    return f"{status.description}; engine {status.engine}\n{_left_text(status)}{kept}\n{memo}"
-
-
-def _left_text(status: Status) -> str:
-    gone = plural_text(status.num_gone, "worker")
-    if not status.num_workers:
-        return f"no worker is left, {gone} gone: mn.stop() and start again, or wait until one comes\n"
-    return f"{plural_text(status.num_workers, 'worker')} now, {gone} gone\n" if status.num_gone else ""
+    gone = f"{status.workers_text}\n" if status.workers_text else ""
+    return f"{status.description}; engine {status.engine}\n{gone}{kept}\n{memo}"
 
 
 def show_memo(entries: Sequence[MemoEntry], live: bool, shell: InteractiveShell) -> None:

@@ -6,7 +6,7 @@ PRODUCT, ELEMENTWISE, REDUCE, EXCHANGE, READ = "product", "elementwise", "reduce
 SORT, PICK, JOIN, FUNCTION, OTHER = "sort", "pick and put", "cut and join", "your function", "other"
 
 _TASKS = {
-    PRODUCT: ("product", "accumulate", "sampled"),
+    PRODUCT: ("product", "accumulate", "sampled", "convolve"),
     ELEMENTWISE: ("map", "interpolate"),
     REDUCE: (
         "reduce", "shares", "combine", "count", "extent", "edges", "scan", "carry", "total", "differences",
@@ -18,7 +18,7 @@ _TASKS = {
     READ: ("load", "parse", "facts", "data"),
     SORT: ("sort", "merge", "rank", "search"),
     PICK: ("pick", "put", "select", "slice", "places", "part", "read"),
-    JOIN: ("join", "pad", "repeat", "reshape", "diagonal", "triangle"),
+    JOIN: ("join", "pad", "repeat", "reshape", "diagonal", "triangle", "windows"),
     FUNCTION: ("call",),
 }  # fmt: skip
 _WORDS = {task: word for word, tasks in _TASKS.items() for task in tasks}

@@ -78,6 +78,8 @@ class SummaryFacts:
         when nothing was run.
     left_lazy
         Names that were not computed, being larger than the memo budget.
+    workers_text
+        What became of workers that were lost, or nothing.
     plan_text
         The plan, as ``explain`` writes it.
     plan_html
@@ -86,6 +88,8 @@ class SummaryFacts:
         Those that were run.
     recuts
         What was re-cut.
+    notes
+        What loading told.
     seconds, imbalance, actual_bytes
         Measured, so None wherever the same text must come out every time.
     """
@@ -99,10 +103,12 @@ class SummaryFacts:
     moved_bytes: int = 0
     projected_bytes: int = 0
     left_lazy: tuple[str, ...] = ()
+    workers_text: str = ""
     plan_text: str = ""
     plan_html: str = ""
     loops: tuple[LoopFacts, ...] = ()
     recuts: tuple[RecutFacts, ...] = ()
+    notes: tuple[str, ...] = ()
     seconds: float | None = None
     imbalance: float | None = None
     actual_bytes: int | None = None
@@ -169,7 +175,8 @@ def _notes(facts: SummaryFacts) -> list[str]:
         others = facts.loops[MAX_LOOPS:]
         iterations = sum(one.iterations or 0 for one in others)
         loops.append(f"and {plural_text(len(others), 'more loop')}: {plural_text(iterations, 'iteration')}")
-    return [*loops, *_recuts(facts), *_left_lazy(facts)]
+    workers = [facts.workers_text] if facts.workers_text else []
+    return [*workers, *facts.notes, *loops, *_recuts(facts), *_left_lazy(facts)]
 
 
 def _recuts(facts: SummaryFacts) -> list[str]:

@@ -195,12 +195,15 @@ def _lower_scatter(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
         keys = write_routed(node, domain, layout, writer, base)
         writer.finish(node, layout, keys, "scatter", node.monoid)
         return
+    # Products of floats go on from share to share, since a share of them alone may overflow.
+    in_order = node.monoid == "times" and node.dtype.kind in "fc"
     shares: list[tuple[str, int]] = []
     for number, ((rows,), owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
         task = TaskWriter()
         values = writer.read(task, node.values, rows_region(node.values.shape, rows), owner)
         labels = writer.read(task, node.labels, (rows,), owner)
-        task.do(ScatterBy(node.length, node.monoid, node.dtype, rows[0]), values, labels)
+        before = [task.read(shares.pop()[0])] if in_order and shares else []
+        task.do(ScatterBy(node.length, node.monoid, node.dtype, rows[0]), values, labels, *before)
         num_bytes = node.size * accumulator_dtype("sum", node.dtype).itemsize
         key = writer.add(task.task(f"{base}-share-{number}", owner, "scatter"), num_bytes)
         shares.append((key, owner))
@@ -216,6 +219,9 @@ def _rows_layout(node: Expr, writer: PlanWriter) -> Layout:
     return Layout(grid, tuple(layout.owners[layout.grid.number((*index, *rest))] for index in grid.indices()))
 
 
+_COPIES_OF_INPUTS = 5
+
+
 def _lower_call(node: Replicated, writer: PlanWriter, workers: Workers) -> None:
     owner = workers.numbers[0]
     task = TaskWriter()
@@ -225,8 +231,10 @@ def _lower_call(node: Replicated, writer: PlanWriter, workers: Workers) -> None:
     task.do(Call(node.function, node.outputs), *values)
     layout = Layout(Grid(((0, node.shape[0]),)), (owner,))
     made = task.task(f"{base_of(node, writer, layout)}-0", owner, "call")
-    # The function gets copies of its own, dense.
-    copied = sum(one.size * one.dtype.itemsize for one in node.inputs)
+    # The function gets copies of its own, dense. NumPy's linear algebra copies them once more, in LAPACK's
+    # order, and LAPACK asks for room of up to four more (gesdd); what it gives is copied out.
+    inputs = sum(one.size * one.dtype.itemsize for one in node.inputs)
+    copied = _COPIES_OF_INPUTS * inputs + node.size
     made = replace(made, working_bytes=made.working_bytes + copied)
     writer.finish(node, layout, [writer.add(made, node.size)], "call", node.function.name)
 

@@ -92,4 +92,4 @@ def sized(node: Expr, layout: Layout, keys: Sequence[str], like: Stored | None =
         return Stored(layout, tuple(keys))
     count = len(keys)
     entries = sum(like.block_nnz) // count
-    return Stored(layout, tuple(keys), (entries,) * count, (sum(like.block_bytes) // count,) * count)
+    return Stored(layout, tuple(keys), (entries,) * count, (sum(like.block_bytes) // count,) * count, True)

@@ -6,14 +6,20 @@ from collections.abc import Container, Iterable, Mapping
 from math import prod
 
 from matnb.blocks.formats import dense_bytes, sparse_bytes
+from matnb.lazy.control import Final, Loop
 from matnb.lazy.expr import Expr
 from matnb.lazy.passes.entries import guessed
 from matnb.lazy.traverse import topological
 from matnb.plan.plan import Stored
 
 
-def estimate_entries(roots: Iterable[Expr], stored: Mapping[Expr, Stored]) -> dict[Expr, int]:
-    """Return the stored entries of every expression under the roots: a guess for sparse ones."""
+def estimate_entries(
+    roots: Iterable[Expr], stored: Mapping[Expr, Stored], counted: Mapping[Expr, int] | None = None
+) -> dict[Expr, int]:
+    """Return the stored entries of every expression under the roots: a guess for sparse ones.
+
+    Of products that were ``counted`` it is what they store at most.
+    """
     known: Container[Expr] = stored
     entries: dict[Expr, int] = {}
     for node in topological(roots, known):
@@ -22,8 +28,13 @@ def estimate_entries(roots: Iterable[Expr], stored: Mapping[Expr, Stored]) -> di
         elif node in stored and stored[node].block_nnz:
             entries[node] = sum(stored[node].block_nnz)
         else:
-            guess = guessed(node, {one: entries.get(one, 0) for one in node.operands}, 0)
-            entries[node] = min(int(guess), prod(node.shape))
+            most = (counted or {}).get(node)
+            if most is None and isinstance(node, Final) and isinstance(node.control, Loop):
+                begin = node.control.state[node.place]
+                most = estimate_entries([begin], stored, counted)[begin]
+            if most is None:
+                most = int(guessed(node, {one: entries.get(one, 0) for one in node.operands}, 0))
+            entries[node] = min(most, prod(node.shape))
     return entries
 
 

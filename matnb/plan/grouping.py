@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
+from matnb.blocks.kernels.running_products import is_multiplied_in_order
 from matnb.lazy.expr import Broadcast, Elementwise, Expr, Literal, Reduce
 from matnb.plan.matching import Wiring
 
@@ -56,4 +57,5 @@ def reduction_groups(order: Sequence[Expr], wiring: Wiring, stored: Container[Ex
 
 def _goes_over_all(node: Reduce) -> bool:
     given = node.operand
-    return given.ndim == len(node.axes) > 0 and not given.sparse and given.size > 0
+    is_apart = is_multiplied_in_order(node.operation, node.dtype)  # it goes on from block to block
+    return given.ndim == len(node.axes) > 0 and not given.sparse and given.size > 0 and not is_apart

@@ -14,6 +14,8 @@ from matnb.plan.plan import Workers
 from matnb.plan.regions import Piece, piece_cuts, slice_pieces
 from matnb.plan.tasks import PlanWriter, TaskWriter, cut_of, region_text
 
+_KEPT_BYTES = 24  # of an entry of a sparse block, while those of a slice are looked for
+
 
 def lower_index(node: Index, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a slice: each block that has a part in the result gives a block of the result."""
@@ -46,6 +48,8 @@ def lower_index(node: Index, writer: PlanWriter, workers: Workers) -> None:
         place = grid.number(block)
         task = TaskWriter()
         task.do(Take(key), task.read(source.keys[place]))
+        if node.operand.sparse:
+            task.take(_KEPT_BYTES * writer.entries_of(node.operand, grid.region(block)))
         owner = source.layout.owners[place]
         keys.append(
             writer.add(task.task(f"{base}-{number}", owner, "slice"), writer.bytes_of(node) // out.num_blocks)

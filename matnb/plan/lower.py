@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
+from matnb.blocks.kernels.running_products import is_multiplied_in_order
 from matnb.blocks.layout import Layout
 from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
 from matnb.lazy.expr import (
@@ -34,6 +35,7 @@ from matnb.plan.plan import Plan, Stored, Workers
 from matnb.plan.products import lower_product, product_cuts, product_layout
 from matnb.plan.reducing import lower_reductions
 from matnb.plan.regridding import lower_regrid
+from matnb.plan.running_products import lower_running_product
 from matnb.plan.sources import lower_data, lower_load
 from matnb.plan.tasks import PlanWriter
 
@@ -46,6 +48,7 @@ def lower(
     present: Mapping[str, int] | None = None,
     scatters: Choice = lambda transpose, right: False,
     steady: Container[Expr] = (),
+    counted: Mapping[Expr, int] | None = None,
 ) -> Plan:
     """Return the plan that makes the arrays of ``roots``.
 
@@ -65,6 +68,8 @@ def lower(
         Decides for a sparse transpose and the dense array it meets whether to do without the transpose.
     steady
         Stored arrays that stay the same in the loop whose body this is.
+    counted
+        At most how many entries products of sparse arrays store, where that was counted.
     """
     order = topological(roots, stored)
     wiring = match_products(order, set(roots), stored, scatters)
@@ -79,7 +84,7 @@ def lower(
         order = topological(roots, stored, lambda node: together.get(node) or wiring.operands(node))
     stages = materialized(order, wanted, wiring, stored, groups)
     apart = stages.apart
-    entries = estimate_entries(roots, stored)
+    entries = estimate_entries(roots, stored, counted)
     writer = PlanWriter(stored, entries, wiring.products, workers.threads, present, workers.numbers, steady)
     lowering = _Lowering(writer, workers, wiring, apart | set(stored), stages.ending, groups)
     for node in order:
@@ -121,6 +126,12 @@ class _Lowering:
             case Reduce():
                 members = self._groups.get(node, (node,))
                 inside, layout = self._stage(members, node.operand)
+                if self._goes_on(node, layout):
+                    if node.operand not in writer.registers:
+                        lower_map(node.operand, [one for one in inside if one is not node], layout, writer)
+                        self._apart.add(node.operand)
+                    lower_running_product(node, writer)
+                    return
                 tag = stage_tag(layout, inside, writer)
                 lower_reductions(members, inside, layout, tag, writer, self._ending)
             case Transpose():
@@ -137,6 +148,10 @@ class _Lowering:
                 lower_regrid(node, writer, workers)
             case _:
                 lowering_of(node)(node, writer, workers)
+
+    def _goes_on(self, node: Reduce, layout: Layout) -> bool:
+        is_cut = any(layout.grid.counts[axis] > 1 for axis in node.axes)
+        return is_cut and node.operand.size > 0 and is_multiplied_in_order(node.operation, node.dtype)
 
     def _stage(self, nodes: Sequence[Expr], domain: Expr) -> tuple[list[Expr], Layout]:
         # What a stage computes inside and how it is cut. A product whose inner axis is cut is summed over

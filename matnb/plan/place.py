@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -45,12 +48,24 @@ def _balanced_rows(node: Expr, count: int, given: Block | None) -> tuple[int, ..
     block = held(source) if given is None else given
     if not isinstance(block, Csr):
         return None
-    length, entries = node.shape[0], block.pointers
-    if transposed:
-        entries = np.append(0, np.cumsum(np.bincount(block.columns, minlength=length)))
-    work = entries + ROW_ENTRIES * np.arange(length + 1)
-    inner = np.searchsorted(work, np.arange(1, count) * (work[-1] / count)).clip(1, length - 1)
-    return (0, *map(int, np.unique(inner)), length)
+    length = node.shape[0]
+    before = _entries_before_column(block) if transposed else block.pointers.item
+
+    def work(row: int) -> int:
+        return before(row) + ROW_ENTRIES * row
+
+    share = work(length) / count
+    inner = {bisect_left(range(length + 1), part * share, key=work) for part in range(1, count)}
+    return (0, *sorted({min(max(row, 1), length - 1) for row in inner}), length)
+
+
+def _entries_before_column(block: Csr) -> Callable[[int], int]:
+    # How many entries are left of a column, in memory by entries: there may be far more columns than these.
+    length = block.shape[1]
+    if length > block.nnz:
+        return partial(bisect_left, np.sort(block.columns))
+    counts = np.append(0, np.cumsum(np.bincount(block.columns, minlength=length)))
+    return counts.item
 
 
 def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:

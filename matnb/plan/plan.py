@@ -67,12 +67,16 @@ class Stage:
 
 @dataclass(frozen=True)
 class Stored:
-    """An array whose blocks are on workers: where it is cut, who owns and what key names each block."""
+    """An array whose blocks are on workers: where it is cut, who owns and what key names each block.
+
+    ``is_guess`` where its counts are estimates, as those of a loop's sparse state are.
+    """
 
     layout: Layout
     keys: tuple[str, ...]
     block_nnz: tuple[int, ...] = ()
     block_bytes: tuple[int, ...] = ()
+    is_guess: bool = False
 
 
 @dataclass(frozen=True)

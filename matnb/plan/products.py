@@ -19,11 +19,12 @@ from matnb.plan.matching import Product
 from matnb.plan.operators import Accumulate, Multiply, MultiplyMasked, Operator, Run, SumMasked
 from matnb.plan.place import SMALL_BYTES
 from matnb.plan.plan import Workers
-from matnb.plan.regions import operand_region
+from matnb.plan.regions import operand_region, region_size
 from matnb.plan.shared_rows import shared_row, shared_text, write_shared_row
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
 TASKS_PER_SLOT = 8  # of a product of sparse arrays, whose work is skewed: the longest of 16 took 0.2 of all
+_SUM_BYTES = 8
 LEAST_MEETINGS = (
     200_000  # in a task of such a product, were all rows alike; skewed ones have ten times as many
 )
@@ -176,7 +177,17 @@ def write_product(
         # Tasks that all run at once are faster with a copy each of a vector than waiting for a shared one.
         alone = num_tasks <= writer.num_threads and operand.ndim == 1
         values.append(writer.read(task, operand, part, owner, alone))
+    if product.left.sparse and product.right.sparse and product.mask is None:
+        task.take(_between_bytes(product, regions, writer))
     return task.do(_operator(product, total), *values, num_bytes=writer.bytes_of(node, region))
+
+
+def _between_bytes(product: Product, regions: Sequence[Region], writer: PlanWriter) -> int:
+    # Of a product of sparse arrays: sums and bits of a row of the result, and operands' values in wide sums.
+    width = region_size(regions[1][1:])
+    both = zip(product.operands, regions, strict=True)
+    cast = sum(writer.entries_of(one, part) for one, part in both if one.dtype.itemsize < _SUM_BYTES)
+    return (_SUM_BYTES + 1) * width + _SUM_BYTES * cast
 
 
 def _inner_parts(

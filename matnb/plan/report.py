@@ -25,6 +25,10 @@ class RunReport:
         The loops and branches that the cell ran.
     recuts
         What was re-cut meanwhile.
+    workers_text
+        What became of workers that were lost since the last cell; nothing where all are there.
+    notes
+        What loading told.
     """
 
     finished: RunFinished
@@ -32,6 +36,8 @@ class RunReport:
     plan_text: str
     loops: tuple[LoopFinished, ...] = ()
     recuts: tuple[Rebalanced, ...] = ()
+    workers_text: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def total(

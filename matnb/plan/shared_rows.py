@@ -10,8 +10,6 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from matnb.blocks.formats import SPARSE_DTYPES, sparse_bytes
 from matnb.blocks.grid import Region
 from matnb.blocks.kernels.shared_rows import part_of_row, row_of_parts
@@ -60,7 +58,12 @@ def shared_row(product: Product, region: Region, writer: PlanWriter) -> SharedRo
     array = writer.registers[product.left]
     rows, columns = array.layout.grid.cuts
     number = bisect_left(rows, start)
-    if not array.block_nnz or rows[number : number + 2] != (start, stop) or columns != region[1]:
+    if (
+        array.is_guess
+        or not array.block_nnz
+        or rows[number : number + 2] != (start, stop)
+        or columns != region[1]
+    ):
         return None
     num_entries, home = array.block_nnz[number], array.layout.owners[number]
     if not is_shared(1, num_entries):
@@ -157,5 +160,5 @@ def _is_known(product: Product) -> bool:
     # A sparse array times a dense one, of dtypes for which there are loops
     left, right = product.left, product.right
     is_plain = product.mask is None and not (product.transposed or product.turned or product.pushed)
-    dtypes: tuple[np.dtype, ...] = SPARSE_DTYPES
-    return is_plain and left.sparse and left.ndim == 2 and not right.sparse and product.dtype in dtypes
+    has_loop = product.dtype in SPARSE_DTYPES and product.dtype.kind != "c"  # whose shares follow no tree
+    return is_plain and left.sparse and left.ndim == 2 and not right.sparse and has_loop

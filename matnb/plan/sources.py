@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matnb.blocks.formats import Block
+from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region, relative
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout, spread
@@ -56,6 +56,12 @@ def piece_of(block: Block, region: Region) -> Block:
     return copied(cut(block, relative(region, whole)))
 
 
+def part_of(block: Block, region: Region) -> Block:
+    """Return a rectangle of a block that nobody writes to, which shares its memory where it lies in a row."""
+    part = cut(block, relative(region, tuple((0, length) for length in block.shape)))
+    return part if not isinstance(part, Dense) or part.values.flags.c_contiguous else copied(part)
+
+
 def lower_load(node: Load, made: Expr, layout: Layout, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that read a source: pieces in parallel, their facts merged, blocks put together.
 
@@ -82,11 +88,17 @@ def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple
     """Write the tasks that read a source through; return the keys of the pieces and of the merged facts."""
     base = digest_of("source", source.identity()).hex()
     pieces = source.pieces(workers.slots)
-    size = 24 * source.estimated_entries() // max(1, len(pieces))
+    # Where nothing bounds what is in a file, reading stops at a piece's share of its worker's memory.
+    each = -(-len(pieces) // max(1, len(workers.numbers)))
+    bounded = source
+    if workers.memory_bytes:
+        bounded = source.within(workers.memory_bytes // len(workers.numbers) // max(1, each))
     parsed, facts = [], []
     for number, (piece, owner) in enumerate(zip(pieces, spread(len(pieces), workers.numbers), strict=True)):
+        size, besides = source.parsing_bytes(piece, len(pieces))
         task = TaskWriter()
-        task.do(Parse(source, piece))
+        task.do(Parse(bounded, piece))
+        task.take(besides)
         parsed.append(writer.add(task.task(f"{base}-{len(pieces)}-parse-{number}", owner, "parse"), size))
         task = TaskWriter()
         task.do(Summarize(source), task.read(parsed[-1]))

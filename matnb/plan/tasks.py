@@ -169,6 +169,16 @@ class PlanWriter:
             return whole
         return whole * region_size(region) // max(1, node.size)
 
+    def entries_of(self, node: Expr, region: Region) -> int:
+        """Return about how many entries of an array are in a region, a block's own where they are known."""
+        array = self.registers.get(node)
+        if array is not None and array.block_nnz and len(array.block_nnz) == len(array.keys):
+            return sum(
+                array.block_nnz[array.layout.grid.number(index)]
+                for index in array.layout.grid.overlapping(region)
+            )
+        return self.entries[node] * region_size(region) // max(1, node.size)
+
     def add(self, task: Task, num_bytes: int) -> str:
         """Add a task, unless its value is there or on its way, and return its key."""
         if task.key not in self._owners:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from matnb.blocks.grid import whole
+from matnb.blocks.formats import sparse_bytes
+from matnb.blocks.grid import region_shape, whole
 from matnb.blocks.layout import Layout
 from matnb.lazy.access import Draw
 from matnb.lazy.control import Body, Cond, Final, Loop
@@ -173,8 +174,12 @@ class ProgramWriter:
         for place, (one, layout) in enumerate(zip(loop.state, layouts, strict=True)):
             names = [f"{path}-state{place}-{number}" for number in range(layout.grid.num_blocks)]
             self.owners.update(zip(names, layout.owners, strict=True))
-            arrays.append(sized(one, layout, names, stored.get(one)))
-        return dict(zip(loop.variables, (*arrays, iteration, *given), strict=True))
+            begin = sized(one, layout, names, stored.get(one))
+            arrays.append(replace(begin, is_guess=one.sparse))
+        variables: dict[Expr, Stored] = dict(zip(loop.variables, (*arrays, iteration, *given), strict=True))
+        if any(one.sparse for one in loop.state):
+            variables |= _grown(loop, variables, stored)
+        return variables
 
     # branches
 
@@ -200,7 +205,8 @@ class ProgramWriter:
         for place, first in enumerate(chosen):
             keys = tuple(f"{path}-result{place}-{number}" for number in range(len(first.keys)))
             self.owners.update(zip(keys, first.layout.owners, strict=True))
-            made[Final(cond, place)] = replace(first, keys=keys)
+            sparse = cond.then.results[place].sparse
+            made[Final(cond, place)] = replace(first, keys=keys, is_guess=sparse)  # the other may be chosen
             results += keys
         made[cond] = known[cond.inputs[0]]
         branch = Branch(
@@ -304,6 +310,45 @@ class ProgramWriter:
     def _hold(self, array: Stored) -> None:
         for owner, size in zip(array.layout.owners, array.block_bytes, strict=False):
             self._held[owner] = self._held.get(owner, 0) + size
+
+
+def _grown(loop: Loop, variables: Mapping[Expr, Stored], stored: Mapping[Expr, Stored]) -> dict[Expr, Stored]:
+    # The sparse arrays of a state with the most entries that the first two iterations read, as far as
+    # expressions tell. What later ones would read is a guess from guesses, each wrong by a factor, and no
+    # ground to refuse a loop: it is looked at while it runs.
+    begins = estimate_entries(loop.state, stored)
+    most: dict[Expr, int] = {
+        variable: begins[one]
+        for one, variable in zip(loop.state, loop.variables, strict=False)
+        if variable.sparse
+    }
+    if not isinstance(loop.limit, Literal) or int(loop.limit.value) > 1:
+        known = {**variables, **{one: _with_entries(variables[one], count) for one, count in most.items()}}
+        found = estimate_entries(loop.body.results, known)
+        results: dict[Expr, Expr] = dict(zip(loop.variables, loop.body.results, strict=False))
+        most = {one: max(count, found[results[one]]) for one, count in most.items()}
+    return {
+        one: _with_entries(variables[one], count, one)
+        for one, count in most.items()
+        if count > sum(variables[one].block_nnz)
+    }
+
+
+def _with_entries(array: Stored, entries: int, node: Expr | None = None) -> Stored:
+    # The same array with so many entries in all, spread over its blocks as they are.
+    count, total = len(array.keys), sum(array.block_nnz)
+    if total:
+        spread = tuple(-(-entries * one // total) for one in array.block_nnz)
+    else:
+        spread = (-(-entries // count),) * count
+    if node is None:
+        return replace(array, block_nnz=spread)
+    regions = array.layout.grid.regions()
+    sizes = (
+        sparse_bytes(region_shape(region)[0], one, node.dtype)
+        for region, one in zip(regions, spread, strict=True)
+    )
+    return replace(array, block_nnz=spread, block_bytes=tuple(sizes))
 
 
 def _cut_by(node: Expr, cuts: tuple[tuple[int, ...], ...]) -> Expr:

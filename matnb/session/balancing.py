@@ -345,6 +345,10 @@ class Balancer:
         self.history.measured(situation, owner, num_iterations, seconds)
         self._decider.tell_gain(known, watch.iteration_seconds(known))
 
+    def began(self, seconds: float) -> None:
+        """Take how long a loop took to begin: it takes as long again after each pause."""
+        self._decider.began(seconds)
+
     def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
         """Take the first news of a loop after a re-cut."""
         self._decider.went_on(watch, known, now)

@@ -11,9 +11,10 @@ import numpy as np
 
 from matnb.backend import cluster as clusters
 from matnb.backend.cluster import Cluster
+from matnb.backend.stopping import cancellable, deferred
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.layout import Layout
-from matnb.config import Config
+from matnb.config import Config, data_folder_from_environment
 from matnb.errors import ClusterError, LoopBodyError, OptionError
 from matnb.io.result_folder import ResultFolder
 from matnb.lazy.array import DistArray
@@ -48,6 +49,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+@cancellable()
 def start(
     workers: int | None = None,
     threads: int | None = None,
@@ -58,6 +60,7 @@ def start(
     engine: str | None = None,
     memo_dir: str | os.PathLike[str] | None = None,
     rebalance: object = None,
+    security: bool | None = None,
 ) -> Session:
     """Start an embedded cluster and use it; a session that runs already is stopped first.
 
@@ -71,7 +74,8 @@ def start(
     threads
         Threads of each worker; all cores shared among the workers by default.
     processes
-        True gives each worker a process of its own; by default all run in this one and no port is opened.
+        True gives each worker a process of its own; by default all run in this one. Workers do not run the
+        script that starts them, so it needs no main guard. No port is opened either way.
     memory_limit
         Memory of each worker, such as "4GB"; the machine's memory shared among them by default.
     memo
@@ -85,14 +89,18 @@ def start(
         SciPy in this process.
     memo_dir
         Folder in which these results are kept as files too, up to ``memo`` bytes, so that another process
-        that asks for the same reads them. It is made if it is not there. Nothing in a file is executed; one
-        that is damaged or another user's is warned of and not used. Keep it where only you can write.
+        that asks for the same reads them. It is made if it is not there, and refused where others can write.
+        Nothing in a file is executed; one that is damaged, or that you did not write, is warned of and not
+        used: results are marked by a key in your ``~/.local/share/matnb``.
     rebalance
         Who decides when stored arrays are cut anew, so that all workers take as long: "auto", the default, by
         entry counts before they are first read and by measured times after; "entries" by counts alone, before
         loops begin; "presto" by the rule of that paper; "off" nobody. The path of a trace that
         ``mn.history().save(path)`` wrote, or the trace, repeats its decisions; an object with ``name`` and
         ``decide(situation)`` decides itself. Values never change by it.
+    security
+        True, the default, lets worker processes talk by sockets in a folder that only you can enter. False
+        lets them listen on ports of this machine, as Dask does: then any user of it can run code as you.
 
     Raises
     ------
@@ -112,7 +120,7 @@ def start(
         {
             "workers": workers, "threads": threads, "processes": processes, "memory_limit": memory_limit,
             "memo": memo, "compute_limit": compute_limit, "engine": engine, "memo_dir": memo_dir,
-            "rebalance": rebalance,
+            "rebalance": rebalance, "security": security,
         }
     )  # fmt: skip
     rebalancing_from(config.rebalance)
@@ -120,12 +128,14 @@ def start(
     with _lock:
         _check_process()
         folder = _folder_of(config)
-        stop()
-        _session = _session_on(config, clusters.start(config), folder)
-        _tell_followers(_session)
+        with deferred():
+            stop()
+            _session = _session_on(config, clusters.start(config), folder)
+            _tell_followers(_session)
         return _session
 
 
+@cancellable()
 def connect(
     target: Any = None,
     *,
@@ -168,9 +178,10 @@ def connect(
         cluster = clusters.connect(
             target, scheduler_file=scheduler_file, security=security, timeout_seconds=timeout_seconds
         )
-        stop()
-        _session = _session_on(config, cluster, folder)
-        _tell_followers(_session)
+        with deferred():
+            stop()
+            _session = _session_on(config, cluster, folder)
+            _tell_followers(_session)
         return _session
 
 
@@ -187,7 +198,7 @@ def _check_process() -> None:
 def _folder_of(config: Config) -> ResultFolder | None:
     if config.memo_dir is None or not config.remembers or config.engine == "interpret":
         return None
-    return ResultFolder(config.memo_dir, config.memo_bytes)
+    return ResultFolder(config.memo_dir, config.memo_bytes, data_folder_from_environment())
 
 
 def _session_on(config: Config, cluster: Cluster, folder: ResultFolder | None) -> Session:
@@ -199,12 +210,15 @@ def _session_on(config: Config, cluster: Cluster, folder: ResultFolder | None) -
 
 
 def stop() -> None:
-    """Stop the session, if there is one: workers that matnb started end, and nothing of it stays."""
+    """Stop the session, if there is one: workers that matnb started end, and nothing of it stays.
+
+    It raises nothing, whatever became of the workers before; those that do not answer are ended.
+    """
     global _session
-    with _lock:
-        if _session is not None:
-            _session.close()
-            _session = None
+    with _lock, deferred():
+        stopped, _session = _session, None
+        if stopped is not None:
+            stopped.close()
 
 
 def follow_sessions(follower: Callable[[Session], None]) -> Callable[[], None]:
@@ -237,6 +251,7 @@ def current_session() -> Session:
         return active_session() or start()
 
 
+@cancellable()
 def compute(*arrays: object) -> tuple[object, ...]:
     """Compute several arrays in one run, so that what they share is computed once, and return their values.
 
@@ -252,11 +267,15 @@ def compute(*arrays: object) -> tuple[object, ...]:
     """
     handles = [one if isinstance(one, DistArray) else asarray(one) for one in arrays]
     for handle in handles:
-        _check_closed(handle.expression)
-    current_session().make([handle.expression for handle in handles])
+        check_closed(handle.expression)
+    session = current_session()
+    for handle in handles:
+        session.check_result(handle.expression)
+    session.make([handle.expression for handle in handles])
     return tuple(handle.compute() for handle in handles)
 
 
+@cancellable()
 def visualize(*arrays: object, stage: str | None = None, measured: bool = False) -> Picture:
     """Draw how arrays are computed, computing nothing.
 
@@ -298,7 +317,7 @@ def visualize(*arrays: object, stage: str | None = None, measured: bool = False)
     if not handles:
         raise OptionError("nothing to draw: give at least one array")
     for handle in handles:
-        _check_closed(handle.expression)
+        check_closed(handle.expression)
     names = ["value"] if len(handles) == 1 else [f"value {place}" for place in range(len(handles))]
     roots = {name: handle.expression for name, handle in zip(names, handles, strict=True)}
     return current_session().picture(roots, stage, measured)
@@ -307,21 +326,29 @@ def visualize(*arrays: object, stage: str | None = None, measured: bool = False)
 class _Evaluator:
     """Gives values to handles through the session in use; looking never starts one."""
 
+    def limit(self, node: Expr) -> int:
+        check_closed(node)
+        return current_session().config.compute_limit_bytes
+
+    @cancellable()
     def value(self, node: Expr) -> Block:
-        _check_closed(node)
+        check_closed(node)
         return current_session().value(node)
 
+    @cancellable()
     def persist(self, nodes: Sequence[Expr]) -> None:
         for node in nodes:
-            _check_closed(node)
+            check_closed(node)
         current_session().persist(nodes)
 
+    @cancellable()
     def ship(self, node: Data, block: Block) -> None:
         current_session().ship(node, block)
 
+    @cancellable()
     def explain(self, roots: Mapping[str, Expr], stage: str | None, measured: bool) -> str:
         for node in roots.values():
-            _check_closed(node)
+            check_closed(node)
         return current_session().explain(roots, stage, measured)
 
     def layout(self, node: Expr) -> Layout | None:
@@ -364,7 +391,14 @@ class _Evaluator:
         )
 
 
-def _check_closed(node: Expr) -> None:
+def check_closed(node: Expr) -> None:
+    """Refuse to give the value of what depends on the variables of a loop or branch.
+
+    Raises
+    ------
+    LoopBodyError
+        When it does.
+    """
     if node.free:
         raise LoopBodyError(
             "a value is asked for in the body of a loop or branch, which is recorded once and has none "

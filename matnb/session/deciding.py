@@ -281,6 +281,10 @@ class Decider:
             return {}
         return {node: cuts or decision.before for node, cuts in before.items()}
 
+    def began(self, seconds: float) -> None:
+        """Take how long a loop took to begin: no pause takes less, whatever it moves."""
+        self._pause_costs.at_least(seconds)
+
     def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
         """Take the first news of a loop after a re-cut: what the change took is known then."""
         pending = known.pending

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 from matnb.backend.handshake import disagreements
 from matnb.backend.looking import Place, places
+from matnb.backend.private_sockets import SCHEME
 from matnb.config import Config
 from matnb.errors import MatnbError
 from matnb.pictures.findings import Finding, findings_html, findings_text
@@ -20,6 +21,7 @@ from matnb.session.settings import config_with
 _LEAST_FREE_BYTES = 10**9
 _FULL = 0.8  # of a worker's memory
 _MOST_NAMED = 3
+_NO_PORTS = ("inproc://", f"{SCHEME}://")
 _LOOPBACK = ("tcp://127.", "tcp://localhost", "tcp://[::1]")
 
 
@@ -304,17 +306,18 @@ def _disk(seen: Circumstances) -> Iterator[Finding]:
 
 def _ports(seen: Circumstances) -> Iterator[Finding]:
     addresses = [one.address for one in seen.places if one.address]
-    if not addresses or all(one.startswith("inproc://") for one in addresses):
+    if all(one.startswith(_NO_PORTS) for one in addresses):
         yield Finding("ports", "none is open; nothing is sent anywhere", "ok")
         return
-    open_ones = [one for one in addresses if not one.startswith(("tls://", "inproc://", *_LOOPBACK))]
+    open_ones = [one for one in addresses if not one.startswith(("tls://", *_NO_PORTS, *_LOOPBACK))]
     if open_ones:
         todo = "connect by tls:// with security=: who reaches these ports can run programs as you"
         yield Finding("ports", "connections are neither secret nor checked (tcp, not TLS)", "advice", todo)
     elif any(one.startswith("tls://") for one in addresses):
         yield Finding("ports", "TLS: connections are secret, and both ends show certificates", "ok")
     else:
-        yield Finding("ports", "open on this machine alone (loopback), to its other users too", "ok")
+        words = "open on this machine alone (loopback): who has an account on it can run programs as you"
+        yield Finding("ports", words, "ok")
 
 
 def _notebook(seen: Circumstances) -> Iterator[Finding]:

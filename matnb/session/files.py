@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 import numpy as np
 
+from matnb.backend.stopping import cancellable
 from matnb.blocks.grid import BlocksSpec
-from matnb.errors import OptionError
+from matnb.errors import FileContentWarning, OptionError
 from matnb.io.source import Found, Source, open_source
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.columns import Columns
 from matnb.lazy.creation import regridded
 from matnb.lazy.expr import Expr, Load
-from matnb.session.current import current_session
-from matnb.session.loaded import note_loaded
+from matnb.lazy.recording import active_recording
+from matnb.session.current import check_closed, current_session
+from matnb.session.loaded import files_of, note_loaded
 
 
+@cancellable()
 def load(
     path: str | os.PathLike[str],
     *,
@@ -49,8 +53,8 @@ def load(
         when it was asked for often enough to pay.
     **options
         Of the reader; for edge lists ``directed=True, relabel=True, weights="auto", self_loops="keep",
-        duplicates=..., num_vertices=None``; for tables ``columns=[...], dtype=None``, and of CSV
-        ``delimiter=",", header=True, names=None, na_values=[...]`` too.
+        duplicates=..., num_vertices=None, skip=0``; for tables ``columns=[...], dtype=None``, and of CSV
+        ``delimiter=",", header=True, names=None, na_values=[...], skip=0`` too.
 
     Returns
     -------
@@ -68,6 +72,13 @@ def load(
         For an unknown kind or option.
     UnsupportedError
         When the url's protocol, or the kind of file, needs a package that is not installed.
+
+    Warns
+    -----
+    FileContentWarning
+        Where the first line of an edge list has the number of edges that follow: it may be a header, which
+        ``skip=1`` leaves out. How many vertices, edges, merged ones and loops there are is told under the
+        cell and by :func:`matnb.stamp`.
     """
     if transpose not in ("auto", "keep", "none"):
         raise OptionError(f"transpose={transpose!r}: choose 'auto', 'keep' or 'none'")
@@ -76,7 +87,21 @@ def load(
         source,
         lambda told: _nodes(source, told, blocks, transpose),
     )
-    note_loaded(source)
+    told = ""
+    if found.edges is not None and found.nnz is not None:
+        told = found.edges.told(found.nnz)
+        name = next(map(repr, files_of(source)))
+        if (record := active_recording()) is not None:
+            record.notes.append(f"loaded {name}: {told}")
+        if found.edges.sizes:
+            numbers = " ".join(map(str, found.edges.sizes))
+            warnings.warn(
+                f"{name}: its first line, {numbers}, has the number of edges that follow it, and was read as "
+                "an edge: if it is a header, load it with skip=1",
+                FileContentWarning,
+                stacklevel=3,
+            )
+    note_loaded(source, told)
     array = DistArray(*nodes)
     return Columns(found.names, array, found.dtypes) if found.names else array
 
@@ -89,6 +114,7 @@ def _nodes(source: Source, found: Found, blocks: BlocksSpec, transpose: str) -> 
     return matrix, Load(source, "labels", found.shape[:1], np.dtype(np.int64), False)
 
 
+@cancellable()
 def save(array: object, path: str | os.PathLike[str]) -> None:
     """Compute an array and write it, block by block, so that this process holds one block at a time.
 
@@ -106,8 +132,11 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
     ------
     OptionError
         For another ending.
+    LoopBodyError
+        For an array of the body of a loop or branch.
     """
     node = expression_of(array)
+    check_closed(node)
     check_target(path)
     session = current_session()
     layout, bring = session.blocks(node)

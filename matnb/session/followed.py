@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matnb.balance.block_loads import BlockLoads
 from matnb.balance.decision import Decision
@@ -23,18 +23,29 @@ class LearnedCosts:
     """What changing a layout costs, learned from what it took."""
 
     def __init__(self) -> None:
-        self.now = FIXED_COSTS
+        self._learned = FIXED_COSTS
+        self._least_seconds = 0.0
+
+    @property
+    def now(self) -> Costs:
+        """What is expected of the next change."""
+        fixed = min(max(self._learned.fixed_seconds, self._least_seconds), _MOST_COST_SECONDS)
+        return replace(self._learned, fixed_seconds=fixed)
+
+    def at_least(self, seconds: float) -> None:
+        """Take what a part of every change took when it was last done."""
+        self._least_seconds = seconds
 
     def learn(self, seconds: float, moved_bytes: float) -> None:
         """Take what moving so many bytes took: half of what was not expected of it is believed."""
-        fixed, rate = self.now.fixed_seconds, self.now.bytes_per_second
+        fixed, rate = self._learned.fixed_seconds, self._learned.bytes_per_second
         if moved_bytes < fixed * rate:
             fixed += (seconds - moved_bytes / rate - fixed) / 2
             fixed = min(max(fixed, _LEAST_COST_SECONDS), _MOST_COST_SECONDS)
         else:
             found = moved_bytes / max(seconds - fixed, seconds / 10)
             rate = min(max((rate * found) ** 0.5, _LEAST_RATE), _MOST_RATE)
-        self.now = Costs(fixed, rate)
+        self._learned = Costs(fixed, rate)
 
 
 @dataclass

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, MutableMapping
 from weakref import WeakKeyDictionary
 
+import scipy.sparse as sp
+
 from matnb.backend.stopping import Stopping
 from matnb.backend.store import Store
 from matnb.blocks.formats import Block, Dense, to_scipy
@@ -52,9 +54,11 @@ class Interpreter:
         # Those of a cell that alone wants it so go with the cell.
         return self._values if self._config.engine == "interpret" else chosen().values
 
-    def value(self, node: Expr) -> Block:
-        """Return the value of an expression, with memory of its own."""
-        return block_of(self.make(node))
+    def value(self, node: Expr, check: Callable[[Expr, int], None]) -> Block:
+        """Return the value of an expression, with memory of its own, unless ``check`` refuses its entries."""
+        value = self.make(node)
+        check(node, value.nnz if sp.issparse(value) else value.size)
+        return block_of(value)
 
     def small(self, node: Expr) -> Dense | None:
         """Return the value of a small dense array if it was found already, to be shown."""

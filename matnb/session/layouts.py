@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from matnb.backend.stopping import cancellable
 from matnb.blocks.grid import MOST_PARTS, Grid, grid_from
 from matnb.errors import LoopBodyError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
@@ -14,6 +15,7 @@ from matnb.session.current import active_session, current_session
 from matnb.session.passed import HistoryView
 
 
+@cancellable()
 def repartition(
     array: DistArray,
     n: int | Sequence[int] | None = None,
@@ -74,6 +76,7 @@ def repartition(
     return array
 
 
+@cancellable()
 def align(*arrays: DistArray) -> None:
     """Let arrays of as many rows lie alike from now on: cut as the heaviest of them, and re-cut together.
 

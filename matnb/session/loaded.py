@@ -14,7 +14,7 @@ from matnb.io.source import Source
 
 _PIECE_BYTES = 1 << 20
 _lock = threading.Lock()
-_files: dict[File, None] = {}
+_files: dict[File, str] = {}  # with what was counted in each
 _hashes: dict[File, str] = {}  # a version of a file is read through once
 
 
@@ -25,7 +25,7 @@ class LoadedFile:
     Attributes
     ----------
     path
-        As it was written.
+        As it was written; of a url without user, password, query and fragment.
     size
         In bytes.
     sha256
@@ -34,6 +34,8 @@ class LoadedFile:
         Of a file elsewhere, what its system calls this version.
     problem
         What is the matter with it now.
+    counts
+        Of an edge list: its vertices, edges, merged ones and loops.
     """
 
     path: str
@@ -41,21 +43,23 @@ class LoadedFile:
     sha256: str = ""
     version: str = ""
     problem: str = ""
+    counts: str = ""
 
 
-def note_loaded(source: Source) -> None:
-    """Remember that the files of a source were loaded, in the versions that it read."""
+def note_loaded(source: Source, counts: str = "") -> None:
+    """Remember that the files of a source were loaded, in the versions that it read, and what was in it."""
     with _lock:
-        _files.update(dict.fromkeys(_files_of(source)))
+        for place, file in enumerate(files_of(source)):
+            _files[file] = counts if place == 0 else ""
 
 
-def _files_of(part: object) -> Iterator[File]:
-    # A source is made of records; a list of vertices, say, is a file beside the first.
+def files_of(part: object) -> Iterator[File]:
+    """Yield the files of a source: it is made of records, and a list of vertices is one beside the first."""
     if isinstance(part, File):
         yield part
     elif is_dataclass(part):
         for field in fields(part):
-            yield from _files_of(getattr(part, field.name))
+            yield from files_of(getattr(part, field.name))
 
 
 def forget_loaded() -> None:
@@ -67,13 +71,13 @@ def forget_loaded() -> None:
 def files_loaded() -> tuple[LoadedFile, ...]:
     """Return the files that were loaded, by path; reads those that are here, to hash them."""
     with _lock:
-        files = sorted(_files, key=lambda one: (one.shown, one.mtime_ns))
-    return tuple(map(_looked_at, files))
+        files = sorted(_files.items(), key=lambda one: (str(one[0].shown), one[0].mtime_ns))
+    return tuple(_looked_at(file, counts) for file, counts in files)
 
 
-def _looked_at(file: File) -> LoadedFile:
+def _looked_at(file: File, counts: str) -> LoadedFile:
     if isinstance(file, RemoteFile):
-        return LoadedFile(file.shown, file.size, version=file.version)
+        return LoadedFile(str(file.shown), file.size, version=file.version, counts=counts)
     problem = ""
     try:
         if find_local(file.path) != file:
@@ -84,7 +88,7 @@ def _looked_at(file: File) -> LoadedFile:
         problem = "is not there any more"
     except (MatnbError, OSError) as error:
         problem = f"cannot be read: {error}"
-    return LoadedFile(file.shown, file.size, _hashes.get(file, ""), problem=problem)
+    return LoadedFile(str(file.shown), file.size, _hashes.get(file, ""), problem=problem, counts=counts)
 
 
 def _hash(file: File) -> str:

@@ -27,6 +27,9 @@ class Deciding(Protocol):
     ) -> None:  # fmt: skip
         """Take what one worker needed for its blocks, the sum over some iterations."""
 
+    def began(self, seconds: float) -> None:
+        """Take how long a loop took to begin: from when it was planned to its first iteration."""
+
     def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
         """Take the first news of a loop after a re-cut."""
 
@@ -110,7 +113,8 @@ class LoopWatch:
         self.iteration = span.first
         self.last_seconds = self.last_advanced = 0.0
         self._seconds: list[float] = []
-        self._looked = clock()
+        self._looked = self._planned = clock()
+        self._has_begun = False
         self._reported: list[set[int]] = [set() for _ in self._watched]
         self._pauses = False
         foreseen = [balancer.next_iteration(self, group, known) for group, known in self._watched]
@@ -156,6 +160,10 @@ class LoopWatch:
         if seconds > 0:
             self._seconds = [*self._seconds, seconds][-_NUM_SECONDS:]
             self.last_seconds = seconds
+            if not self._has_begun:
+                self._has_begun = True
+                begun = now - seconds * (iteration - self.span.first)
+                self._balancer.began(max(0.0, begun - self._planned))
         self.last_advanced = now
         self.iteration = max(self.iteration, iteration)
         for _, known in self._watched:

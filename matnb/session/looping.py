@@ -301,7 +301,7 @@ class Looper:
             stored = array
             if all(key in done.counts for key in array.keys):
                 nnz, sizes = zip(*(done.counts[key] for key in array.keys), strict=True)
-                stored = replace(array, block_nnz=nnz, block_bytes=sizes)
+                stored = replace(array, block_nnz=nnz, block_bytes=sizes, is_guess=False)
             futures = tuple(done.futures[key] for key in array.keys)
             self._store.add(node, Entry(stored, futures, seconds), lifetime(node))
 

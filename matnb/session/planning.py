@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import Attendance, Cluster
 from matnb.backend.store import Store
 from matnb.config import Config
 from matnb.errors import SessionEnded, TooLargeError, WorkerLostError
 from matnb.lazy.array import live_expressions
-from matnb.lazy.expr import Data, Expr, Transpose
+from matnb.lazy.expr import Data, Expr, MaskedMatMul, MatMul, Transpose
 from matnb.lazy.holdings import held
 from matnb.lazy.memo import worth_keeping
 from matnb.lazy.passes import traced
@@ -21,11 +21,13 @@ from matnb.plan.estimate import estimate_bytes, estimate_entries
 from matnb.plan.forms import form_of
 from matnb.plan.lower import lower
 from matnb.plan.plan import Plan, Stored, Workers
+from matnb.plan.product_entries import ProductCounts, worth_counting
 from matnb.plan.templates import Planned, Scattering
 from matnb.plan.transposes import prefers_scatter, wished
 from matnb.session.templates import Templates
 
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
+_RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
 
 
 class Planner:
@@ -40,6 +42,8 @@ class Planner:
     ----------
     in_use
         Expressions whose arrays stay for the run that is under way.
+    counted
+        At most how many entries products of sparse arrays store, those that were counted.
     num_scattered
         How often each sparse array's transpose met a dense one without being made.
     """
@@ -48,6 +52,7 @@ class Planner:
         self._config, self._cluster, self._store = config, cluster, store
         self.in_use: set[Expr] = set()
         self.num_scattered: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+        self.counted = ProductCounts()
         self._templates = Templates()
 
     def plan(
@@ -71,14 +76,16 @@ class Planner:
         planned = self._anew(roots, keep, known, made, self.workers(), None if keep else passed)
         return planned.plan, planned.optimized
 
-    def planned(self, roots: Mapping[str, Expr], live: set[Expr]) -> Planned:
+    def planned(self, roots: Mapping[str, Expr], live: set[Expr], anew: bool = False) -> Planned:
         """Return the plan for the roots, with what is known of its expressions.
 
-        It is an earlier one with other names where one of the same form is remembered. ``live`` expressions
-        stay if they are computed on the way.
+        It is an earlier one with other names where one of the same form is remembered, unless it is to be
+        made ``anew``. ``live`` expressions stay if they are computed on the way.
         """
         needed, known, keep = self._needed(roots, live, {})
         workers = self.workers()
+        if anew:
+            return self._anew(roots, keep, known, {}, workers)
         return self._templates.planned(
             lambda with_numbers: form_of(needed, known, roots.values(), keep, workers, with_numbers),
             known,
@@ -99,8 +106,8 @@ class Planner:
         for node in needed:
             if isinstance(node, Data) and node not in known and held(node) is None:
                 raise SessionEnded(
-                    f"an array of shape {node.shape} was sent to workers that are gone, and no copy stayed "
-                    "here; give it again with mn.asarray"
+                    f"an array of shape {node.shape} was sent to workers that are gone, and there was no "
+                    "room for a copy in the folder for temporary files; give it again with mn.asarray"
                 )
         keep = [node for node in needed if worth_keeping(node, live) and node not in known]
         return needed, known, keep
@@ -120,7 +127,7 @@ class Planner:
         reached = topological(after.values(), Either(there, self._store))
         known = {**self._store.find(reached), **{node: there[node] for node in reached if node in there}}
         wanted = [after[name] for name in roots if after[name] not in known]
-        entries = estimate_entries(after.values(), known)
+        entries = estimate_entries(after.values(), known, self.counted)
         held_on_way = [
             optimized[node]
             for node in keep
@@ -134,8 +141,16 @@ class Planner:
             choices.append(Scattering(operand, entries[operand], width, chosen))
             return chosen
 
-        plan = lower(wanted, held_on_way, known, workers, scatters=scatters)
+        plan = lower(wanted, held_on_way, known, workers, scatters=scatters, counted=self.counted)
         return Planned(plan, optimized, origins, tuple(choices))
+
+    def large_products(self, plan: Plan) -> list[Expr]:
+        """Return the products of sparse arrays in a plan that are planned by the counts of their entries."""
+        made = [one for stage in plan.stages for one in stage.inside]
+        if not any(isinstance(one, MatMul | MaskedMatMul) and one.sparse for one in made):
+            return []
+        entries = estimate_entries(made, plan.reused, self.counted)
+        return list(worth_counting(plan.stages, entries))
 
     def _scatters(self, workers: Workers) -> Callable[[Expr, int, int], bool]:
         # Whether a product of a sparse transpose does without it, by entries and the columns it meets.
@@ -156,13 +171,13 @@ class Planner:
         """Return the workers that a plan is laid out over now, waiting a while when there are none."""
         return self._workers_of(self._cluster.alive() or self._newcomers())
 
-    def present(self) -> tuple[Workers, int]:
-        """Return the workers that are there now, which may be none, and how many are gone; waits for none."""
+    def present(self) -> tuple[Workers, Attendance]:
+        """Return the workers that are there now, which may be none, and who is missing; waits for none."""
         self._cluster.refresh_if_changed()
         if not self._cluster.alive():
             self._cluster.refresh()
         numbers = self._cluster.alive()
-        return self._workers_of(numbers), len(self._cluster.workers) - len(numbers)
+        return self._workers_of(numbers), self._cluster.attendance()
 
     def _workers_of(self, numbers: tuple[int, ...]) -> Workers:
         chosen = [self._cluster.workers[number] for number in numbers]
@@ -175,14 +190,18 @@ class Planner:
         return self._cluster.has_newcomers or not set(self._cluster.alive()).issubset(workers)
 
     def _newcomers(self) -> tuple[int, ...]:
-        end = time.monotonic() + _RESTART_SECONDS
-        while time.monotonic() < end:
+        begin = time.monotonic()
+        while (waited := time.monotonic() - begin) < _RESTART_SECONDS or (
+            self._cluster.is_restoring and waited < _RESTORE_SECONDS
+        ):
             self._cluster.stopping.check()
             self._cluster.refresh()
             if numbers := self._cluster.alive():
                 return numbers
             time.sleep(0.1)
-        raise WorkerLostError("every worker is gone and none came back; mn.stop() and start again")
+        trouble = self._cluster.attendance().trouble
+        reason = f", which failed with: {trouble}" if trouble else ""
+        raise WorkerLostError(f"every worker is gone and none came back{reason}; mn.stop() and start again")
 
     def drop_dead(self, waits: bool = False) -> None:
         """Drop the arrays of workers that were lost since the last run, and look for new workers.

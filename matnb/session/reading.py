@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.store import Store
-from matnb.errors import CellCancelled
+from matnb.errors import CellCancelled, TooLargeError
 from matnb.io.source import Found, Source
 from matnb.lazy.expr import Expr
 from matnb.plan.lower import lower
+from matnb.plan.plan import Plan
 from matnb.plan.sources import reading_plan
 from matnb.session.failures import cell_error
 from matnb.session.running import Runner
+
+
+def _with_pieces(
+    source: Source, blocks: Plan, reading: Plan, outcome: Outcome, found: Found
+) -> dict[int, int]:
+    # What making the blocks takes on each worker, beside the pieces that were read, which are there still.
+    peaks = dict(blocks.peaks)
+    owners = {task.key: task.owner for task in reading.tasks}
+    for one in outcome.timed:
+        if one.key in owners:
+            peaks[owners[one.key]] = peaks.get(owners[one.key], 0) + one.output_bytes
+    share = source.placing_bytes(found) // max(1, len(set(owners.values())))
+    return {owner: peak + share for owner, peak in peaks.items()}
+
+
+@contextmanager
+def _naming(source: Source) -> Iterator[None]:
+    # Tells which file it is that does not fit.
+    try:
+        yield
+    except TooLargeError as error:
+        raise TooLargeError(f"{source!r} is not read: {error}") from None
 
 
 def read_source(
@@ -38,6 +63,8 @@ def read_source(
     """
     plan, keys, told = reading_plan(source, runner.planner.workers())
     outcome: Outcome | None = None
+    with _naming(source):
+        runner.planner.check_memory(plan)
     with runner.telling(plan) as tell:
         try:
             outcome = engine.run(plan, (told,), keys)
@@ -47,7 +74,9 @@ def read_source(
             missing = [node for node in wanted if node not in stored]
             present = {task.key: task.owner for task in plan.tasks}
             blocks = lower(missing, (), stored, runner.planner.workers(), present)
-            runner.planner.check_memory(blocks)
+            with _naming(source):
+                peaks = _with_pieces(source, blocks, plan, outcome, found)
+                runner.planner.check_peaks(peaks, blocks.reused)
             made = engine.run(blocks)
             timed = (*outcome.timed, *made.timed)
             seconds = outcome.seconds + made.seconds
@@ -59,4 +88,6 @@ def read_source(
             outcome = None  # the pieces go from the workers, though an error's traceback keeps this frame
         runner.keep(made, blocks, sum(one.seconds for one in timed))
         tell(timed, seconds)
+    if found.edges is not None:
+        found = replace(found, nnz=sum(store.find(wanted[:1])[wanted[0]].block_nnz))  # merged ones once
     return found, wanted

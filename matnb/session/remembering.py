@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import MappingProxyType
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from matnb.backend.answers import OwnersLost
 from matnb.backend.engine_dask import DaskEngine
@@ -20,7 +20,7 @@ from matnb.config import Config
 from matnb.errors import TooLargeError
 from matnb.io.result_folder import ResultFolder
 from matnb.io.results import About, Result, writable
-from matnb.lazy.array import live_expressions
+from matnb.lazy.array import DistArray, expressions_of, live_expressions, live_handles
 from matnb.lazy.control import Cond, Final, Loop
 from matnb.lazy.expr import Expr
 from matnb.lazy.holdings import copied
@@ -62,7 +62,11 @@ class Memo:
         self._store, self._engine, self._planner, self._folder = store, engine, planner, folder
         self._config = config
         self._values: OrderedDict[bytes, _Value] = OrderedDict()
-        self._shown: WeakKeyDictionary[Expr, _Value] = WeakKeyDictionary()  # all there is when it is off
+        # All there is when the memo is off, with the handles that have kept it alive since the last request.
+        self._shown: WeakKeyDictionary[Expr, _Value] = WeakKeyDictionary()
+        self._holders: tuple[ref[DistArray], ...] = ()
+        self._arrays_then: frozenset[bytes] = frozenset()
+        self._requests = 0  # under way, one inside another
         self._texts: WeakKeyDictionary[Entry, tuple[str, str]] = WeakKeyDictionary()
         self._hits: WeakKeyDictionary[Entry, int] = WeakKeyDictionary()
         self._lock = threading.RLock()
@@ -121,6 +125,38 @@ class Memo:
                     self._values[name.digest] = value
             while len(self._values) > MOST_VALUES:
                 self._values.popitem(last=False)
+
+    # while it is off
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """Scope of a request for values. With the memo off it finds only what a handle has kept alive.
+
+        A handle that was made since stands for the same expression as one that is gone, so what an expression
+        is says nothing: what counts are the handles that were there when the last request ended.
+        """
+        if self._config.remembers:
+            yield
+            return
+        with self._lock:
+            self._requests += 1
+            if self._requests == 1:
+                self._forget_unheld()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._requests -= 1
+                if not self._requests:
+                    self._holders, self._arrays_then = live_handles(), frozenset(self._store.digests())
+
+    def _forget_unheld(self) -> None:
+        held = expressions_of(self._holders)
+        for node in [node for node in self._shown if node not in held]:
+            del self._shown[node]
+        # What came since, a file's arrays for example, has its first handles now.
+        since = {node for node in live_expressions() if node.digest not in self._arrays_then}
+        self._store.retain(held | since)
 
     # before a run
 

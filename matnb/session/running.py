@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from typing import TypeVar
 
 from matnb.backend.answers import OwnersLost
@@ -13,7 +14,7 @@ from matnb.backend.driven import LINEAGE_DEPTH
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.store import Entry, Store
-from matnb.blocks.formats import Block
+from matnb.blocks.formats import Block, to_numpy
 from matnb.blocks.kernels.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
@@ -30,19 +31,20 @@ from matnb.events import (
 )  # fmt: skip
 from matnb.io.result_folder import ResultFolder
 from matnb.lazy.control import Cond, Final, Loop
-from matnb.lazy.expr import Expr
-from matnb.lazy.holdings import copied
+from matnb.lazy.expr import Data, Expr
+from matnb.lazy.holdings import copied, held, keep_copy, keep_in_file, lost_copy
 from matnb.lazy.memo import lifetime
 from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
 from matnb.pictures.imbalance import imbalance
-from matnb.pictures.quantities import bytes_text
 from matnb.plan.counting import counts_of
 from matnb.plan.explain import explain_plan
 from matnb.plan.explain_control import explain_control
 from matnb.plan.looping import starts_inside
 from matnb.plan.measured import Measures
+from matnb.plan.place import default_layout, layout_tag
 from matnb.plan.plan import Plan
+from matnb.plan.product_entries import meetings, operands_counted
 from matnb.session.balancing import Balancer
 from matnb.session.failures import cell_error, largest, located
 from matnb.session.looping import Looper, missing_results
@@ -89,6 +91,7 @@ class Runner:
     ) -> None:
         self._config, self._cluster, self._engine, self._store = config, cluster, engine, store
         self._emit = emit
+        self._in_process = cluster.owned and not config.processes
         self._num_runs = 0
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine, self.planner, folder)
@@ -180,10 +183,34 @@ class Runner:
         order = topological(roots.values(), self._store, _with_inputs)
         self.planner.in_use = set(order)
         for node in order:
+            if isinstance(node, Data) and (block := lost_copy(node)) is not None:
+                self.ship(node, block)  # unless it is there
             if isinstance(node, Loop | Cond):
                 self._control(node, missing_results(node, order, self._store), live, record)
         ran = self._straight(roots, live, [name for name in fetch if name in roots], record)
         return Ran(ran.entries, {**taken, **ran.fetched})
+
+    def ship(self, node: Data, block: Block) -> None:
+        """Send a user's large array to the workers, unless they have it, keeping a copy here.
+
+        Raises
+        ------
+        OwnersLost
+            When a worker was lost meanwhile.
+        """
+        self.planner.drop_dead()
+        if node in self._store:
+            return
+        if held(node) is None:
+            if self._in_process:
+                keep_copy(node, block)
+            else:
+                keep_in_file(node, block)
+        kept = held(node)
+        layout = default_layout(node, block.nbytes, self.planner.workers(), block)
+        base = f"{node.digest.hex()}-{layout_tag(layout)}"
+        given = block if kept is None else kept
+        self._store.add_given(node, Entry(*self._engine.ship_array(given, layout, base, kept is not None)))
 
     def _control(
         self, node: Loop | Cond, wanted: Sequence[Expr], live: set[Expr], record: Recording | None
@@ -219,6 +246,11 @@ class Runner:
             planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
         if self.balancer.before_run(planned.plan):
             planned = self.planner.planned(roots, live)
+        products = self.planner.large_products(planned.plan)
+        if products:
+            if any(one not in self.planner.counted for one in products):
+                self._count(products)
+            planned = self.planner.planned(roots, live, anew=True)
         plan, optimized = planned.plan, planned.optimized
         try:
             self.planner.check_memory(plan)
@@ -260,6 +292,23 @@ class Runner:
                 fetched[name] = whole(after[name], array.layout, blocks)
                 self.memo.keep_value(fetched[name], roots[name], after[name])
         return Ran({name: entry for name, entry in entries.items() if entry is not None}, fetched)
+
+    def _count(self, products: Sequence[Expr]) -> None:
+        # Counts on the workers at most how many entries products store; what they read is there after.
+        missing = [
+            one
+            for one in dict.fromkeys(each for node in products for each in operands_counted(node))
+            if self._store.entry(one) is None
+        ]
+        if missing:
+            self._straight({f"operand {place}": one for place, one in enumerate(missing)}, set(), (), None)
+            self.planner.in_use.update(missing)
+        unknown = [node for node in products if node not in self.planner.counted]
+        counts = {f"product {place}": meetings(node) for place, node in enumerate(unknown)}
+        fetched = self._straight(counts, set(), list(counts), None).fetched if counts else {}
+        for node, block in zip(unknown, fetched.values(), strict=True):
+            found = int(to_numpy(block)[()])
+            self.planner.counted.note(node, min(found, prod(node.shape)) if found >= 0 else prod(node.shape))
 
     def _told(self, event: Event) -> None:
         record = self._record or active_recording()
@@ -381,20 +430,3 @@ def whole(node: Expr, layout: Layout, blocks: Sequence[Block]) -> Block:
     if len(blocks) == 1:
         return copied(blocks[0])
     return join(list(zip(offsets, blocks, strict=True)), node.shape, node.dtype, node.sparse)
-
-
-def check_limit(config: Config, node: Expr, size: int) -> None:
-    """Refuse to bring a value of so many bytes into this process if that is above the limit.
-
-    Raises
-    ------
-    TooLargeError
-        With the numbers, and what to do.
-    """
-    if size > config.compute_limit_bytes:
-        raise TooLargeError(
-            f"a result of shape {node.shape} {node.dtype} is {bytes_text(size)}, over the limit of "
-            f"{bytes_text(config.compute_limit_bytes)} for bringing values into this process; "
-            "reduce or slice it, keep it on the workers with persist(), write it with mn.save, or raise "
-            "the limit with mn.start(compute_limit=...)"
-        )

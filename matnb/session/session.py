@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 
 from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.engine_gang import GangEngine
-from matnb.backend.store import Entry, Store
+from matnb.backend.store import Store
 from matnb.backend.telemetry import Telemetry
 from matnb.balance.decision import Decision
 from matnb.balance.history import History
@@ -24,12 +24,12 @@ from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
 from matnb.lazy.expr import Data, Expr
 from matnb.lazy.holdings import keep_copy
+from matnb.lazy.limits import check_limit
 from matnb.lazy.memo import is_small
 from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
 from matnb.pictures.picture import Picture
 from matnb.plan.estimate import estimate_bytes, estimate_entries
-from matnb.plan.place import default_layout, layout_tag
 from matnb.plan.plan import Stored
 from matnb.plan.report import RunReport, total
 from matnb.session.balancing import Balancer
@@ -41,8 +41,8 @@ from matnb.session.lock import SessionLock
 from matnb.session.looking import Looker
 from matnb.session.reading import read_source
 from matnb.session.rolling import roll
-from matnb.session.running import Runner, check_limit, whole
-from matnb.session.status import Status, status_of
+from matnb.session.running import Runner, whole
+from matnb.session.status import Status, attendance_text, status_of
 
 
 class Session:
@@ -52,6 +52,7 @@ class Session:
         self.config, self.cluster = config, cluster
         # Sessions one after another in a process, or at once on a cluster, must not take each other's names.
         prefix = f"matnb-{secrets.token_hex(4)}-"
+        cluster.leave_nothing_of(prefix)
         in_process = cluster.owned and not config.processes
         self._listeners = Listeners(self._sample)
         self._telemetry = Telemetry(cluster, prefix, in_process, self._listeners.tell_sample)
@@ -64,6 +65,7 @@ class Session:
         self._lock = SessionLock(cluster.stopping, self._emit, lambda thread: self._background.found(thread))
         self._background = Background(cluster.stopping, self._lock)
         self.ended = False
+        self._num_told = 0  # of the workers that are gone
 
     def __repr__(self) -> str:
         return "Session (ended)" if self.ended else f"Session on {self.cluster.description}"
@@ -76,14 +78,17 @@ class Session:
 
     def close(self) -> None:
         """End the session: release every array, and stop the cluster if it is ours; do nothing if ended."""
-        if not self.ended:
-            self.ended = True
+        if self.ended:
+            return
+        self.ended = True
+        with ExitStack() as stack:  # each is closed though another cannot be
+            stack.callback(self.cluster.close)
+            if not self.cluster.owned:  # else it ends with the workers, which may not answer
+                stack.callback(self._gang.close)
+            stack.callback(self._telemetry.close)
+            stack.callback(self._store.clear)
+            stack.callback(self._background.close)
             self._emit(SessionStopped())
-            self._background.close()
-            self._store.clear()
-            self._telemetry.close()
-            self._gang.close()
-            self.cluster.close()
 
     def subscribe(self, listener: Callable[[Event], None], samples: bool = False) -> Subscription:
         """Call ``listener`` with every event; the returned function ends that.
@@ -119,8 +124,8 @@ class Session:
     def status(self) -> Status:
         """Return what the session is now, at once, also when no worker is left."""
         self._runner.planner.retain()
-        workers, num_gone = self._runner.planner.present()
-        return status_of(self.cluster.description, workers, num_gone, self._store, self.memo, self.config)
+        workers, attendance = self._runner.planner.present()
+        return status_of(self.cluster.description, workers, attendance, self._store, self.memo, self.config)
 
     # values
 
@@ -132,16 +137,28 @@ class Session:
         TooLargeError
             When the result exceeds the limit of ``compute()``.
         """
-        check_limit(self.config, node, 0 if node.sparse else estimate_bytes(node, node.size))
+        self.check_result(node)
         if self._interpreter.is_used:
             (node,) = self.rolled([node])
-            return self._interpreter.value(node)
-        if (small := self.memo.take(node)) is not None:
-            with self.stoppable():  # for a wish that came before
-                return small
-        with self._lock:
-            (node,) = self.rolled([node])
-            return self._runner.retried(lambda: self._value(node))
+            return self._interpreter.value(node, self.check_result)
+        with self.memo.request():
+            if (small := self.memo.take(node)) is not None:
+                with self.stoppable():  # for a wish that came before
+                    return small
+            with self._lock:
+                (node,) = self.rolled([node])
+                return self._runner.retried(lambda: self._value(node))
+
+    def check_result(self, node: Expr, num_entries: int = 0) -> None:
+        """Refuse to bring an array into this process if it, with so many stored entries, is above the limit.
+
+        Raises
+        ------
+        TooLargeError
+            With the numbers, and what to do.
+        """
+        size = estimate_bytes(node, num_entries if node.sparse else node.size)
+        check_limit(self.config.compute_limit_bytes, node, size)
 
     def small_value(self, node: Expr) -> Dense | None:
         """Return the value of a small array that has come back from the workers, or was interpreted."""
@@ -158,8 +175,15 @@ class Session:
             entry = ran.entries["value"]
         else:
             self.memo.count([node])
-        check_limit(self.config, node, entry.num_bytes)
-        blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
+        if entry.stored.block_nnz:
+            self.check_result(node, sum(entry.stored.block_nnz))
+            blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
+        else:  # an interrupted run's counts are not told
+            blocks, num_entries = [], 0
+            for future, owner in zip(entry.futures, entry.stored.layout.owners, strict=True):
+                blocks += self._engine.gather([future], [owner])
+                num_entries += blocks[-1].nnz
+                self.check_result(node, num_entries)
         block = whole(node, entry.stored.layout, blocks)
         self.memo.keep_value(block, node)
         self.memo.keep([node], blocks.__getitem__)
@@ -167,7 +191,7 @@ class Session:
 
     def persist(self, nodes: Sequence[Expr]) -> None:
         """Compute expressions in one run and keep them on the workers."""
-        with self._lock:
+        with self._lock, self.memo.request():
             nodes = self.rolled(nodes)
             for node in nodes:
                 self._store.pin(node)
@@ -180,7 +204,7 @@ class Session:
             for node in nodes:
                 self._interpreter.make(node)
             return
-        with self._lock:
+        with self._lock, self.memo.request():
             self._runner.run({f"array {place}": node for place, node in enumerate(nodes)}, live_expressions())
             self.memo.keep(nodes)
 
@@ -204,7 +228,7 @@ class Session:
         keep
             Names to compute even if they exceed the memo's budget.
         """
-        with self._lock:
+        with self._lock, self.memo.request():
             note_written(record)
             if record is not None:
                 self._emit(CellRecorded(record.num_operations, record.num_merged))
@@ -241,7 +265,16 @@ class Session:
                     "\n"
                 )
             recuts = tuple(record.recuts) if record else ()
-            return RunReport(total(runs, loops, *counts), lazy, text, loops, recuts)
+            notes = tuple(record.notes) if record else ()
+            workers = self._workers_text()
+            return RunReport(total(runs, loops, *counts), lazy, text, loops, recuts, workers, notes)
+
+    def _workers_text(self) -> str:
+        # Of each loss once, and that workers are missing as long as they are.
+        self.cluster.refresh_if_changed()
+        attendance = self.cluster.attendance()
+        num_lost, self._num_told = attendance.num_gone - self._num_told, attendance.num_gone
+        return attendance_text(attendance, num_lost)
 
     def later(
         self,
@@ -304,23 +337,18 @@ class Session:
         with self._lock:
             self._runner.retried(done)
 
-    # a person's large arrays
+    # a user's large arrays
 
     def ship(self, node: Data, block: Block) -> None:
-        """Send a person's large array to the workers now, so that no copy stays in this process."""
+        """Send a user's large array to the workers now, keeping a copy here that takes no memory more.
+
+        Workers in this process share the copy; of what goes to others it is a file without a name.
+        """
         if self._interpreter.is_used:
             keep_copy(node, block)
             return
         with self._lock:
-            self._runner.retried(lambda: self._ship(node, block))
-
-    def _ship(self, node: Data, block: Block) -> None:
-        self._runner.planner.drop_dead()
-        if node in self._store:
-            return
-        layout = default_layout(node, block.nbytes, self._runner.planner.workers(), block)
-        base = f"{node.digest.hex()}-{layout_tag(layout)}"
-        self._store.add_given(node, Entry(*self._engine.ship_array(block, layout, base)))
+            self._runner.retried(lambda: self._runner.ship(node, block))
 
     # files
 
@@ -348,7 +376,7 @@ class Session:
         """
         if self._interpreter.is_used:
             raise UnsupportedError('mn.save writes from the workers; use engine="auto"')
-        with self._lock:
+        with self._lock, self.memo.request():
             (node,) = self.rolled([node])
             ran = self._runner.run({"value": node}, live_expressions())
         entry = ran.entries["value"]

@@ -10,8 +10,8 @@ from matnb.config import Config, config_from_environment, memo_fields, parse_byt
 from matnb.errors import OptionError
 
 OPTIONS = (
-    "workers", "threads", "processes", "memory_limit", "memo", "memo_dir", "compute_limit", "engine",
-    "rebalance",
+    "workers", "threads", "processes", "security", "memory_limit", "memo", "memo_dir", "compute_limit",
+    "engine", "rebalance",
 )  # fmt: skip
 _set: dict[str, object] = {}  # of this process, by option; kept until it is cleared
 
@@ -75,7 +75,7 @@ def _fields(option: str, value: object) -> dict[str, object]:
             return dict(memo_fields(value))
         case "memo_dir", str() | os.PathLike():
             return {option: os.fspath(value)}
-        case "processes", bool():
+        case "processes" | "security", bool():
             return {option: value}
         case "workers" | "threads" | "engine" | "rebalance", _:
             return {option: value}

@@ -92,6 +92,7 @@ class Stamp:
             words = [file.path, bytes_text(file.size)]
             words += [f"sha256 {file.sha256}"] if file.sha256 else []
             words += [f"version {file.version}"] if file.version else []
+            words += [file.counts] if file.counts else []
             words += [file.problem] if file.problem else []
             yield Finding("files", ", ".join(words))
         if not self.files:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import multiprocessing.spawn
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import tempfile
 import threading
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import dask
@@ -81,7 +83,9 @@ def test_embedded_starts_fast_and_opens_no_port():
 
 
 @pytest.mark.cluster
-def test_processes_listen_on_the_loopback_only_and_have_one_library_thread(monkeypatch: pytest.MonkeyPatch):
+def test_processes_without_security_listen_on_the_loopback_only_and_have_one_library_thread(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
 
@@ -92,7 +96,7 @@ def test_processes_listen_on_the_loopback_only_and_have_one_library_thread(monke
         assert np.ones((2, 2)).shape
         return os.getpid(), {each["num_threads"] for each in threadpoolctl.threadpool_info()}
 
-    with start(IN_PROCESSES) as cluster:
+    with start(replace(IN_PROCESSES, security=False)) as cluster:
         assert cluster.description == "2 workers x 1 thread, each in a process of its own"
         assert set(listening(psutil.Process())) == {"127.0.0.1"}
         found = cluster.client.run(library_threads)
@@ -229,26 +233,103 @@ def test_a_script_may_end_without_closing(tmp_path: Path, config: Config, busy: 
     assert os.listdir(tmp_path) == ["script.py"]
 
 
+# What is defined in it goes to the workers by value: a function, what it calls, a class, an error of its own.
+UNGUARDED = """
+import sys
+import numpy as np
+import matnb as mn
+
+class Wrong(Exception):
+    pass
+
+class Scale:
+    def __init__(self, by):
+        self.by = by
+    def __call__(self, block):
+        return shifted(block) * self.by
+
+def shifted(block):
+    if block.max() > 1e6:
+        raise Wrong("too large")
+    return block + OFFSET
+
+OFFSET = 2.0
+print("begun")
+mn.start(workers=2, threads=1, processes=True)
+x = mn.asarray(np.arange(8.0), blocks=2)
+print(float(mn.map_blocks(Scale(10.0), x).sum()), float(mn.map_blocks(shifted, x).sum()))
+try:
+    mn.map_blocks(shifted, x * 1e7).compute()
+except mn.errors.KernelError as error:
+    print(str(error).splitlines()[0])
+print("ended")
+"""
+TOLD_BY_IT = "begun\n440.0 44.0\nshifted raised Wrong: too large\nended\n"
+
+
 @pytest.mark.cluster
-def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from matnb.backend.cluster import start\n"
-        "from matnb.config import Config\n"
-        "start(Config(processes=True))\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "TMPDIR": str(tmp_path)}
+@pytest.mark.parametrize(
+    "way",
+    [
+        "file",
+        "standard input",
+        *(pytest.param(way, marks=pytest.mark.slow) for way in ("-c", "-m", "IPython")),
+    ],
+)
+def test_a_program_needs_no_main_guard_however_it_is_run(tmp_path: Path, way: str):
+    script = tmp_path / "program.py"
+    script.write_text(UNGUARDED)
+    arguments = {
+        "file": ["program.py"], "standard input": ["-"], "-c": ["-c", UNGUARDED], "-m": ["-m", "program"],
+        "IPython": ["-m", "IPython", "--quick", "--colors=NoColor", "program.py"],
+    }[way]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "TMPDIR": str(tmp_path / "t")}
+    (tmp_path / "t").mkdir()
     done = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-        env=environment,
+        [sys.executable, *arguments], input=UNGUARDED if way == "standard input" else "",
+        capture_output=True, text=True, timeout=120, check=False, env=environment, cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, TOLD_BY_IT, "")
+    assert os.listdir(tmp_path / "t") == []
+
+
+def test_a_script_that_processes_of_its_own_run_again_is_told_what_to_do_before_anything_starts(
+    tmp_path: Path,
+):
+    (tmp_path / "program.py").write_text(
+        "import multiprocessing as mp\n"
+        "import matnb as mn\n"
+        "if __name__ == '__main__':\n"
+        "    child = mp.get_context('spawn').Process(target=print)\n"
+        "    child.start()\n"
+        "    child.join()\n"
+        "else:\n"
+        "    try:\n"
+        "        mn.start(processes=True)\n"
+        "    except mn.errors.ClusterError as error:\n"
+        "        print(error)\n"
     )
-    assert done.returncode == 1
-    assert 'start worker processes only under `if __name__ == "__main__":`' in done.stderr.splitlines()[-1]
-    assert os.listdir(tmp_path) == ["script.py"]
+    done = subprocess.run(
+        [sys.executable, "program.py"], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT), "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 'only under `if __name__ == "__main__":`' in done.stdout
+    assert len(done.stdout.strip().splitlines()) == 1
+    assert os.listdir(tmp_path) == ["program.py"]
+
+
+def test_other_processes_than_workers_run_their_script_as_ever(monkeypatch: pytest.MonkeyPatch):
+    prepared = {"sys_path": [], "init_main_from_path": "/a/script.py"}
+    monkeypatch.setattr(
+        multiprocessing.spawn, "get_preparation_data", lambda name: {**prepared, "name": name}
+    )
+    before = multiprocessing.spawn.get_preparation_data
+    with servers._script_left_out, servers._script_left_out:
+        now = multiprocessing.spawn.get_preparation_data
+        assert now("Process-1") == {**prepared, "name": "Process-1"}
+        assert set(now(servers._WORKER_NAME)) == {"sys_path", "name"}
+    assert multiprocessing.spawn.get_preparation_data is before
 
 
 @pytest.mark.cluster

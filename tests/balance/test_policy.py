@@ -105,6 +105,20 @@ def test_a_single_slow_iteration_moves_nothing() -> None:
     assert max(loop.imbalances) > 1.7
 
 
+@pytest.mark.parametrize("chance", [0.3, 0.5])
+def test_workers_that_wait_now_and_then_for_a_busy_machine_are_hardly_ever_followed(chance: float) -> None:
+    # Which of them waited in most of the last few iterations is chance, however long it waited there.
+    entries, costs = np.full(1024, 1_000), np.full(1024, 2.8e-6)
+    num_acted = 0
+    for seed in range(6):
+        waits = np.random.default_rng(seed).random((150, 2)) < chance
+        slow = {(int(one), int(worker)): 15.0 for one, worker in np.argwhere(waits)}
+        cuts = equal_rows(1024, 2, 2)
+        loop = Simulated(entries, costs, cuts, Automatic(), noise=0.05, slow=slow, num_iterations=150).run()
+        num_acted += len(loop.acted)
+    assert num_acted <= 3
+
+
 def test_a_worker_that_changes_all_the_time_is_not_followed_for_ever() -> None:
     entries, costs = even()
 

@@ -12,12 +12,17 @@ from block_checks import array_of, assert_well_formed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from matnb.blocks.creation import Arange, Eye, Full, Integers, Linspace, Normal, Uniform, raw_draws
+from matnb.blocks.creation import Arange, Eye, Full, Integers, Linspace, Normal, Uniform, raw_pieces
 from matnb.blocks.formats import Csr, Empty
 from matnb.blocks.kernels.shaping import join
 from matnb.errors import OptionError
 
 FLOAT = np.dtype(float)
+
+
+def raw_draws(seed, stream, shape, region):
+    pieces = [raw.copy() for _, raw in raw_pieces(seed, stream, shape, region)]
+    return np.concatenate([np.empty(0, np.uint64), *pieces])
 
 
 def whole(creation):
@@ -125,7 +130,7 @@ def test_spaced_numbers_have_the_bits_of_numpy(start, stop, num, endpoint, name,
         start, stop = (min(max(one, -1e9), 1e9) for one in (start, stop))
     with np.errstate(all="ignore"):
         expected = np.linspace(start, stop, num, endpoint, dtype=dtype)
-    creation = Linspace(float(start), float(stop), num, endpoint, dtype)
+    creation = Linspace(float(start), float(stop), num, endpoint, FLOAT, dtype)
     assert_same_bits(whole(creation), expected)
     if data is not None:
         check_cuts(creation, data)
@@ -178,7 +183,7 @@ def test_uniform_numbers_are_the_upper_bits_of_the_draws():
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 def test_uniform_numbers_stay_below_the_end_even_of_the_largest_draw(dtype, monkeypatch):
     largest = np.full((3,), 2**64 - 1, np.uint64)
-    monkeypatch.setattr("matnb.blocks.creation.raw_draws", lambda *_: largest)
+    monkeypatch.setattr("matnb.blocks.creation.raw_pieces", lambda *_: [(0, largest.copy())])
     for low, high in [(0.0, 1.0), (1.0, 2.0), (-1000.0, 1.0)]:
         found = whole(Uniform((3,), 0, 0, low, high, np.dtype(dtype)))
         assert (found < np.dtype(dtype).type(high)).all()
@@ -201,7 +206,7 @@ def test_moments_of_random_numbers():
 
 def test_normal_numbers_of_the_extreme_draws_are_finite(monkeypatch):
     extremes = np.array([0, 2**64 - 1], np.uint64)
-    monkeypatch.setattr("matnb.blocks.creation.raw_draws", lambda *_: extremes)
+    monkeypatch.setattr("matnb.blocks.creation.raw_pieces", lambda *_: [(0, extremes.copy())])
     low, high = whole(Normal((2,), 0, 0, 0.0, 1.0, FLOAT))
     assert math.isfinite(low)
     assert low == -high < -8
@@ -213,13 +218,14 @@ def test_normal_numbers_of_the_extreme_draws_are_finite(monkeypatch):
 def test_whole_numbers_are_the_upper_half_of_a_product(low, count, raw):
     high = min(low + count, 2**63)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("matnb.blocks.creation.raw_draws", lambda *_: np.array([raw], np.uint64))
+        patch.setattr("matnb.blocks.creation.raw_pieces", lambda *_: [(0, np.array([raw], np.uint64))])
         (found,) = whole(Integers((1,), 0, 0, low, high, np.dtype("int64")))
     assert int(found) == low + (raw * (high - low) >> 64)
 
 
 def test_unsigned_whole_numbers_reach_their_end(monkeypatch):
-    monkeypatch.setattr("matnb.blocks.creation.raw_draws", lambda *_: np.array([0, 2**64 - 1], np.uint64))
+    ends = np.array([0, 2**64 - 1], np.uint64)
+    monkeypatch.setattr("matnb.blocks.creation.raw_pieces", lambda *_: [(0, ends.copy())])
     found = whole(Integers((2,), 0, 0, 0, 2**64, np.dtype("uint64")))
     assert found.tolist() == [0, 2**64 - 1]
     with pytest.raises(OptionError, match="1 to 2\\*\\*64 values"):
@@ -230,7 +236,7 @@ CREATIONS = [
     Full((2, 3), np.float64(1).tobytes(), FLOAT),
     Eye(2, 3, 0, FLOAT),
     Arange(0, 1, 6, FLOAT),
-    Linspace(0.0, 1.0, 6, True, FLOAT),
+    Linspace(0.0, 1.0, 6, True, FLOAT, FLOAT),
     Uniform((6,), 0, 0, 0.0, 1.0, FLOAT),
     Normal((6,), 0, 0, 0.0, 1.0, FLOAT),
     Integers((6,), 0, 0, 0, 10, np.dtype(int)),
@@ -248,8 +254,8 @@ def test_parameters_travel_and_are_keys(creation):
 
 def test_parameters_that_are_equal_numbers_but_make_other_arrays_differ():
     assert Arange(0.0, 1.0, 3, FLOAT) != Arange(-0.0, 1.0, 3, FLOAT)
-    assert Linspace(0.0, 0.0, 3, True, FLOAT) != Linspace(-0.0, 0.0, 3, True, FLOAT)
-    assert Linspace(0.0, math.nan, 3, True, FLOAT) == Linspace(0.0, math.nan, 3, True, FLOAT)
+    assert Linspace(0.0, 0.0, 3, True, FLOAT, FLOAT) != Linspace(-0.0, 0.0, 3, True, FLOAT, FLOAT)
+    assert Linspace(0.0, math.nan, 3, True, FLOAT, FLOAT) == Linspace(0.0, math.nan, 3, True, FLOAT, FLOAT)
     plus, minus = (Full((1,), np.float64(zero).tobytes(), FLOAT) for zero in (0.0, -0.0))
     assert plus != minus
     assert np.signbit(whole(minus))

@@ -55,6 +55,18 @@ def test_a_sparse_block_goes_to_gcxs_and_back(block):
     assert_same(block_from(array), block.shape, block.dtype, array_of(block))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "bool", "complex128"])
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3), (2, 0)])
+def test_gcxs_is_what_its_constructor_makes_of_the_same_parts(dtype, shape):
+    matrix = MATRIX.astype(dtype) if shape == MATRIX.shape else sp.csr_array(shape, dtype=dtype)
+    mine = to_gcxs(block_from(matrix))
+    parts = (mine.data, mine.indices, mine.indptr)
+    theirs = sparse.GCXS(parts, shape=matrix.shape, compressed_axes=(0,))
+    assert vars(mine).keys() == vars(theirs).keys()
+    assert (mine.shape, mine.compressed_axes) == (theirs.shape, theirs.compressed_axes)
+    assert (mine.fill_value, type(mine.fill_value)) == (theirs.fill_value, type(theirs.fill_value))
+
+
 @pytest.mark.parametrize(
     "given_array",
     [

@@ -184,14 +184,14 @@ def test_short_floats_are_summed_in_float64_until_the_end(short):
     assert_same(reduce_block("sum", sparse, (0, 1), dtype), (1, 1), FLOAT, np.array([[exact / 2]]))
 
 
-def test_only_sums_of_short_floats_are_widened():
+def test_only_sums_of_short_floats_and_products_of_halves_are_widened():
     widened = {
         (operation, name)
         for operation in [*OPERATIONS, "stored"]
         for name in ("float16", "float32", "float64", "complex64", "int32", "bool")
         if accumulator_dtype(operation, np.dtype(name)) != np.dtype(name)
     }
-    assert widened == {("sum", "float16"), ("sum", "float32"), ("sum", "complex64")}
+    assert widened == {("sum", "float16"), ("sum", "float32"), ("sum", "complex64"), ("prod", "float16")}
 
 
 def test_a_sum_that_does_not_fit_its_dtype_overflows_in_silence():

@@ -32,7 +32,7 @@ from matnb.blocks.kernels.sampled_products import (
 )
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.semiring import LOR_LAND, MIN_PLUS, PLUS_PAIR, PLUS_TIMES, SEMIRINGS
-from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.errors import OptionError, ShapeError
 
 FLOAT = np.dtype(float)
 WAYS = {"by slots": False, "by columns": True}
@@ -298,7 +298,15 @@ def test_larger_masked_products_agree_with_scipy():
     np.testing.assert_allclose(array_of(found), whole * (M.toarray() == 0), rtol=1e-13)
 
 
-def test_complex_numbers_of_two_sparse_blocks_are_refused():
-    A = csr_block(sp.csr_array(np.array([[1 + 2j, 0], [0, 3j]])))
-    with pytest.raises(DTypeError, match="complex128"):
-        masked_multiply(A, A, A, PLUS_TIMES, np.dtype(complex))
+@pytest.mark.usefixtures("way")
+def test_complex_numbers_of_two_sparse_blocks():
+    A = np.array([[1 + 2j, 0, 1j], [0, 3j, 0], [2 - 1j, 0, 0]])
+    mask = np.array([[1, 1, 1], [1, 0, 0], [0, 0, 1]], float)
+    blocks = [csr_block(sp.csr_array(one)) for one in (A, A, mask)]
+    for dtype in (np.dtype(complex), np.dtype(np.complex64)):
+        found = masked_multiply(*blocks, PLUS_TIMES, dtype)
+        assert_well_formed(found)
+        assert found.dtype == dtype
+        assert np.array_equal(array_of(found), A @ A * mask)
+        turned = masked_multiply(*blocks, PLUS_TIMES, dtype, complement=True)
+        assert np.array_equal(array_of(turned), A @ A * (1 - mask))

@@ -63,6 +63,8 @@ def test_shares_add_up_to_the_bits_of_the_row(
         result = semiring.result_dtype(dtype, dtype)
     except DTypeError:
         return
+    if semiring is PLUS_TIMES and result.kind == "c":
+        return  # their sums follow no tree, so that plans do not share such rows
     for length in LENGTHS:
         block = row(length, dtype, values)
         expected = multiply(block, right, semiring, result)

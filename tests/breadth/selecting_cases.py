@@ -31,6 +31,8 @@ CASES = [
     Case("choose", lambda xp, k, x, y: xp.choose(k, (x, y), mode="wrap"), (whole(5), whole(5), floats(5))),
     Case("choose", lambda xp, k, x, y: k.choose([x, y], mode="clip"), (whole(5), whole(5), floats(5))),
     Case("select", lambda xp, x: xp.select([x > 0, x < 0], [x, x * 2], 5), (floats(4, 5),)),
+    Case("select", lambda xp, x, c: xp.select(c > 0, [x, x * 2], 5), (floats(5), floats(2, 5))),
+    Case("select", lambda xp, x, c: xp.select(c > 0, c * x, 5), (floats(5), floats(2, 5))),
     Case("select", lambda xp, x: xp.select([x > 0, x == 0], [x, 1]), (whole(6, dtype="int8"),)),
     Case("select", lambda xp, x: xp.select([x, x > 0], [x, x]), (whole(6),)),
     Case("select", lambda xp, x: xp.select([x > 0], [x, x]), (whole(6),)),

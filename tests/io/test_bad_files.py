@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bad_files import BAD, GOOD, REAL
 
-from matnb.errors import FileFormatError, MissingFileError, OptionError, UnsupportedError
+from matnb.errors import FileFormatError, MissingFileError, OptionError
 from matnb.io.local import read_here
 from matnb.io.source import open_source
 
@@ -63,13 +63,6 @@ def test_what_is_no_file(tmp_path: Path, suffix: str):
     empty.touch()
     with pytest.raises(FileFormatError, match="zero bytes"):
         open_source(empty)
-
-
-@pytest.mark.parametrize("field", ["complex general", "complex hermitian", "real hermitian"])
-def test_complex_matrix_market_is_refused(write_file, field: str):
-    path = write_file("a.mtx", f"%%MatrixMarket matrix coordinate {field}\n1 1 1\n1 1 1 0\n")
-    with pytest.raises(UnsupportedError, match="complex"):
-        open_source(path)
 
 
 def test_a_file_that_changed_is_refused(write_file):

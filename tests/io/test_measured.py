@@ -15,11 +15,12 @@ from matnb.io.saved import Blocks
 from matnb.io.slabs import Slab
 
 IDS = np.arange(1000, dtype=np.uint64)
+NONE = np.empty(0, np.int32)
 ENTRIES = Entries(np.zeros(1000, np.int32), np.zeros(1000, np.int32), None)
 MEASURED = [
     (Edges(IDS, IDS, np.ones(1000)), 24_000),
-    (Facts(5, 0, 9, IDS), 8_000),
-    (Facts(5, 0, 9, None), 0),
+    (Facts(5, 0, 9, IDS, NONE, (False, False), 9), 8_000),
+    (Facts(5, 0, 9, None, NONE, (False, False), 9), 0),
     (ENTRIES, 8_000),
     (Lists(0, 1, 0, ENTRIES), 8_000),
     (Slab(((0, 1000),), np.ones(1000)), 8_000),

@@ -15,11 +15,13 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, to_numpy
 from matnb.blocks.grid import Grid, regular
+from matnb.config import data_folder_from_environment
 from matnb.errors import FileFormatError, OptionError
 from matnb.io.result_folder import ResultFolder
 from matnb.io.results import About, opened_result, write_result
 
-DIGEST = bytes(range(16))
+KEYS = data_folder_from_environment()
+DIGEST, KEY = bytes(range(16)), bytes(range(32))
 HEAD = struct.Struct("<8sIQQ16s")
 DENSE = About(DIGEST, regular((6, 4), (3, 1)), np.dtype("f8"), False, "sum", 1.5)
 SPARSE = About(DIGEST, Grid(((0, 3, 6), (0, 5))), np.dtype("f4"), True)
@@ -35,12 +37,12 @@ def sparse(number: int) -> Block:
 
 def write(path: Path, about: About = DENSE, blocks: Callable[[int], Block] = dense) -> bytes:
     with open(path, "w+b") as stream:
-        write_result(stream, about, blocks)
+        write_result(stream, about, blocks, KEY)
     return path.read_bytes()
 
 
 def read(path: Path, digest: bytes = DIGEST) -> list[Block]:
-    with opened_result(str(path), digest) as result:
+    with opened_result(str(path), digest, KEY) as result:
         return [result.block(number) for number in range(result.about.grid.num_blocks)]
 
 
@@ -58,7 +60,7 @@ def read(path: Path, digest: bytes = DIGEST) -> list[Block]:
 )
 def test_what_is_written_comes_back(tmp_path: Path, about: About, blocks: Callable[[int], Block]) -> None:
     write(tmp_path / "a", about, blocks)
-    with opened_result(str(tmp_path / "a"), DIGEST) as result:
+    with opened_result(str(tmp_path / "a"), DIGEST, KEY) as result:
         assert result.about == about
         for number in range(about.grid.num_blocks):
             found, expected = result.block(number), blocks(number)
@@ -91,13 +93,17 @@ def test_no_byte_may_change_and_none_be_missing(
         read(path, DIGEST[::-1])
 
 
+def keyed(table: bytes, key: bytes = KEY) -> bytes:
+    return blake2b(table, digest_size=16, key=key, person=b"matnb table").digest()
+
+
 def forged(whole: bytes, change: Callable[[dict[str, object]], object]) -> bytes:
     """Return a file with another table and the right checksums."""
     mark, version, begin, length, _ = HEAD.unpack(whole[: HEAD.size])
     table = json.loads(whole[begin : begin + length])
     change(table)
     written = json.dumps(table).encode()
-    head = HEAD.pack(mark, version, begin, len(written), blake2b(written, digest_size=16).digest())
+    head = HEAD.pack(mark, version, begin, len(written), keyed(written))
     return head + whole[HEAD.size : begin] + written
 
 
@@ -143,7 +149,7 @@ def named(number: int) -> About:
 
 
 def test_a_folder_keeps_to_its_bytes_and_lets_the_oldest_go(tmp_path: Path) -> None:
-    folder = ResultFolder(tmp_path / "new" / "folder", 3 * 8500)
+    folder = ResultFolder(tmp_path / "new" / "folder", 3 * 8500, KEYS)
     for number in range(3):
         folder.write(named(number), lambda _: Dense(np.zeros(1000)))
         os.utime(tmp_path / "new" / "folder" / named(number).digest.hex(), (number, number))
@@ -151,7 +157,7 @@ def test_a_folder_keeps_to_its_bytes_and_lets_the_oldest_go(tmp_path: Path) -> N
     assert folder.read(named(1).digest, lambda result: result.num_bytes, is_use=False) == 8000
     folder.write(named(3), lambda _: Dense(np.zeros(1000)))
     assert [named(number).digest in folder for number in range(4)] == [True, False, True, True]
-    other = ResultFolder(folder.path, 10**6)
+    other = ResultFolder(folder.path, 10**6, KEYS)
     other.refresh()
     assert set(other) == set(folder)
     other.clear()
@@ -163,7 +169,7 @@ def test_a_folder_keeps_to_its_bytes_and_lets_the_oldest_go(tmp_path: Path) -> N
 def test_a_write_that_fails_leaves_nothing_and_is_told_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = ResultFolder(tmp_path, 10**6)
+    folder = ResultFolder(tmp_path, 10**6, KEYS)
 
     def interrupted(_: int) -> Block:
         raise KeyboardInterrupt
@@ -186,11 +192,11 @@ def test_what_cannot_be_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "inside"):
         with pytest.raises(OptionError, match="memo_dir="):
-            ResultFolder(path, 10**6)
+            ResultFolder(path, 10**6, KEYS)
 
 
 def test_foreign_files_are_told_of_once_and_left_alone(tmp_path: Path) -> None:
-    folder = ResultFolder(tmp_path, 10**6)
+    folder = ResultFolder(tmp_path, 10**6, KEYS)
     elsewhere = tmp_path / "elsewhere"
     write(elsewhere, named(0), lambda _: Dense(np.zeros(1000)))
     paths = [tmp_path / named(number).digest.hex() for number in range(4)]

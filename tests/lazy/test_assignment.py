@@ -250,8 +250,8 @@ def test_refusals_say_what_to_do_instead():
     known = mn.asarray(mask)
     before = x.expression, A.expression
     refused: list[tuple[mn.DistArray, object, object, type[Exception], str]] = [
-        (x, known, 0.5, DTypeError, "0.5 does not go into"),
-        (x, known, np.float64(1), DTypeError, "convert it with astype"),
+        (x, known, 0.5j, DTypeError, "0.5j does not go into"),
+        (x, known, 2**63, DTypeError, "does not fit dtype int64"),
         (x, known, np.arange(5), ShapeError, "the 6 elements"),
         (x, known, mn.arange(6)[mn.arange(6) > 2], ShapeError, "the 6 elements"),
         (x, (known, mn.arange(6)), 1, IndexingError, "2 indices for an array of 1 axes"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -69,3 +70,13 @@ def test_no_axis_is_no_whole_number() -> None:
     for call in calls:
         with pytest.raises(DTypeError, match="axis None: give one whole number"):
             call()
+
+
+def test_an_axis_that_is_not_there_is_numpys_error_too():
+    x = mn.ones((2, 3))
+    with pytest.raises(np.exceptions.AxisError) as caught:
+        x.sum(axis=2)
+    assert isinstance(caught.value, AxisError)
+    assert (caught.value.axis, caught.value.ndim) == (2, 2)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert str(caught.value).startswith("axis 2 of an array of 2 axes")

@@ -208,6 +208,28 @@ def test_a_matrix_that_changes_in_the_loop_does_not_travel() -> None:
     assert not [task for task in body if task.kind == "move"]
 
 
+def test_counts_that_are_estimates_share_no_rows() -> None:
+    def in_a_branch(state: tuple[mn.DistArray, mn.DistArray]) -> tuple[mn.DistArray, mn.DistArray]:
+        matrix, x = state
+        return matrix * 2.0, mn.cond(x.sum() > 1.0, lambda: matrix @ x, lambda: x)
+
+    def in_a_loop(state: tuple[mn.DistArray, mn.DistArray]) -> tuple[mn.DistArray, mn.DistArray]:
+        matrix, x = state
+        return matrix * 2.0, mn.iterate(lambda y: matrix @ y, x, max_iterations=2)[0]
+
+    def of_a_loop(x: mn.DistArray) -> mn.DistArray:
+        matrix, _ = mn.iterate(lambda one: one * x.sum(), A, max_iterations=2)
+        return matrix @ x
+
+    def of_a_branch(x: mn.DistArray) -> mn.DistArray:
+        return mn.cond(x.sum() > 1.0, lambda: A, lambda: A * 2.0) @ x
+
+    both = (A, mn.ones(N))
+    for step in (in_a_branch, in_a_loop, of_a_loop, of_a_branch):
+        plan = loop_plan(step, both if step in (in_a_branch, in_a_loop) else mn.ones(N))
+        assert not shares(task for batch in batches(plan.program.actions) for task in batch.tasks)
+
+
 def test_memory_that_parts_take_through_a_loop_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = loop_plan(lambda x: A @ x * 0.5 + X, mn.ones(N))
     monkeypatch.setattr(shared_rows, "is_shared", lambda num_rows, num_entries: False)

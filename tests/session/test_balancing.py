@@ -264,11 +264,40 @@ def test_iterations_that_are_expected_are_bounded_by_those_done_where_a_conditio
     assert Span(0, math.inf, has_until=True).num_remaining(7) == 10
 
 
+class Beginnings:
+    """Notes how long loops took to begin, and decides nothing."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def began(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def test_a_watch_tells_once_how_long_its_loop_took_to_begin() -> None:
+    now, beginnings = 100.0, Beginnings()
+    watch = LoopWatch(beginnings, (), {}, dict, (0, 1), Span(7, 100, has_until=False), lambda: now)
+    now = 101.0  # news come after two iterations of 0.1 s
+    watch.advanced(9, 0.1)
+    now = 103.0
+    watch.advanced(20, 0.1)
+    assert beginnings.seconds == [pytest.approx(0.8)]
+
+
+def test_no_change_is_expected_to_cost_less_than_its_loop_took_to_begin() -> None:
+    costs = LearnedCosts()
+    costs.at_least(0.7)
+    assert costs.now.fixed_seconds == 0.7
+    costs.learn(0.9, 0)
+    costs.at_least(0.001)
+    assert 0.03 < costs.now.fixed_seconds < 0.9
+
+
 def test_what_an_iteration_takes_is_counted_from_the_last_change_of_the_times_on() -> None:
     known = Followed(policy_named("auto"))
     known.loads = BlockLoads(profile_of([10] * 100))
     known.loads.begin(Cuts((0, 50, 100), (0, 1)), 1e-3, 0.0)
-    watch = LoopWatch(None, (), {}, dict, (0, 1), Span(0, 100, has_until=False))
+    watch = LoopWatch(Beginnings(), (), {}, dict, (0, 1), Span(0, 100, has_until=False))
     assert watch.iteration_seconds(known) == 0.0
     for number in range(1, 13):
         slow = 0.2 * (number > 10)

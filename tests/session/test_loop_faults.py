@@ -243,6 +243,19 @@ def test_without_a_gang_the_driver_says_why(engine: str, monkeypatch: pytest.Mon
     mn.stop()
 
 
+def test_a_sparse_state_that_stays_small_is_not_refused() -> None:
+    # Of five entries in each row a guess makes a full matrix of 300 MB in four squares: it has 25,000 always.
+    squares = sp.csr_array(sp.block_diag([np.full((5, 5), 0.2)] * 1000))
+    with mn.start(workers=1, threads=2, memory_limit="64MB"):
+        A = mn.asarray(squares)
+        for step in (lambda x: x @ x, lambda x: x @ A):
+            x, _ = mn.iterate(step, A, max_iterations=12)
+            np.testing.assert_allclose(float(x.sum()), 5000)
+        x, _ = mn.iterate(lambda x: x @ x, A, max_iterations=10**6, until=lambda old, new: True)
+        np.testing.assert_allclose(float(x.sum()), 5000)
+    mn.stop()
+
+
 @pytest.mark.parametrize("engine", ["gang", "dask"])
 def test_a_sparse_state_that_outgrows_the_memory(engine: str) -> None:
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from watching import runs, tasks_on_scheduler
 
 import matnb as mn
-from matnb.errors import KernelError, MatnbError, OptionError, SessionEnded, TooLargeError
+from matnb.errors import KernelError, MatnbError, OptionError, TooLargeError
 from matnb.lazy import holdings
 
 
@@ -122,17 +122,6 @@ def test_a_new_session_recomputes_from_given_data() -> None:
         first = x.compute()
     with mn.start(workers=2):
         np.testing.assert_array_equal(x.compute(), first)
-    mn.stop()
-
-
-def test_large_data_lives_on_the_workers_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holdings, "SHIP_BYTES", 1000)
-    with mn.start(workers=2):
-        x = mn.asarray(np.arange(10_000.0))
-        assert float(x.sum()) == 49_995_000
-        assert x.layout is not None
-    with mn.start(), pytest.raises(SessionEnded, match="give it again"):
-        x.compute()
     mn.stop()
 
 

@@ -202,7 +202,15 @@ def gather(operand: Dense, index: Dense, out: NumericArray | None = None) -> Den
     return Dense(values)
 
 
-def scatter(values: Dense, labels: Dense, length: int, monoid: Monoid, dtype: np.dtype, start: int) -> Dense:
+def scatter(
+    values: Dense,
+    labels: Dense,
+    length: int,
+    monoid: Monoid,
+    dtype: np.dtype,
+    start: int,
+    before: Dense | None = None,
+) -> Dense:
     """Combine the values, or rows, of the same label, as :func:`labels.reduce_by_label` does.
 
     Parameters
@@ -211,6 +219,8 @@ def scatter(values: Dense, labels: Dense, length: int, monoid: Monoid, dtype: np
         Whole numbers of any dtype.
     start
         Where in the whole array the labels begin, for the message.
+    before
+        What they are combined with, if it is given.
 
     Raises
     ------
@@ -219,7 +229,9 @@ def scatter(values: Dense, labels: Dense, length: int, monoid: Monoid, dtype: np
     """
     places = signed(labels.values)
     try:
-        return reduce_by_label(values.values, places, length, monoid, dtype)
+        return reduce_by_label(
+            values.values, places, length, monoid, dtype, None if before is None else before.values
+        )
     except ShapeError:
         outside = np.flatnonzero((places < 0) | (places >= length))
         if not len(outside):

@@ -25,6 +25,7 @@ from matnb.blocks.kernels.patterns import (
 from matnb.blocks.kernels.select_loops import select_into
 from matnb.errors import MatnbError, ShapeError, UnsupportedError
 
+_PIECE = 2**15  # elements: a few temporaries of as many stay in a core's cache
 _BOTH, _FIRST = frozenset({0, 1}), frozenset({0})
 
 # Operands whose absent elements make the result absent whatever they meet, infinities and NaN included.
@@ -175,7 +176,13 @@ def _complex_of(real: NumericArray, imag: NumericArray) -> NumericArray:
 
 @named("i0")
 def _i0(values: NumericArray) -> NumericArray:
-    return np.i0(values)  # type: ignore[arg-type]  # real numbers, as recorded
+    # In pieces: NumPy makes five temporaries of as many elements.
+    flat = values.reshape(-1)
+    out = np.empty(flat.size, np.i0(flat[:0]).dtype)  # type: ignore[arg-type]  # real numbers, as recorded
+    for begin in range(0, flat.size, _PIECE):
+        some = slice(begin, begin + _PIECE)
+        out[some] = np.i0(flat[some])  # type: ignore[arg-type]  # see above
+    return out.reshape(values.shape)
 
 
 def function_named(name: str) -> Function:

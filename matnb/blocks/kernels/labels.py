@@ -20,7 +20,12 @@ _Loop = Callable[[NumericArray, LabelArray, NumericArray], int]
 
 
 def reduce_by_label(
-    values: NumericArray, labels: LabelArray, num_labels: int, monoid: Monoid, dtype: np.dtype
+    values: NumericArray,
+    labels: LabelArray,
+    num_labels: int,
+    monoid: Monoid,
+    dtype: np.dtype,
+    before: NumericArray | None = None,
 ) -> Dense:
     """Combine all values, or all rows, of the same label.
 
@@ -38,6 +43,8 @@ def reduce_by_label(
         and max, as in NumPy.
     dtype
         Of the whole result. Integers wrap.
+    before
+        What the values are combined with, if it is given: what came of other values before.
 
     Returns
     -------
@@ -68,7 +75,10 @@ def reduce_by_label(
     loop = (_LOOPS_OF_TRUTH if held == np.bool_ else _LOOPS)[monoid.name]
     width = 1 if values.ndim == 1 else values.shape[1]
     rows = cast(values, held).reshape(len(labels), width)
-    totals = np.full((num_labels, width), monoid.identity(held), held)
+    if before is None:
+        totals = np.full((num_labels, width), monoid.identity(held), held)
+    else:
+        totals = cast(before, held, copy=True).reshape(num_labels, width)
     if held == np.bool_:
         rows, totals = rows.view(np.uint8), totals.view(np.uint8)
     place = loop(given(rows), given(labels), totals)

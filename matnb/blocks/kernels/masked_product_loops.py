@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled
+from matnb.blocks.kernels.orders import greatest, is_less, least
 from matnb.blocks.kernels.sparse_product_loops import (
     MIN_PLUS,
     PAIR,
@@ -77,7 +78,7 @@ def product_by_slots(
                     for one in range(kept):
                         slot = kept_slots[one] - np.uint32(1)
                         total[0] = value + values_b[kept_places[one]]
-                        if total[0] < sums[slot] or total[0] != total[0]:
+                        if is_less(total[0], sums[slot]) or total[0] != total[0]:
                             sums[slot] = total[0]
                         met[slot] = 1
                 elif code == PAIR:
@@ -89,7 +90,7 @@ def product_by_slots(
                     truth = values_a[a]
                     for one in range(kept):
                         slot = kept_slots[one] - np.uint32(1)
-                        sums[slot] = max(sums[slot], min(truth, values_b[kept_places[one]]))
+                        sums[slot] = greatest(sums[slot], least(truth, values_b[kept_places[one]]))
                         met[slot] = 1
         for entry in range(start, stop):
             slots[columns_m[entry]] = 0
@@ -131,12 +132,12 @@ def product_by_columns(
                     sums[entry] += values_a[slot - np.uint32(1)] * values_t[t]
                 elif code == MIN_PLUS:
                     total[0] = values_a[slot - np.uint32(1)] + values_t[t]
-                    if total[0] < sums[entry] or total[0] != total[0]:
+                    if is_less(total[0], sums[entry]) or total[0] != total[0]:
                         sums[entry] = total[0]
                 elif code == PAIR:
                     sums[entry] += 1
                 else:
-                    sums[entry] = max(sums[entry], min(values_a[slot - np.uint32(1)], values_t[t]))
+                    sums[entry] = greatest(sums[entry], least(values_a[slot - np.uint32(1)], values_t[t]))
         for a in range(pointers_a[i], pointers_a[i + 1]):
             slots[columns_a[a]] = 0
 

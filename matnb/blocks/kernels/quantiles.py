@@ -58,6 +58,12 @@ class Wanted:
 
 def quantiles_along(values: np.ndarray, axes: tuple[int, ...], wanted: Wanted) -> np.ndarray:
     """Return the quantiles of an array along axes, which keep length 1."""
+    if (
+        not values.size and wanted.skips_nan and not wanted.is_median
+    ):  # NumPy gives one NaN, however many are wanted
+        kept = (1 if axis in axes else length for axis, length in enumerate(values.shape))
+        element = quantiles_along(np.ones((1,) * values.ndim, values.dtype), axes, wanted).dtype
+        return np.full((*wanted.shape, *kept), np.nan, element)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of slices without a number
         if wanted.is_median:
@@ -78,8 +84,8 @@ def count_numbers(blocks: Sequence[Block], skips_nan: bool) -> Dense:
     """Return how many elements a sorted block has, without NaN if those are skipped."""
     values = to_numpy(blocks[0])
     count = values.size
-    if skips_nan and values.dtype.kind == "f":
-        count = int(np.searchsorted(values, np.nan))
+    if skips_nan and values.dtype.kind in "fc":  # NaN come last, numbers with one in a part too
+        count -= int(np.count_nonzero(np.isnan(values)))
     return Dense(np.array([count]))
 
 
@@ -116,8 +122,8 @@ def from_ranks(blocks: Sequence[Block], wanted: Wanted, ndim: int, dtype: np.dty
             found = np.asarray(low + step * weight)
             other = np.asarray(high - step * (1 - weight))
             found = np.where(np.asarray(weight) >= 0.5, other, found).astype(found.dtype)
-    if found.dtype.kind == "f" and (not count or np.isnan(elements[-1])):
-        found = np.full_like(found, np.nan)
+    if found.dtype.kind in "fc" and (not count or np.isnan(elements[-1])):
+        found = np.full_like(found, elements[-1] if count and wanted.is_median else np.nan)
     return Dense(found.astype(dtype).reshape((*wanted.shape, *(1,) * ndim)))
 
 

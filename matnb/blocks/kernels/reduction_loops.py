@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from matnb.blocks.formats import IndexArray, NumericArray
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled
 
@@ -18,11 +20,32 @@ def add_rows(pointers: UnsignedArray, values: NumericArray, out: NumericArray) -
 
 
 @compiled
-def multiply_rows(pointers: UnsignedArray, values: NumericArray, out: NumericArray) -> None:
-    """Multiply the entries of each row."""
-    for i in range(out.size):
+def multiply_rows(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    length: int,
+    with_absent: bool,
+    shared: bool,
+    out: NumericArray,
+) -> None:
+    """Multiply what ``out`` holds by the elements of each row, one after the other.
+
+    Absent elements are zeros where they take part, at their place: of several the first one tells.
+    ``shared``: all rows have one product, and go on from each other.
+    """
+    zero = out.dtype.type(0)
+    for i in range(pointers.size - 1):
+        line = 0 if shared else i
+        total, column = out[line], 0
         for place in range(pointers[i], pointers[i + 1]):
-            out[i] *= values[place]
+            if with_absent and column >= 0 and np.int64(columns[place]) != column:
+                total, column = total * zero, -1
+            total *= values[place]
+            column += column >= 0
+        if with_absent and 0 <= column < length:
+            total *= zero
+        out[line] = total
 
 
 @compiled
@@ -64,10 +87,30 @@ def add_columns(columns: UnsignedArray, values: NumericArray, out: NumericArray)
 
 
 @compiled
-def multiply_columns(columns: UnsignedArray, values: NumericArray, out: NumericArray) -> None:
-    """Multiply the entries of each column."""
-    for place in range(columns.size):
-        out[columns[place]] *= values[place]
+def multiply_columns(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    with_absent: bool,
+    out: NumericArray,
+) -> None:
+    """Multiply what ``out`` holds by the elements of each column, as ``multiply_rows`` does of each row."""
+    zero, rows = out.dtype.type(0), pointers.size - 1
+    following = np.zeros(out.size, np.int64)  # the row whose element is the next one; -1 behind an absent one
+    for i in range(rows):
+        for place in range(pointers[i], pointers[i + 1]):
+            column = columns[place]
+            if with_absent and following[column] >= 0:
+                if following[column] != i:
+                    out[column] *= zero
+                    following[column] = -1
+                else:
+                    following[column] += 1
+            out[column] *= values[place]
+    if with_absent:
+        for column in range(out.size):
+            if 0 <= following[column] < rows:
+                out[column] *= zero
 
 
 @compiled

@@ -15,6 +15,7 @@ from matnb.blocks.kernels.casting import cast, entries_as
 from matnb.blocks.kernels.compiled import given, unsigned
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, transposed_order
 from matnb.blocks.kernels.registry import Family
+from matnb.blocks.kernels.running_products import has_loops, multiplied
 from matnb.blocks.kernels.shaping import densify
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES, Monoid
 from matnb.blocks.sums import Range, row_sums, share_of, sum_of_shares, sums_as_tree
@@ -33,7 +34,6 @@ _WIDE: dict[str, np.dtype] = {
 _TRUTH = np.dtype(np.bool_)
 _LOOPS = {
     "sum": (loops.add_rows, loops.add_columns),
-    "prod": (loops.multiply_rows, loops.multiply_columns),
     "min": (loops.least_of_rows, loops.least_of_columns),
     "max": (loops.greatest_of_rows, loops.greatest_of_columns),
     "any": (loops.greatest_of_rows, loops.greatest_of_columns),
@@ -53,9 +53,14 @@ DEVIATIONS = ("deviation", "deviation of nodes")
 
 
 def accumulator_dtype(operation: str, dtype: np.dtype) -> np.dtype:
-    """Return the dtype of the partial results of a reduction: short floats are summed in long ones."""
+    """Return the dtype of the partial results of a reduction: short floats are summed in long ones.
+
+    NumPy multiplies half precision in single precision along an axis that lies in memory, and rounds once.
+    """
     if operation in DEVIATIONS:
         return np.dtype(np.float64)
+    if operation.startswith("prod") and dtype == np.float16:
+        return np.dtype(np.float32)
     return _WIDE.get(dtype.name, dtype) if operation == "sum" else dtype
 
 
@@ -185,12 +190,16 @@ def _reduce_dense(operation: str, block: Dense, axes: tuple[int, ...], dtype: np
 def _reduce_sparse(operation: str, block: Csr | Empty, axes: tuple[int, ...], dtype: np.dtype) -> Dense:
     if not axes:
         return _reduce_dense(operation, densify(block), axes, dtype)
+    if operation == "prod" and has_loops(dtype):
+        return multiplied([block], operation, axes, dtype)
     csr = as_csr(block)
     return _reduce_csr(operation, csr, axes, dtype, csr.shape)
 
 
 def _reduce_stored(operation: str, block: Csr | Empty, axes: tuple[int, ...], dtype: np.dtype) -> Dense:
     plain = _OF_STORED[operation]
+    if axes and plain == "prod" and has_loops(dtype):
+        return multiplied([block], operation, axes, dtype)
     if axes:  # no line is longer than what it stores
         return _reduce_csr(plain, as_csr(block), axes, dtype, (0, 0))
     pattern = densify(pattern_of(block, _TRUTH)).values
@@ -234,7 +243,7 @@ def _reduce_lines(
         out = np.where(counts > 0, operand.type(1), monoid.identity(operand))
         return _with_absent(operation, out, counts < length, dtype)
     values = entries_as(block, operand)
-    if operand.name in _LOOP_DTYPES:
+    if operation in _LOOPS and operand.name in _LOOP_DTYPES:
         out = np.full(counts.size, monoid.identity(operand), operand)
         rows_loop, columns_loop = _LOOPS[operation]
         if by_rows:

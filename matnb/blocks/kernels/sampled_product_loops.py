@@ -7,6 +7,7 @@ import numpy as np
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled
 from matnb.blocks.kernels.instructions import prefetch
+from matnb.blocks.kernels.orders import greatest, is_less, least
 from matnb.blocks.kernels.sparse_product_loops import MIN_PLUS, PAIR, PLUS_TIMES
 
 # Rows of the turned operand are asked for this many entries before they are used: R-MAT 2^18, rank 32, takes
@@ -59,13 +60,13 @@ def sampled_dense(
             elif code == MIN_PLUS:
                 for one in range(length):
                     total[0] = x[one] + y[one]
-                    if total[0] < sums[entry] or total[0] != total[0]:
+                    if is_less(total[0], sums[entry]) or total[0] != total[0]:
                         sums[entry] = total[0]
             elif code == PAIR:
                 sums[entry] = length
             else:
                 for one in range(length):
-                    sums[entry] = max(sums[entry], min(x[one], y[one]))
+                    sums[entry] = greatest(sums[entry], least(x[one], y[one]))
 
 
 @compiled
@@ -97,11 +98,11 @@ def sampled_csr_dense(
             elif code == MIN_PLUS:
                 for entry in range(start, stop):
                     total[0] = value + x[columns_m[entry]]
-                    if total[0] < sums[entry] or total[0] != total[0]:
+                    if is_less(total[0], sums[entry]) or total[0] != total[0]:
                         sums[entry] = total[0]
             else:
                 for entry in range(start, stop):
-                    sums[entry] = max(sums[entry], min(value, x[columns_m[entry]]))
+                    sums[entry] = greatest(sums[entry], least(value, x[columns_m[entry]]))
 
 
 @compiled
@@ -128,10 +129,10 @@ def sampled_dense_csr(
             elif code == MIN_PLUS:
                 for t in range(first, end):
                     total[0] = x[columns_t[t]] + values_t[t]
-                    if total[0] < sums[entry] or total[0] != total[0]:
+                    if is_less(total[0], sums[entry]) or total[0] != total[0]:
                         sums[entry] = total[0]
             elif code == PAIR:
                 sums[entry] += end - first
             else:
                 for t in range(first, end):
-                    sums[entry] = max(sums[entry], min(x[columns_t[t]], values_t[t]))
+                    sums[entry] = greatest(sums[entry], least(x[columns_t[t]], values_t[t]))

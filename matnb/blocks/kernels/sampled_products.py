@@ -17,7 +17,7 @@ from matnb.blocks.kernels.shaping import transpose
 from matnb.blocks.kernels.sparse_product_loops import MIN_PLUS, PAIR, PLUS_TIMES, TRUTH
 from matnb.blocks.kernels.sparse_products import bits, operand_of_loop, room_for, shrink
 from matnb.blocks.semiring import Semiring
-from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.errors import OptionError, ShapeError
 
 _TRUTH = np.dtype(np.bool_)
 _LEAST_SUMS = ("float64", "float32", "int64", "int32")
@@ -64,7 +64,7 @@ def masked_multiply(
     ShapeError
         When shapes do not fit.
     DTypeError
-        For a product of extended precision, or of two sparse blocks of complex numbers.
+        For a product of extended precision.
     OptionError
         When it is to be scaled by a mask that is not sparse, not structural, or turned.
     """
@@ -75,8 +75,6 @@ def masked_multiply(
         raise OptionError("a product scaled by its mask: the mask must be sparse, structural and not turned")
     both_sparse = is_sparse(left) and is_sparse(right)
     check_loop_dtype(dtype)
-    if both_sparse and dtype.kind == "c":
-        raise DTypeError(f"a masked product of sparse blocks of dtype {dtype}: known are real numbers")
     left, right, semiring = known_operands(left, right, semiring, dtype)
     with np.errstate(all="ignore"):
         if isinstance(mask, Dense) or complement:
@@ -206,7 +204,7 @@ def _code(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> tup
         return TRUTH, np.uint8(0)
     if semiring.add.name == "min":
         return MIN_PLUS, semiring.add.identity(dtype)
-    zero: np.generic = np.float64(0) if dtype.kind == "f" else np.int64(0)
+    zero = {"f": np.float64, "c": np.complex128}.get(dtype.kind, np.int64)(0)
     if dtype == np.int32:
         zero = np.int32(0)
     patterns = isinstance(left, Csr) and isinstance(right, Csr) and left.values is right.values is None
@@ -214,7 +212,7 @@ def _code(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> tup
 
 
 def _has_loop(code: int, dtype: np.dtype) -> bool:
-    return dtype.kind != "c" and (code != MIN_PLUS or dtype.name in _LEAST_SUMS)
+    return code != MIN_PLUS or dtype.name in _LEAST_SUMS
 
 
 def _elements(values: NumericArray, code: int, dtype: np.dtype) -> NumericArray:

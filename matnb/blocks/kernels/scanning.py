@@ -11,10 +11,21 @@ import numpy as np
 from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
 from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.kernels.running_products import accumulated
 
 _TILE = 2**14  # elements that are still in cache when what came before them is added
 _ADDED = "dflq"  # kinds of numbers that a compiled loop adds up, one machine code each
 _WIDE = 256  # elements beside each other, from where whole rows are taken at a time
+
+
+def runs_in_order(ufunc: str, dtype: np.dtype) -> bool:
+    """Tell whether a scan goes on from block to block: see ``running_products``."""
+    return ufunc == "multiply" and dtype.kind in "fc"
+
+
+def last_of(values: Sequence[Block], axis: int) -> Dense:
+    """Return the end of a block along an axis, of length 1."""
+    return Dense(to_numpy(values[0]).take([-1], axis=axis))
 
 
 def total_of(values: Sequence[Block], ufunc: str, axis: int, dtype: np.dtype) -> Dense:
@@ -33,7 +44,8 @@ def carried(values: Sequence[Block], ufunc: str) -> Dense:
 def scanned(values: Sequence[Block], ufunc: str, axis: int, dtype: np.dtype) -> Dense:
     """Return the scan of a block: the first of ``values``, after the totals of those before it.
 
-    Peak memory: the result, and the block once more where it is sparse or converts unsafely.
+    A scan that runs in order is given the end of the block before it instead, and each element meets what is
+    left of it. Peak memory: the result, and the block once more where it is sparse or converts unsafely.
     """
     block, *before = values
     operand = _operand(to_numpy(block), dtype)
@@ -41,7 +53,10 @@ def scanned(values: Sequence[Block], ufunc: str, axis: int, dtype: np.dtype) -> 
     carry = carried(before, ufunc).values if before else None
     function = getattr(np, ufunc)
     with np.errstate(all="ignore"):
-        if operand.ndim == 1:
+        if carry is not None and runs_in_order(ufunc, dtype):
+            start = np.asarray(carry.take(0, axis))
+            _scan_on(function, np.moveaxis(operand, axis, 0), start, np.moveaxis(out, axis, 0))
+        elif operand.ndim == 1:
             _scan_vector(function, operand, None if carry is None else carry[0], out)
         elif prod(operand.shape[axis + 1 :]) >= _WIDE:
             _scan_rows(function, np.moveaxis(operand, axis, 0), carry, np.moveaxis(out, axis, 0), axis)
@@ -50,6 +65,14 @@ def scanned(values: Sequence[Block], ufunc: str, axis: int, dtype: np.dtype) -> 
             if carry is not None:
                 function(carry, out, out=out)
     return Dense(out)
+
+
+def _scan_on(function: np.ufunc, rows: NumericArray, carry: NumericArray, out: NumericArray) -> None:
+    step = max(1, _TILE // max(1, carry.size))
+    for start in range(0, len(rows), step):
+        tile = out[start : start + step]
+        tile[...] = accumulated(function, rows[start : start + step], carry, out.dtype)
+        carry = tile[-1]
 
 
 def _scan_vector(

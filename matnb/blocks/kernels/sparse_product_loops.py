@@ -8,6 +8,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled
 from matnb.blocks.kernels.instructions import trailing_zeros
+from matnb.blocks.kernels.orders import greatest, is_less
 
 # How two entries meet and are added. A number that a loop compares once a row of the right operand, so that
 # each loop is compiled once for a dtype and not once more for each semiring.
@@ -172,13 +173,13 @@ def add_row(
                 total, least = row[last], row[columns_b[b]]
                 # A NaN is kept, as numpy.minimum keeps it: nothing is less, and it differs from itself. A
                 # choice and not a branch, which is guessed wrong so often that it takes twice the time.
-                row[columns_b[b]] = total if (total < least) | (total != total) else least
+                row[columns_b[b]] = total if is_less(total, least) | (total != total) else least
         elif code == PAIR:
             for b in range(first, end):
                 row[columns_b[b]] += 1
         elif values_a[a]:
             for b in range(first, end):
-                row[columns_b[b]] = max(row[columns_b[b]], values_b[b])
+                row[columns_b[b]] = greatest(row[columns_b[b]], values_b[b])
 
 
 @compiled

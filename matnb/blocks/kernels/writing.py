@@ -36,7 +36,7 @@ def put_sparse(
     if place is None:
         return block
     axes = [
-        np.arange(length)[one if isinstance(one, slice) else slice(one, one + 1)]
+        range(length)[one if isinstance(one, slice) else slice(one, one + 1)]
         for one, length in zip(place, block.shape, strict=True)
     ]
     target = tuple(len(one) for one in axes)
@@ -57,7 +57,11 @@ def put_sparse(
         matrix = to_scipy(new)
         rows = np.repeat(np.arange(new.shape[0]), np.diff(matrix.indptr))
         columns, entries = matrix.indices, matrix.data
-    return replaced(block, None, None, (axes[0], axes[1]), (axes[0][rows], axes[1][columns], entries))
+    there = [
+        one.start + one.step * local.astype(np.int64)
+        for one, local in zip(axes, (rows, columns), strict=True)
+    ]
+    return replaced(block, None, None, (axes[0], axes[1]), (there[0], there[1], entries))
 
 
 def put_where(values: Sequence[Block]) -> Block:
@@ -73,7 +77,7 @@ def replaced(
     block: Csr | Empty,
     rows: Places | None,
     columns: Places | None,
-    crossing: tuple[Places | None, Places | None] | None,
+    crossing: tuple[Places | range | None, Places | range | None] | None,
     new: New,
 ) -> Csr | Empty:
     """Return a sparse block without what was at some places, and with new entries there; no zeros among them.
@@ -95,7 +99,7 @@ def replaced(
         assert columns is not None
         stays = ~np.isin(old_rows * width + matrix.indices, rows * width + columns)
     else:
-        stays = ~(_among(old_rows, crossing[0], height) & _among(matrix.indices, crossing[1], width))
+        stays = ~(_among(old_rows, crossing[0]) & _among(matrix.indices, crossing[1]))
     wanted = new[2] != 0
     made = sp.coo_array(
         (
@@ -112,9 +116,10 @@ def replaced(
     return csr_block(result)
 
 
-def _among(places: Places, chosen: Places | None, length: int) -> npt.NDArray[np.bool_]:
+def _among(places: Places, chosen: Places | range | None) -> npt.NDArray[np.bool_]:
     if chosen is None:
         return np.ones(len(places), np.bool_)
-    flags: npt.NDArray[np.bool_] = np.zeros(length, np.bool_)
-    flags[chosen] = True
-    return np.asarray(flags[places])
+    if isinstance(chosen, range):  # not listed, as it may be all of a long axis
+        turn, rest = np.divmod(places.astype(np.int64) - chosen.start, chosen.step)
+        return np.asarray((rest == 0) & (turn >= 0) & (turn < len(chosen)))
+    return np.isin(places, chosen)

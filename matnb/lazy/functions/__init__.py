@@ -28,6 +28,7 @@ from matnb.lazy.functions import (  # noqa: F401  registers each
     searching,
     selecting,
     shapes,
+    sliding,
     splitting,
     statistics,
     uniques,

@@ -11,16 +11,18 @@ from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.asking import asked
+from matnb.lazy.elements import converted
 from matnb.lazy.expr import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy.functions.picking import along_key, are_cut, lanes_of, modulo
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.selecting import unravel_index
 from matnb.lazy.listed import assigned, indexed
 from matnb.lazy.nodes.picking import PutAlong, PutWhere
-from matnb.lazy.places import fitting, replacing
+from matnb.lazy.places import replacing
 from matnb.lazy.reductions import count_nonzero, where
 from matnb.lazy.registry import implements
-from matnb.lazy.ufuncs import Weak
+
+_HOLDING = {int: "iufc", float: "fc", complex: "c"}  # kinds of dtypes that hold such numbers
 
 
 @implements(np.copyto)
@@ -29,24 +31,24 @@ def copyto(dst: object, src: object, casting: str = "same_kind", where: object =
     array = _written(dst, np.copyto)
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
         raise OptionError(f"copyto: casting={casting!r} is none of NumPy's")
-    given: Expr | Weak
     if ufuncs.is_weak(src):
-        given = src
-    elif casting == "same_kind":
-        given = expression_of(src)
+        if casting != "unsafe" and array.dtype.kind not in _HOLDING[type(src)]:
+            raise DTypeError(
+                f"copyto: the number {src} does not go into {array.dtype} by casting={casting!r}"
+            )
+        given: Expr = ufuncs.forced(src, array.dtype)
     else:
         given = expression_of(src)
         if not np.can_cast(given.dtype, array.dtype, casting):  # type: ignore[arg-type]  # one of them
             raise DTypeError(f"copyto: {given.dtype} does not go into {array.dtype} by casting={casting!r}")
-        given = ufuncs.astype(given, array.dtype)
-    _write(array, fitting(given, array.dtype), None if where is True else expression_of(where))
+    _write(array, ufuncs.astype(given, array.dtype), None if where is True else expression_of(where))
 
 
 @implements(np.putmask)
 def putmask(a: object, /, mask: object, values: object) -> None:
     """``numpy.putmask``: values of another shape repeat, each for its place in row order."""
     array, condition = _written(a, np.putmask), ufuncs.astype(expression_of(mask), np.bool_)
-    new = fitting(values if ufuncs.is_weak(values) else expression_of(values), array.dtype)
+    new = _safely(values, array.dtype, np.putmask)
     if condition.shape != array.shape:
         if condition.size != array.size:
             raise ShapeError(
@@ -64,7 +66,7 @@ def putmask(a: object, /, mask: object, values: object) -> None:
 def place(arr: object, mask: object, vals: object) -> None:
     """``numpy.place``: values repeat; of several it is asked how many are wanted."""
     array, condition = _written(arr, np.place), ufuncs.astype(expression_of(mask), np.bool_)
-    new = fitting(vals if ufuncs.is_weak(vals) else expression_of(vals), array.dtype)
+    new = _safely(vals, array.dtype, np.place)
     if condition.shape != array.shape:
         if condition.size != array.size:
             raise ShapeError(f"place: a mask of shape {condition.shape} for an array of shape {array.shape}")
@@ -84,7 +86,7 @@ def put(a: object, ind: object, v: object, mode: str = "raise") -> None:
     """``numpy.put``: places count in row order, and values repeat; of equal places the last one stays."""
     array = _written(a, np.put)
     index = expression_of(ind)
-    new = fitting(v if ufuncs.is_weak(v) else expression_of(v), array.dtype)
+    new = converted(v, array.dtype)
     if not index.size or not new.size:
         return
     index = ufuncs.astype(modulo(index, array.size, mode), np.int64)
@@ -104,7 +106,7 @@ def put_along_axis(arr: object, indices: object, values: object, axis: int | Non
     """``numpy.put_along_axis``."""
     array = _written(arr, np.put_along_axis)
     node, index = array.expression, expression_of(indices)
-    new = fitting(values if ufuncs.is_weak(values) else expression_of(values), array.dtype)
+    new = converted(values, array.dtype)
     if axis is None:
         put(array, DistArray(index), DistArray(new))
         return
@@ -135,8 +137,17 @@ def fill_diagonal(a: object, val: object, wrap: bool = False) -> None:
     else:
         count = min(array.shape)
         key = (DistArray(Create(Arange(0, 1, count, np.dtype(np.int64)))),) * array.ndim
-    new = fitting(val if ufuncs.is_weak(val) else expression_of(val), array.dtype)
+    new = converted(val, array.dtype)
     array[key] = DistArray(_single(new) if new.size == 1 else _repeated(new, count))
+
+
+def _safely(value: object, dtype: np.dtype, function: Callable[..., object]) -> Expr:
+    # NumPy takes arrays here only where no value may be lost, but numbers and lists as assignment does.
+    if isinstance(value, DistArray | np.ndarray) and not np.can_cast(value.dtype, dtype, "safe"):
+        raise DTypeError(
+            f"{function.__name__}: values of dtype {value.dtype} for an array of dtype {dtype}: use astype"
+        )
+    return converted(value, dtype)
 
 
 def _repeated(new: Expr, count: int) -> Expr:

@@ -41,7 +41,8 @@ def bincount(x: object, /, weights: object = None, minlength: int = 0) -> DistAr
         raise ShapeError(f"bincount: minlength={least} cannot be negative")
     if values.ndim != 1:
         raise ShapeError(f"bincount: values of shape {values.shape}: give one axis, as np.ravel(x) has")
-    if values.size and not np.can_cast(values.dtype, np.int64, "safe"):
+    is_plain = isinstance(x, list | tuple) and not values.size  # of which NumPy does not mind the dtype
+    if not is_plain and not np.can_cast(values.dtype, np.int64, "safe"):
         raise DTypeError(f"bincount: values of dtype {values.dtype}: convert to int64 with astype first")
     weight = None if weights is None else expression_of(weights)
     if weight is not None and weight.shape != values.shape:
@@ -71,6 +72,8 @@ def histogram_bin_edges(
 ) -> DistArray | NumericArray:
     """``numpy.histogram_bin_edges``."""
     values, weight = _values(a, weights)
+    if values.dtype.kind == "c":
+        raise DTypeError("values of complex numbers have no order and lie in no bins: bin their parts")
     return _edges(values, bins, range, weight is not None)[0]
 
 
@@ -106,7 +109,7 @@ def histogramdd(
     weights: object = None,
 ) -> tuple[DistArray, list[DistArray | NumericArray]]:
     """``numpy.histogramdd``: rows of a matrix, or an array a coordinate."""
-    columns = _columns(sample)
+    columns = [astype(one, np.uint8) if one.dtype.kind == "b" else one for one in _columns(sample)]
     number = len(columns)
     each = list(bins) if _is_list(bins) else [bins] * number  # type: ignore[call-overload]  # looked at
     if len(each) != number:

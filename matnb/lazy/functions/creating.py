@@ -10,7 +10,7 @@ import numpy.typing as npt
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import OptionError, ShapeError, UnsupportedError
 from matnb.lazy import reductions, ufuncs
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.creation import (
     Order,
     ShapeLike,
@@ -76,6 +76,14 @@ def identity(n: int, dtype: npt.DTypeLike | None = None) -> DistArray:
     return eye(n, dtype=dtype)
 
 
+def _is_one(a: object, b: object, max_work: object = None) -> bool:
+    """``numpy.shares_memory``: whether both are one handle, as assigning to another changes nothing here."""
+    return a is b and handle_of(a).size > 0
+
+
+implements(np.shares_memory, np.may_share_memory)(_is_one)
+
+
 @implements(np.from_dlpack)
 def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> DistArray:
     """``numpy.from_dlpack``: the elements are copied, unless ``x`` is a DistArray."""
@@ -127,6 +135,9 @@ def logspace(
     axis: int = 0,
 ) -> DistArray:
     """``numpy.logspace``."""
+    if np.ndim(base):  # type: ignore[arg-type]  # or it raises
+        start, stop, base = np.broadcast_arrays(*(asarray(one) for one in (start, stop, base)))
+        base = np.expand_dims(base, axis)
     made = np.power(base, linspace(start, stop, num, endpoint, axis=axis))  # type: ignore[call-overload]  # records
     return made if dtype is None else made.astype(dtype)  # type: ignore[no-any-return]  # a handle
 
@@ -149,7 +160,7 @@ def geomspace(
     if start * stop <= 0:
         raise OptionError(f"geomspace: from {start} to {stop}: neither can be 0, and signs must be equal")
     sign, (num,) = (-1.0 if start < 0 else 1.0), shape_of(num)
-    made = logspace(np.log10(abs(start)), np.log10(abs(stop)), num, endpoint) * sign
+    made = logspace(np.log10(abs(float(start))), np.log10(abs(float(stop))), num, endpoint) * sign
     places = arange(num)
     node = _with(places == 0, float(start), made)  # the ends are exact
     if endpoint and num > 1:

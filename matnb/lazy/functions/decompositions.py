@@ -70,18 +70,26 @@ def _matrices(name: str, *given: object, square: bool = False) -> list[Expr]:
 
 
 def _called(
-    function: Callable[..., Any], nodes: Sequence[Expr], shapes: Sequence[Shape], **options: object
+    function: Callable[..., Any],
+    nodes: Sequence[Expr],
+    shapes: Sequence[Shape],
+    bounds: Sequence[Expr] = (),
+    **options: object,
 ) -> tuple[DistArray, ...]:
-    # What NumPy's function gives, of these shapes; matrices of one row tell its dtypes.
-    examples = function(*(np.ones((1, 1), one.dtype) for one in nodes), **options)
+    # What NumPy's function gives, of these shapes; matrices of one row and numbers as bounds tell its dtypes.
+    matrices = (np.ones((1, 1), one.dtype) for one in nodes)
+    examples = function(*matrices, *(np.ones((), one.dtype) for one in bounds), **options)
     several = examples if isinstance(examples, tuple) else (examples,)
     call = partial(function, **options)
-    call.__name__ = function.__name__  # type: ignore[attr-defined]  # for a person, in errors and plans
+    shown = function.args[0] if isinstance(function, partial) else function
+    call.__name__ = shown.__name__  # type: ignore[attr-defined]  # for a user, in errors and plans
     like = tuple(
         np.broadcast_to(np.empty((), np.asarray(one).dtype), shape)
         for one, shape in zip(several, shapes, strict=True)
     )
-    found = replicated(call, *map(DistArray, nodes), like=like if isinstance(examples, tuple) else like[0])
+    found = replicated(
+        call, *map(DistArray, (*nodes, *bounds)), like=like if isinstance(examples, tuple) else like[0]
+    )
     return found if isinstance(found, tuple) else (found,)
 
 
@@ -173,8 +181,8 @@ def svd(
     short = min(m, n)
     left, right = ((m, m), (n, n)) if full_matrices else ((m, short), (short, n))
     shapes = [(*batch, *left), (*batch, short), (*batch, *right)]
-    options = {"full_matrices": bool(full_matrices), "hermitian": bool(hermitian)}
-    return SingularValues(*_called(np.linalg.svd, nodes, shapes, **options))
+    call = {"full_matrices": bool(full_matrices), "hermitian": bool(hermitian)}
+    return SingularValues(*_called(np.linalg.svd, nodes, shapes, (), **call))
 
 
 @implements(np.linalg.svdvals)
@@ -187,36 +195,54 @@ def svdvals(x: object, /) -> DistArray:
 
 @implements(np.linalg.pinv)
 def pinv(a: object, /, rcond: object = None, hermitian: bool = False, *, rtol: object = None) -> DistArray:
-    """``numpy.linalg.pinv``, of up to 64 MB; ``rcond`` and ``rtol`` are numbers."""
-    nodes = _matrices("pinv", a)
-    *batch, m, n = nodes[0].shape
-    options = {"hermitian": bool(hermitian), **_bound("pinv", rcond=rcond, rtol=rtol)}
-    return _called(np.linalg.pinv, nodes, [(*batch, n, m)], **options)[0]
+    """``numpy.linalg.pinv``, of up to 64 MB; ``rcond`` and ``rtol`` are numbers, or one for each matrix."""
+    (node,) = _matrices("pinv", a)
+    option, bounds = _bound("pinv", rcond=rcond, rtol=rtol)
+    *batch, m, n = (*_batch(node, bounds, "pinv"), *node.shape[-2:])
+    call = partial(_bounded, np.linalg.pinv, option, bool(hermitian))
+    if tuple(batch) != node.shape[:-2]:
+        raise ShapeError(f"pinv({option}=) of shape {bounds[0].shape} for matrices of shape {node.shape}")
+    return _called(call, [node], [(*batch, n, m)], bounds)[0]
 
 
 @implements(np.linalg.matrix_rank)
 def matrix_rank(
     A: object, /, tol: object = None, hermitian: bool = False, *, rtol: object = None
 ) -> DistArray:
-    """``numpy.linalg.matrix_rank``, of up to 64 MB; ``tol`` and ``rtol`` are numbers."""
+    """``numpy.linalg.matrix_rank``, of up to 64 MB; ``tol`` and ``rtol`` are numbers, or one a matrix."""
     node = expression_of(A)
     if node.ndim < 2:
         return wrap(astype(expression_of(np.any(DistArray(node) != 0)), np.int64))
-    nodes = _matrices("matrix_rank", A)
-    options = {"hermitian": bool(hermitian), **_bound("matrix_rank", tol=tol, rtol=rtol)}
-    return _called(np.linalg.matrix_rank, nodes, [nodes[0].shape[:-2]], **options)[0]
+    (node,) = _matrices("matrix_rank", A)
+    option, bounds = _bound("matrix_rank", tol=tol, rtol=rtol)
+    call = partial(_bounded, np.linalg.matrix_rank, option, bool(hermitian))
+    return _called(call, [node], [_batch(node, bounds, "matrix_rank")], bounds)[0]
 
 
-def _bound(name: str, **given: object) -> dict[str, float]:
+def _bounded(
+    function: Callable[..., Any], option: str, hermitian: bool, matrices: object, *bound: object
+) -> Any:
+    # What NumPy's function gives with a bound for singular values, if there is one.
+    return function(matrices, hermitian=hermitian, **({option: bound[0]} if bound else {}))
+
+
+def _batch(node: Expr, bounds: Sequence[Expr], name: str) -> Shape:
+    return broadcast_shapes(node.shape[:-2], *(one.shape for one in bounds), name=name)
+
+
+def _bound(name: str, **given: object) -> tuple[str, list[Expr]]:
+    # Which of the options was given, and its value; none if none was.
     named = {
         option: value for option, value in given.items() if value is not None and value is not np._NoValue
     }
     if len(named) > 1:
         raise OptionError(f"{name}: give {' or '.join(named)}, not both")
     for option, value in named.items():
-        if not isinstance(value, int | float | np.number):
-            raise UnsupportedError(f"{name}({option}=) of type {type(value).__name__}: give a number")
-    return {option: float(value) for option, value in named.items()}  # type: ignore[arg-type]  # numbers by now
+        bound = expression_of(value)
+        if bound.dtype.kind not in "biuf":
+            raise DTypeError(f"{name}({option}=) of dtype {bound.dtype}: give real numbers")
+        return option, [bound]
+    return "", []
 
 
 @implements(np.linalg.eig, np.linalg.eigvals)

@@ -13,6 +13,7 @@ from matnb.errors import IndexingError, OptionError, ShapeError, UnsupportedErro
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.asking import asked
 from matnb.lazy.creation import ShapeLike, shape_of
+from matnb.lazy.elements import converted
 from matnb.lazy.expr import Broadcast, Create, Expr, Index
 from matnb.lazy.functions.joining import joined, joined_ranges, with_axes
 from matnb.lazy.functions.moving import tiled
@@ -22,7 +23,7 @@ from matnb.lazy.functions.splitting import sliced
 from matnb.lazy.indexing import normalize_axes, normalize_key, one_axis
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements, recorded
-from matnb.lazy.ufuncs import astype, call
+from matnb.lazy.ufuncs import call
 
 _MOST_PARTS = 1000  # of an array that is put together from slices
 Places = int | slice | Sequence[int]
@@ -110,7 +111,7 @@ def insert(arr: object, obj: object, values: object, axis: int | None = None) ->
     """``numpy.insert``; at 1,000 places at most."""
     node, place = _along(arr, axis)
     length = node.shape[place]
-    new = astype(expression_of(values), node.dtype)
+    new = converted(values, node.dtype)
     if isinstance(obj, slice):
         chosen = np.arange(length)[obj] if abs(obj.step or 1) * _MOST_PARTS >= length else np.arange(length)
     else:

@@ -10,15 +10,11 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.lazy import reductions, ufuncs
-from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.array import DistArray, expression_of, handle_of, operand_of, wrap
 from matnb.lazy.creation import asarray, check_device
 from matnb.lazy.expr import Elementwise, Expr
 from matnb.lazy.functions.calling import named
 from matnb.lazy.registry import implements, recorded
-
-
-def _operand(value: object) -> ufuncs.Operand:
-    return value if ufuncs.is_weak(value) else expression_of(value)
 
 
 def _given(node: Expr, out: object) -> DistArray:
@@ -45,7 +41,7 @@ def where(
         return recorded(np.nonzero)(condition)  # type: ignore[return-value]  # handles
     if other is np._NoValue:
         raise OptionError("np.where: give one argument, or three: np.where(condition, x, y)")
-    first, second = ufuncs.chosen(list(map(_operand, (one, other))))
+    first, second = ufuncs.chosen(list(map(operand_of, (one, other))))
     return wrap(reductions.where(expression_of(condition), first, second))
 
 
@@ -79,7 +75,7 @@ def clip(
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
     bounds = {
-        ufunc: _operand(bound)
+        ufunc: operand_of(bound)
         for ufunc, bound in ((np.maximum, low), (np.minimum, high))
         if bound is not None and bound is not np._NoValue
     }
@@ -198,6 +194,8 @@ def _finite(node: Expr, nan: float, posinf: float | None, neginf: float | None) 
     )
     made = node
     for mask, value in chosen:
+        if not np.can_cast(np.asarray(value).dtype, node.dtype, "same_kind"):
+            raise DTypeError(f"nan_to_num: {value!r} does not stand for a number of dtype {node.dtype}")
         made = reductions.where(mask, ufuncs.literal(value, node.dtype), made)
     return made
 
@@ -319,7 +317,7 @@ def polyval(p: Sequence[object], x: object) -> DistArray:
     """``numpy.polyval``: a polynomial by its coefficients, the highest power first."""
     point = asarray(x)
     made = handle_of(recorded(np.zeros_like)(point))
-    for coefficient in p:
+    for coefficient in asarray(p):  # whose dtype is that of all, as numbers in a list are not weak
         made = handle_of(made * point + coefficient)
     return made
 

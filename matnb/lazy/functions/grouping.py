@@ -207,8 +207,8 @@ class GroupBy:
         return astype(found, node.dtype) if node.dtype.kind in "fc" else found
 
     def _mean(self, node: Expr) -> Expr:
-        # Shorter floats are rounded once, at the end.
-        wide = np.result_type(node.dtype, np.float64) if node.dtype.kind in "fc" else node.dtype
+        # Shorter floats are rounded once, at the end, and sums of whole numbers do not wrap.
+        wide = np.result_type(mean_dtype(node.dtype), np.float64)
         total = self._way.combined(astype(node, wide), "plus")
         return call(np.divide, (total, self._beside(self._way.counted(), node)))[0]
 

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, ShapeError, UnsupportedError
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.expr import Expr, Transpose
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.splitting import sliced
 from matnb.lazy.indexing import one_axis
 from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.registry import implements
-from matnb.lazy.ufuncs import astype, number_dtype
+from matnb.lazy.ufuncs import astype, chosen, number_dtype
 
 Nested = object  # an array, or lists of lists of them
 
@@ -49,7 +49,8 @@ def concatenate(
     if isinstance(arrays, DistArray) and arrays.ndim > 1 and len(arrays):
         return _given(_rows_joined(arrays.expression, axis, dtype, casting), out, dtype, casting)
     nodes = _several(arrays, "concatenate")
-    if axis is None:
+    if axis is None:  # where NumPy takes numbers too, and Python's take on the dtype of the others
+        nodes = chosen(list(map(operand_of, arrays))) if dtype is None else nodes
         nodes, axis = [reshaped(node, (node.size,)) for node in nodes], 0
     if any(not node.shape for node in nodes):
         raise ShapeError("concatenate: arrays without axes cannot be concatenated")
@@ -219,4 +220,6 @@ def _block(arrays: Nested, depth: int, ndim: int) -> Expr:
 @implements(np.append)
 def append(arr: object, values: object, axis: int | None = None) -> DistArray:
     """``numpy.append``."""
+    if axis is None:
+        arr, values = (DistArray(expression_of(one)) for one in (arr, values))  # no number is weak here
     return concatenate((arr, values), axis)

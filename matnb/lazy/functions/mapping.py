@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from matnb.blocks.creation import Arange
 from matnb.blocks.formats import SPARSE_DTYPES, NumericArray
 from matnb.blocks.kernels.calls import WithArguments, results_of
-from matnb.errors import OptionError, ShapeError, TooLargeError, UnsupportedError
+from matnb.errors import CellCancelled, OptionError, ShapeError, TooLargeError, UnsupportedError
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.expr import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy.functions.naming import portable
@@ -220,7 +220,9 @@ def _tried(fn: Callable[..., object], name: str, examples: Sequence[object]) -> 
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return fn(*examples)
-    except Exception as error:  # a person's function raises what it likes
+    except KeyboardInterrupt as interrupt:
+        raise CellCancelled(f"interrupted while {name} was tried on ones") from interrupt
+    except Exception as error:  # a user's function raises what it likes
         kinds = ", ".join(f"{one.shape} {one.dtype}" for one in examples)  # type: ignore[attr-defined]  # arrays
         raise OptionError(
             f"{name} raised {type(error).__name__} on ones ({kinds}), which tell its result's shape and "

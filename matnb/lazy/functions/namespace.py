@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from matnb.lazy.array import DistArray
-from matnb.lazy.functions import calling, dtypes, index_tricks
+from matnb.lazy.functions import calling, dtypes, index_tricks, sliding
 from matnb.lazy.registry import FUNCTIONS
 
 _CONSTANTS = ("e", "euler_gamma", "inf", "nan", "newaxis", "pi", "little_endian", "False_", "True_")
@@ -40,6 +40,7 @@ def numpy_names() -> dict[str, object]:
         "c_": index_tricks.Columns(),
         "ogrid": index_tricks.OpenGrid(),
         "mgrid": index_tricks.FullGrid(),
+        "sliding_window_view": sliding.sliding_window_view,
         "__array_namespace_info__": dtypes.NamespaceInfo,
         "__array_api_version__": "2024.12",
     }

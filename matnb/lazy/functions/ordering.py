@@ -91,12 +91,14 @@ def argpartition(
 
 
 def _check_places(kth: int | Sequence[int], length: int) -> None:
+    if np.asarray(kth).dtype.kind not in "biu":
+        raise DTypeError(f"kth={kth!r}: give whole numbers")
     for one in np.atleast_1d(np.asarray(kth)).ravel():
         try:
             place = operator.index(one)
         except TypeError:
             raise DTypeError(f"kth={kth!r}: give whole numbers") from None
-        if not -length <= place < length:
+        if length and not -length <= place < length:  # NumPy leaves nothing as it is
             raise ShapeError(f"kth={place} of an axis of length {length}: give {-length} to {length - 1}")
 
 

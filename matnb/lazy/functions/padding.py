@@ -12,6 +12,7 @@ import numpy as np
 from matnb.blocks.creation import Eye, Full
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.elements import converted_here
 from matnb.lazy.expr import Create, Expr
 from matnb.lazy.functions.joining import joined
 from matnb.lazy.functions.moving import flipped, tiled
@@ -108,7 +109,7 @@ def _around(node: Expr, widths: tuple[tuple[int, int], ...], mode: str, values: 
 
 
 def _element(node: Expr, value: object) -> np.ndarray:
-    return np.asarray(0 if value is None else value).astype(node.dtype)
+    return converted_here(0 if value is None else value, node.dtype, is_basic=True)
 
 
 def _by_axis(pad_width: object, ndim: int) -> object:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from matnb.blocks.kernels.quantiles import METHODS, Wanted
-from matnb.errors import DTypeError, OptionError, UnsupportedError
-from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Expr, Index
-from matnb.lazy.functions.picking import within
+from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.asking import asked
+from matnb.lazy.expr import Broadcast, Expr, Index
+from matnb.lazy.functions.picking import take_along_axis, within
+from matnb.lazy.functions.reductions import is_given
 from matnb.lazy.functions.reshaping import reshaped
+from matnb.lazy.functions.statistics import beside
 from matnb.lazy.indexing import normalize_axes
 from matnb.lazy.nodes.quantiles import Quantiles
 from matnb.lazy.ordering import by_lanes, dense_of
@@ -49,12 +54,59 @@ def _found(a: object, axis: Axis, keepdims: object, wanted: Wanted) -> DistArray
     return wrap(Index(found, key))
 
 
-def _wanted(q: object, most: int, method: str, weights: object, skips_nan: bool) -> Wanted:
-    if weights is not None:
-        raise UnsupportedError(
-            "quantiles with weights= are not recorded: np.quantile(x.compute(), q, weights=..., "
-            "method='inverted_cdf')"
+def _weighted(a: object, axis: Axis, keepdims: object, weights: object, wanted: Wanted) -> DistArray:
+    # As NumPy: of elements in order, the first whose weight, with those before it, reaches a share of all.
+    if wanted.method != "inverted_cdf":
+        raise OptionError(f"quantiles with weights: method={wanted.method!r}; give method='inverted_cdf'")
+    array, weight = DistArray(dense_of(expression_of(a))), handle_of(weights)
+    if array.dtype.kind == "c" or weight.dtype.kind not in "biuf":
+        raise DTypeError(
+            f"quantiles of dtype {array.dtype} with weights of {weight.dtype}: give real numbers"
         )
+    axes = normalize_axes(axis, array.ndim)
+    if weight.shape != array.shape:
+        weight = wrap(Broadcast(beside(array, weight, axis, axes, "quantiles").expression, array.shape))
+    order = (*(one for one in range(array.ndim) if one not in axes), *axes)
+    rest = tuple(array.shape[one] for one in order[: array.ndim - len(axes)])
+    count = array.size // max(1, prod(rest))
+    if not count:
+        raise ShapeError(f"quantiles of no elements, along axes {axes} of shape {array.shape}")
+    lanes, weight = (one.transpose(order).reshape((*rest, count)) for one in (array, weight))
+    _check_weights(weight)
+    places = handle_of(np.argsort(lanes, axis=-1))
+    values, ordered = (take_along_axis(one, places, -1) for one in (lanes, weight))
+    has_nan = values.dtype.kind == "f"
+    if wanted.skips_nan and has_nan:
+        ordered = handle_of(np.where(np.isnan(values), 0, ordered))
+    reached = handle_of(np.cumsum(ordered, axis=-1, dtype=np.float64))
+    reached = reached / reached[..., -1:]
+    if wanted.element.kind == "f":
+        reached = reached.astype(wanted.element)
+    found: list[DistArray] = []
+    for share in wanted.shares.reshape(-1):
+        place = ((reached < share) | (reached == 0)).sum(-1, keepdims=True)
+        found.append(take_along_axis(values, np.minimum(place, count - 1), -1)[..., 0])
+    result = handle_of(np.reshape(np.stack(found), (*wanted.shape, *rest)) if wanted.shape else found[0])
+    if has_nan and not wanted.skips_nan:
+        last = values[..., -1]
+        result = handle_of(np.where(np.isnan(last), last, result))
+    if is_given(keepdims) and keepdims:
+        kept = (1 if one in axes else length for one, length in enumerate(array.shape))
+        result = result.reshape((*wanted.shape, *kept))
+    return result
+
+
+def _check_weights(weight: DistArray) -> None:
+    # Asked for, but not inside of loops.
+    if weight.expression.free:
+        return
+    total = weight.sum(-1, dtype=np.float64)
+    is_wrong = (weight < 0).any() | ~(np.isfinite(total) & (total > 0)).all()
+    if asked(is_wrong.expression, "whether weights are such"):
+        raise OptionError("quantiles: weights are negative, infinite, NaN, or all of them zero")
+
+
+def _wanted(q: object, most: int, method: str, skips_nan: bool) -> Wanted:
     if method not in METHODS:
         raise OptionError(f"method={method!r}: give one of {', '.join(METHODS)}")
     shares = np.asarray(q)
@@ -99,7 +151,10 @@ def _register(function: object, most: int, skips_nan: bool) -> None:
         *,
         weights: object = None,
     ) -> DistArray:
-        return _quantiles(a, axis, keepdims, out, _wanted(q, most, method, weights, skips_nan))
+        wanted = _wanted(q, most, method, skips_nan)
+        if weights is None:
+            return _quantiles(a, axis, keepdims, out, wanted)
+        return within(_weighted(a, axis, keepdims, weights, wanted), out)
 
     implements(function)(quantile)  # type: ignore[arg-type]  # NumPy's functions are callables
 

@@ -55,6 +55,13 @@ def result(node: Expr, out: object) -> DistArray:
     return cast(DistArray, into(out, (node,), casting="unsafe"))
 
 
+def dtype_into(node: Expr, dtype: npt.DTypeLike | None, out: object) -> npt.DTypeLike | None:
+    """Return the dtype in which a sum is made: NumPy takes that of ``out=`` where none is asked for."""
+    if dtype is None and isinstance(out, DistArray) and np.can_cast(node.dtype, out.dtype, "same_kind"):
+        return out.dtype
+    return dtype
+
+
 def _register_sums(operation: str, number: int, usual: object, nan: object) -> None:
     def reduced(
         a: object,
@@ -65,7 +72,9 @@ def _register_sums(operation: str, number: int, usual: object, nan: object) -> N
         initial: object = None,
         where: object = None,
     ) -> DistArray:
-        return _reduced(expression_of(a), operation, axis, dtype, out, keepdims, initial, where)
+        node = expression_of(a)
+        wanted = dtype_into(node, dtype, out)
+        return _reduced(node, operation, axis, wanted, out, keepdims, initial, where)
 
     def of_numbers(
         a: object,
@@ -77,7 +86,7 @@ def _register_sums(operation: str, number: int, usual: object, nan: object) -> N
         where: object = None,
     ) -> DistArray:
         node = nan_reductions.without_nan(expression_of(a), number)
-        return _reduced(node, operation, axis, dtype, out, keepdims, initial, where)
+        return _reduced(node, operation, axis, dtype_into(node, dtype, out), out, keepdims, initial, where)
 
     implements(usual)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
     implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables

@@ -11,7 +11,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy import folds, nan_reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.expr import Broadcast, Expr, Index
-from matnb.lazy.functions.reductions import is_given, result
+from matnb.lazy.functions.reductions import dtype_into, is_given, result
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing import normalize_axes, one_axis
 from matnb.lazy.nodes.joining import Concatenate
@@ -26,13 +26,14 @@ def _register_running(ufunc: np.ufunc, plain: object, nan: object, standard: obj
     def running(
         a: object, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
     ) -> DistArray:
-        return result(_along(expression_of(a), ufunc, axis, dtype), out)
+        node = expression_of(a)
+        return result(_along(node, ufunc, axis, dtype_into(node, dtype, out)), out)
 
     def of_numbers(
         a: object, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
     ) -> DistArray:
         node = nan_reductions.without_nan(expression_of(a), number)
-        return result(_along(node, ufunc, axis, dtype), out)
+        return result(_along(node, ufunc, axis, dtype_into(node, dtype, out)), out)
 
     def cumulative(
         x: object,
@@ -46,7 +47,7 @@ def _register_running(ufunc: np.ufunc, plain: object, nan: object, standard: obj
         node = expression_of(x)
         if node.ndim > 1 and axis is None:
             raise ShapeError(f"a running total of shape {node.shape} needs axis=")
-        found = _along(node, ufunc, axis, dtype)
+        found = _along(node, ufunc, axis, dtype_into(node, dtype, out))
         if include_initial:
             place = one_axis(0 if axis is None else axis, found.ndim)
             shape = (*found.shape[:place], 1, *found.shape[place + 1 :])
@@ -173,7 +174,9 @@ def _spacings(array: DistArray, axes: Sequence[int], given: Sequence[object]) ->
             raise ShapeError(
                 f"gradient: places of shape {handle.shape} for axis {place} of length {array.shape[place]}"
             )
-        if handle.dtype.kind in "biu":
+        if handle.dtype.kind == "b":
+            raise DTypeError("gradient: places of dtype bool are no numbers: convert them with astype")
+        if handle.dtype.kind in "iu":
             handle = handle.astype(np.float64)
         spacings.append(diff(handle))
     return spacings

@@ -90,6 +90,8 @@ def interp(
 ) -> DistArray:
     """``numpy.interp``."""
     kind = np.complex128 if expression_of(fp).dtype.kind == "c" else np.float64
+    if "c" in (expression_of(x).dtype.kind, expression_of(xp).dtype.kind):
+        raise DTypeError("interp: complex numbers are in no order; give real places, heights may be complex")
     values = DistArray(astype(dense_of(expression_of(x)), np.float64))
     places = DistArray(astype(dense_of(expression_of(xp)), np.float64))
     heights = DistArray(astype(dense_of(expression_of(fp)), kind))
@@ -97,6 +99,9 @@ def interp(
         raise ShapeError(f"interp: points of shapes {places.shape} and {heights.shape}: give one axis")
     if places.shape != heights.shape or not places.size:
         raise ShapeError(f"interp: {places.size} places and {heights.size} heights: give as many, some")
+    ends = [expression_of(one).dtype.kind for one in (left, right) if one is not None]
+    if kind is np.float64 and "c" in ends:
+        raise DTypeError(f"interp: left={left} and right={right} of real heights: give real numbers")
     if period is not None:
         if period == 0:
             raise OptionError("interp: period must be a number other than 0")

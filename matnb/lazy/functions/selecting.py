@@ -9,7 +9,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.lazy import ufuncs
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.asking import asked
 from matnb.lazy.compressing import places_where
 from matnb.lazy.elements import read
@@ -91,7 +91,7 @@ def choose(a: object, choices: object, out: object = None, mode: str = "raise") 
     given = choices if isinstance(choices, Sequence) else list(DistArray(expression_of(choices)))
     if not given:
         raise ShapeError("choose: give at least one array to choose from")
-    nodes = ufuncs.chosen([one if ufuncs.is_weak(one) else expression_of(one) for one in given])
+    nodes = ufuncs.chosen(list(map(operand_of, given)))
     if number.dtype.kind not in "biu":
         raise DTypeError(f"choose: numbers of dtype {number.dtype}: give whole ones")
     number = modulo(astype(number, np.int64) if number.dtype.kind == "b" else number, len(nodes), mode)
@@ -116,6 +116,7 @@ def _bounds(number: Expr) -> tuple[DistArray, DistArray]:
 @implements(np.select)
 def select(condlist: Sequence[object], choicelist: Sequence[object], default: object = 0) -> DistArray:
     """``numpy.select``: of each element the choice of the first condition that is true."""
+    condlist, choicelist = list(condlist), list(choicelist)  # also the rows of one array
     if len(condlist) != len(choicelist):
         raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
     if not condlist:
@@ -124,8 +125,7 @@ def select(condlist: Sequence[object], choicelist: Sequence[object], default: ob
     for place, one in enumerate(conditions):
         if one.dtype.kind != "b":
             raise DTypeError(f"select: condition {place} is of dtype {one.dtype}: give booleans")
-    given = [one if ufuncs.is_weak(one) else expression_of(one) for one in (*choicelist, default)]
-    nodes = ufuncs.chosen(given)
+    nodes = ufuncs.chosen(list(map(operand_of, (*choicelist, default))))
     dtype = np.result_type(*(one.dtype for one in nodes))
     nodes = [astype(one, dtype) for one in nodes]
     shape = broadcast_shapes(*(one.shape for one in (*conditions, *nodes)), name="select")

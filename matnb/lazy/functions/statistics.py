@@ -40,7 +40,7 @@ def average(
             element = np.result_type(array.dtype, weight.dtype, np.float64)
         axes = normalize_axes(axis, array.ndim)
         if weight.shape != array.shape:
-            weight = _beside(array, weight, axis, axes)
+            weight = beside(array, weight, axis, axes, "average")
         scale = weight.sum(axes, dtype=element, keepdims=keep)
         found = np.multiply(array, weight, dtype=element).sum(axes, keepdims=keep) / scale
     if not returned:
@@ -50,14 +50,14 @@ def average(
     return found, scale
 
 
-def _beside(array: DistArray, weight: DistArray, axis: Axis, axes: tuple[int, ...]) -> DistArray:
-    # Weights of the averaged axes alone, stood along them.
+def beside(array: DistArray, weight: DistArray, axis: Axis, axes: tuple[int, ...], name: str) -> DistArray:
+    """Return weights of the axes that are gone through alone, along these axes of an array."""
     if axis is None:
-        raise DTypeError(f"average: weights of shape {weight.shape} for shape {array.shape} need axis=")
+        raise DTypeError(f"{name}: weights of shape {weight.shape} for shape {array.shape} need axis=")
     named = tuple(axis) if isinstance(axis, tuple) else (axis,)
     given = [one % array.ndim for one in named]
     if weight.shape != tuple(array.shape[one] for one in given):
-        raise ShapeError(f"average: weights of shape {weight.shape} for axis {axis} of shape {array.shape}")
+        raise ShapeError(f"{name}: weights of shape {weight.shape} for axis {axis} of shape {array.shape}")
     stood = weight.transpose([given.index(one) for one in axes]) if weight.ndim > 1 else weight
     return stood[tuple(slice(None) if place in axes else None for place in range(array.ndim))]
 

@@ -13,6 +13,7 @@ from matnb.lazy.asking import asked
 from matnb.lazy.compressing import compressed
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.expr import Expr
+from matnb.lazy.functions.joining import concatenate
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.searching import found_in, is_in
 from matnb.lazy.indexing import one_axis
@@ -96,7 +97,9 @@ def unique(
 
 def _inverse(node: Expr, values: Expr, equal_nan: bool) -> Expr:
     inverse = found_in(values, node, "left")
-    if equal_nan or node.dtype.kind not in "fc":
+    if node.dtype.kind == "c":
+        return _inverse_of_complex(node, values, inverse, equal_nan)
+    if equal_nan or node.dtype.kind != "f":
         return inverse
     # Each NaN is an element of its own, in the order in which they come.
     missing = np.isnan(DistArray(dense_of(node)))
@@ -104,6 +107,19 @@ def _inverse(node: Expr, values: Expr, equal_nan: bool) -> Expr:
     before = DistArray(expression_of(np.cumsum(flat.astype(np.int64)))) - 1
     own = DistArray(inverse) + before.reshape(missing.shape)
     return expression_of(np.where(missing, own, DistArray(inverse)))
+
+
+def _inverse_of_complex(node: Expr, values: Expr, inverse: Expr, equal_nan: bool) -> Expr:
+    # NaN in one part or both are in an order of their own behind all numbers; the first stands for all of
+    # them, or each for itself.
+    if equal_nan:
+        return call(np.minimum, (inverse, max(0, values.size - 1)))[0]
+    missing = np.isnan(DistArray(dense_of(node)))
+    order = np.argsort(DistArray(dense_of(reshaped(node, (-1,)))), kind="stable")
+    ranks = np.argsort(order, kind="stable") - (node.size - values.size)
+    own = expression_of(ranks)
+    own = own if own.shape == node.shape else reshaped(own, node.shape)
+    return expression_of(np.where(missing, DistArray(own), DistArray(inverse)))
 
 
 def _counts(starts: DistArray, total: int) -> DistArray:
@@ -165,8 +181,7 @@ def _kept(values: Expr, among: Expr, invert: bool, *others: Expr) -> list[Expr]:
 @implements(np.union1d)
 def union1d(ar1: object, ar2: object) -> DistArray:
     """``numpy.union1d``; computed at once."""
-    both = [DistArray(one) for one in _alike(ar1, ar2)]
-    return DistArray(unique_of(expression_of(np.concatenate(both))))
+    return DistArray(unique_of(dense_of(concatenate((ar1, ar2), None).expression)))
 
 
 @implements(np.intersect1d)

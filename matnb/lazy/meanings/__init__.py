@@ -15,6 +15,7 @@ from matnb.lazy.meanings import (  # noqa: F401  registers each
     scanning,
     searching,
     selecting,
+    sliding,
     uniques,
 )
 from matnb.lazy.meanings.registry import meaning_of

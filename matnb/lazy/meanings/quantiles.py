@@ -15,6 +15,10 @@ from matnb.lazy.nodes.quantiles import Quantiles
 def quantiles(node: Quantiles, operands: Sequence[Value]) -> Value:
     """Return the quantiles along axes."""
     values, wanted = dense(operands[0]), node.wanted
+    if (
+        not values.size and wanted.skips_nan and not wanted.is_median
+    ):  # NumPy gives one NaN, however many are wanted
+        return np.full(node.shape, np.nan, node.dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of slices without a number
         if wanted.is_median:

@@ -9,6 +9,7 @@ from matnb.blocks.kernels.elementwise import ANNIHILATORS
 from matnb.lazy.access import Put
 from matnb.lazy.expr import Create, Elementwise, Expr, Index, Load, MaskedMatMul, MatMul, Regrid, Transpose
 from matnb.lazy.holdings import held
+from matnb.lazy.nodes.contracting import Kron
 from matnb.lazy.nodes.diagonals import DiagonalMatrix
 from matnb.lazy.nodes.picking import Pick, Place, PutWhere
 from matnb.lazy.nodes.reshaping import Repeat, RepeatEach
@@ -58,6 +59,8 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             return min(node.shape)
         case Transpose(operand) | Regrid(operand):
             return found[operand]
+        case Kron(left, right):
+            return found[left] * found[right]
         case DiagonalMatrix(operand):
             return operand.size
         case Index(operand) | Compress(operand) | Pick(operand) | Repeat(operand) | RepeatEach(operand):

@@ -16,6 +16,7 @@ from matnb.plan.lowering import (  # noqa: F401  registers each
     scanning,
     searching,
     selecting,
+    sliding,
     uniques,
 )
 from matnb.plan.lowering.registry import lowering_of

@@ -12,6 +12,8 @@ from matnb.plan.place import default_layout
 from matnb.plan.plan import Workers
 from matnb.plan.tasks import PlanWriter, TaskWriter
 
+_PLACED_BYTES = 3 * 8  # of a sparse entry: its column, its row and how far they are from each other
+
 
 @lowers(Diagonal)
 def lower_diagonal(node: Diagonal, writer: PlanWriter, workers: Workers) -> None:
@@ -83,7 +85,7 @@ def lower_diagonal_matrix(node: DiagonalMatrix, writer: PlanWriter, workers: Wor
         else:
             place = (start + row - top, start + column - left)
             part = writer.read(task, node.operand, ((start, stop),), owner)
-            task.take(3 * 8 * (stop - start))  # where they go
+            task.take(4 * 8 * (stop - start))  # where they go
             task.do(Run(kernels.diagonal_matrix, (*place, shape, node.sparse)), part)
         keys.append(
             writer.add(task.task(f"{base}-{number}", owner, "diagonal"), writer.bytes_of(node, region))
@@ -102,6 +104,8 @@ def lower_triangle(node: Triangle, writer: PlanWriter, workers: Workers) -> None
     for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
         (top, _), (left, _) = region[-2:]
         task = TaskWriter()
+        if node.sparse:
+            task.take(_PLACED_BYTES * writer.entries_of(node.operand, region))
         task.do(Run(kernels.triangle, (node.offset + top - left, node.upper)), task.read(source.keys[number]))
         keys.append(
             writer.add(task.task(f"{base}-{number}", owner, "triangle"), writer.bytes_of(node, region))

@@ -1,5 +1,7 @@
 """Scans: what comes before each block is made of the totals of the others, then all blocks go on at once.
 
+Those of products of floats go on from block to block, since a block's own product may overflow.
+
 Differences: each block where it is, with the first of what follows it.
 """
 
@@ -8,7 +10,7 @@ from __future__ import annotations
 from itertools import pairwise, product
 
 from matnb.blocks.grid import Grid, Index
-from matnb.blocks.kernels.scanning import carried, differences, scanned, total_of
+from matnb.blocks.kernels.scanning import carried, differences, last_of, runs_in_order, scanned, total_of
 from matnb.blocks.layout import Layout
 from matnb.lazy.nodes.scanning import Differences, Scan
 from matnb.plan.lowering.registry import base_of, lowers
@@ -29,14 +31,22 @@ def lower_scan(node: Scan, writer: PlanWriter, workers: Workers) -> None:
     count = grid.counts[axis]
     whole = Run(scanned, (node.ufunc, axis, node.dtype))
     before: dict[Index, tuple[str, ...]] = {}
-    if count > 1:
+    in_order = runs_in_order(node.ufunc, node.dtype)
+    if count > 1 and not in_order:
         before = _before(node, base, writer)
     keys = []
     for number, (index, region) in enumerate(zip(grid.indices(), grid.regions(), strict=True)):
         task, owner = TaskWriter(), layout.owners[number]
         block = writer.read(task, node.operand, region, owner)
         task.do(whole, block, *(task.read(key) for key in before.get(index, ())))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "scan"), writer.bytes_of(node, region)))
+        size = writer.bytes_of(node, region)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "scan"), size))
+        if in_order and index[axis] + 1 < count:
+            last = TaskWriter()
+            last.do(Run(last_of, (axis,)), last.read(keys[-1]))
+            following = (*index[:axis], index[axis] + 1, *index[axis + 1 :])
+            size //= max(1, region[axis][1] - region[axis][0])
+            before[following] = (writer.add(last.task(f"{base}-last-{number}", owner, "scan"), size),)
     writer.finish(node, layout, keys, "scan", node.ufunc)
 
 

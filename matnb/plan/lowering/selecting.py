@@ -17,6 +17,7 @@ from matnb.plan.tasks import PlanWriter, TaskWriter
 
 Range = tuple[int, int]
 _PLACE_BYTES = 8
+_SPARSE_PLACES = 5  # lists of places for the entries of a sparse block
 
 
 @lowers(CountTrue)
@@ -80,7 +81,7 @@ def lower_expand(node: Expand, writer: PlanWriter, workers: Workers) -> None:
         new = writer.read(task, node.value, (ends[region[0]], *region[masked:]), owner)
         task.do(Run(expand), values, mask, new)
         start, stop = ends[region[0]]
-        task.take(_PLACE_BYTES * node.ndim * (stop - start))
+        task.take(_PLACE_BYTES * (node.ndim + 1) * (stop - start))  # where they go, and they in that order
         keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
         owners.append(owner)
     writer.finish(node, Layout(grid, tuple(owners)), keys, "put", "by booleans")
@@ -96,9 +97,12 @@ def lower_true_places(node: TruePlaces, writer: PlanWriter, workers: Workers) ->
         owner = writer.home_of(node.mask, rows_region(node.mask.shape, rows))
         task = TaskWriter()
         if parts:
-            mask = writer.read(task, node.mask, rows_region(node.mask.shape, rows), owner)
+            region = rows_region(node.mask.shape, rows)
+            mask = writer.read(task, node.mask, region, owner)
             task.do(Run(true_places, (node.axis, rows[0])), mask)
             task.take(_PLACE_BYTES * node.mask.ndim * (picked[1] - picked[0]))
+            if node.mask.sparse:  # rows, ones of a pattern, and which are kept, before they are picked
+                task.take(_SPARSE_PLACES * _PLACE_BYTES * writer.entries_of(node.mask, region))
         else:
             task.do(Join((), (0,), node.dtype, False))
         size = writer.bytes_of(node, (picked,))

@@ -1,0 +1,1 @@
+"""Laws that hold for every operation, each with its reasons."""

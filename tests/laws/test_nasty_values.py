@@ -46,7 +46,7 @@ PRODUCTS = {
     "vander", "polyval", "gradient", "interp", "nanvar", "nanstd", "var", "std", "convolve", "correlate",
 }  # fmt: skip
 # Where values of 1e300 and more cancel, what is left is rounding, which follows the order of additions.
-CANCELLING = {"cov", "corrcoef", "cumsum", "nancumsum", "cumulative_sum"}
+CANCELLING = {"cov", "corrcoef", "cumsum", "nancumsum", "cumulative_sum", "trapezoid"}
 SETS = {"unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d",
         "setdiff1d", "setxor1d"}  # fmt: skip
 

@@ -28,7 +28,8 @@ CALM = 16  # iterations after the last re-cut that halve it
 ENTRY_SECONDS = 2e-9  # of a product, until some were measured
 ROW_SECONDS = ROW_ENTRIES * ENTRY_SECONDS
 _BYTE_SECONDS = ENTRY_SECONDS / 20  # of dense rows that are read and written, beside random reads of a vector
-FIXED_COSTS = Costs(0.03, 1e9)
+# Looking where entries are, planning, moving and beginning anew, each some tens of milliseconds, until measured.
+FIXED_COSTS = Costs(0.1, 1e9)
 
 
 class Policy(Protocol):

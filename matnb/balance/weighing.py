@@ -93,6 +93,15 @@ def _loads(situation: Situation, cuts: Cuts) -> Mapping[int, float]:
     return loads
 
 
+def may_pay(situation: Situation) -> bool:
+    """Tell whether the best cuts there can be would save more than the least that changing any costs."""
+    if situation.speeds.keys() != set(situation.cuts.owners):
+        return True  # workers that came or went count before all else
+    loads = loads_of(situation, situation.cuts)
+    saved = makespan_of(situation, situation.cuts) - least_makespan(situation, loads)
+    return saved * situation.num_remaining > situation.costs.seconds(0)
+
+
 def least_makespan(situation: Situation, loads: Mapping[int, float]) -> float:
     """Return what an iteration takes at least if all the work could be shared in any parts."""
     work = sum(seconds * situation.speeds.get(worker, 1.0) for worker, seconds in loads.items())

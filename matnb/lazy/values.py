@@ -170,9 +170,11 @@ class Values(Known):
     def __round__(self, num_digits: int | None = None) -> float:
         return round(self.item(), num_digits)  # type: ignore[arg-type]  # as Python rounds it
 
-    def _elements(self, size: int, form: str) -> NumericArray:
+    def _elements(self, size: int, *form: object) -> NumericArray:
         # All elements, absent ones too, where `size` bytes of a form may come here: asked before computing.
-        check_limit(evaluator().limit(self._expression), self._expression, size, form)
+        limit = evaluator().limit(self._expression)
+        if size > limit:  # the words take longer to make than a remembered number to find
+            check_limit(limit, self._expression, size, " ".join(map(str, form)))
         return to_numpy(evaluator().value(self._expression))
 
     def tolist(self) -> Any:
@@ -210,7 +212,7 @@ class Values(Known):
             return np.empty((), object)  # by which SciPy tells that the operator is for this array to define
         wanted = None if dtype is None else np.dtype(dtype)
         size = converted_bytes(self._expression, wanted)
-        values = self._elements(size, f"a dense array of {self.dtype if wanted is None else wanted}")
+        values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
         return values if wanted is None else values.astype(wanted, copy=False)
 
     def __dlpack__(

@@ -62,6 +62,7 @@ def form_of(
     keep: Collection[Expr],
     workers: Workers,
     with_numbers: bool = False,
+    counts: Hashable = (),
 ) -> Form:
     """Return the form of what is asked for.
 
@@ -78,6 +79,8 @@ def form_of(
     with_numbers
         Whether the value of every constant belongs to the form; it does also where passes may make constants
         of others, since what those are decides what comes of their readers.
+    counts
+        What was counted for this plan.
     """
     with_numbers = with_numbers or any(map(_may_fold, order))
     places = {node: place for place, node in enumerate(order)}
@@ -100,7 +103,7 @@ def form_of(
             told = own if node.plain else _told(node, own)
             parts.append((type(node), node.sparse, told, *[places[one] for one in node.operands]))
     ends = tuple(places[node] for node in roots), tuple(places[node] for node in keep)
-    return Form((tuple(parts), ends, workers, with_numbers), order, frozenset(numbers))
+    return Form((tuple(parts), ends, workers, with_numbers, counts), order, frozenset(numbers))
 
 
 def _stored_part(node: Expr, array: Stored, places: Mapping[Expr, int]) -> Hashable:

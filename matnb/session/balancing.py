@@ -128,9 +128,8 @@ class Balancer:
         for group in self.groups.of(found):
             known = self._decider.followed(group)
             known.hindered = ""
-            self._decider.refine(group, known, by_time)
             work = partial(_work_of, group, works)
-            situation = self._decider.situation(group, known, by_time, 0, remaining, work=work)
+            situation = self._decider.situation_before(group, known, by_time, remaining, work)
             decision = self._decider.ask(known, situation, by_time)
             found = _with(found, self._decider.enacted(group, known, decision, by_time))
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from matnb.backend.store import Entry
@@ -13,7 +14,7 @@ from matnb.balance.load import LoadModel
 from matnb.balance.partition import COPY_RATE, makespan
 from matnb.balance.policy import Learner
 from matnb.balance.situation import Cuts, Situation
-from matnb.balance.weighing import changed
+from matnb.balance.weighing import changed, may_pay
 from matnb.blocks.layout import spread
 from matnb.errors import TooLargeError
 from matnb.events import Event, Rebalanced
@@ -94,6 +95,26 @@ class Decider:
         if known is None:
             known = self._known[group.main] = Followed(self._setting.policy())
         return known
+
+    def situation_before(
+        self, group: Group, known: Followed, by_time: bool, num_remaining: float, work: Callable[[], RowWork]
+    ) -> Situation:
+        """Return what a policy sees before a loop; where entries are is looked up if cutting may pay at all.
+
+        Raises
+        ------
+        OwnersLost
+            When a worker was lost.
+        CellCancelled
+            On an interrupt.
+        """
+        seen = partial(self.situation, group, known, by_time, 0, num_remaining, work=work)
+        # What was seen under cuts that follow times must not decide, nor whether it is looked again.
+        is_fresh = by_time or known.profile is None or known.profiled == group.cuts
+        is_own = self._setting.name in ("auto", "entries")
+        if not (is_own and is_fresh) or may_pay(seen()):
+            self.refine(group, known, by_time)
+        return seen()
 
     def refine(self, group: Group, known: Followed, by_time: bool, always: bool = False) -> None:
         """Look where the entries are, if it may matter: that takes a run.

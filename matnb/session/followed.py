@@ -10,6 +10,7 @@ from matnb.balance.decision import Decision
 from matnb.balance.load import LoadModel, Sample
 from matnb.balance.policy import ENTRY_SECONDS, FIXED_COSTS, ROW_SECONDS, Entries, Policy, counted_seconds
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
+from matnb.balance.weighing import may_pay
 from matnb.plan.plan import Workers
 from matnb.plan.row_work import RowWork
 from matnb.session.groups import Group
@@ -208,12 +209,12 @@ class Followed:
         since_last = self._since_last() if iteration else max(self._since_last(), self.num_measured or -1)
         usual = dict.fromkeys(workers.numbers, 1.0)
         if seconds:
-            units = (*self._unit_seconds(group, model), 0.0)
+            units = (*(self._units or (ENTRY_SECONDS, ROW_SECONDS)), 0.0)
         else:
             done = work()
             units = counted_seconds(done.passes, done.row_bytes, done.apart_bytes)
         entry_seconds, row_seconds, apart_row_seconds = units
-        return Situation(
+        found = Situation(
             name=group.name,
             cuts=group.cuts,
             profile=self.profile or group.coarse_profile(),
@@ -234,13 +235,13 @@ class Followed:
             since_last=since_last if by_time else -1,
             can_split_rows=in_loop or workers.threads > 1,
         )
-
-    def _unit_seconds(self, group: Group, model: LoadModel) -> tuple[float, float]:
-        # A fit takes as long as some kernels, so it is made anew when twice as many iterations were measured.
-        count = self.loads.num_iterations if self.loads is not None and self.cuts == group.cuts else 0
-        if self._units is None or count >= max(1, 2 * self._units_from):
-            self._units, self._units_from = unit_seconds(group, model), count
-        return self._units
+        # What a row and an entry take matters to other cuts alone. A fit takes as long as some kernels, so it
+        # is made where those may pay, and anew when twice as many iterations were measured.
+        count = 0 if loads is None else loads.num_iterations
+        if not seconds or count < max(1, 2 * self._units_from) or not may_pay(found):
+            return found
+        self._units, self._units_from = unit_seconds(group, model), count
+        return replace(found, entry_seconds=self._units[0], row_seconds=self._units[1])
 
     def _since_last(self) -> int:
         if not self.was_recut:

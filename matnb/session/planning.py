@@ -76,18 +76,17 @@ class Planner:
         planned = self._anew(roots, keep, known, made, self.workers(), None if keep else passed)
         return planned.plan, planned.optimized
 
-    def planned(self, roots: Mapping[str, Expr], live: set[Expr], anew: bool = False) -> Planned:
+    def planned(self, roots: Mapping[str, Expr], live: set[Expr], products: Sequence[Expr] = ()) -> Planned:
         """Return the plan for the roots, with what is known of its expressions.
 
-        It is an earlier one with other names where one of the same form is remembered, unless it is to be
-        made ``anew``. ``live`` expressions stay if they are computed on the way.
+        It is an earlier one with other names where one of the same form is remembered, and of the same counts
+        of ``products``. ``live`` expressions stay if they are computed on the way.
         """
         needed, known, keep = self._needed(roots, live, {})
         workers = self.workers()
-        if anew:
-            return self._anew(roots, keep, known, {}, workers)
+        counts = tuple(self.counted[one] for one in products)
         return self._templates.planned(
-            lambda with_numbers: form_of(needed, known, roots.values(), keep, workers, with_numbers),
+            lambda with_numbers: form_of(needed, known, roots.values(), keep, workers, with_numbers, counts),
             known,
             self._store,
             lambda: self._anew(roots, keep, known, {}, workers),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from weakref import WeakKeyDictionary, ref
@@ -128,16 +128,16 @@ class Memo:
 
     # while it is off
 
-    @contextmanager
-    def request(self) -> Iterator[None]:
-        """Scope of a request for values. With the memo off it finds only what a handle has kept alive.
+    def request(self) -> AbstractContextManager[None]:
+        """Return the scope of a request for values. With the memo off it finds what a handle has kept alive.
 
         A handle that was made since stands for the same expression as one that is gone, so what an expression
         is says nothing: what counts are the handles that were there when the last request ended.
         """
-        if self._config.remembers:
-            yield
-            return
+        return nullcontext() if self._config.remembers else self._forgetting()
+
+    @contextmanager
+    def _forgetting(self) -> Iterator[None]:
         with self._lock:
             self._requests += 1
             if self._requests == 1:

@@ -250,7 +250,7 @@ class Runner:
         if products:
             if any(one not in self.planner.counted for one in products):
                 self._count(products)
-            planned = self.planner.planned(roots, live, anew=True)
+            planned = self.planner.planned(roots, live, products)
         plan, optimized = planned.plan, planned.optimized
         try:
             self.planner.check_memory(plan)

@@ -12,8 +12,9 @@ from simulated_loops import four_blocks as situation
 from simulated_loops import profile_of
 
 from matnb.balance.partition import COPY_RATE, loads_of, makespan_of, moved
+from matnb.balance.policy import Automatic, Entries
 from matnb.balance.situation import Costs, Cuts
-from matnb.balance.weighing import certain_error, changed, kept, least_makespan
+from matnb.balance.weighing import certain_error, changed, kept, least_makespan, may_pay
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,34 @@ def test_no_cuts_take_less_than_the_least_makespan(seconds: list[float], speed: 
     owners = tuple(int(block > shift) for block in range(4))
     for cuts in (now.cuts, Cuts(now.cuts.cuts, owners)):
         assert makespan_of(now, cuts) >= least * (1 - 1e-9)
+
+
+@given(
+    st.lists(st.floats(0, 0.1), min_size=4, max_size=4),
+    st.floats(0.1, 3),
+    st.floats(0, 300),
+    st.floats(0, 0.5),
+    st.booleans(),
+)
+def test_nobody_acts_where_it_cannot_pay(
+    seconds: list[float], speed: float, remaining: float, fixed: float, is_measured: bool
+) -> None:
+    now = situation(
+        block_seconds=tuple(seconds) if is_measured else (),
+        speeds={0: 1.0, 1: speed},
+        num_remaining=remaining,
+        costs=Costs(fixed, 1e9),
+        iteration=9 if is_measured else 0,
+    )
+    for policy in (Automatic(), Entries()):
+        if policy.decide(now).acts:
+            assert may_pay(now)
+
+
+def test_workers_that_come_or_go_may_always_pay() -> None:
+    assert may_pay(situation(num_remaining=0.0, speeds={0: 1.0}))
+    assert may_pay(situation(num_remaining=0.0, speeds={0: 1.0, 1: 1.0, 2: 1.0}))
+    assert not may_pay(situation(num_remaining=0.0))
 
 
 def test_what_soon_pays_needs_to_be_less_certain() -> None:

@@ -28,7 +28,7 @@ CALM = 16  # iterations after the last re-cut that halve it
 ENTRY_SECONDS = 2e-9  # of a product, until some were measured
 ROW_SECONDS = ROW_ENTRIES * ENTRY_SECONDS
 _BYTE_SECONDS = ENTRY_SECONDS / 20  # of dense rows that are read and written, beside random reads of a vector
-# Looking where entries are, planning, moving and beginning anew, each some tens of milliseconds, until measured.
+# Until measured: looking where entries are, planning, moving, beginning anew, each some tens of milliseconds.
 FIXED_COSTS = Costs(0.1, 1e9)
 
 

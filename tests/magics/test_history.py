@@ -22,7 +22,7 @@ S = scipy.sparse.csr_array((np.full(count, 1e-4), np.arange(count) % 4000, start
 A = mn.asarray(S, blocks=[[0, 2000, 4000], None])
 """
 LOOP = """%%distmat
-x = mn.iterate(lambda x: A @ x + 1.0, mn.ones(4000), max_iterations=60)[0]
+x = mn.iterate(lambda x: A @ x + 1.0, mn.ones(4000), max_iterations=120)[0]
 """
 
 

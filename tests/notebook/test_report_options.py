@@ -21,7 +21,7 @@ pytestmark = pytest.mark.notebook
 SKEWED = (
     "import matnb as mn\n%load_ext matnb\nmn.start(workers=2, threads=1);",
     "%%distmat\nA = mn.random.rmat(scale=16, seed=1, blocks=8)\n"
-    "x, _ = mn.iterate(lambda x: 1e-3 * (A @ x) + 0.1, mn.ones(A.shape[0]), max_iterations=100)",
+    "x, _ = mn.iterate(lambda x: 1e-3 * (A @ x) + 0.1, mn.ones(A.shape[0]), max_iterations=500)",
     "mn.history()",
 )
 SHOWS_SETTING = "import os\nprint('rebalance is', os.environ['MATNB_REBALANCE'])"

@@ -13,9 +13,9 @@ from matnb.balance.contiguous import Work, balanced_cuts
 from matnb.balance.decision import Strategy
 from matnb.balance.regrouping import parts_within
 from matnb.balance.situation import Cuts, Floats, Integers, Situation
+from matnb.blocks.layout import LARGE_BYTES
 from matnb.blocks.shared_rows import SHARED_ENTRIES
 
-LARGE_BYTES = 512 * 10**6  # blocks above this are cut further, to keep transfers and copies small
 TASK_SECONDS = 50e-6  # what a task takes beside its kernel
 STEP_SECONDS = 0.7e-3  # a round of messages between two processes: what sharing rows adds to an iteration
 COPY_RATE = 4.0  # times that of moving, where bytes stay on their worker

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from matnb.blocks.grid import Grid, Region, intersect
 from matnb.errors import ShapeError
 
+LARGE_BYTES = 512 * 10**6  # blocks above this are cut further, to keep transfers and copies small
+
 
 @dataclass(frozen=True)
 class Move:

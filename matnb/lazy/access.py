@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -130,6 +131,7 @@ class Scatter(Expr):
 class Draw(Expr):
     """Random numbers that differ with whole numbers without axes, such as those of iterations."""
 
+    is_source: ClassVar[bool] = True
     creation: Random
     inputs: tuple[Expr, ...]
 

@@ -14,6 +14,7 @@ from matnb.lazy.closing import closed
 from matnb.lazy.control import Body, Cond, Final
 from matnb.lazy.expr import Broadcast, Expr
 from matnb.lazy.nesting import put_together, taken_apart
+from matnb.lazy.recording import keep_lines
 from matnb.lazy.scopes import recording_body
 
 State = TypeVar("State")
@@ -68,7 +69,9 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
         return bool(node.operands) and node not in known
 
     def close(roots: Sequence[Expr], given: Sequence[Expr]) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
-        return closed(roots, inside, lambda node: None, 0, given)
+        made, given, became = closed(roots, inside, lambda node: None, 0, given)
+        keep_lines(became)
+        return made, tuple(given)
 
     _, given = close(firsts, ())
     others, given = close(seconds, given)

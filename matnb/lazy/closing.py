@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from matnb.blocks.creation import Arange, Eye, Full, Linspace
 from matnb.lazy.control import Variable
 from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Load, MatMul, Regrid, Transpose
-from matnb.lazy.recording import active_recording
 from matnb.lazy.traverse import consumers
 
 Inside = Callable[[Expr], bool]
@@ -19,8 +18,8 @@ def closed(
     own: Callable[[Expr], Variable | None],
     num_own: int,
     given: Sequence[Expr] = (),
-) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
-    """Return the roots of a body over closed variables, and the expressions it is given.
+) -> tuple[tuple[Expr, ...], tuple[Expr, ...], Mapping[Expr, Expr]]:
+    """Return the roots of a body over closed variables, the expressions it is given, and what became of each.
 
     The largest parts that are not inside are computed once, outside: the body reads them as variables. Left
     inside are constants all the same, and what would take more memory than it saves work.
@@ -63,8 +62,7 @@ class _Closing:
                 *(self._new[one] if inside(one) else self._brought(one) for one in node.operands)
             )
         made = tuple(self._new[root] if inside(root) else self._brought(root) for root in roots)
-        keep_lines(self._new)
-        self.result = made, tuple(self._given)
+        self.result = made, tuple(self._given), self._new
 
     def _give(self, node: Expr) -> Variable:
         if node not in self._given:
@@ -130,14 +128,3 @@ def _samples(user: Expr, factor: Expr) -> bool:
         case Elementwise("multiply", (one, other)):
             return user.sparse and (other if one is factor else one).sparse
     return False
-
-
-def keep_lines(new: dict[Expr, Expr]) -> None:
-    """Tell the cell that is recorded that expressions were written where those were that they stand for."""
-    record = active_recording()
-    if record is None:
-        return
-    for written, node in new.items():
-        if node is not written and written in record.lines:
-            lines = record.lines.setdefault(node, [])
-            lines.extend(line for line in record.lines[written] if line not in lines)

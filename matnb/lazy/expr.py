@@ -10,7 +10,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from matnb.blocks.creation import Creation
+from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace
 from matnb.blocks.formats import check_lengths
 from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.elementwise import ANNIHILATORS, zero_preserving
@@ -39,9 +39,15 @@ class Expr(metaclass=Interned):
         The recordings of bodies whose variables it is made from.
     reads_file
         Whether it is made from what a file holds, so that its digest follows from that file's times.
+    is_made_anew
+        Whether it is made by a function that may give something else each time.
     plain
         Of a class: whether parameters that compare equal are the same, as text and dtypes are, unlike 0.0 and
         -0.0, or 1 and True.
+    is_source
+        Whether it comes from outside or from parameters, so that it can be made in any cuts.
+    is_cheap
+        Whether remaking it is cheaper than reading it, so that every reader makes its own.
     """
 
     shape: ClassVar[Shape]
@@ -51,7 +57,10 @@ class Expr(metaclass=Interned):
     digest: ClassVar[bytes]
     free: ClassVar[frozenset[int]] = frozenset()
     reads_file: ClassVar[bool] = False
+    is_made_anew: ClassVar[bool] = False
     plain: ClassVar[bool] = False
+    is_source: ClassVar[bool] = False
+    is_cheap: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Set what follows from the fields."""
@@ -68,6 +77,8 @@ class Expr(metaclass=Interned):
                 own["free"] = self.free | operand.free
             if operand.reads_file:
                 own["reads_file"] = True
+            if operand.is_made_anew:
+                own["is_made_anew"] = True
 
     @property
     def ndim(self) -> int:
@@ -104,6 +115,8 @@ class Expr(metaclass=Interned):
 class Literal(Expr):
     """A small dense constant, told apart by dtype, shape and bytes."""
 
+    is_source: ClassVar[bool] = True
+    is_cheap: ClassVar[bool] = True
     content: bytes
     lengths: Shape
     element: np.dtype
@@ -121,6 +134,7 @@ class Literal(Expr):
 class Data(Expr):
     """An array the person gave, named by the digest of its content; ``matnb.lazy.holdings`` has the copy."""
 
+    is_source: ClassVar[bool] = True
     content: bytes
     lengths: Shape
     element: np.dtype
@@ -134,10 +148,12 @@ class Data(Expr):
 class Create(Expr):
     """An array made from parameters alone: constants, ranges, the identity, random numbers."""
 
+    is_source: ClassVar[bool] = True
     creation: Creation
 
     def __post_init__(self) -> None:
         self._settle(self.creation.shape, self.creation.dtype, self.creation.sparse)
+        self.__dict__["is_cheap"] = isinstance(self.creation, Full | Eye | Arange | Linspace)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,6 +163,7 @@ class Load(Expr):
     ``transpose`` is a person's wish: "keep" its transpose, make "none", or "auto".
     """
 
+    is_source: ClassVar[bool] = True
     source: Source
     field: str
     lengths: Shape

@@ -16,6 +16,7 @@ from matnb.lazy.control import Body, Final, Loop, Variable
 from matnb.lazy.creation import zeros
 from matnb.lazy.expr import Broadcast, Expr, Literal
 from matnb.lazy.nesting import Nesting, put_together, taken_apart
+from matnb.lazy.recording import keep_lines
 from matnb.lazy.scopes import loop_numbers, new_scope, recording_body
 
 State = TypeVar("State")
@@ -290,7 +291,8 @@ class _LoopRecorder:
                 num_results if node.place < 0 else node.place, node.shape, node.dtype, node.sparse
             )
 
-        made, given = closed(roots, lambda node: scope in node.free, own, num_results + 1)
+        made, given, became = closed(roots, lambda node: scope in node.free, own, num_results + 1)
+        keep_lines(became)
         body = Body(made[: len(results)], None if ends is None else made[-1])
         node = Loop((*self._states, *starts, self._limit, *given), body, len(results))
         count = wrap(node)

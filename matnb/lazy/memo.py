@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container
 
 from matnb.lazy.expr import Broadcast, Create, Data, Expr, Index, Literal, Load, Regrid, Transpose
-from matnb.lazy.nodes.mapping import is_made_anew
 
 SMALL_BYTES = 800  # up to here a dense value is remembered by the client, and needs no place on a worker
 
@@ -38,14 +37,14 @@ def outlasts_handles(node: Expr, num_bytes: int) -> bool:
 
     What a person gave is given again with its expression, and a small value is remembered elsewhere.
     """
-    if is_made_anew(node):
+    if node.is_made_anew:
         return False  # nothing but its handles can ask for it
     return not is_small(node, num_bytes) and not isinstance(_source(node), Literal | Data)
 
 
 def worth_writing(node: Expr) -> bool:
     """Tell whether a result is worth a file: sources, cut or turned, are read or made as fast."""
-    return not isinstance(_source(node), Literal | Data | Create | Load) and not is_made_anew(node)
+    return not isinstance(_source(node), Literal | Data | Create | Load) and not node.is_made_anew
 
 
 def _source(node: Expr) -> Expr:

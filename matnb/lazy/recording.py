@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -111,3 +111,14 @@ def resumed(record: Recording) -> Iterator[None]:
         yield
     finally:
         _active.reset(token)
+
+
+def keep_lines(new: Mapping[Expr, Expr]) -> None:
+    """Tell the cell that is recorded that expressions were written where those were that they stand for."""
+    record = active_recording()
+    if record is None:
+        return
+    for written, node in new.items():
+        if node is not written and written in record.lines:
+            lines = record.lines.setdefault(node, [])
+            lines.extend(line for line in record.lines[written] if line not in lines)

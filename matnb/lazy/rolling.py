@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 import numpy as np
 
 from matnb.blocks.creation import Full
-from matnb.lazy.closing import closed, keep_lines
+from matnb.lazy.closing import closed
 from matnb.lazy.control import Body, Final, Loop, Variable
 from matnb.lazy.expr import (
     Broadcast,
@@ -22,6 +22,7 @@ from matnb.lazy.expr import (
     Regrid,
     Transpose,
 )
+from matnb.lazy.recording import keep_lines
 from matnb.lazy.repeats import FEWEST, Inner, Read, Repetition, places_read, repetitions
 from matnb.lazy.traverse import Either, topological
 from matnb.lazy.ufuncs import literal
@@ -200,7 +201,8 @@ class _Rolling:
 
         inside = self._inside(results)
         inside.update(own)
-        made, given = closed(results, inside.__contains__, variable, len(states) + 1)
+        made, given, became = closed(results, inside.__contains__, variable, len(states) + 1)
+        keep_lines(became)
         begins = [self._begin(slot, old) for slot, old in states]
         limit = literal(found.count, np.dtype(np.int64))
         return Loop((*begins, limit, *given), Body(made), len(states))

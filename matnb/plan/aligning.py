@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from matnb.blocks.grid import Grid, region_shape, regular_cuts
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Expr
-from matnb.plan.estimate import estimate_bytes
+from matnb.plan.memory import estimate_bytes
 from matnb.plan.operators import Join
 from matnb.plan.place import default_layout
 from matnb.plan.plan import Stored, Workers

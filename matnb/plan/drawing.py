@@ -10,7 +10,7 @@ from matnb.lazy.interning import form_of
 from matnb.lazy.traverse import consumers, topological
 from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text
-from matnb.plan.estimate import estimate_bytes, estimate_entries
+from matnb.plan.estimate import estimate_entries
 from matnb.plan.explain import (
     Listing,
     describe,
@@ -18,7 +18,7 @@ from matnb.plan.explain import (
     marks_of,
 )
 from matnb.plan.explain_control import NamedBody, bodies_of
-from matnb.plan.fuse import is_source
+from matnb.plan.memory import estimate_bytes
 from matnb.plan.plan import Stored
 
 
@@ -137,7 +137,7 @@ def _ends(roots: Mapping[str, Expr]) -> dict[Expr, list[str]]:
 def _look_of(node: Expr) -> Look:
     if isinstance(node, Loop | Cond):
         return "control"
-    return "given" if is_source(node) or isinstance(node, Variable) else "work"
+    return "given" if node.is_source or isinstance(node, Variable) else "work"
 
 
 def changes_of(

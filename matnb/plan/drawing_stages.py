@@ -23,7 +23,6 @@ from matnb.plan.explain import (
     shortened_words,
 )
 from matnb.plan.explain_control import bodies_of, sections_of
-from matnb.plan.fuse import is_source
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import MadeRun, MadeStage, Measured, Measures
 from matnb.plan.plan import Plan, Stage, Stored, Task
@@ -234,7 +233,7 @@ class StageDrawing:
                 replace(
                     box,
                     operands=operands[number],
-                    look="given" if is_source(node) else box.look,
+                    look="given" if node.is_source else box.look,
                     is_result=is_value and node in around.names,
                     moved=_moved(moved[number], {**makers, **drawn}, operands[number]),
                 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from math import prod
 
-from matnb.blocks.formats import dense_bytes, sparse_bytes
 from matnb.lazy.control import Final, Loop
 from matnb.lazy.expr import Expr
 from matnb.lazy.passes.entries import guessed
@@ -36,10 +35,3 @@ def estimate_entries(
                 most = int(guessed(node, {one: entries.get(one, 0) for one in node.operands}, 0))
             entries[node] = min(most, prod(node.shape))
     return entries
-
-
-def estimate_bytes(node: Expr, entries: int) -> int:
-    """Return the bytes that an expression with this many stored entries holds."""
-    if node.sparse:
-        return sparse_bytes(node.shape[0], entries, node.dtype)
-    return dense_bytes(node.shape, node.dtype)

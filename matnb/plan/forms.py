@@ -23,7 +23,6 @@ from matnb.lazy.expr import (
     Transpose,
 )
 from matnb.lazy.interning import form_of as interned_form
-from matnb.plan.fuse import is_inline
 from matnb.plan.plan import Stored, Workers
 
 # Below this a person's array may travel inside the plan, or in it as a whole.
@@ -108,7 +107,7 @@ def form_of(
 
 def _stored_part(node: Expr, array: Stored, places: Mapping[Expr, int]) -> Hashable:
     about: Hashable = None
-    if is_inline(node) or (isinstance(node, Data | Load | Regrid) and node.sparse):
+    if node.is_cheap or (isinstance(node, Data | Load | Regrid) and node.sparse):
         about = node.digest  # made again where it is read; where entries are decides how a transpose is cut
     elif isinstance(node, Regrid):
         about = places.get(node.operand)

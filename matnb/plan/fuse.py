@@ -5,27 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from matnb.blocks.creation import Arange, Eye, Full, Linspace
 from matnb.lazy.access import Draw
-from matnb.lazy.expr import Broadcast, Create, Data, Elementwise, Expr, Literal, Load, Reduce, Regrid
+from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce, Regrid
 from matnb.lazy.traverse import consumers
 from matnb.plan.grouping import Groups
 from matnb.plan.matching import Wiring
-
-
-def is_inline(node: Expr) -> bool:
-    """Tell whether remaking an array is cheaper than reading it, so that every user makes its own."""
-    match node:
-        case Literal():
-            return True
-        case Create(creation):
-            return isinstance(creation, Full | Eye | Arange | Linspace)
-    return False
-
-
-def is_source(node: Expr) -> bool:
-    """Tell whether an array comes from outside or from parameters, so that it can be made in any cuts."""
-    return isinstance(node, Data | Load | Create | Literal | Draw)
 
 
 @dataclass(frozen=True)
@@ -76,9 +60,9 @@ def materialized(
         if node in stored:
             continue
         readers = users[node]
-        if is_inline(node):
+        if node.is_cheap:
             readers = [user for user in readers if not isinstance(user, Regrid)]
-        if node not in wanted and is_source(node) and all(isinstance(user, Regrid) for user in readers):
+        if node not in wanted and node.is_source and all(isinstance(user, Regrid) for user in readers):
             continue  # made in the cuts that were asked for, and in no others
         read_whole = any(not wiring.fuses_operands(user) for user in readers)
         can_fuse = isinstance(node, Elementwise | Broadcast | Create | Literal | Draw)
@@ -89,7 +73,7 @@ def materialized(
             )
             can_fuse = can_fuse and not wiring.products[node].pushed
         # A chain that two arrays are made from is an array itself, or it would be computed twice.
-        shared = len(homes.get(node, ())) > 1 and not is_inline(node)
+        shared = len(homes.get(node, ())) > 1 and not node.is_cheap
         if node in wanted or read_whole or not can_fuse or shared:
             result.add(node)
             home: set[Expr] = {groups[node][0]} if isinstance(node, Reduce) and node in groups else {node}
@@ -140,7 +124,7 @@ def fused_below(root: Expr, apart: Container[Expr], wiring: Wiring) -> tuple[lis
             inside.append(node)
         elif node not in seen:
             seen.add(node)
-            if node is not root and node in apart and not is_inline(node):
+            if node is not root and node in apart and not node.is_cheap:
                 read.append(node)
             else:
                 stack.append((node, True))

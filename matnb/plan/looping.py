@@ -10,7 +10,6 @@ from matnb.lazy.expr import Elementwise, Expr
 from matnb.lazy.traverse import topological
 from matnb.plan.attributing import works_of
 from matnb.plan.cut_bits import bits_follow_cuts
-from matnb.plan.fuse import is_inline
 from matnb.plan.hoisting import names_read
 from matnb.plan.plan import Stage, Stored, Workers
 from matnb.plan.program import Program, batches
@@ -81,7 +80,7 @@ def starts_inside(node: Expr) -> bool:
     """
     order = topological([node])
     return len(order) <= _MOST_INSIDE and all(
-        is_inline(one) or (isinstance(one, Elementwise) and not one.sparse) for one in order
+        one.is_cheap or (isinstance(one, Elementwise) and not one.sparse) for one in order
     )
 
 

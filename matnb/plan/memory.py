@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from heapq import nlargest
 
+from matnb.blocks.formats import dense_bytes, sparse_bytes
+from matnb.lazy.expr import Expr
 from matnb.plan.plan import Task
 
 
@@ -85,3 +87,10 @@ def depth_first(tasks: Sequence[Task]) -> list[Task]:
             stack.append((task, True))
             stack.extend((by_key[key], False) for key in reversed(task.inputs) if key in by_key)
     return order
+
+
+def estimate_bytes(node: Expr, entries: int) -> int:
+    """Return the bytes that an expression with this many stored entries holds."""
+    if node.sparse:
+        return sparse_bytes(node.shape[0], entries, node.dtype)
+    return dense_bytes(node.shape, node.dtype)

@@ -9,10 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from matnb.balance.partition import LARGE_BYTES
 from matnb.blocks.formats import Block, Csr
 from matnb.blocks.grid import Grid, regular, whole
-from matnb.blocks.layout import Layout, spread
+from matnb.blocks.layout import LARGE_BYTES, Layout, spread
 from matnb.errors import TooLargeError
 from matnb.io.source import ROW_ENTRIES
 from matnb.lazy.digest import digest_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from matnb.blocks.grid import Grid, region_shape
 from matnb.blocks.layout import Layout, spread
 from matnb.lazy.expr import Data, Expr, Load, Regrid
-from matnb.plan.fuse import is_inline
 from matnb.plan.maps import lower_map
 from matnb.plan.operators import Join
 from matnb.plan.place import layout_tag
@@ -37,7 +36,7 @@ def lower_regrid(node: Regrid, writer: PlanWriter, workers: Workers) -> None:
 def _cut_before(node: Regrid, writer: PlanWriter) -> Expr | None:
     # The array of the same values whose blocks are there; None where it is made straight from its source.
     source = node.operand
-    if is_inline(source):
+    if source.is_cheap:
         return None
     if source in writer.registers:
         return source

@@ -9,9 +9,8 @@ from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.lazy.expr import Expr
 from matnb.plan.chaining import Joined, chained
-from matnb.plan.estimate import estimate_bytes
 from matnb.plan.matching import Product
-from matnb.plan.memory import peaks
+from matnb.plan.memory import estimate_bytes, peaks
 from matnb.plan.operators import Cut, Flip, Join, Operator
 from matnb.plan.plan import Plan, Shipment, Stage, Step, Stored, Task
 from matnb.plan.regions import region_size

@@ -15,7 +15,6 @@ from matnb.lazy.passes import traced
 from matnb.lazy.traverse import Either, topological
 from matnb.plan.aligning import Alignment, sized, write_aligned
 from matnb.plan.estimate import estimate_entries
-from matnb.plan.fuse import is_inline
 from matnb.plan.hoisting import hoisted
 from matnb.plan.lower import lower
 from matnb.plan.plan import Plan, Stage, Stored, Task, Workers
@@ -232,7 +231,7 @@ class ProgramWriter:
         actions: list[Action] = []
         inner = [one for one in topological(after.values(), known) if isinstance(one, Loop | Cond)]
         for number, control in enumerate(inner):
-            missing = [one for one in control.inputs if one not in known and not is_inline(one)]
+            missing = [one for one in control.inputs if one not in known and not one.is_cheap]
             later = [*(one for each in inner[number + 1 :] for one in each.inputs), *after.values()]
             shared = _read_again(missing, later, known)
             done, found = self._segment(missing, known, f"{path}{number}", steady, shared)

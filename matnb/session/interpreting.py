@@ -16,7 +16,7 @@ from matnb.lazy.interpret import block_of, interpret
 from matnb.lazy.meanings.registry import Value
 from matnb.lazy.memo import is_small
 from matnb.lazy.traverse import topological
-from matnb.plan.estimate import estimate_bytes
+from matnb.plan.memory import estimate_bytes
 from matnb.session.choices import chosen, engine_of
 
 

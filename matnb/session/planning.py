@@ -17,9 +17,10 @@ from matnb.lazy.memo import worth_keeping
 from matnb.lazy.passes import traced
 from matnb.lazy.traverse import Either, topological
 from matnb.pictures.quantities import bytes_text
-from matnb.plan.estimate import estimate_bytes, estimate_entries
+from matnb.plan.estimate import estimate_entries
 from matnb.plan.forms import form_of
 from matnb.plan.lower import lower
+from matnb.plan.memory import estimate_bytes
 from matnb.plan.plan import Plan, Stored, Workers
 from matnb.plan.product_entries import ProductCounts, worth_counting
 from matnb.plan.templates import Planned, Scattering

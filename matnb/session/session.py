@@ -29,7 +29,8 @@ from matnb.lazy.memo import is_small
 from matnb.lazy.recording import Recording, active_recording
 from matnb.lazy.traverse import topological
 from matnb.pictures.picture import Picture
-from matnb.plan.estimate import estimate_bytes, estimate_entries
+from matnb.plan.estimate import estimate_entries
+from matnb.plan.memory import estimate_bytes
 from matnb.plan.plan import Stored
 from matnb.plan.report import RunReport, total
 from matnb.session.balancing import Balancer

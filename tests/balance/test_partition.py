@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from situations import ENTRY_SECONDS, any_cuts, situation_of
 
 from matnb.balance.partition import (
-    LARGE_BYTES,
     STEP_SECONDS,
     TASK_SECONDS,
     cuts_for,
@@ -26,7 +25,7 @@ from matnb.balance.partition import (
 )
 from matnb.balance.situation import Cuts, Profile
 from matnb.blocks.grid import Grid, regular_cuts
-from matnb.blocks.layout import Layout
+from matnb.blocks.layout import LARGE_BYTES, Layout
 from matnb.blocks.shared_rows import SHARED_ENTRIES
 
 

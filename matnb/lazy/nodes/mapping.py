@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakSet
 
 import numpy as np
 
 from matnb.blocks.kernels.calls import Function
 from matnb.errors import ShapeError
 from matnb.lazy.expr import Expr, Shape, broadcast_shapes
-from matnb.lazy.traverse import topological
-
-_fresh: WeakSet[Expr] = WeakSet()  # those that are called anew whenever they are recorded
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,9 +46,4 @@ class MapBlocks(Expr):
             )
         self._settle(self.lengths, self.element, self.is_sparse, *self.inputs)
         if self.token:
-            _fresh.add(self)
-
-
-def is_made_anew(node: Expr) -> bool:
-    """Tell whether an expression calls a function that may give something else each time."""
-    return bool(_fresh) and any(one in _fresh for one in topological([node]))
+            self.__dict__["is_made_anew"] = True

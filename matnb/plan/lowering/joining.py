@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from matnb.balance.partition import LARGE_BYTES
 from matnb.blocks.grid import Grid, Region, region_shape
 from matnb.blocks.kernels import padding as kernels
-from matnb.blocks.layout import Layout
+from matnb.blocks.layout import LARGE_BYTES, Layout
 from matnb.lazy.expr import Expr
 from matnb.lazy.nodes.joining import Concatenate, Pad
 from matnb.plan.lowering.registry import base_of, lowers

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import prod
 
-from matnb.balance.partition import LARGE_BYTES
 from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
 from matnb.blocks.kernels import reshaping as kernels
-from matnb.blocks.layout import Layout, spread
+from matnb.blocks.layout import LARGE_BYTES, Layout, spread
 from matnb.lazy.expr import Expr, Shape
 from matnb.lazy.nodes.reshaping import Reshape
 from matnb.plan.lowering.registry import base_of, lowers

@@ -10,10 +10,10 @@ from matnb.backend.worker import execute
 from matnb.blocks.formats import Block, to_numpy
 from matnb.blocks.grid import region_shape
 from matnb.blocks.kernels.shaping import join
-from matnb.lazy.expr import Expr
-from matnb.lazy.holdings import held
-from matnb.plan.plan import Plan, Stored, Workers
-from matnb.plan.sources import piece_of
+from matnb.expr.client_data import held
+from matnb.expr.nodes import Expr
+from matnb.ops.lowering.creation import piece_of
+from matnb.program.plan import Plan, Stored, Workers
 
 ONE = Workers((0,), 2, 0)
 THREE = Workers((0, 1, 2), 1, 0)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from matnb.blocks.formats import Block
+from matnb.expr.nodes import Expr
 from matnb.lazy import evaluator as hook
-from matnb.lazy.expr import Expr
 
 
 @dataclass

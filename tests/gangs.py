@@ -16,9 +16,9 @@ from matnb.backend.mailbox import Keeper, Mailbox, Tag
 from matnb.backend.performer import Performed, TaskRaised
 from matnb.backend.worker import Failed
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, freeze
-from matnb.plan.operators import Apply, Constant, Join, Multiply
-from matnb.plan.plan import Step, Task
-from matnb.plan.program import Batch, Program, Repeat
+from matnb.program.operators import Apply, Constant, Join, Multiply
+from matnb.program.plan import Step, Task
+from matnb.program.program import Batch, Program, Repeat
 
 active: set[int] = set()  # members that perform in this process
 

@@ -11,9 +11,9 @@ from members import results_of
 
 from matnb.backend import worker
 from matnb.blocks.formats import Block, Dense, Empty, csr_block, to_numpy
-from matnb.plan.operators import Apply, Constant, Finish, Join, Multiply, Operator, Partial
-from matnb.plan.plan import Step, Task
-from matnb.plan.program import Batch, Program, Repeat
+from matnb.program.operators import Apply, Constant, Finish, Join, Multiply, Operator, Partial
+from matnb.program.plan import Step, Task
+from matnb.program.program import Batch, Program, Repeat
 
 FLOAT, COUNT, BOOL = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)
 

@@ -15,7 +15,7 @@ from matnb.backend.mailbox import Aborted
 from matnb.backend.member import TaskRaised
 from matnb.backend.performer import Performed, perform
 from matnb.blocks.formats import Block, Csr, Dense, freeze
-from matnb.plan.program import Program
+from matnb.program.program import Program
 
 Tag = tuple[int, str]
 

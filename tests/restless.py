@@ -12,7 +12,7 @@ import matnb as mn
 from matnb.backend.store import Entry
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout
-from matnb.lazy.expr import Expr
+from matnb.expr.nodes import Expr
 from matnb.session.running import whole
 
 

@@ -14,8 +14,9 @@ PROJECT = Path(__file__).parents[1]
 
 # Imports go only to the left.
 ROOMS = (
-    "version", "location", "errors", "config", "events", "blocks", "pictures", "io", "lazy", "balance",
-    "plan", "backend", "session", "graph", "linalg", "learn", "widgets", "magics", "cli", "__main__",
+    "version", "location", "errors", "config", "events", "blocks", "pictures", "io", "expr", "program", "ops",
+    "passes", "plan", "lazy", "balance", "backend", "session", "graph", "linalg", "learn", "widgets",
+    "magics", "cli", "__main__",
 )  # fmt: skip
 # Libraries that only the named rooms know.
 KEPT_IN = {
@@ -31,9 +32,9 @@ ENVIRONMENT = ("environ", "environb", "getenv", "getenvb", "putenv", "unsetenv")
 MAY_PRINT = ("magics", "cli")
 LINE_LIMIT = 800
 VAGUE_NAMES = ("util", "utils", "helper", "helpers", "common", "base", "manager")
-NODES = PurePosixPath("matnb/lazy/expr.py")
+NODES = PurePosixPath("matnb/expr/nodes.py")
 # What the workers' kernels are compared with; only a person's function is called as they call it.
-MEANINGS = PurePosixPath("matnb/lazy/meanings")
+MEANINGS = PurePosixPath("matnb/ops/reference")
 CALLS = "matnb.blocks.kernels.calls"
 # A node holds no data, draws no numbers and knows no cluster.
 FOREIGN_TO_NODES = ("numpy.random", "random", "dask", "distributed")
@@ -207,18 +208,18 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
     (
         belongs_to_a_room,
         [("matnb/tools.py", ""), ("matnb/tools/cutting.py", "")],
-        [("matnb/__init__.py", ""), ("matnb/session.py", ""), ("matnb/lazy/passes/fuse.py", "")],
+        [("matnb/__init__.py", ""), ("matnb/session.py", ""), ("matnb/passes/fuse.py", "")],
     ),
     (
         imports_only_to_the_left,
         [
             ("matnb/errors.py", "import matnb.config"),
-            ("matnb/blocks/grid.py", "from matnb.lazy.expr import Expr"),
+            ("matnb/blocks/grid.py", "from matnb.expr.nodes import Expr"),
             ("matnb/blocks/grid.py", "from matnb import lazy"),
             ("matnb/plan/lower.py", "def f():\n    from matnb.backend import store"),
             ("matnb/plan/lower.py", "if TYPE_CHECKING:\n    import matnb.session"),
             ("matnb/lazy/array.py", "from ..session import current_session"),
-            ("matnb/lazy/passes/fuse.py", "from ...plan import lower"),
+            ("matnb/passes/fuse.py", "from ..plan import lower"),
             ("matnb/graph/pagerank.py", "import importlib\nimportlib.import_module('matnb.cli')"),
             ("matnb/graph/pagerank.py", "import matnb as mn"),
             ("matnb/graph/pagerank.py", "from matnb import load"),
@@ -229,7 +230,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
                 "matnb/lazy/array.py",
                 "import numpy\nfrom matnb.blocks.grid import Grid\nfrom matnb import errors",
             ),
-            ("matnb/lazy/passes/fuse.py", "from ..expr import Expr\nfrom matnb.lazy import traverse"),
+            ("matnb/passes/fuse.py", "from ..expr import Expr\nfrom matnb.expr import traverse"),
             ("matnb/linalg/norm.py", "from matnb.graph import degree"),
             (
                 "matnb/__init__.py",
@@ -267,12 +268,12 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
     (
         compares_with_others,
         [
-            ("matnb/lazy/meanings/uniques.py", "from matnb.blocks.kernels.uniques import distinct"),
-            ("matnb/lazy/meanings/uniques.py", "import matnb.blocks.kernels.uniques"),
+            ("matnb/ops/reference/uniques.py", "from matnb.blocks.kernels.uniques import distinct"),
+            ("matnb/ops/reference/uniques.py", "import matnb.blocks.kernels.uniques"),
         ],
         [
-            ("matnb/lazy/meanings/mapping.py", "from matnb.blocks.kernels.calls import call_on_block"),
-            ("matnb/lazy/nodes/uniques.py", "from matnb.blocks.kernels.uniques import distinct"),
+            ("matnb/ops/reference/mapping.py", "from matnb.blocks.kernels.calls import call_on_block"),
+            ("matnb/ops/nodes/uniques.py", "from matnb.blocks.kernels.uniques import distinct"),
         ],
     ),
     (
@@ -287,15 +288,15 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
     (
         keeps_nodes_bare,
         [
-            ("matnb/lazy/expr.py", "import numpy.random"),
-            ("matnb/lazy/expr.py", "from numpy.random import Philox"),
-            ("matnb/lazy/expr.py", "from numpy import random"),
-            ("matnb/lazy/expr.py", "import numpy as np\nx = np.random.default_rng()"),
-            ("matnb/lazy/expr.py", "def f():\n    import dask.array"),
+            ("matnb/expr/nodes.py", "import numpy.random"),
+            ("matnb/expr/nodes.py", "from numpy.random import Philox"),
+            ("matnb/expr/nodes.py", "from numpy import random"),
+            ("matnb/expr/nodes.py", "import numpy as np\nx = np.random.default_rng()"),
+            ("matnb/expr/nodes.py", "def f():\n    import dask.array"),
         ],
         [
-            ("matnb/lazy/expr.py", "import numpy as np\nx = np.dtype(int)\nclass Random: random = 1"),
-            ("matnb/lazy/interpret.py", "from numpy import random"),
+            ("matnb/expr/nodes.py", "import numpy as np\nx = np.dtype(int)\nclass Random: random = 1"),
+            ("matnb/ops/interpret.py", "from numpy import random"),
         ],
     ),
 ]
@@ -322,7 +323,7 @@ OF_ALL: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
             ("matnb/io/text_utils.py", ""),
             ("tests/base.py", ""),
         ],
-        [("matnb/lazy/passes/common_subexpressions.py", ""), ("matnb/database.py", "")],
+        [("matnb/passes/common_subexpressions.py", ""), ("matnb/database.py", "")],
     ),
 ]
 RULES = [*OF_MATNB, *OF_ALL]

@@ -13,9 +13,9 @@ from test_engines import check
 from test_loop_programs import with_state
 
 import matnb as mn
-from matnb.lazy import passes
-from matnb.lazy.interpret import interpret
-from matnb.lazy.traverse import Graph
+from matnb import passes
+from matnb.expr.traverse import Graph
+from matnb.ops.interpret import interpret
 
 RELAXED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 ENGINES = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from programs import programs
 
 import matnb as mn
-from matnb.lazy.interpret import interpret
+from matnb.ops.interpret import interpret
 
 
 @pytest.fixture(

@@ -12,8 +12,8 @@ from programs import programs
 from test_engines import check
 
 import matnb as mn
-from matnb.lazy.expr import Data, Expr, Literal, Regrid
-from matnb.lazy.traverse import topological
+from matnb.expr.nodes import Data, Expr, Literal, Regrid
+from matnb.expr.traverse import topological
 
 ENGINES = {
     "interpret": {"engine": "interpret"},

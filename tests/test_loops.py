@@ -235,7 +235,7 @@ def test_what_does_not_change_is_computed_once(engine: Watched) -> None:
 
 
 def _nodes(body: object) -> list[object]:
-    from matnb.lazy.traverse import topological
+    from matnb.expr.traverse import topological
 
     return topological(body.roots)
 

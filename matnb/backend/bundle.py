@@ -11,7 +11,7 @@ from typing import Any
 from distributed import get_worker
 
 from matnb.backend import worker
-from matnb.plan.plan import Task
+from matnb.program.plan import Task
 
 
 @dataclass(frozen=True, eq=False)

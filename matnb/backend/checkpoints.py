@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from matnb.backend.mailbox import GangMailbox
 from matnb.blocks.formats import Block, freeze
-from matnb.lazy.holdings import copied
+from matnb.expr.client_data import copied
 
 DUE_SECONDS = 2.0
 _NUM_GENERATIONS = 2  # the newest may have reached only some of the members when one is lost

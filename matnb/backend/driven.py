@@ -15,9 +15,9 @@ from matnb.backend.recovery import Resume
 from matnb.backend.watching import Watch
 from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
-from matnb.plan.operators import Constant
-from matnb.plan.plan import Plan, Step, Task
-from matnb.plan.program import Action, Batch, Branch, Program, Repeat, check_held
+from matnb.program.operators import Constant
+from matnb.program.plan import Plan, Step, Task
+from matnb.program.program import Action, Batch, Branch, Program, Repeat, check_held
 
 LINEAGE_DEPTH = 20  # after this many batches on each other's results their history is cut
 _COUNT = np.dtype(np.int64)

@@ -23,11 +23,11 @@ from matnb.blocks.formats import Block, freeze
 from matnb.blocks.layout import Layout
 from matnb.errors import CellCancelled, ClusterError
 from matnb.events import TaskTimed
-from matnb.lazy.expr import Expr
-from matnb.lazy.holdings import held
-from matnb.plan import operators as op
-from matnb.plan.plan import Plan, Shipment, Stored
-from matnb.plan.sources import part_of, piece_of
+from matnb.expr.client_data import held
+from matnb.expr.nodes import Expr
+from matnb.ops.lowering.creation import part_of, piece_of
+from matnb.program import operators as op
+from matnb.program.plan import Plan, Shipment, Stored
 
 _ANSWER_SECONDS = 10.0
 

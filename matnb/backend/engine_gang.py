@@ -29,7 +29,7 @@ from matnb.backend.telemetry import Telemetry, gang_name
 from matnb.backend.turns import Turn
 from matnb.backend.watching import Watch
 from matnb.pictures.quantities import plural_text
-from matnb.plan.program import Program, batches
+from matnb.program.program import Program, batches
 
 _ANSWER_SECONDS = 5.0
 _END_SECONDS = 1.0  # members look every 50 ms whether they should go on; a kernel is not interrupted

@@ -13,9 +13,9 @@ from matnb.backend.outline import BatchPlace, BranchPlace, Place, RepeatPlace, W
 from matnb.backend.registers import Parted
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.packing import can_pack, touched
-from matnb.plan.operators import Multiply, MultiplyPart
-from matnb.plan.plan import Task
-from matnb.plan.program import Program
+from matnb.program.operators import Multiply, MultiplyPart
+from matnb.program.plan import Task
+from matnb.program.program import Program
 
 Places: TypeAlias = npt.NDArray[np.uint32]
 Users: TypeAlias = dict[str, list[Task]]

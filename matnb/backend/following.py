@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from matnb.backend.watching import Watch
-from matnb.plan.program import Program, Repeat, batches
+from matnb.program.program import Program, Repeat, batches
 
 _BEAT_SECONDS = 0.25
 

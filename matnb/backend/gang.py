@@ -23,7 +23,7 @@ from matnb.backend.performer import Performed, TaskRaised
 from matnb.backend.worker import Failed, portable
 from matnb.blocks.formats import Block
 from matnb.events import TaskTimed
-from matnb.plan.program import Program
+from matnb.program.program import Program
 
 _T = TypeVar("_T")
 _TELL_SECONDS = 0.2

@@ -10,7 +10,7 @@ from dask._task_spec import TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from matnb.backend.gang import Call, Perform, run_member
-from matnb.plan.program import Program, Repeat, batches
+from matnb.program.program import Program, Repeat, batches
 
 
 @dataclass(frozen=True)

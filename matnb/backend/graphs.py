@@ -10,8 +10,8 @@ from dask._task_spec import Task as GraphTask
 from dask._task_spec import TaskRef
 
 from matnb.backend import bundle, worker
-from matnb.plan.memory import depth_first
-from matnb.plan.plan import Plan, Task
+from matnb.program.memory import depth_first
+from matnb.program.plan import Plan, Task
 
 _BUNDLED_BYTES = 10**9  # read and made, up to which a run's tasks are put together
 _HELPED_BYTES = 64 * 1024  # from here on several threads do them

@@ -14,8 +14,8 @@ from matnb.backend.exchange import Owners, Places
 from matnb.backend.outline import BatchPlace
 from matnb.backend.registers import Groups, Hint, Parted
 from matnb.blocks.formats import Csr, Dense, Empty, NumericArray
-from matnb.plan.operators import Operator
-from matnb.plan.plan import Task
+from matnb.program.operators import Operator
+from matnb.program.plan import Task
 
 FIRST_RUNS = 2  # of a task: what is compiled is compiled then
 

@@ -12,7 +12,7 @@ from matnb.backend.gang import MemberReport
 from matnb.backend.gathering import Gathering
 from matnb.backend.recovery import Resume
 from matnb.events import TaskTimed
-from matnb.plan.program import Program
+from matnb.program.program import Program
 
 
 @dataclass(frozen=True)

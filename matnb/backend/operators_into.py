@@ -20,7 +20,7 @@ from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.blocks.kernels.products import accumulate
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.semiring import MONOIDS, semiring_named
-from matnb.plan import operators as op
+from matnb.program import operators as op
 
 Take: TypeAlias = Callable[[tuple[int, ...], np.dtype], NumericArray]  # an array in C order with any elements
 Give: TypeAlias = Callable[[NumericArray], None]  # gets such an array back

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from matnb.plan.program import Action, Batch, Branch, Names, Program, Repeat
+from matnb.program.program import Action, Batch, Branch, Names, Program, Repeat
 
 Lives: TypeAlias = frozenset[str]
 Sends: TypeAlias = dict[str, tuple[int, ...]]  # register -> the members that are sent it by its owner

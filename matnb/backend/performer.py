@@ -21,8 +21,8 @@ from matnb.backend.outline import BatchPlace, BranchPlace, Place, RepeatPlace, b
 from matnb.backend.registers import Groups, Held, Pool, Wholes, parted
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
-from matnb.plan.plan import Task
-from matnb.plan.program import Program, check_held
+from matnb.program.plan import Task
+from matnb.program.program import Program, check_held
 
 __all__ = ["Performed", "TaskRaised", "perform"]
 _COUNT = np.dtype(np.int64)

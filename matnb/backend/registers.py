@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from matnb.blocks.formats import Csr, Dense, NumericArray
-from matnb.plan.operators import Join
-from matnb.plan.plan import Step, Task
+from matnb.program.operators import Join
+from matnb.program.plan import Step, Task
 
 POOLED_BYTES = 4096  # smaller arrays are as quickly made as found again
 LARGE_BYTES = 65536  # arrays from this size on are counted when they are made

@@ -19,9 +19,9 @@ from matnb.blocks.kernels.tile_loops import TILE
 from matnb.blocks.kernels.tile_passes import FLOAT, Ending, Tiles
 from matnb.blocks.kernels.tiles import form_of, write_tiles
 from matnb.blocks.sums import num_nodes
-from matnb.plan import operators as op
-from matnb.plan.chaining import taken_apart
-from matnb.plan.plan import Step, Task
+from matnb.program import operators as op
+from matnb.program.chaining import taken_apart
+from matnb.program.plan import Step, Task
 
 Share: TypeAlias = Callable[
     [Callable[[int], None], int], None

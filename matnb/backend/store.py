@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 
 from distributed import Future
 
-from matnb.lazy.expr import Expr
-from matnb.plan.plan import Stored
+from matnb.expr.nodes import Expr
+from matnb.program.plan import Stored
 
 Kept: TypeAlias = Future  # keeps a block on its worker
 

@@ -28,8 +28,8 @@ from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.errors import MatnbError
 from matnb.events import TaskTimed
-from matnb.plan import operators as op
-from matnb.plan.plan import Step
+from matnb.program import operators as op
+from matnb.program.plan import Step
 
 _CARRIED_BYTES = 64 * 1024  # up to here a value that is wanted at home goes there with the report
 

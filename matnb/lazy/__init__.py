@@ -1,1 +1,1 @@
-"""What the user means: handles, expressions, passes; no Dask."""
+"""What the user writes: handles and functions that record expressions; no Dask."""

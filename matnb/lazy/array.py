@@ -12,10 +12,10 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, block_from
 from matnb.errors import NotScalarError, ShapeError, UnsupportedError
+from matnb.expr.client_data import given
+from matnb.expr.nodes import Data, Expr, Transpose
 from matnb.lazy import ufuncs
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.expr import Data, Expr, Transpose
-from matnb.lazy.holdings import given
 from matnb.lazy.methods import Methods
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording

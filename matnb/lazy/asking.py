@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from matnb.blocks.formats import NumericArray, to_numpy
 from matnb.errors import LoopBodyError
+from matnb.expr.nodes import Expr
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.expr import Expr
 
 
 def asked(node: Expr, what: str) -> NumericArray:

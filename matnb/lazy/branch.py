@@ -8,11 +8,11 @@ from typing import TypeVar
 import numpy as np
 
 from matnb.errors import ShapeError
+from matnb.expr.closure_conversion import closed
+from matnb.expr.control import Body, Cond, Final
+from matnb.expr.nodes import Broadcast, Expr
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, live_expressions, wrap
-from matnb.lazy.closing import closed
-from matnb.lazy.control import Body, Cond, Final
-from matnb.lazy.expr import Broadcast, Expr
 from matnb.lazy.nesting import put_together, taken_apart
 from matnb.lazy.recording import keep_lines
 from matnb.lazy.scopes import recording_body

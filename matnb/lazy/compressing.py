@@ -8,14 +8,14 @@ import numpy as np
 
 from matnb.blocks.grid import Grid, regular_cuts
 from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr
+from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
 from matnb.lazy.asking import asked
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.expr import Expr
-from matnb.lazy.nodes.reshaping import Reshape
-from matnb.lazy.nodes.selecting import Compress, CountTrue, Cuts, Expand, TruePlaces
-from matnb.lazy.traverse import topological
 from matnb.lazy.ufuncs import call
+from matnb.ops.nodes.reshaping import Reshape
+from matnb.ops.nodes.selecting import Compress, CountTrue, Cuts, Expand, TruePlaces
 
 _FEWEST_ROWS = 64
 _SMALL = 32 * 1024  # elements, of which one block is as good as several

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr, Index, MatMul, Reduce, Transpose
 from matnb.lazy import ufuncs
 from matnb.lazy.densifying import densified
-from matnb.lazy.expr import Expr, Index, MatMul, Reduce, Transpose
-from matnb.lazy.nodes.contracting import Contract
-from matnb.lazy.subscripts import Names, spelled
+from matnb.ops.einsum_subscripts import Names, spelled
+from matnb.ops.nodes.contracting import Contract
 
 Path = Sequence[tuple[int, ...]]
 _SLACK = 1.5  # times the fewest operations, for making everything in one pass over the largest array

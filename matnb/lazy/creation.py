@@ -15,10 +15,10 @@ from matnb.blocks.foreign import array_of
 from matnb.blocks.formats import SPARSE_DTYPES, Block, Dense, block_from, csr_block
 from matnb.blocks.grid import BlocksSpec, grid_from
 from matnb.errors import DTypeError, OptionError, RangeError, ShapeError
+from matnb.expr.nodes import Broadcast, Create, Expr, Regrid
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, operand_of, wrap
 from matnb.lazy.columns import Columns
-from matnb.lazy.expr import Broadcast, Create, Expr, Regrid
 from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import number_dtype
 

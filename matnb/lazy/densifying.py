@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from matnb.errors import UnsupportedError
-from matnb.lazy.expr import Broadcast, Expr
-from matnb.lazy.holdings import SHIP_BYTES
+from matnb.expr.client_data import SHIP_BYTES
+from matnb.expr.nodes import Broadcast, Expr
 from matnb.pictures.quantities import bytes_text
 
 

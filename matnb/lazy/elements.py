@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.errors import DTypeError, IndexingError, OptionError, RangeError, ShapeError
+from matnb.expr.nodes import Expr
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.asking import asked
 from matnb.lazy.creation import asarray, holds_handles
-from matnb.lazy.expr import Expr
 from matnb.lazy.listed import assigned, indexed
 from matnb.lazy.masks import Picked, assigned_where, has_mask, picked
 from matnb.lazy.selection import Selection

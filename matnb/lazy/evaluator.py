@@ -9,7 +9,7 @@ from matnb.blocks.formats import Block
 from matnb.blocks.kernels.calls import is_calling
 from matnb.blocks.layout import Layout
 from matnb.errors import UnsupportedError
-from matnb.lazy.expr import Data, Expr
+from matnb.expr.nodes import Data, Expr
 from matnb.pictures.facts import ArrayFacts
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, ShapeError, UnsupportedError
+from matnb.expr.nodes import Broadcast, Expr
 from matnb.lazy import reductions
-from matnb.lazy.expr import Broadcast, Expr
 from matnb.lazy.indexing import normalize_axes
-from matnb.lazy.nodes.folding import Fold, kept_shape
-from matnb.lazy.nodes.scanning import Scan
 from matnb.lazy.reductions import Axis, axes_of, check_mask, initial_value, only_where
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
+from matnb.ops.nodes.folding import Fold, kept_shape
+from matnb.ops.nodes.scanning import Scan
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max",
                "logical_or": "any", "logical_and": "all"}  # fmt: skip

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from matnb.errors import ShapeError, UnsupportedError
+from matnb.expr.nodes import Expr, Reduce, Transpose, broadcast_shapes
 from matnb.lazy import ufuncs
 from matnb.lazy.contraction import contracted
-from matnb.lazy.expr import Expr, Reduce, Transpose, broadcast_shapes
 from matnb.lazy.indexing import one_axis
 
 

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 
 from matnb.errors import AxisError, DTypeError, IndexingError, ShapeError
-from matnb.lazy.expr import Key, Shape
+from matnb.expr.nodes import Key, Shape
 
 
 def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:

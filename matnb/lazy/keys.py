@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matnb.errors import IndexingError
-from matnb.lazy.expr import Expr, Key, Literal, Shape, broadcast_shapes
+from matnb.expr.nodes import Expr, Key, Literal, Shape, broadcast_shapes
 from matnb.lazy.indexing import normalize_key
 from matnb.lazy.ufuncs import literal
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from matnb.blocks.layout import Layout
 from matnb.errors import OptionError, UnsupportedError
+from matnb.expr.nodes import Expr
 from matnb.lazy import reductions
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.expr import Expr
 from matnb.lazy.registry import recorded
 
 

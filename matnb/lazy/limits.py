@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from matnb.errors import TooLargeError
-from matnb.lazy.expr import Expr
+from matnb.expr.nodes import Expr
 from matnb.pictures.quantities import bytes_text
 
 _POINTER_BYTES = 8

@@ -9,14 +9,14 @@ import numpy as np
 
 from matnb.blocks.formats import Dense
 from matnb.errors import IndexingError
-from matnb.lazy.access import Gather, PutEach
-from matnb.lazy.expr import Broadcast, Expr, Index, Literal, Shape, Transpose
+from matnb.expr.client_data import held
+from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.holdings import held
 from matnb.lazy.keys import Parts, is_whole, parts_of
-from matnb.lazy.nodes.picking import Pick, Place
 from matnb.lazy.places import basic, put, stripped
 from matnb.lazy.ufuncs import astype, literal
+from matnb.ops.nodes.access import Gather, PutEach
+from matnb.ops.nodes.picking import Pick, Place
 
 
 def indexed(node: Expr, key: object) -> Expr:

@@ -8,13 +8,13 @@ from typing import TypeVar, overload
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.expr.closure_conversion import closed
+from matnb.expr.control import Body, Final, Loop, Variable
+from matnb.expr.nodes import Broadcast, Expr, Literal
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.branch import converted, scalar
-from matnb.lazy.closing import closed
-from matnb.lazy.control import Body, Final, Loop, Variable
 from matnb.lazy.creation import zeros
-from matnb.lazy.expr import Broadcast, Expr, Literal
 from matnb.lazy.nesting import Nesting, put_together, taken_apart
 from matnb.lazy.recording import keep_lines
 from matnb.lazy.scopes import loop_numbers, new_scope, recording_body

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError
+from matnb.expr.nodes import Broadcast, Elementwise, Expr
 from matnb.lazy import folds, reductions
-from matnb.lazy.expr import Broadcast, Elementwise, Expr
 from matnb.lazy.reductions import Axis, check_mask, only_where
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
 

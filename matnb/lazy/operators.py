@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from matnb.expr.nodes import Expr
 from matnb.lazy import reductions
-from matnb.lazy.expr import Expr
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import WEAK, call

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.errors import DTypeError, ShapeError
-from matnb.lazy.access import At, Put
-from matnb.lazy.expr import Broadcast, Expr, Index, broadcast_shapes
+from matnb.expr.nodes import Broadcast, Expr, Index, broadcast_shapes
 from matnb.lazy.keys import Parts, is_whole
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype
+from matnb.ops.nodes.access import At, Put
 
 
 def basic(node: Expr, parts: Parts) -> Expr:

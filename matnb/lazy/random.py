@@ -12,14 +12,14 @@ import numpy.typing as npt
 from matnb.blocks.creation import Integers, Normal, Random, Uniform
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import OptionError
+from matnb.expr.nodes import Load
 from matnb.io.rmat import Rmat
-from matnb.lazy.access import Draw
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import ShapeLike, asarray, created, regridded, shape_of
-from matnb.lazy.expr import Load
 from matnb.lazy.registry import recorded
 from matnb.lazy.scopes import loop_numbers
 from matnb.lazy.ufuncs import call, number_dtype
+from matnb.ops.nodes.access import Draw
 
 Size = ShapeLike | None
 _MOST_SEEDS = 1000

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from matnb.events import LoopFinished, Rebalanced, RunFinished
-from matnb.lazy.expr import Expr
+from matnb.expr.nodes import Expr
 
 
 @dataclass(eq=False)

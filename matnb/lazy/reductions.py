@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, RangeError, ShapeError
-from matnb.lazy.expr import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
+from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
 from matnb.lazy.indexing import normalize_axes
-from matnb.lazy.nodes.folding import Extreme, kept_shape
-from matnb.lazy.nodes.joining import Concatenate
-from matnb.lazy.nodes.sliding import WindowReduce, Windows
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
+from matnb.ops.nodes.folding import Extreme, kept_shape
+from matnb.ops.nodes.joining import Concatenate
+from matnb.ops.nodes.sliding import WindowReduce, Windows
 
 Axis = int | tuple[int, ...] | None
 # Each by the ufunc that combines two elements, and by what changes nothing where a mask is false.

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from matnb.lazy.control import Body
-from matnb.lazy.expr import Expr
-from matnb.lazy.interning import form_of
+from matnb.expr.control import Body
+from matnb.expr.interning import form_of
+from matnb.expr.nodes import Expr
 
 FEWEST = 4  # repetitions that are worth a loop
 _LONGEST = 512  # events in one repetition

@@ -8,9 +8,9 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 import numpy as np
 
 from matnb.blocks.creation import Full
-from matnb.lazy.closing import closed
-from matnb.lazy.control import Body, Final, Loop, Variable
-from matnb.lazy.expr import (
+from matnb.expr.closure_conversion import closed
+from matnb.expr.control import Body, Final, Loop, Variable
+from matnb.expr.nodes import (
     Broadcast,
     Create,
     Elementwise,
@@ -22,9 +22,9 @@ from matnb.lazy.expr import (
     Regrid,
     Transpose,
 )
+from matnb.expr.traverse import Either, topological
 from matnb.lazy.recording import keep_lines
 from matnb.lazy.repeats import FEWEST, Inner, Read, Repetition, places_read, repetitions
-from matnb.lazy.traverse import Either, topological
 from matnb.lazy.ufuncs import literal
 
 _MOST_TRIES = 16  # loops of one cell, and what is refused

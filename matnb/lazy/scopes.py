@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from matnb.lazy.expr import Expr
+from matnb.expr.nodes import Expr
 
 _numbers = itertools.count(1)
 

@@ -12,9 +12,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Expr
 from matnb.lazy.masks import Picked, filled
 from matnb.lazy.places import replacing
 

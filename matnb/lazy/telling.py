@@ -9,16 +9,16 @@ from typing import TypeAlias
 import numpy as np
 
 from matnb.blocks.creation import Arange
-from matnb.lazy.access import Gather, Scatter
+from matnb.expr.nodes import Create, Expr
 from matnb.lazy.array import DistArray
 from matnb.lazy.asking import asked
 from matnb.lazy.compressing import parts_of, places_where
-from matnb.lazy.expr import Create, Expr
 from matnb.lazy.functions.searching import found_in
 from matnb.lazy.functions.uniques import unique_of
-from matnb.lazy.nodes.counting_values import Count, Extent
-from matnb.lazy.nodes.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked
 from matnb.lazy.ufuncs import astype, call
+from matnb.ops.nodes.access import Gather, Scatter
+from matnb.ops.nodes.counting_values import Count, Extent
+from matnb.ops.nodes.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked
 
 _FEW = 1 << 16  # labels that each block may have a number for, whatever its length
 _MOST_MERGED = 1 << 20  # keys of parts that one worker tells apart: eight megabytes

@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
-from matnb.lazy.access import Scatter
+from matnb.expr.nodes import Broadcast, Expr, Literal, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.asking import asked
 from matnb.lazy.elements import with_expressions
-from matnb.lazy.expr import Broadcast, Expr, Literal, broadcast_shapes
 from matnb.lazy.folds import associative, element_of
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing import one_axis
 from matnb.lazy.keys import parts_of
 from matnb.lazy.listed import check_places, put_back, turned, turned_back, vectors
-from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.places import basic
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
+from matnb.ops.nodes.access import Scatter
+from matnb.ops.nodes.joining import Concatenate
 
 # What combines the values of one place before they meet what is there, and what then meets it.
 _MONOIDS = {"add": "plus", "subtract": "plus", "multiply": "times", "divide": "times", "minimum": "min",

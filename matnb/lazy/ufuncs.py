@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, RangeError, UnsupportedError
+from matnb.expr.nodes import Elementwise, Expr, Literal, MatMul
 from matnb.lazy.densifying import densified
-from matnb.lazy.expr import Elementwise, Expr, Literal, MatMul
 
 _DOUBLE = np.dtype(np.float64)
 _bytes_of = struct.Struct("=d").pack

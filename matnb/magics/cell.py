@@ -11,8 +11,8 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
 
 from matnb.errors import CellCancelled
+from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
-from matnb.lazy.expr import Expr
 from matnb.magics.failures import ShownShortly
 from matnb.magics.progress import Progress
 from matnb.magics.recorder import VALUE, RecordedCell, compile_cell, last_values, run_cell

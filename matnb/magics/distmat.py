@@ -17,8 +17,8 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
+from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
-from matnb.lazy.expr import Expr
 from matnb.magics import options
 from matnb.magics.between import Between
 from matnb.magics.cell import Cell

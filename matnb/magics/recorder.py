@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import CodeType
 
 from matnb.errors import CellSyntaxError, OptionError, UnsupportedError
+from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
-from matnb.lazy.expr import Expr
 from matnb.lazy.recording import Recording, recording
 from matnb.pictures.escaping import LONGEST_NAME, shortened
 

@@ -1,1 +1,1 @@
-"""How it will run: expressions to plan, place and explanation."""
+"""How it will run: expressions to a plan, what that takes, and its explanation."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from matnb.blocks.grid import Grid, region_shape, regular_cuts
 from matnb.blocks.layout import Layout
-from matnb.lazy.expr import Expr
-from matnb.plan.memory import estimate_bytes
-from matnb.plan.operators import Join
-from matnb.plan.place import default_layout
-from matnb.plan.plan import Stored, Workers
-from matnb.plan.regions import region_size
-from matnb.plan.tasks import PlanWriter, TaskWriter
+from matnb.expr.nodes import Expr
+from matnb.program.memory import estimate_bytes
+from matnb.program.operators import Join
+from matnb.program.place import default_layout
+from matnb.program.plan import Stored, Workers
+from matnb.program.regions import region_size
+from matnb.program.writer import PlanWriter, TaskWriter
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from matnb.blocks.layout import Layout
-from matnb.lazy.expr import Expr
-from matnb.plan.plan import Stage, Stored, Task
-from matnb.plan.program import Action, Batch, Branch, Program, Repeat, batches
+from matnb.expr.nodes import Expr
+from matnb.program.plan import Stage, Stored, Task
+from matnb.program.program import Action, Batch, Branch, Program, Repeat, batches
 
 # Arrays that lie alike: the cuts of their rows, and who owns the parts.
 Rows: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]

@@ -8,10 +8,10 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 
 from matnb.blocks.formats import Dense
-from matnb.lazy.expr import Expr, Literal
+from matnb.expr.nodes import Expr, Literal
 from matnb.plan.forms import Form
-from matnb.plan.operators import Constant, Make, MakeDrawn
-from matnb.plan.plan import Plan, Step
+from matnb.program.operators import Constant, Make, MakeDrawn
+from matnb.program.plan import Plan, Step
 
 _NUMBERS = (float, complex, bytes, np.generic, np.ndarray)
 _PLAIN = frozenset([int, bool, type(None)])

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from matnb.blocks.kernels.links import Link
-from matnb.lazy.expr import Data, Expr, Literal, Load, Regrid
+from matnb.expr.nodes import Data, Expr, Literal, Load, Regrid
 from matnb.plan.measured import MadeStage
-from matnb.plan.operators import (
+from matnb.program.operators import (
     Apply,
     Chain,
     Constant,
@@ -27,7 +27,7 @@ from matnb.plan.operators import (
     Tell,
     Unpack,
 )
-from matnb.plan.plan import Plan, Stage, Step, Task
+from matnb.program.plan import Plan, Stage, Step, Task
 
 # What these give is far smaller than a block, is part of one, or was there before.
 _NO_ARRAY = (

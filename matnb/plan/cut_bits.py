@@ -8,10 +8,10 @@ import numpy as np
 
 from matnb.blocks.semiring import semiring_named
 from matnb.blocks.sums import sums_as_tree
-from matnb.lazy.access import Replicated
-from matnb.lazy.expr import Expr, MaskedMatMul, MatMul, Reduce
-from matnb.plan.operators import Accumulate, Multiply, Operator, Push, PutTogether, ScatterBy
-from matnb.plan.plan import Stage, Task
+from matnb.expr.nodes import Expr, MaskedMatMul, MatMul, Reduce
+from matnb.ops.nodes.access import Replicated
+from matnb.program.operators import Accumulate, Multiply, Operator, Push, PutTogether, ScatterBy
+from matnb.program.plan import Stage, Task
 
 # Stages that go on from block to block, or leave blocks to a person's function.
 _BY_BLOCKS = ("scan", "differences", "group", "quantile", "interpolate", "call")

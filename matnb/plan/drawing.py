@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from matnb.lazy.control import Cond, Loop, Variable
-from matnb.lazy.expr import Elementwise, Expr, Literal
-from matnb.lazy.interning import form_of
-from matnb.lazy.traverse import consumers, topological
+from matnb.expr.control import Cond, Loop, Variable
+from matnb.expr.interning import form_of
+from matnb.expr.nodes import Elementwise, Expr, Literal
+from matnb.expr.traverse import consumers, topological
 from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
@@ -18,8 +18,8 @@ from matnb.plan.explain import (
     marks_of,
 )
 from matnb.plan.explain_control import NamedBody, bodies_of
-from matnb.plan.memory import estimate_bytes
-from matnb.plan.plan import Stored
+from matnb.program.memory import estimate_bytes
+from matnb.program.plan import Stored
 
 
 class Drawing:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from matnb.lazy.control import Cond, Loop, Variable
-from matnb.lazy.expr import Expr
-from matnb.lazy.traverse import topological
+from matnb.expr.control import Cond, Loop, Variable
+from matnb.expr.nodes import Expr
+from matnb.expr.traverse import topological
 from matnb.pictures.facts import GraphFacts, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text, count_text, plural_text
 from matnb.plan.counting import counts_of, tasks_by_stage
@@ -25,7 +25,7 @@ from matnb.plan.explain import (
 from matnb.plan.explain_control import bodies_of, sections_of
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import MadeRun, MadeStage, Measured, Measures
-from matnb.plan.plan import Plan, Stage, Stored, Task
+from matnb.program.plan import Plan, Stage, Stored, Task
 
 
 @dataclass(frozen=True)

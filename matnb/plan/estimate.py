@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from math import prod
 
-from matnb.lazy.control import Final, Loop
-from matnb.lazy.expr import Expr
-from matnb.lazy.passes.entries import guessed
-from matnb.lazy.traverse import topological
-from matnb.plan.plan import Stored
+from matnb.expr.control import Final, Loop
+from matnb.expr.nodes import Expr
+from matnb.expr.traverse import topological
+from matnb.passes.entries import guessed
+from matnb.program.plan import Stored
 
 
 def estimate_entries(

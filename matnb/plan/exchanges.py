@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from matnb.plan.measured import MadeStage
-from matnb.plan.operators import Cut, Join
-from matnb.plan.plan import Stage, Stored, Task
-from matnb.plan.regions import region_size
+from matnb.program.operators import Cut, Join
+from matnb.program.plan import Stage, Stored, Task
+from matnb.program.regions import region_size
 
 _WHOLE = ("product", "part", "combine", "accumulate")  # tasks that give sums of blocks, as large as these
 _VERBS = {"reduce": "reduces", "regrid": "re-cuts", "load": "sends", "data": "sends"}

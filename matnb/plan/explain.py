@@ -8,9 +8,9 @@ from typing import TypeVar
 import numpy as np
 
 from matnb.blocks.layout import Layout
-from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
-from matnb.lazy.control import Cond, Final, Loop, Variable
-from matnb.lazy.expr import (
+from matnb.expr.control import Cond, Final, Loop, Variable
+from matnb.expr.interning import form_of
+from matnb.expr.nodes import (
     Broadcast,
     Create,
     Data,
@@ -25,14 +25,14 @@ from matnb.lazy.expr import (
     Regrid,
     Transpose,
 )
-from matnb.lazy.interning import form_of
-from matnb.lazy.nodes.mapping import MapBlocks
-from matnb.lazy.nodes.selecting import Compress
-from matnb.lazy.traverse import consumers, topological
+from matnb.expr.traverse import consumers, topological
+from matnb.ops.nodes.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
+from matnb.ops.nodes.mapping import MapBlocks
+from matnb.ops.nodes.selecting import Compress
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 from matnb.plan.counting import functions_of, reductions_of, tasks_by_stage
 from matnb.plan.measured import MadeStage, Measured, Measures
-from matnb.plan.plan import Plan, Stage, Task
+from matnb.program.plan import Plan, Stage, Task
 
 MAX_WORDS = 12
 MAX_STATES = 4  # of a loop, named in its line

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from matnb.lazy.control import Body, Cond, Loop
-from matnb.lazy.expr import Expr
+from matnb.expr.control import Body, Cond, Loop
+from matnb.expr.nodes import Expr
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.plan.explain import Listing, explain_stages
 from matnb.plan.looping import ControlPlan
 from matnb.plan.measured import MadeStage, Measures
-from matnb.plan.plan import Stage, Task
-from matnb.plan.program import Action, Batch, Branch, Repeat, batches
+from matnb.program.plan import Stage, Task
+from matnb.program.program import Action, Batch, Branch, Repeat, batches
 
 _Stage = TypeVar("_Stage", Stage, MadeStage)
 

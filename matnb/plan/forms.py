@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from matnb.blocks.creation import Full
-from matnb.lazy.access import Put
-from matnb.lazy.digest import digest_of
-from matnb.lazy.expr import (
+from matnb.expr.digest import digest_of
+from matnb.expr.interning import form_of as interned_form
+from matnb.expr.nodes import (
     Broadcast,
     Create,
     Data,
@@ -22,8 +22,8 @@ from matnb.lazy.expr import (
     Regrid,
     Transpose,
 )
-from matnb.lazy.interning import form_of as interned_form
-from matnb.plan.plan import Stored, Workers
+from matnb.ops.nodes.access import Put
+from matnb.program.plan import Stored, Workers
 
 # Below this a person's array may travel inside the plan, or in it as a whole.
 _LARGE_BYTES = 1 << 20

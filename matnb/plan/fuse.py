@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from matnb.lazy.access import Draw
-from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Reduce, Regrid
-from matnb.lazy.traverse import consumers
+from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Reduce, Regrid
+from matnb.expr.traverse import consumers
+from matnb.ops.nodes.access import Draw
 from matnb.plan.grouping import Groups
-from matnb.plan.matching import Wiring
+from matnb.program.matching import Wiring
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 
 from matnb.blocks.kernels.running_products import is_multiplied_in_order
-from matnb.lazy.expr import Broadcast, Elementwise, Expr, Literal, Reduce
-from matnb.plan.matching import Wiring
+from matnb.expr.nodes import Broadcast, Elementwise, Expr, Literal, Reduce
+from matnb.program.matching import Wiring
 
 Groups = Mapping[Reduce, tuple[Reduce, ...]]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from matnb.plan.operators import Constant
-from matnb.plan.plan import Task
-from matnb.plan.program import Action, Batch, Branch, Repeat
+from matnb.program.operators import Constant
+from matnb.program.plan import Task
+from matnb.program.program import Action, Batch, Branch, Repeat
 
 LAYING_OUT = frozenset(("gather", "cut", "regrid", "move", "transpose"))  # kinds of tasks
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from matnb.lazy.control import Cond, Final, Loop
-from matnb.lazy.expr import Elementwise, Expr
-from matnb.lazy.traverse import topological
+from matnb.expr.control import Cond, Final, Loop
+from matnb.expr.nodes import Elementwise, Expr
+from matnb.expr.traverse import topological
 from matnb.plan.attributing import works_of
 from matnb.plan.cut_bits import bits_follow_cuts
 from matnb.plan.hoisting import names_read
-from matnb.plan.plan import Stage, Stored, Workers
-from matnb.plan.program import Program, batches
 from matnb.plan.writing import ProgramWriter
+from matnb.program.plan import Stage, Stored, Workers
+from matnb.program.program import Program, batches
 
 _MOST_INSIDE = 16  # expressions of an initial state that the program makes itself
 _NUM_COPIES = 6  # of a state, where a loop is kept: two and one being made, of two workers

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from matnb.blocks.kernels.running_products import is_multiplied_in_order
 from matnb.blocks.layout import Layout
-from matnb.lazy.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
-from matnb.lazy.expr import (
+from matnb.expr.nodes import (
     Broadcast,
     Create,
     Data,
@@ -21,23 +20,24 @@ from matnb.lazy.expr import (
     Regrid,
     Transpose,
 )
-from matnb.lazy.traverse import topological
-from matnb.plan.access import lower_access
+from matnb.expr.traverse import topological
+from matnb.ops.lowering import lowering_of
+from matnb.ops.lowering.access import lower_access
+from matnb.ops.lowering.creation import lower_data, lower_load
+from matnb.ops.lowering.maps import lower_map, stage_tag
+from matnb.ops.lowering.products import lower_product, product_cuts, product_layout
+from matnb.ops.lowering.reducing import lower_reductions
+from matnb.ops.lowering.regrid import lower_regrid
+from matnb.ops.lowering.running_products import lower_running_product
+from matnb.ops.lowering.slicing import lower_index, lower_transpose
+from matnb.ops.nodes.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import fused_below, materialized
 from matnb.plan.grouping import Groups, reduction_groups
-from matnb.plan.indexing import lower_index, lower_transpose
-from matnb.plan.lowering import lowering_of
-from matnb.plan.maps import lower_map, stage_tag
-from matnb.plan.matching import Choice, Wiring, match_products
-from matnb.plan.place import default_layout
-from matnb.plan.plan import Plan, Stored, Workers
-from matnb.plan.products import lower_product, product_cuts, product_layout
-from matnb.plan.reducing import lower_reductions
-from matnb.plan.regridding import lower_regrid
-from matnb.plan.running_products import lower_running_product
-from matnb.plan.sources import lower_data, lower_load
-from matnb.plan.tasks import PlanWriter
+from matnb.program.matching import Choice, Wiring, match_products
+from matnb.program.place import default_layout
+from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.writer import PlanWriter
 
 
 def lower(

@@ -10,9 +10,9 @@ import numpy as np
 
 from matnb.blocks.layout import Layout
 from matnb.events import TaskTimed
-from matnb.lazy.expr import Expr
-from matnb.plan.plan import Stage, Task
-from matnb.plan.program import Action, Batch, Branch, Program, Repeat
+from matnb.expr.nodes import Expr
+from matnb.program.plan import Stage, Task
+from matnb.program.program import Action, Batch, Branch, Program, Repeat
 
 MOST_RUNS = 64
 MOST_TASKS = 20_000  # of all runs that are remembered

@@ -16,8 +16,8 @@ import numpy as np
 from matnb.blocks.creation import Full
 from matnb.blocks.formats import sparse_bytes
 from matnb.blocks.kernels.elementwise import ANNIHILATORS
-from matnb.lazy.expr import Create, Elementwise, Expr, MaskedMatMul, MatMul, Transpose
-from matnb.plan.plan import Stage
+from matnb.expr.nodes import Create, Elementwise, Expr, MaskedMatMul, MatMul, Transpose
+from matnb.program.plan import Stage
 
 # Below, counting would take longer than it is worth: whatever is guessed is off by less than this.
 WORTH_COUNTING_BYTES = 32 * 2**20

@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from matnb.lazy.control import Cond, Final, Loop, results_of
-from matnb.lazy.expr import Expr
+from matnb.expr.control import Cond, Final, Loop, results_of
+from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control
-from matnb.plan.plan import Stored, Task, Workers
-from matnb.plan.program import Action, Batch, Branch, Names, Program, Repeat
+from matnb.program.plan import Stored, Task, Workers
+from matnb.program.program import Action, Batch, Branch, Names, Program, Repeat
 
 _MOST_PLANS = 32
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from matnb.lazy.expr import Expr
+from matnb.expr.nodes import Expr
 from matnb.plan.attributing import body_of, own_name, rows_of
 from matnb.plan.looping import ControlPlan
-from matnb.plan.plan import Stage, Stored, Task
-from matnb.plan.program import Action, Batch, Branch, Repeat, batches
+from matnb.program.plan import Stage, Stored, Task
+from matnb.program.program import Action, Batch, Branch, Repeat, batches
 
 EXPECTED = 10  # iterations of a loop in a loop, at most where a condition ends it
 _COLUMN_PASSES = 0.5  # what another column of a product takes, the first being 1: 8 took 4.7 on a large graph

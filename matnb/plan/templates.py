@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from matnb.blocks.formats import Dense
-from matnb.lazy.expr import Data, Expr, Literal
-from matnb.lazy.passes.order import ordered
-from matnb.lazy.traverse import topological
+from matnb.expr.nodes import Data, Expr, Literal
+from matnb.expr.traverse import topological
+from matnb.passes.order import ordered
 from matnb.plan.constants import Unfit, Value, check_numbers, holds, value_in, value_of
 from matnb.plan.forms import Form
-from matnb.plan.operators import Constant
-from matnb.plan.plan import Plan, Shipment, Stage, Step, Stored, Task
+from matnb.program.operators import Constant
+from matnb.program.plan import Plan, Shipment, Stage, Step, Stored, Task
 
 _DIGEST = 32  # characters of a digest, which names begin with
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matnb.lazy.expr import Expr, Load, Regrid
+from matnb.expr.nodes import Expr, Load, Regrid
 
 # Nanoseconds on one thread, R-MAT 2^18 and 2^20, patterns and values.
 TRANSPOSE_COST = 9.0  # of an entry, to move it to its column and put the blocks together: 4.4 to 12.3

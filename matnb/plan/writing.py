@@ -8,19 +8,19 @@ from dataclasses import replace
 from matnb.blocks.formats import sparse_bytes
 from matnb.blocks.grid import region_shape, whole
 from matnb.blocks.layout import Layout
-from matnb.lazy.access import Draw
-from matnb.lazy.control import Body, Cond, Final, Loop
-from matnb.lazy.expr import Broadcast, Create, Elementwise, Expr, Literal, Regrid, Transpose
-from matnb.lazy.passes import traced
-from matnb.lazy.traverse import Either, topological
+from matnb.expr.control import Body, Cond, Final, Loop
+from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Regrid, Transpose
+from matnb.expr.traverse import Either, topological
+from matnb.ops.nodes.access import Draw
+from matnb.passes import traced
 from matnb.plan.aligning import Alignment, sized, write_aligned
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.hoisting import hoisted
 from matnb.plan.lower import lower
-from matnb.plan.plan import Plan, Stage, Stored, Task, Workers
-from matnb.plan.program import Action, Batch, Branch, Names, Repeat
-from matnb.plan.tasks import PlanWriter
 from matnb.plan.transposes import wished
+from matnb.program.plan import Plan, Stage, Stored, Task, Workers
+from matnb.program.program import Action, Batch, Branch, Names, Repeat
+from matnb.program.writer import PlanWriter
 
 _ROUNDS = 2  # a body is lowered so often at most until its results are cut as its state is
 

@@ -16,12 +16,12 @@ from matnb.balance.situation import Situation
 from matnb.balance.weighing import changed
 from matnb.blocks.grid import Grid
 from matnb.events import Event, TaskTimed
-from matnb.lazy.expr import Expr
+from matnb.expr.nodes import Expr
 from matnb.plan.cut_bits import bits_follow_cuts
 from matnb.plan.hoisting import LAYING_OUT
 from matnb.plan.looping import ControlPlan
-from matnb.plan.plan import Plan
 from matnb.plan.row_work import RowWork, row_works
+from matnb.program.plan import Plan
 from matnb.session.deciding import Decider
 from matnb.session.followed import Followed
 from matnb.session.groups import Group, Groups, has_rows_cut

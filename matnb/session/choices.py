@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from matnb.backend.store import hidden
 from matnb.config import ENGINES, Config
 from matnb.errors import OptionError
+from matnb.expr.nodes import Expr
 from matnb.lazy.array import live_expressions
-from matnb.lazy.expr import Expr
-from matnb.lazy.meanings.registry import Value
 from matnb.lazy.recording import Recording, active_recording
+from matnb.ops.reference.registry import Value
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,16 @@ from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.layout import Layout
 from matnb.config import Config, data_folder_from_environment
 from matnb.errors import ClusterError, LoopBodyError, OptionError
+from matnb.expr.client_data import held
+from matnb.expr.nodes import Data, Expr, Literal
 from matnb.io.result_folder import ResultFolder
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator
-from matnb.lazy.expr import Data, Expr, Literal
-from matnb.lazy.holdings import held
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture
 from matnb.plan.explain import describe, kind_of
-from matnb.plan.plan import Stored
+from matnb.program.plan import Stored
 from matnb.session.policies import rebalancing_from
 from matnb.session.session import Session
 from matnb.session.settings import config_with

@@ -18,9 +18,9 @@ from matnb.balance.weighing import changed, may_pay
 from matnb.blocks.layout import spread
 from matnb.errors import TooLargeError
 from matnb.events import Event, Rebalanced
-from matnb.lazy.expr import Expr
-from matnb.plan.plan import Workers
+from matnb.expr.nodes import Expr
 from matnb.plan.row_work import RowWork
+from matnb.program.plan import Workers
 from matnb.session.followed import Followed, LearnedCosts, Pending
 from matnb.session.groups import Group, cuts_of
 from matnb.session.loop_watch import LoopWatch

@@ -8,11 +8,11 @@ from weakref import WeakKeyDictionary
 
 from matnb.backend.worker import Failed
 from matnb.errors import MatnbError, TooLargeError, kernel_error
-from matnb.lazy.expr import Elementwise, Expr, MaskedMatMul, MatMul
+from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
 from matnb.plan.explain import describe, kind_of
-from matnb.plan.operators import Apply, Multiply, MultiplyMasked, Operator, SumMasked
-from matnb.plan.plan import Stage
+from matnb.program.operators import Apply, Multiply, MultiplyMasked, Operator, SumMasked
+from matnb.program.plan import Stage
 
 _earlier: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
 _NONE: Mapping[Expr, tuple[Expr, ...]] = MappingProxyType({})

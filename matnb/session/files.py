@@ -10,12 +10,12 @@ import numpy as np
 from matnb.backend.stopping import cancellable
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import FileContentWarning, OptionError
+from matnb.expr.nodes import Expr, Load
 from matnb.io.source import Found, Source, open_source
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.columns import Columns
 from matnb.lazy.creation import regridded
-from matnb.lazy.expr import Expr, Load
 from matnb.lazy.recording import active_recording
 from matnb.session.current import check_closed, current_session
 from matnb.session.loaded import files_of, note_loaded

@@ -11,8 +11,8 @@ from matnb.balance.load import LoadModel, Sample
 from matnb.balance.policy import ENTRY_SECONDS, FIXED_COSTS, ROW_SECONDS, Entries, Policy, counted_seconds
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
 from matnb.balance.weighing import may_pay
-from matnb.plan.plan import Workers
 from matnb.plan.row_work import RowWork
+from matnb.program.plan import Workers
 from matnb.session.groups import Group
 
 _GAIN_ITERATIONS = 3  # that are measured before it is told what a re-cut brought

@@ -10,8 +10,8 @@ import numpy as np
 
 from matnb.backend.store import Entry, Store
 from matnb.balance.situation import Cuts, Profile
-from matnb.lazy.expr import Expr
-from matnb.lazy.placing import place_of
+from matnb.expr.nodes import Expr
+from matnb.expr.stable_order import place_of
 
 LEAST_BYTES = 10**6  # of a sparse array; below, an iteration is over before anything could be gained
 _INDEX_BYTES = 4

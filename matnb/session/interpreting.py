@@ -11,12 +11,12 @@ from matnb.backend.stopping import Stopping
 from matnb.backend.store import Store
 from matnb.blocks.formats import Block, Dense, to_scipy
 from matnb.config import Config
-from matnb.lazy.expr import Data, Expr, Load
-from matnb.lazy.interpret import block_of, interpret
-from matnb.lazy.meanings.registry import Value
-from matnb.lazy.memo import is_small
-from matnb.lazy.traverse import topological
-from matnb.plan.memory import estimate_bytes
+from matnb.expr.memo_keys import is_small
+from matnb.expr.nodes import Data, Expr, Load
+from matnb.expr.traverse import topological
+from matnb.ops.interpret import block_of, interpret
+from matnb.ops.reference.registry import Value
+from matnb.program.memory import estimate_bytes
 from matnb.session.choices import chosen, engine_of
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from matnb.backend.store import Store
 from matnb.errors import OptionError
-from matnb.lazy.control import Cond, Loop
-from matnb.lazy.expr import Expr
-from matnb.lazy.passes import PASSES, stages, traced
-from matnb.lazy.traverse import topological
+from matnb.expr.control import Cond, Loop
+from matnb.expr.nodes import Expr
+from matnb.expr.traverse import topological
+from matnb.passes import PASSES, stages, traced
 from matnb.pictures.escaping import LONGEST_NAME, shortened
 from matnb.pictures.facts import Change, GraphFacts, PanelFacts
 from matnb.pictures.picture import Picture
@@ -21,7 +21,7 @@ from matnb.plan.explain import Listing, explain_expressions, explain_made, expla
 from matnb.plan.explain_control import explain_bodies, explain_control
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.measured import MadeRun, Measures
-from matnb.plan.plan import Plan, Stored
+from matnb.program.plan import Plan, Stored
 from matnb.session.looping import missing_results
 from matnb.session.planning import Planner
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from matnb.lazy.expr import Expr
+from matnb.expr.nodes import Expr
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.session.current import active_session
 

@@ -15,8 +15,8 @@ from matnb.balance.situation import Cuts, Profile, Situation
 from matnb.blocks.grid import Grid, regular_cuts
 from matnb.blocks.layout import Layout, spread
 from matnb.events import BlocksMoved, Event
-from matnb.lazy.expr import Expr
-from matnb.lazy.placing import place_of
+from matnb.expr.nodes import Expr
+from matnb.expr.stable_order import place_of
 from matnb.session.groups import Group, Groups, cuts_of, has_rows_cut
 from matnb.session.planning import Planner
 from matnb.session.recutting import Recut, Recutter, rows_layout

@@ -10,21 +10,21 @@ from matnb.backend.cluster import Attendance, Cluster
 from matnb.backend.store import Store
 from matnb.config import Config
 from matnb.errors import SessionEnded, TooLargeError, WorkerLostError
+from matnb.expr.client_data import held
+from matnb.expr.memo_keys import worth_keeping
+from matnb.expr.nodes import Data, Expr, MaskedMatMul, MatMul, Transpose
+from matnb.expr.traverse import Either, topological
 from matnb.lazy.array import live_expressions
-from matnb.lazy.expr import Data, Expr, MaskedMatMul, MatMul, Transpose
-from matnb.lazy.holdings import held
-from matnb.lazy.memo import worth_keeping
-from matnb.lazy.passes import traced
-from matnb.lazy.traverse import Either, topological
+from matnb.passes import traced
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.forms import form_of
 from matnb.plan.lower import lower
-from matnb.plan.memory import estimate_bytes
-from matnb.plan.plan import Plan, Stored, Workers
 from matnb.plan.product_entries import ProductCounts, worth_counting
 from matnb.plan.templates import Planned, Scattering
 from matnb.plan.transposes import prefers_scatter, wished
+from matnb.program.memory import estimate_bytes
+from matnb.program.plan import Plan, Stored, Workers
 from matnb.session.templates import Templates
 
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four

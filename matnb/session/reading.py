@@ -9,11 +9,11 @@ from dataclasses import replace
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.store import Store
 from matnb.errors import CellCancelled, TooLargeError
+from matnb.expr.nodes import Expr
 from matnb.io.source import Found, Source
-from matnb.lazy.expr import Expr
+from matnb.ops.lowering.creation import reading_plan
 from matnb.plan.lower import lower
-from matnb.plan.plan import Plan
-from matnb.plan.sources import reading_plan
+from matnb.program.plan import Plan
 from matnb.session.failures import cell_error
 from matnb.session.running import Runner
 

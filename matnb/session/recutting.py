@@ -16,13 +16,13 @@ from matnb.blocks.grid import Grid, Region, intersect, region_shape, regular_cut
 from matnb.blocks.kernels.profiles import entry_counts, entry_profile, on_its_own
 from matnb.blocks.layout import Layout
 from matnb.errors import CellCancelled, TooLargeError
-from matnb.lazy.digest import digest_of
-from matnb.lazy.expr import Expr
+from matnb.expr.digest import digest_of
+from matnb.expr.nodes import Expr
 from matnb.pictures.quantities import bytes_text
-from matnb.plan.operators import Join, Run
-from matnb.plan.plan import Stored
-from matnb.plan.regions import region_size
-from matnb.plan.tasks import PlanWriter, TaskWriter, cut_of, region_text
+from matnb.program.operators import Join, Run
+from matnb.program.plan import Stored
+from matnb.program.regions import region_size
+from matnb.program.writer import PlanWriter, TaskWriter, cut_of, region_text
 from matnb.session.failures import cell_error
 from matnb.session.planning import Planner
 

@@ -18,18 +18,18 @@ from matnb.blocks.grid import Grid, whole
 from matnb.blocks.layout import Layout, spread
 from matnb.config import Config
 from matnb.errors import TooLargeError
+from matnb.expr.client_data import copied
+from matnb.expr.control import Cond, Final, Loop
+from matnb.expr.memo_keys import is_small, outlasts_handles, worth_writing
+from matnb.expr.nodes import Expr
+from matnb.expr.traverse import topological
 from matnb.io.result_folder import ResultFolder
 from matnb.io.results import About, Result, writable
 from matnb.lazy.array import DistArray, expressions_of, live_expressions, live_handles
-from matnb.lazy.control import Cond, Final, Loop
-from matnb.lazy.expr import Expr
-from matnb.lazy.holdings import copied
-from matnb.lazy.memo import is_small, outlasts_handles, worth_writing
-from matnb.lazy.traverse import topological
 from matnb.pictures.memo import MemoEntry
 from matnb.plan.explain import told_alone
-from matnb.plan.place import layout_tag
-from matnb.plan.plan import Stored
+from matnb.program.place import layout_tag
+from matnb.program.plan import Stored
 from matnb.session.choices import remembers
 from matnb.session.planning import Planner
 

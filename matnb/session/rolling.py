@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from matnb.expr.nodes import Expr
+from matnb.expr.traverse import topological
 from matnb.lazy.array import live_expressions, renew
-from matnb.lazy.expr import Expr
 from matnb.lazy.recording import Recording, resumed
 from matnb.lazy.repeats import FEWEST
 from matnb.lazy.rolling import rolled
-from matnb.lazy.traverse import topological
 
 _MOST_UNREAD = 20_000  # events that wait for a value that needs them
 

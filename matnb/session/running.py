@@ -29,22 +29,22 @@ from matnb.events import (
     TaskTimed,
     WorkersLost,
 )  # fmt: skip
+from matnb.expr.client_data import copied, held, keep_copy, keep_in_file, lost_copy
+from matnb.expr.control import Cond, Final, Loop
+from matnb.expr.memo_keys import lifetime
+from matnb.expr.nodes import Data, Expr
+from matnb.expr.traverse import topological
 from matnb.io.result_folder import ResultFolder
-from matnb.lazy.control import Cond, Final, Loop
-from matnb.lazy.expr import Data, Expr
-from matnb.lazy.holdings import copied, held, keep_copy, keep_in_file, lost_copy
-from matnb.lazy.memo import lifetime
 from matnb.lazy.recording import Recording, active_recording
-from matnb.lazy.traverse import topological
 from matnb.pictures.imbalance import imbalance
 from matnb.plan.counting import counts_of
 from matnb.plan.explain import explain_plan
 from matnb.plan.explain_control import explain_control
 from matnb.plan.looping import starts_inside
 from matnb.plan.measured import Measures
-from matnb.plan.place import default_layout, layout_tag
-from matnb.plan.plan import Plan
 from matnb.plan.product_entries import meetings, operands_counted
+from matnb.program.place import default_layout, layout_tag
+from matnb.program.plan import Plan
 from matnb.session.balancing import Balancer
 from matnb.session.failures import cell_error, largest, located
 from matnb.session.looping import Looper, missing_results

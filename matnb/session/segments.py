@@ -11,9 +11,9 @@ from matnb.backend.recovery import Resume
 from matnb.backend.store import Entry
 from matnb.blocks.layout import Layout
 from matnb.events import TaskTimed
-from matnb.lazy.control import Cond, Loop
-from matnb.lazy.expr import Expr
-from matnb.plan.plan import Stored
+from matnb.expr.control import Cond, Loop
+from matnb.expr.nodes import Expr
+from matnb.program.plan import Stored
 
 _BEFORE = "before-"  # in the names of a state's registers, where a loop goes on from it
 

@@ -19,20 +19,20 @@ from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import UnsupportedError, WorkerLostError
 from matnb.events import CellRecorded, Event, SessionStopped
+from matnb.expr.client_data import keep_copy
+from matnb.expr.memo_keys import is_small
+from matnb.expr.nodes import Data, Expr
+from matnb.expr.traverse import topological
 from matnb.io.result_folder import ResultFolder
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
-from matnb.lazy.expr import Data, Expr
-from matnb.lazy.holdings import keep_copy
 from matnb.lazy.limits import check_limit
-from matnb.lazy.memo import is_small
 from matnb.lazy.recording import Recording, active_recording
-from matnb.lazy.traverse import topological
 from matnb.pictures.picture import Picture
 from matnb.plan.estimate import estimate_entries
-from matnb.plan.memory import estimate_bytes
-from matnb.plan.plan import Stored
 from matnb.plan.report import RunReport, total
+from matnb.program.memory import estimate_bytes
+from matnb.program.plan import Stored
 from matnb.session.balancing import Balancer
 from matnb.session.choices import note_written
 from matnb.session.interpreting import Interpreter

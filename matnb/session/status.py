@@ -8,7 +8,7 @@ from matnb.backend.cluster import Attendance
 from matnb.backend.store import Store
 from matnb.config import Config
 from matnb.pictures.quantities import plural_text
-from matnb.plan.plan import Workers
+from matnb.program.plan import Workers
 from matnb.session.remembering import Memo
 
 

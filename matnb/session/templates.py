@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Container, Hashable, Mapping
 
-from matnb.lazy.expr import Expr
+from matnb.expr.nodes import Expr
 from matnb.plan.constants import Unfit
 from matnb.plan.forms import Form
-from matnb.plan.plan import Stored
 from matnb.plan.templates import Planned, Template
+from matnb.program.plan import Stored
 
 _MOST = 64
 

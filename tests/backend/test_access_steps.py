@@ -8,8 +8,8 @@ import pytest
 from matnb.backend.steps import prepare
 from matnb.backend.worker import execute
 from matnb.blocks.formats import Dense
-from matnb.plan.operators import GatherAt, PutAt, PutEachAt
-from matnb.plan.plan import Step, Task
+from matnb.program.operators import GatherAt, PutAt, PutEachAt
+from matnb.program.plan import Step, Task
 
 
 class Taken:

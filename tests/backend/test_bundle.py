@@ -14,8 +14,8 @@ from matnb.backend.graphs import is_bundled
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import whole
 from matnb.blocks.layout import Layout
-from matnb.plan.operators import Accumulate, Constant
-from matnb.plan.plan import Plan, Step, Stored, Task
+from matnb.program.operators import Accumulate, Constant
+from matnb.program.plan import Plan, Step, Stored, Task
 
 FLOAT = np.dtype(np.float64)
 RUN = "test-bundle-r7"

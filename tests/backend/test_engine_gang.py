@@ -28,7 +28,7 @@ from matnb.backend.recovery import newest_whole
 from matnb.blocks.formats import Dense
 from matnb.config import Config
 from matnb.errors import ClusterError
-from matnb.plan.program import Program
+from matnb.program.program import Program
 
 IN_PROCESSES = Config(workers=2, threads=1, processes=True)
 

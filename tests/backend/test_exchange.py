@@ -11,9 +11,9 @@ from matnb.backend.outline import BatchPlace, RepeatPlace, Wanted, outline
 from matnb.backend.registers import Held, parted
 from matnb.blocks.formats import Dense, Empty, csr_block
 from matnb.blocks.kernels.packing import can_pack, pack, touched, unpack
-from matnb.plan.operators import Flip, Join, Multiply, Operator
-from matnb.plan.plan import Step, Task
-from matnb.plan.program import Batch, Program, Repeat
+from matnb.program.operators import Flip, Join, Multiply, Operator
+from matnb.program.plan import Step, Task
+from matnb.program.program import Batch, Program, Repeat
 
 FLOAT = np.dtype(np.float64)
 PRODUCT = Multiply("plus_times", FLOAT)

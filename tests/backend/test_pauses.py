@@ -30,7 +30,7 @@ from matnb.backend.following import tasks_by_owner
 from matnb.backend.recovery import Resume
 from matnb.blocks.formats import Block, Dense, to_numpy
 from matnb.config import Config
-from matnb.plan.program import Program
+from matnb.program.program import Program
 
 
 class PausesAt:
@@ -87,7 +87,7 @@ def test_a_program_pauses_where_the_first_member_says(
 
 
 def test_only_the_outermost_loop_pauses() -> None:
-    from matnb.plan.program import Repeat
+    from matnb.program.program import Repeat
 
     program, registers = gangs.power_program(sp.csr_array(np.eye(6)), (0, 1), 3)
     (inner,) = program.actions

@@ -20,9 +20,9 @@ from matnb.backend.mailbox import Aborted
 from matnb.backend.performer import TaskRaised, perform
 from matnb.blocks.formats import Block, Csr, Dense, block_from, csr_block, to_numpy
 from matnb.blocks.kernels.links import Link
-from matnb.plan.operators import Apply, Chain, Cut, Multiply
-from matnb.plan.plan import Task
-from matnb.plan.program import Batch, Branch, Program, Repeat
+from matnb.program.operators import Apply, Chain, Cut, Multiply
+from matnb.program.plan import Task
+from matnb.program.program import Batch, Branch, Program, Repeat
 
 
 @pytest.mark.parametrize("through", ["x", "z"])

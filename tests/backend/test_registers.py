@@ -8,8 +8,8 @@ import numpy as np
 
 from matnb.backend.registers import Groups, Held, Hint, JoinUse, Pool, Wholes, parted
 from matnb.blocks.formats import Dense
-from matnb.plan.operators import Flip, Join, Multiply
-from matnb.plan.plan import Step, Task
+from matnb.program.operators import Flip, Join, Multiply
+from matnb.program.plan import Step, Task
 
 FLOAT = np.dtype(np.float64)
 SIZE = (100_000,)

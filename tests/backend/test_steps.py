@@ -18,9 +18,9 @@ from matnb.blocks.formats import Csr, Dense, Empty, freeze
 from matnb.blocks.kernels import chains, row_parts
 from matnb.blocks.kernels.tile_passes import Pass
 from matnb.blocks.sums import num_nodes
-from matnb.plan import operators as op
-from matnb.plan.plan import Task
-from matnb.plan.tasks import TaskWriter
+from matnb.program import operators as op
+from matnb.program.plan import Task
+from matnb.program.writer import TaskWriter
 
 FLOAT, TRUTH = np.dtype(float), np.dtype(bool)
 FUNCTIONS = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "greater_equal", "equal",

@@ -10,8 +10,8 @@ import numpy as np
 from matnb.backend.store import Entry, Store
 from matnb.blocks.grid import regular
 from matnb.blocks.layout import Layout
-from matnb.lazy.expr import Data, Expr, Transpose
-from matnb.plan.plan import Stored
+from matnb.expr.nodes import Data, Expr, Transpose
+from matnb.program.plan import Stored
 
 FLOAT = np.dtype(np.float64)
 

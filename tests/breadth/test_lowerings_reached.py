@@ -9,9 +9,9 @@ import pytest
 
 import matnb as mn
 from breadth.test_cases import CASES
-from matnb.lazy.expr import Expr
-from matnb.lazy.traverse import topological
-from matnb.plan.lowering.registry import LOWERINGS
+from matnb.expr.nodes import Expr
+from matnb.expr.traverse import topological
+from matnb.ops.lowering.registry import LOWERINGS
 
 # Kinds that no such call has, and why.
 WITHOUT = {

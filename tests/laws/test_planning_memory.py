@@ -18,8 +18,8 @@ from matnb.balance.situation import Profile
 from matnb.blocks.formats import Csr, block_from
 from matnb.io.source import ROW_ENTRIES
 from matnb.lazy.array import expression_of
-from matnb.plan.place import SMALL_BYTES, default_layout
-from matnb.plan.plan import Workers
+from matnb.program.place import SMALL_BYTES, default_layout
+from matnb.program.plan import Workers
 
 LENGTHS = 2**20, 2**30
 MOST_BYTES = 2**20  # more for axes a thousand times as long; a byte a column would be a gigabyte

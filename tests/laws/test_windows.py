@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
+from matnb.expr.traverse import topological
 from matnb.lazy.functions import sliding
-from matnb.lazy.nodes.sliding import Windows
-from matnb.lazy.traverse import topological
+from matnb.ops.nodes.sliding import Windows
 from matnb.plan.lower import lower
-from matnb.plan.plan import Workers
+from matnb.program.plan import Workers
 
 sliding_window_view = np.lib.stride_tricks.sliding_window_view
 REDUCTIONS = ("sum", "prod", "min", "max", "any", "all", "mean", "std", "var")

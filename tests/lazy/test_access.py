@@ -17,10 +17,10 @@ from matnb.errors import (
     ShapeError,
     UnsupportedError,
 )
-from matnb.lazy.access import At, Draw, Gather, Put
-from matnb.lazy.expr import Create, Index
-from matnb.lazy.interpret import interpret
-from matnb.lazy.passes import optimize
+from matnb.expr.nodes import Create, Index
+from matnb.ops.interpret import interpret
+from matnb.ops.nodes.access import At, Draw, Gather, Put
+from matnb.passes import optimize
 
 
 def unknown(number: int, dtype: object = np.int64) -> mn.DistArray:

@@ -6,10 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import matnb as mn
-from matnb.lazy.control import Loop, Variable
-from matnb.lazy.expr import Data, Elementwise, Expr, Literal, Load, MatMul, Reduce, Transpose
+from matnb.expr.control import Loop, Variable
+from matnb.expr.nodes import Data, Elementwise, Expr, Literal, Load, MatMul, Reduce, Transpose
+from matnb.expr.traverse import topological
 from matnb.lazy.recording import recording
-from matnb.lazy.traverse import topological
 
 
 def loop_of(step: object, state: object, **options: object) -> Loop:

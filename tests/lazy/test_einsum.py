@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.lazy.expr import Elementwise, MatMul, Reduce
-from matnb.lazy.nodes.contracting import Contract
-from matnb.lazy.traverse import topological
+from matnb.expr.nodes import Elementwise, MatMul, Reduce
+from matnb.expr.traverse import topological
+from matnb.ops.nodes.contracting import Contract
 
 LETTERS = "ijklm"
 

@@ -18,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.errors import ShapeError
-from matnb.lazy import digest
-from matnb.lazy.digest import digest_of
-from matnb.lazy.expr import (
+from matnb.expr import digest
+from matnb.expr.digest import digest_of
+from matnb.expr.interning import Interned
+from matnb.expr.nodes import (
     Broadcast,
     Data,
     Elementwise,
@@ -33,10 +34,9 @@ from matnb.lazy.expr import (
     Transpose,
     broadcast_shapes,
 )
-from matnb.lazy.interning import Interned
-from matnb.lazy.interpret import interpret
-from matnb.lazy.traverse import topological
+from matnb.expr.traverse import topological
 from matnb.lazy.ufuncs import call, literal
+from matnb.ops.interpret import interpret
 
 FLOAT = np.dtype(np.float64)
 
@@ -126,7 +126,7 @@ def test_parameters_that_compare_equal_have_digests_of_their_own():
 def test_digests_repeat_in_another_process():
     program = (
         "import numpy as np\n"
-        "from matnb.lazy.expr import Data, Index, MatMul, Reduce\n"
+        "from matnb.expr.nodes import Data, Index, MatMul, Reduce\n"
         "from matnb.lazy.ufuncs import call, literal\n"
         "a = Data(b'a', (3, 4), np.dtype('float64'), True)\n"
         "(b,) = call(np.multiply, (a, literal(-0.0)))\n"

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.errors import DTypeError, IndexingError, ShapeError
-from matnb.lazy.expr import Index
+from matnb.expr.nodes import Index
 from matnb.lazy.indexing import normalize_axes, normalize_key
-from matnb.lazy.interpret import interpret
 from matnb.lazy.ufuncs import literal
+from matnb.ops.interpret import interpret
 
 
 def test_axes_are_normalized():

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.blocks.formats import Dense
 from matnb.errors import MatnbError
-from matnb.lazy.expr import Data, Expr, Transpose
-from matnb.lazy.holdings import keep_copy
-from matnb.lazy.interpret import Value, interpret
-from matnb.lazy.passes import PASSES, Listed, optimize, stages, traced
-from matnb.lazy.traverse import Graph, Rewritten, topological
+from matnb.expr.client_data import keep_copy
+from matnb.expr.nodes import Data, Expr, Transpose
+from matnb.expr.traverse import Graph, Rewritten, topological
+from matnb.ops.interpret import Value, interpret
+from matnb.passes import PASSES, Listed, optimize, stages, traced
 
 FLOAT = np.dtype(np.float64)
 A = Data(b"a", (2, 3, 4), FLOAT, False)
@@ -236,7 +236,7 @@ def test_all_passes_run_in_their_order():
 
 def test_a_pass_that_changes_a_dtype_is_caught(monkeypatch: pytest.MonkeyPatch):
     wrong = Listed("wrong", lambda graph: Rewritten(Graph(dict.fromkeys(graph.roots, S)), {}), "to be caught")
-    monkeypatch.setattr("matnb.lazy.passes.PASSES", (wrong,))
+    monkeypatch.setattr("matnb.passes.PASSES", (wrong,))
     with pytest.raises(AssertionError, match="wrong"):
         optimize({"x": A})
 

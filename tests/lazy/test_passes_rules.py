@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import matnb as mn
-from matnb.lazy.expr import Broadcast, Data, Elementwise, Index, Regrid, Transpose
-from matnb.lazy.passes import Pass, optimize, traced
-from matnb.lazy.passes.chains import order_chains
-from matnb.lazy.passes.identities import drop_identities, identity
-from matnb.lazy.passes.narrowing import narrow
-from matnb.lazy.passes.order import order_operands, ordered
-from matnb.lazy.passes.transposes import move_transposes
-from matnb.lazy.traverse import Graph
+from matnb.expr.nodes import Broadcast, Data, Elementwise, Index, Regrid, Transpose
+from matnb.expr.traverse import Graph
 from matnb.lazy.ufuncs import astype, literal
+from matnb.passes import Pass, optimize, traced
+from matnb.passes.chains import order_chains
+from matnb.passes.identities import drop_identities, identity
+from matnb.passes.narrowing import narrow
+from matnb.passes.order import order_operands, ordered
+from matnb.passes.transposes import move_transposes
 
 A3 = Data(b"a", (2, 3, 4), np.dtype(float), False)
 

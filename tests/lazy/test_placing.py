@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from matnb.expr import stable_order
+from matnb.expr.nodes import Elementwise, Expr, Load
+from matnb.expr.stable_order import place_of, steady_digest
 from matnb.io.rmat import Rmat
 from matnb.io.source import open_source
-from matnb.lazy import placing
-from matnb.lazy.expr import Elementwise, Expr, Load
-from matnb.lazy.passes import optimize
-from matnb.lazy.placing import place_of, steady_digest
+from matnb.passes import optimize
 
 FLOAT = np.dtype(float)
 
@@ -49,8 +49,8 @@ def test_a_file_that_is_written_anew_is_another_value_in_the_same_place(
 ) -> None:
     digests, orders = set(), set()
     for number in range(20):
-        monkeypatch.setattr(placing, "_versions", {})  # as in a process of its own
-        monkeypatch.setattr(placing, "_num_versions", Counter())
+        monkeypatch.setattr(stable_order, "_versions", {})  # as in a process of its own
+        monkeypatch.setattr(stable_order, "_num_versions", Counter())
         x = written(tmp_path / "x.npy", number)
         digests.add(x.digest)
         orders.add(tuple(one.name for one in in_order(applied("sin", x), applied("cos", x))))

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
+from matnb.expr.control import Loop
+from matnb.expr.nodes import Expr
+from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray, live_expressions, renew
-from matnb.lazy.control import Loop
-from matnb.lazy.expr import Expr
-from matnb.lazy.interpret import interpret
 from matnb.lazy.recording import Recording, recording, resumed
 from matnb.lazy.repeats import repetitions
 from matnb.lazy.rolling import rolled
-from matnb.lazy.traverse import topological
+from matnb.ops.interpret import interpret
 
 A = np.array([[0, 1, -1], [1, 1, 0], [-1, 0, 1]])
 

@@ -7,8 +7,8 @@ import pstats
 
 import numpy as np
 
-from matnb.lazy.expr import Data, Elementwise, Expr, MatMul, Transpose
-from matnb.lazy.traverse import Graph, consumers, rewrite, topological
+from matnb.expr.nodes import Data, Elementwise, Expr, MatMul, Transpose
+from matnb.expr.traverse import Graph, consumers, rewrite, topological
 from matnb.lazy.ufuncs import call, literal
 
 FLOAT = np.dtype(np.float64)

@@ -108,7 +108,7 @@ def test_one_cell_is_run_by_another_engine(shell):
 
 def test_a_cell_is_interpreted_over_what_only_the_workers_have(shell, tmp_path, monkeypatch):
     monkeypatch.setattr("matnb.lazy.creation.SHIP_BYTES", 0, raising=False)
-    monkeypatch.setattr("matnb.lazy.holdings.SHIP_BYTES", 1000)
+    monkeypatch.setattr("matnb.expr.client_data.SHIP_BYTES", 1000)
     run(shell, "%%distmat\nbig = mn.asarray(np.arange(4000.0))\ntotal = big.sum()")
     (summary,) = run(shell, "%%distmat --engine interpret --out plain\nfloat((big * 2).sum())")
     assert ", 0 tasks, " in summary

@@ -14,8 +14,8 @@ from matnb.backend.worker import Failed
 from matnb.errors import KernelError, TooLargeError
 from matnb.lazy.recording import Recording
 from matnb.plan.lower import lower
-from matnb.plan.operators import Apply
-from matnb.plan.plan import Workers
+from matnb.program.operators import Apply
+from matnb.program.plan import Workers
 from matnb.session.failures import cell_error
 
 POWER = "power failed on a worker with ValueError: Integers to negative integer powers are not allowed."

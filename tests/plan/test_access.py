@@ -10,13 +10,13 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.errors import IndexingError, KernelError
-from matnb.lazy.access import Draw
-from matnb.lazy.expr import Expr
-from matnb.lazy.interpret import interpret
+from matnb.expr.nodes import Expr
+from matnb.ops.interpret import interpret
+from matnb.ops.nodes.access import Draw
 from matnb.plan.explain import describe
 from matnb.plan.lower import lower
-from matnb.plan.operators import Call, Cut, GatherAt, MakeDrawn, OnlyPart, PickAt, PutAt, ScatterBy
-from matnb.plan.plan import Plan, Stored, Task, Workers
+from matnb.program.operators import Call, Cut, GatherAt, MakeDrawn, OnlyPart, PickAt, PutAt, ScatterBy
+from matnb.program.plan import Plan, Stored, Task, Workers
 
 THREE = Workers((0, 1, 2), 1, 0)
 FOUR_BLOCKS = [None, 1, (2, 2), (3, 1), (4, 2)]

@@ -12,13 +12,13 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout
-from matnb.lazy.control import Loop
-from matnb.lazy.expr import Expr
+from matnb.expr.control import Loop
+from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
-from matnb.plan.operators import Multiply
-from matnb.plan.plan import Stored, Task, Workers
-from matnb.plan.program import Program, Repeat, batches
 from matnb.plan.reusing import ControlPlans
+from matnb.program.operators import Multiply
+from matnb.program.plan import Stored, Task, Workers
+from matnb.program.program import Program, Repeat, batches
 
 WORKERS = Workers((3, 5), 1, 10**9)
 N = 4000

@@ -10,12 +10,12 @@ import pytest
 import matnb as mn
 from matnb.blocks.kernels.chains import chain_into
 from matnb.events import RunFinished
-from matnb.lazy.expr import MatMul
+from matnb.expr.nodes import MatMul
 from matnb.magics.recorder import compile_cell, run_cell
 from matnb.plan.counting import counts_of, functions_of, num_temporaries, num_tiles, reductions_of
 from matnb.plan.lower import lower
-from matnb.plan.operators import Apply, Chain, Make
-from matnb.plan.plan import Plan, Step, Task, Workers
+from matnb.program.operators import Apply, Chain, Make
+from matnb.program.plan import Plan, Step, Task, Workers
 
 TWO = Workers((0, 1), 1, 0)
 N = 300

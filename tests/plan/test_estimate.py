@@ -8,9 +8,9 @@ import pytest
 import matnb as mn
 from matnb.blocks.grid import regular
 from matnb.blocks.layout import Layout
-from matnb.lazy.expr import Data
+from matnb.expr.nodes import Data
 from matnb.plan.estimate import estimate_entries
-from matnb.plan.plan import Stored
+from matnb.program.plan import Stored
 
 FLOAT = np.dtype(np.float64)
 LAYOUT = Layout(regular((50, 40), (2, 1)), (0, 0))

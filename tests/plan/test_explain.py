@@ -15,12 +15,12 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.errors import LoopBodyError, OptionError
 from matnb.events import TaskTimed
-from matnb.lazy.expr import Data, Expr
-from matnb.lazy.nodes.selecting import Compress
+from matnb.expr.nodes import Data, Expr
+from matnb.ops.nodes.selecting import Compress
 from matnb.plan.explain import MAX_LINES, describe, explain_expressions, explain_plan, kind_of, told_alone
 from matnb.plan.lower import lower
 from matnb.plan.measured import MOST_RUNS, Measures
-from matnb.plan.plan import Workers
+from matnb.program.plan import Workers
 from matnb.session.looking import stage_names
 
 FLOAT = np.dtype(np.float64)

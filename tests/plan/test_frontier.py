@@ -13,11 +13,11 @@ from matnb.backend.worker import execute
 from matnb.blocks.kernels import frontier
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.semiring import SEMIRINGS
-from matnb.lazy.holdings import held
-from matnb.lazy.interpret import interpret
+from matnb.expr.client_data import held
+from matnb.ops.interpret import interpret
 from matnb.plan.lower import lower
-from matnb.plan.operators import Accumulate, Multiply, Push, PutTogether
-from matnb.plan.plan import Plan, Task, Workers
+from matnb.program.operators import Accumulate, Multiply, Push, PutTogether
+from matnb.program.plan import Plan, Task, Workers
 
 RNG = np.random.default_rng(5)
 GRAPH = sp.random_array((40, 40), density=0.2, format="csr", rng=0)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import matnb as mn
-from matnb.lazy.expr import Reduce
+from matnb.expr.nodes import Reduce
 from matnb.plan.lower import lower
-from matnb.plan.operators import Chain, Finish, Partial, PartialAll
-from matnb.plan.plan import Plan, Task, Workers
+from matnb.program.operators import Chain, Finish, Partial, PartialAll
+from matnb.program.plan import Plan, Task, Workers
 
 TWO = Workers((0,), 2, 0)
 COLUMN = np.random.default_rng(0).standard_normal(200_000)

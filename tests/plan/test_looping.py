@@ -10,11 +10,11 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout, spread
-from matnb.lazy.control import Cond, Loop
-from matnb.lazy.expr import Expr
+from matnb.expr.control import Cond, Loop
+from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
-from matnb.plan.plan import Stored, Workers
-from matnb.plan.program import Action, Batch, Branch, Program, Repeat, batches
+from matnb.program.plan import Stored, Workers
+from matnb.program.program import Action, Batch, Branch, Program, Repeat, batches
 
 WORKERS = Workers((3, 5), 2, 10**9)
 

@@ -17,13 +17,13 @@ import matnb as mn
 from matnb.blocks.formats import Dense, to_numpy
 from matnb.blocks.grid import Grid, regular
 from matnb.blocks.layout import Layout
-from matnb.lazy.expr import Data, Expr
-from matnb.lazy.interpret import block_of, interpret
+from matnb.expr.nodes import Data, Expr
+from matnb.ops.interpret import block_of, interpret
 from matnb.plan.lower import lower
-from matnb.plan.operators import Apply, Chain, Constant, Cut, Join, Multiply
-from matnb.plan.place import layout_tag
-from matnb.plan.plan import Plan, Stored, Task, Workers
-from matnb.plan.regions import operand_region, piece_cuts, region_size, slice_pieces
+from matnb.program.operators import Apply, Chain, Constant, Cut, Join, Multiply
+from matnb.program.place import layout_tag
+from matnb.program.plan import Plan, Stored, Task, Workers
+from matnb.program.regions import operand_region, piece_cuts, region_size, slice_pieces
 
 FLOAT = np.dtype(np.float64)
 MEGABYTE = (1024, 128)  # a float64 array of this shape is cut into a block a thread
@@ -154,7 +154,7 @@ def test_plans_are_the_same_in_two_processes():
         "import matnb as mn\n"
         "from matnb.plan.explain import explain_plan\n"
         "from matnb.plan.lower import lower\n"
-        "from matnb.plan.plan import Workers\n"
+        "from matnb.program.plan import Workers\n"
         "x = mn.asarray(np.arange(40000.0).reshape(200, 200), blocks=[3, 2])\n"
         "s = mn.eye(200, blocks=5)\n"
         "roots = [((x @ x) / 2).expression, (s @ x).sum(axis=1).expression, s.T.expression]\n"

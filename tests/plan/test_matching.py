@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
-from matnb.lazy.expr import Expr, MatMul, Transpose
-from matnb.lazy.traverse import topological
+from matnb.expr.nodes import Expr, MatMul, Transpose
+from matnb.expr.traverse import topological
 from matnb.plan.lower import lower
-from matnb.plan.matching import Product, match_products
-from matnb.plan.operators import Accumulate, Apply, Chain, Multiply, MultiplyMasked, PartialAll, SumMasked
-from matnb.plan.plan import Plan, Task, Workers
 from matnb.plan.transposes import prefers_scatter, wished
+from matnb.program.matching import Product, match_products
+from matnb.program.operators import Accumulate, Apply, Chain, Multiply, MultiplyMasked, PartialAll, SumMasked
+from matnb.program.plan import Plan, Task, Workers
 
 FLOAT = np.dtype(np.float64)
 WORKERS = Workers((0, 1), 2, 0)

@@ -10,13 +10,13 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.blocks.formats import to_scipy
+from matnb.expr.nodes import Transpose
 from matnb.io.local import read_here
 from matnb.io.rmat import Rmat
 from matnb.io.source import ROW_ENTRIES
-from matnb.lazy.expr import Transpose
 from matnb.plan.lower import lower
-from matnb.plan.place import default_layout
-from matnb.plan.plan import Workers
+from matnb.program.place import default_layout
+from matnb.program.plan import Workers
 
 FOUR = Workers((0, 1), 2, 0)
 

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.backend.worker import execute
+from matnb.ops.lowering.reducing import Round, rounds_of
 from matnb.plan.lower import lower
-from matnb.plan.operators import Finish, Partial
-from matnb.plan.plan import Plan, Workers
-from matnb.plan.reducing import Round, rounds_of
-from matnb.plan.tasks import PlanWriter
+from matnb.program.operators import Finish, Partial
+from matnb.program.plan import Plan, Workers
+from matnb.program.writer import PlanWriter
 
 ONE = Workers((0,), 2, 0)
 X = np.random.default_rng(0).standard_normal((40, 30))

@@ -12,12 +12,12 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout, spread
-from matnb.lazy.control import Cond, Final, Loop
-from matnb.lazy.expr import Expr
+from matnb.expr.control import Cond, Final, Loop
+from matnb.expr.nodes import Expr
 from matnb.plan import reusing
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
-from matnb.plan.plan import Stored, Workers
 from matnb.plan.reusing import ControlPlans
+from matnb.program.plan import Stored, Workers
 
 WORKERS = Workers((3, 5), 2, 10**9)
 MATRIX = sp.random(40, 40, 0.1, random_state=0, format="csr")

@@ -12,14 +12,14 @@ from matnb.blocks.formats import sparse_bytes
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout
 from matnb.blocks.shared_rows import SHARED_ENTRIES
-from matnb.lazy.control import Loop
-from matnb.lazy.expr import Data, Expr
-from matnb.plan import shared_rows
+from matnb.expr.control import Loop
+from matnb.expr.nodes import Data, Expr
+from matnb.ops.lowering import split_rows
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.plan.lower import lower
-from matnb.plan.operators import Run
-from matnb.plan.plan import Plan, Stored, Task, Workers
-from matnb.plan.program import Action, Batch, Branch, Repeat, batches
+from matnb.program.operators import Run
+from matnb.program.plan import Plan, Stored, Task, Workers
+from matnb.program.program import Action, Batch, Branch, Repeat, batches
 
 N = 400_000
 FLOAT = np.dtype(np.float64)
@@ -136,7 +136,7 @@ def test_all_else_is_planned_as_ever(
     name: str, array: mn.DistArray, matrix: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = planned(array, matrix, steady=[A.expression])
-    monkeypatch.setattr(shared_rows, "is_shared", lambda num_rows, num_entries: False)
+    monkeypatch.setattr(split_rows, "is_shared", lambda num_rows, num_entries: False)
     other = planned(array, matrix, steady=[A.expression])
     assert [task.key for task in plan.tasks] == [task.key for task in other.tasks]
     assert not shares(plan.tasks)
@@ -232,14 +232,14 @@ def test_counts_that_are_estimates_share_no_rows() -> None:
 
 def test_memory_that_parts_take_through_a_loop_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = loop_plan(lambda x: A @ x * 0.5 + X, mn.ones(N))
-    monkeypatch.setattr(shared_rows, "is_shared", lambda num_rows, num_entries: False)
+    monkeypatch.setattr(split_rows, "is_shared", lambda num_rows, num_entries: False)
     without = loop_plan(lambda x: A @ x * 0.5 + X, mn.ones(N))
     assert plan.peaks[5] >= without.peaks[5] + HALF_BYTES
 
 
 def test_what_parts_take_outside_of_loops_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(A @ X, steady=[A.expression])
-    monkeypatch.setattr(shared_rows, "is_shared", lambda num_rows, num_entries: False)
+    monkeypatch.setattr(split_rows, "is_shared", lambda num_rows, num_entries: False)
     assert plan.projected_bytes > planned(A @ X, steady=[A.expression]).projected_bytes
     assert sum(plan.lasting.values()) >= HALF_BYTES
 

@@ -15,19 +15,19 @@ from programs import programs
 
 import matnb as mn
 from matnb.blocks.formats import Block, Dense
+from matnb.expr.client_data import held, keep_copy
+from matnb.expr.nodes import Data, Expr, Regrid
+from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
-from matnb.lazy.expr import Data, Expr, Regrid
-from matnb.lazy.holdings import held, keep_copy
-from matnb.lazy.interpret import block_of, interpret
-from matnb.lazy.passes import traced
-from matnb.lazy.traverse import topological
+from matnb.ops.interpret import block_of, interpret
+from matnb.ops.lowering.creation import piece_of
+from matnb.passes import traced
 from matnb.plan.constants import Unfit
 from matnb.plan.forms import form_of
 from matnb.plan.lower import lower
-from matnb.plan.place import default_layout
-from matnb.plan.plan import Plan, Stored, Workers
-from matnb.plan.sources import piece_of
 from matnb.plan.templates import Planned, Scattering, Template
+from matnb.program.place import default_layout
+from matnb.program.plan import Plan, Stored, Workers
 
 FLOAT = np.dtype(np.float64)
 

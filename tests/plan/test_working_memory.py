@@ -15,11 +15,11 @@ from matnb.backend.worker import execute
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout
-from matnb.lazy.expr import Data, Expr
-from matnb.lazy.nodes.uniques import Distinct
+from matnb.expr.nodes import Data, Expr
+from matnb.ops.nodes.uniques import Distinct
 from matnb.plan.lower import lower
-from matnb.plan.plan import Stored, Task, Workers
-from matnb.plan.tasks import PlanWriter
+from matnb.program.plan import Stored, Task, Workers
+from matnb.program.writer import PlanWriter
 
 N = 240_000
 WORKERS = Workers((0, 1, 2), 1, 10**9)

@@ -16,7 +16,7 @@ from waiting import wait_until
 
 import matnb as mn
 from matnb.errors import SessionEnded
-from matnb.lazy import holdings
+from matnb.expr import client_data
 from matnb.session import running
 
 N = 12_000
@@ -24,7 +24,7 @@ N = 12_000
 
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(holdings, "SHIP_BYTES", 1000)
+    monkeypatch.setattr(client_data, "SHIP_BYTES", 1000)
     yield
     mn.stop()
 
@@ -94,7 +94,7 @@ def test_a_large_array_survives_the_loss_of_its_processes() -> None:
 def test_workers_in_this_process_share_the_copy_with_it() -> None:
     with mn.start(workers=1, threads=1) as session:
         x = mn.asarray(np.arange(float(N)), blocks=3)
-        kept = holdings.held(x.expression).values
+        kept = client_data.held(x.expression).values
         (there,) = session.cluster.client.run(lambda dask_worker: list(dask_worker.data.values())).values()
         shared = [one for one in there if np.shares_memory(one.values, kept)]
         assert shared
@@ -103,13 +103,13 @@ def test_workers_in_this_process_share_the_copy_with_it() -> None:
 def test_a_copy_outlives_its_session_and_goes_with_the_array() -> None:
     with mn.start():
         x = mn.asarray(np.arange(float(N)))
-    num_held = len(holdings._held)
+    num_held = len(client_data._held)
     with mn.start(workers=2):
         assert float(x.sum()) == N * (N - 1) / 2
     mn.stop()
     del x
     gc.collect()
-    assert len(holdings._held) < num_held
+    assert len(client_data._held) < num_held
 
 
 def test_without_room_for_a_copy_a_loss_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

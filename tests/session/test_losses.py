@@ -22,7 +22,7 @@ from matnb.backend.engine_dask import DaskEngine
 from matnb.errors import CellCancelled, MatnbError
 from matnb.events import WorkersLost
 from matnb.magics.summary import status_text
-from matnb.plan.plan import Plan
+from matnb.program.plan import Plan
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.errors import CellCancelled, KernelError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TasksFinished, TaskTimed, WorkersLost
 from matnb.plan.looping import ControlPlan
-from matnb.plan.operators import Multiply
-from matnb.plan.plan import Task
-from matnb.plan.program import Batch, Repeat, batches
+from matnb.program.operators import Multiply
+from matnb.program.plan import Task
+from matnb.program.program import Batch, Repeat, batches
 from matnb.session.segments import Taken
 
 ENGINES = {

@@ -24,7 +24,7 @@ from matnb.balance.situation import Cuts
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout
 from matnb.errors import CellCancelled, TooLargeError
-from matnb.plan.plan import Plan
+from matnb.program.plan import Plan
 from matnb.session import recutting
 from matnb.session.recutting import Recut, Recutter, rows_layout
 

@@ -18,7 +18,7 @@ from watching import runs, tasks_on_scheduler
 
 import matnb as mn
 from matnb.errors import KernelError, MatnbError, OptionError, TooLargeError
-from matnb.lazy import holdings
+from matnb.expr import client_data
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_two_threads_share_a_session(session: mn.session.Session) -> None:
 def test_shipped_data_stays_while_an_expression_needs_it(
     session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holdings, "SHIP_BYTES", 1000)
+    monkeypatch.setattr(client_data, "SHIP_BYTES", 1000)
     y = mn.asarray(np.ones(10_000)) * 2  # no name is left on the array itself
     # a number of this test alone: an equal expression may be kept by another test's error
     assert float(mn.full(3, 17.25).sum()) == 51.75
@@ -260,7 +260,7 @@ def test_no_run_takes_more_than_was_projected(session: mn.session.Session) -> No
 
 
 def test_interpreting_keeps_to_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holdings, "SHIP_BYTES", 1000)
+    monkeypatch.setattr(client_data, "SHIP_BYTES", 1000)
     with mn.start(engine="interpret", compute_limit="1MB"):
         assert float((mn.asarray(np.ones(10_000)) * 2).sum()) == 20_000
         with pytest.raises(TooLargeError):

@@ -13,7 +13,7 @@ import matnb as mn
 from matnb.backend import graphs
 from matnb.errors import KernelError
 from matnb.lazy.recording import recording
-from matnb.plan.plan import Plan
+from matnb.program.plan import Plan
 from matnb.session import planning
 
 

@@ -12,11 +12,11 @@ from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.calls import Callee, Output, results_of
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import OptionError, ShapeError, TooLargeError
-from matnb.lazy.access import Part, Replicated, Scatter
+from matnb.expr.client_data import SHIP_BYTES
+from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Expr
 from matnb.lazy.functions.naming import portable
-from matnb.lazy.holdings import SHIP_BYTES
+from matnb.ops.nodes.access import Part, Replicated, Scatter
 from matnb.pictures.quantities import bytes_text
 
 

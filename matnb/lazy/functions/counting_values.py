@@ -11,16 +11,16 @@ import numpy as np
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.counting_values import check_edges
 from matnb.errors import DTypeError, OptionError, ShapeError
-from matnb.lazy.access import Scatter
+from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.asking import asked
-from matnb.lazy.expr import Expr, Index
 from matnb.lazy.functions.bin_widths import num_bins_named
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.nodes.counting_values import Binned, Count, Edges, Extent
-from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype
+from matnb.ops.nodes.access import Scatter
+from matnb.ops.nodes.counting_values import Binned, Count, Edges, Extent
+from matnb.ops.nodes.joining import Concatenate
 
 Bounds: TypeAlias = tuple[object, object] | None
 _Edges: TypeAlias = tuple[DistArray | NumericArray, bool]  # and whether bins are equally wide

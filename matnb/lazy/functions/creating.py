@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import OptionError, ShapeError, UnsupportedError
+from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.creation import (
@@ -22,7 +23,6 @@ from matnb.lazy.creation import (
     shape_of,
     zeros,
 )
-from matnb.lazy.expr import Broadcast, Expr, Index
 from matnb.lazy.registry import implements
 
 

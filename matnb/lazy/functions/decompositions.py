@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError, TooLargeError, UnsupportedError
+from matnb.expr.client_data import SHIP_BYTES
+from matnb.expr.nodes import Expr, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Expr, broadcast_shapes
 from matnb.lazy.functions.access import replicated
-from matnb.lazy.holdings import SHIP_BYTES
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype
 from matnb.pictures.quantities import bytes_text

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError, ShapeError
+from matnb.expr.nodes import Expr, Shape
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import ones
-from matnb.lazy.expr import Expr, Shape
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing import one_axis
-from matnb.lazy.nodes.diagonals import Diagonal, DiagonalMatrix, Triangle
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call
+from matnb.ops.nodes.diagonals import Diagonal, DiagonalMatrix, Triangle
 
 
 @implements(np.diagonal)

@@ -10,11 +10,11 @@ import numpy as np
 
 from matnb.blocks.creation import Arange, Full
 from matnb.errors import IndexingError, OptionError, ShapeError, UnsupportedError
+from matnb.expr.nodes import Broadcast, Create, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.asking import asked
 from matnb.lazy.creation import ShapeLike, shape_of
 from matnb.lazy.elements import converted
-from matnb.lazy.expr import Broadcast, Create, Expr, Index
 from matnb.lazy.functions.joining import joined, joined_ranges, with_axes
 from matnb.lazy.functions.moving import tiled
 from matnb.lazy.functions.reshaping import reshaped

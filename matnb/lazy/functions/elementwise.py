@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, UnsupportedError
+from matnb.expr.nodes import Elementwise, Expr
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, handle_of, operand_of, wrap
 from matnb.lazy.creation import asarray, check_device
-from matnb.lazy.expr import Elementwise, Expr
 from matnb.lazy.functions.calling import named
 from matnb.lazy.registry import implements, recorded
 

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, UnsupportedError
+from matnb.expr.nodes import Expr, Index
 from matnb.lazy import gufuncs
 from matnb.lazy.array import expression_of
-from matnb.lazy.expr import Expr, Index
 from matnb.lazy.indexing import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into

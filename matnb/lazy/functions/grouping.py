@@ -8,8 +8,8 @@ import numpy as np
 
 from matnb.blocks.creation import Arange
 from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
+from matnb.expr.nodes import Broadcast, Create, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Broadcast, Create, Expr, Index
 from matnb.lazy.ordering import dense_of
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.telling import Way, labelled, together, told_apart

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, ShapeError, UnsupportedError
+from matnb.expr.nodes import Expr, Transpose
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
-from matnb.lazy.expr import Expr, Transpose
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.splitting import sliced
 from matnb.lazy.indexing import one_axis
-from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, chosen, number_dtype
+from matnb.ops.nodes.joining import Concatenate
 
 Nested = object  # an array, or lists of lists of them
 

@@ -11,19 +11,19 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import SPARSE_DTYPES
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
+from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, MaskedMatMul, MatMul
 from matnb.lazy import gufuncs, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.contraction import contracted
 from matnb.lazy.creation import eye
-from matnb.lazy.expr import Broadcast, Elementwise, Expr, Index, MaskedMatMul, MatMul
 from matnb.lazy.functions.decompositions import inv
 from matnb.lazy.functions.picking import within
 from matnb.lazy.indexing import normalize_axes, one_axis
-from matnb.lazy.nodes.contracting import Kron
-from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.registry import implements, recorded
-from matnb.lazy.subscripts import Subscripts, parsed, spelled, written
 from matnb.lazy.ufuncs import astype, number_dtype
+from matnb.ops.einsum_subscripts import Subscripts, parsed, spelled, written
+from matnb.ops.nodes.contracting import Kron
+from matnb.ops.nodes.joining import Concatenate
 
 
 def matmul(

@@ -15,14 +15,14 @@ from matnb.blocks.creation import Arange
 from matnb.blocks.formats import SPARSE_DTYPES, NumericArray
 from matnb.blocks.kernels.calls import WithArguments, results_of
 from matnb.errors import CellCancelled, OptionError, ShapeError, TooLargeError, UnsupportedError
+from matnb.expr.client_data import SHIP_BYTES
+from matnb.expr.nodes import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy.functions.naming import portable
-from matnb.lazy.holdings import SHIP_BYTES
 from matnb.lazy.indexing import one_axis
-from matnb.lazy.nodes.mapping import MapBlocks
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
+from matnb.ops.nodes.mapping import MapBlocks
 from matnb.pictures.quantities import bytes_text
 
 _ROWS = 2  # of an example: one would not tell rows from a sum of them

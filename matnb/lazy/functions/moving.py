@@ -9,15 +9,15 @@ from math import prod
 import numpy as np
 
 from matnb.errors import DTypeError, ShapeError
+from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Expr, Index
 from matnb.lazy.functions.joining import joined, joined_ranges
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.shapes import transposed
 from matnb.lazy.functions.splitting import sliced
 from matnb.lazy.indexing import normalize_axes, normalize_key
-from matnb.lazy.nodes.reshaping import Repeat
 from matnb.lazy.registry import implements
+from matnb.ops.nodes.reshaping import Repeat
 
 _FEW = 16  # copies beside each other are that many blocks that are not copied, up to here
 

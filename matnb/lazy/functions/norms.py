@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.errors import OptionError, ShapeError
+from matnb.expr.nodes import Expr, Index, Transpose
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Expr, Index, Transpose
 from matnb.lazy.functions.decompositions import svdvals
 from matnb.lazy.indexing import normalize_axes
 from matnb.lazy.reductions import Axis

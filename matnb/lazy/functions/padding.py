@@ -11,17 +11,17 @@ import numpy as np
 
 from matnb.blocks.creation import Eye, Full
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
+from matnb.expr.nodes import Create, Expr
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.elements import converted_here
-from matnb.lazy.expr import Create, Expr
 from matnb.lazy.functions.joining import joined
 from matnb.lazy.functions.moving import flipped, tiled
 from matnb.lazy.functions.splitting import sliced
 from matnb.lazy.indexing import one_axis
-from matnb.lazy.nodes.joining import Pad
-from matnb.lazy.nodes.reshaping import Repeat
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call, literal
+from matnb.ops.nodes.joining import Pad
+from matnb.ops.nodes.reshaping import Repeat
 
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "constant": ("constant_values",),

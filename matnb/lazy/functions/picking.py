@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 from matnb.blocks.creation import Arange
 from matnb.errors import OptionError, ShapeError, UnsupportedError
+from matnb.expr.nodes import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
 from matnb.lazy.functions.reshaping import laned, reshaped
 from matnb.lazy.indexing import one_axis
 from matnb.lazy.listed import indexed
-from matnb.lazy.nodes.joining import Concatenate
-from matnb.lazy.nodes.picking import TakeAlong
 from matnb.lazy.registry import FUNCTIONS, implements, recorded
 from matnb.lazy.ufuncs import astype, number_dtype
+from matnb.ops.nodes.joining import Concatenate
+from matnb.ops.nodes.picking import TakeAlong
 
 _FEWEST_LANES = 8  # of fewer, each is cut instead
 

@@ -11,14 +11,14 @@ import numpy.typing as npt
 from matnb.blocks.kernels.access import reduced_dtype
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import OptionError, ShapeError
+from matnb.expr.nodes import Broadcast, Expr, Reduce
 from matnb.lazy import nan_reductions, reductions
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Broadcast, Expr, Reduce
-from matnb.lazy.nodes.folding import kept_shape
 from matnb.lazy.reductions import Axis, axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
 from matnb.lazy.ufuncs import call, literal
+from matnb.ops.nodes.folding import kept_shape
 
 _OF_STORED = {"plus": "sum", "lor": "any", "times": "prod of stored", "min": "min of stored",
               "max": "max of stored", "land": "all of stored"}  # fmt: skip

@@ -7,14 +7,14 @@ from itertools import accumulate
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.expr.nodes import Literal
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.asking import asked
 from matnb.lazy.compressing import parts_of
-from matnb.lazy.expr import Literal
 from matnb.lazy.functions.reshaping import laned
-from matnb.lazy.nodes.reshaping import CountsOf, Repeat, RepeatEach
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype
+from matnb.ops.nodes.reshaping import CountsOf, Repeat, RepeatEach
 
 
 @implements(np.repeat)

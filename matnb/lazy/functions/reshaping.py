@@ -10,11 +10,11 @@ import numpy as np
 
 from matnb.blocks.creation import Full
 from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.expr.nodes import Create, Expr, Literal, Shape, Transpose
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Create, Expr, Literal, Shape, Transpose
 from matnb.lazy.indexing import one_axis
-from matnb.lazy.nodes.reshaping import Reshape
 from matnb.lazy.registry import implements
+from matnb.ops.nodes.reshaping import Reshape
 
 ShapeLike = int | Sequence[int]
 

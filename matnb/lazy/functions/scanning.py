@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy import folds, nan_reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
-from matnb.lazy.expr import Broadcast, Expr, Index
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing import normalize_axes, one_axis
-from matnb.lazy.nodes.joining import Concatenate
-from matnb.lazy.nodes.scanning import Differences
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
+from matnb.ops.nodes.joining import Concatenate
+from matnb.ops.nodes.scanning import Differences
 
 
 def _register_running(ufunc: np.ufunc, plain: object, nan: object, standard: object) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.asking import asked
-from matnb.lazy.expr import Expr
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.nodes.searching import Interpolate, Member, Search
 from matnb.lazy.ordering import dense_of, flipped
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
+from matnb.ops.nodes.searching import Interpolate, Member, Search
 
 _FEW_BYTES = 2**20  # points of a function: up to here every worker has them all
 

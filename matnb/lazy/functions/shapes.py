@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import ShapeError
+from matnb.expr.nodes import Broadcast, Expr, Index, Transpose, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import Number, ShapeLike, full, shape_of
-from matnb.lazy.expr import Broadcast, Expr, Index, Transpose, broadcast_shapes
 from matnb.lazy.functions.joining import at_least_three
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing import normalize_axes, one_axis

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from matnb.errors import OptionError, ShapeError
+from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Expr, Index
 from matnb.lazy.indexing import one_axis
-from matnb.lazy.nodes.sliding import Convolve, Windows
 from matnb.lazy.ordering import dense_of, flipped
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
+from matnb.ops.nodes.sliding import Convolve, Windows
 
 _MOST_WEIGHTS = 2**20  # that travel whole to every worker; of more there are several convolutions
 _MODES: dict[object, str] = {0: "valid", 1: "same", 2: "full"}

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.expr import Expr, Index
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing import normalize_key, one_axis
 from matnb.lazy.registry import implements

@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
+from matnb.expr.nodes import Broadcast
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import eye, zeros
-from matnb.lazy.expr import Broadcast
 from matnb.lazy.functions.reductions import flag
 from matnb.lazy.functions.scanning import diff
 from matnb.lazy.indexing import normalize_axes, one_axis
-from matnb.lazy.nodes.joining import Concatenate
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
+from matnb.ops.nodes.joining import Concatenate
 
 
 @implements(np.average)

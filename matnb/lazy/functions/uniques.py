@@ -8,19 +8,19 @@ import numpy as np
 
 from matnb.blocks.grid import regular_cuts
 from matnb.errors import UnsupportedError
+from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.asking import asked
 from matnb.lazy.compressing import compressed
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.expr import Expr
 from matnb.lazy.functions.joining import concatenate
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.searching import found_in, is_in
 from matnb.lazy.indexing import one_axis
-from matnb.lazy.nodes.uniques import CountDistinct, Distinct, DistinctField
 from matnb.lazy.ordering import dense_of, sorted_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
+from matnb.ops.nodes.uniques import CountDistinct, Distinct, DistinctField
 
 _MOST_PARTS = 1000  # of what is distinct: each is a block
 

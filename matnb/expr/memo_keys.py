@@ -1,0 +1,60 @@
+"""Which results are worth keeping after a run, by counts alone; the store keeps and evicts them."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from matnb.expr.nodes import Broadcast, Create, Data, Expr, Index, Literal, Load, Regrid, Transpose
+
+SMALL_BYTES = 800  # up to here a dense value is remembered by the client, and needs no place on a worker
+
+
+def worth_keeping(node: Expr, live: Container[Expr]) -> bool:
+    """Tell whether the blocks of an expression stay when they are computed on the way to a value.
+
+    Those of a live handle do, so that the next iteration of a loop starts from them; and the transpose of a
+    sparse array that is kept itself, since `A.T @ x` in a loop would transpose A every time. A constant is in
+    the expression already.
+    """
+    return (node in live and not isinstance(node, Literal)) or _is_kept_transpose(node, live)
+
+
+def lifetime(node: Expr) -> Expr:
+    """Return the expression with whose handles a kept array goes: a kept transpose stays with its operand."""
+    match node:
+        case Transpose(operand) if node.sparse:
+            return operand
+    return node
+
+
+def is_small(node: Expr, num_bytes: int) -> bool:
+    """Tell whether a value is remembered in the client's own memory."""
+    return not node.sparse and num_bytes <= SMALL_BYTES
+
+
+def outlasts_handles(node: Expr, num_bytes: int) -> bool:
+    """Tell whether a result that was asked for stays on the workers when its last handle is gone.
+
+    What a person gave is given again with its expression, and a small value is remembered elsewhere.
+    """
+    if node.is_made_anew:
+        return False  # nothing but its handles can ask for it
+    return not is_small(node, num_bytes) and not isinstance(_source(node), Literal | Data)
+
+
+def worth_writing(node: Expr) -> bool:
+    """Tell whether a result is worth a file: sources, cut or turned, are read or made as fast."""
+    return not isinstance(_source(node), Literal | Data | Create | Load) and not node.is_made_anew
+
+
+def _source(node: Expr) -> Expr:
+    while isinstance(node, Transpose | Index | Broadcast | Regrid):
+        node = node.operand
+    return node
+
+
+def _is_kept_transpose(node: Expr, live: Container[Expr]) -> bool:
+    match node:
+        case Transpose(operand) if node.sparse:
+            return operand in live or isinstance(operand, Load)
+    return False

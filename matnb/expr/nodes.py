@@ -1,0 +1,390 @@
+"""Expressions: immutable, interned nodes that say what a person means; they hold no data of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import ClassVar, NoReturn
+
+import numpy as np
+
+from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace
+from matnb.blocks.formats import check_lengths
+from matnb.blocks.grid import Grid
+from matnb.blocks.kernels.elementwise import ANNIHILATORS, zero_preserving
+from matnb.blocks.semiring import semiring_named
+from matnb.errors import ShapeError
+from matnb.expr.interning import Interned, form_of
+from matnb.io.source import Source
+
+Shape = tuple[int, ...]
+Key = tuple[int | slice | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Expr(metaclass=Interned):
+    """A node: an operation, its parameters and its operands.
+
+    Attributes
+    ----------
+    shape, dtype, sparse
+        Of the array it stands for; ``sparse`` says whether absent elements are left out.
+    operands
+        The expressions it is made from.
+    digest
+        Sixteen bytes that name it by operation, parameters and operands.
+    free
+        The recordings of bodies whose variables it is made from.
+    reads_file
+        Whether it is made from what a file holds, so that its digest follows from that file's times.
+    is_made_anew
+        Whether it is made by a function that may give something else each time.
+    plain
+        Of a class: whether parameters that compare equal are the same, as text and dtypes are, unlike 0.0 and
+        -0.0, or 1 and True.
+    is_source
+        Whether it comes from outside or from parameters, so that it can be made in any cuts.
+    is_cheap
+        Whether remaking it is cheaper than reading it, so that every reader makes its own.
+    """
+
+    shape: ClassVar[Shape]
+    dtype: ClassVar[np.dtype]
+    sparse: ClassVar[bool]
+    operands: ClassVar[tuple[Expr, ...]]
+    digest: ClassVar[bytes]
+    free: ClassVar[frozenset[int]] = frozenset()
+    reads_file: ClassVar[bool] = False
+    is_made_anew: ClassVar[bool] = False
+    plain: ClassVar[bool] = False
+    is_source: ClassVar[bool] = False
+    is_cheap: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Set what follows from the fields."""
+        raise NotImplementedError
+
+    def _settle(self, shape: Shape, dtype: np.dtype, sparse: bool, *operands: Expr) -> None:
+        # The dataclass is frozen; these follow from its fields and are set once.
+        if sparse:
+            check_lengths(shape)
+        own = self.__dict__
+        own["shape"], own["dtype"], own["sparse"], own["operands"] = shape, dtype, sparse, operands
+        for operand in operands:
+            if operand.free:
+                own["free"] = self.free | operand.free
+            if operand.reads_file:
+                own["reads_file"] = True
+            if operand.is_made_anew:
+                own["is_made_anew"] = True
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements, absent ones included."""
+        return prod(self.shape)
+
+    def with_operands(self, *operands: Expr) -> Expr:
+        """Return the same operation on other operands."""
+        if all(new is old for new, old in zip(operands, self.operands, strict=True)):
+            return self
+        remaining = iter(operands)
+        values: list[Hashable] = []
+        form = form_of(type(self))
+        for place, name in enumerate(form.names):
+            if place in form.operands:
+                values.append(next(remaining))
+            else:
+                values.append(tuple(remaining) if place == form.inputs else self.__dict__[name])
+        return type(self)(*values)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an expression is not pickled: workers receive plans and blocks")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self.shape} {self.dtype}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Literal(Expr):
+    """A small dense constant, told apart by dtype, shape and bytes."""
+
+    is_source: ClassVar[bool] = True
+    is_cheap: ClassVar[bool] = True
+    content: bytes
+    lengths: Shape
+    element: np.dtype
+
+    def __post_init__(self) -> None:
+        self._settle(self.lengths, self.element, False)
+
+    @property
+    def value(self) -> np.ndarray[Shape, np.dtype]:
+        """The constant as a read-only array."""
+        return np.frombuffer(self.content, self.element).reshape(self.lengths)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Data(Expr):
+    """An array the person gave, named by the digest of its content; ``client_data`` has the copy."""
+
+    is_source: ClassVar[bool] = True
+    content: bytes
+    lengths: Shape
+    element: np.dtype
+    is_sparse: bool
+
+    def __post_init__(self) -> None:
+        self._settle(self.lengths, self.element, self.is_sparse)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Create(Expr):
+    """An array made from parameters alone: constants, ranges, the identity, random numbers."""
+
+    is_source: ClassVar[bool] = True
+    creation: Creation
+
+    def __post_init__(self) -> None:
+        self._settle(self.creation.shape, self.creation.dtype, self.creation.sparse)
+        self.__dict__["is_cheap"] = isinstance(self.creation, Full | Eye | Arange | Linspace)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Load(Expr):
+    """An array read from a source; ``field`` is "matrix", or "labels" for its vertices' original ids.
+
+    ``transpose`` is a person's wish: "keep" its transpose, make "none", or "auto".
+    """
+
+    is_source: ClassVar[bool] = True
+    source: Source
+    field: str
+    lengths: Shape
+    element: np.dtype
+    is_sparse: bool
+    transpose: str = "auto"
+
+    def __post_init__(self) -> None:
+        self._settle(self.lengths, self.element, self.is_sparse)
+        self.__dict__["reads_file"] = hasattr(self.source, "file")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Elementwise(Expr):
+    """A NumPy ufunc, or one of where, clip and astype, on operands that broadcast.
+
+    ``input_dtypes`` are those of the ufunc's loop; ``output`` picks one of several results.
+    """
+
+    plain: ClassVar[bool] = True
+    name: str
+    inputs: tuple[Expr, ...]
+    input_dtypes: tuple[np.dtype, ...]
+    element: np.dtype
+    output: int = 0
+
+    def __post_init__(self) -> None:
+        shape, sparse = self.inputs[0].shape, False
+        for operand in self.inputs:
+            sparse = sparse or operand.sparse
+            if operand.shape != shape and operand.shape:
+                shape = broadcast_shapes(*(one.shape for one in self.inputs), name=self.name)
+        self._settle(shape, self.element, sparse and self._stays_sparse(shape), *self.inputs)
+
+    def _stays_sparse(self, shape: Shape) -> bool:
+        # An absent element is a zero that is not stored, so the result may leave it out only where f(0) = 0.
+        # A product with an absent element is absent whatever meets it, as in GraphBLAS.
+        absent = [operand.sparse for operand in self.inputs]
+        if self.element == np.float16:
+            return False  # no sparse format holds half precision
+        if any(one.sparse and one.shape != shape for one in self.inputs):
+            return False  # a sparse row or column stretched over a matrix is dense
+        if any(absent[position] for position in ANNIHILATORS.get(self.name, ())):
+            return True
+        scalars: list[np.generic | None] = []
+        for operand in self.inputs:
+            if operand.sparse:
+                scalars.append(None)
+            elif isinstance(operand, Literal) and operand.size == 1:
+                scalars.append(operand.value.flat[0])
+            else:
+                return False
+        return zero_preserving(self.name, self.input_dtypes, scalars)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatMul(Expr):
+    """A matrix product over a semiring, with the shape rules of ``numpy.matmul``."""
+
+    plain: ClassVar[bool] = True
+    left: Expr
+    right: Expr
+    semiring: str = "plus_times"
+
+    def __post_init__(self) -> None:
+        shape, dtype = _product_of(self.left, self.right, self.semiring)
+        self._settle(shape, dtype, self.left.sparse and self.right.sparse, self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskedMatMul(Expr):
+    """A matrix product of which only the elements are made where a mask is true.
+
+    A sparse mask makes the result sparse, unless it is taken as its ``complement``. Elsewhere a sparse result
+    stores nothing, and a dense one has the identity of the addition.
+    """
+
+    left: Expr
+    right: Expr
+    mask: Expr
+    semiring: str
+    complement: bool
+
+    def __post_init__(self) -> None:
+        shape, dtype = _product_of(self.left, self.right, self.semiring)
+        if self.mask.shape != shape:
+            raise ShapeError(
+                f"a mask of shape {self.mask.shape} for a product of shape {shape}: they must be equal"
+            )
+        inside = self.mask.sparse and not self.complement
+        sparse = inside or (self.left.sparse and self.right.sparse)
+        self._settle(shape, dtype, sparse, self.left, self.right, self.mask)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transpose(Expr):
+    """Axes in another order."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    axes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if sorted(self.axes) != list(range(self.operand.ndim)):
+            raise ShapeError(f"axes {self.axes} do not reorder the {self.operand.ndim} axes of the array")
+        shape = tuple(self.operand.shape[axis] for axis in self.axes)
+        self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reduce(Expr):
+    """A reduction over some axes: sum, prod, min, max, any, all, or the number of stored entries.
+
+    Or, of a real array over all axes, the "deviation": the sum of squared distances from the mean.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    operation: str
+    axes: tuple[int, ...]
+    keepdims: bool
+    element: np.dtype
+
+    def __post_init__(self) -> None:
+        given = self.operand.shape
+        if self.operation in ("min", "max") and any(given[axis] == 0 for axis in self.axes):
+            raise ShapeError(f"{self.operation} of an array of shape {given} over an axis without elements")
+        kept = [(1 if axis in self.axes else length) for axis, length in enumerate(given)]
+        if not self.keepdims:
+            kept = [length for axis, length in enumerate(given) if axis not in self.axes]
+        self._settle(tuple(kept), self.element, False, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Index(Expr):
+    """Basic indexing by a normalized key: an entry an axis, slices with bounds, None for a new axis."""
+
+    operand: Expr
+    key: Key
+
+    def __post_init__(self) -> None:
+        shape, axis, drops = [], 0, False
+        for part in self.key:
+            if part is None:
+                shape.append(1)
+                drops = True
+                continue
+            if isinstance(part, slice):
+                shape.append(len(range(*part.indices(self.operand.shape[axis]))))
+            else:
+                drops = True
+            axis += 1
+        self._settle(tuple(shape), self.operand.dtype, self.operand.sparse and not drops, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Broadcast(Expr):
+    """An array stretched to a shape, dense."""
+
+    operand: Expr
+    lengths: Shape
+
+    def __post_init__(self) -> None:
+        if broadcast_shapes(self.operand.shape, self.lengths, name="broadcast_to") != self.lengths:
+            raise ShapeError(f"shape {self.operand.shape} cannot be broadcast to {self.lengths}")
+        self._settle(self.lengths, self.operand.dtype, False, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regrid(Expr):
+    """The same array, with its blocks cut where the person asked: ``cuts`` are those of a Grid."""
+
+    operand: Expr
+    cuts: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        if Grid(self.cuts).shape != self.operand.shape:
+            raise ShapeError(f"cuts {self.cuts} do not fit an array of shape {self.operand.shape}")
+        self._settle(self.operand.shape, self.operand.dtype, self.operand.sparse, self.operand)
+
+
+def _product_of(left: Expr, right: Expr, semiring: str) -> tuple[Shape, np.dtype]:
+    # Shape and dtype of a matrix product.
+    a, b = left.shape, right.shape
+    if not a or not b:
+        raise ShapeError("a matrix product needs arrays of at least one axis, not a scalar; use * instead")
+    inner = b[-2] if len(b) > 1 else b[0]
+    if a[-1] != inner:
+        raise ShapeError(
+            f"cannot multiply shapes {a} and {b}: the last axis of the left ({a[-1]}) must equal "
+            f"the {'next-to-last' if len(b) > 1 else 'only'} axis of the right ({inner})"
+        )
+    batch = broadcast_shapes(a[:-2], b[:-2], name="matmul") if len(a) > 2 or len(b) > 2 else ()
+    shape = (*batch, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ()))
+    dtype = _product_dtype(semiring, left.dtype, right.dtype)
+    if (left.sparse and len(b) > 2) or (right.sparse and len(a) > 2):
+        raise ShapeError(f"a sparse matrix meets vectors and matrices only, not shapes {a} and {b}")
+    return shape, dtype
+
+
+@cache
+def _product_dtype(semiring: str, left: np.dtype, right: np.dtype) -> np.dtype:
+    return semiring_named(semiring).result_dtype(left, right)
+
+
+def broadcast_shapes(*shapes: Shape, name: str) -> Shape:
+    """Return the common shape.
+
+    Raises
+    ------
+    ShapeError
+        When there is none, naming the operation and the shapes.
+    """
+    distinct = {shape for shape in shapes if shape}
+    if len(distinct) <= 1:
+        return distinct.pop() if distinct else ()  # most often; NumPy's own takes long
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " and ".join(map(str, shapes))
+        raise ShapeError(
+            f"{name}: shapes {listed} do not broadcast: counted from the last axis, "
+            "lengths must be equal or one of them 1"
+        ) from None

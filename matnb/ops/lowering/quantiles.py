@@ -1,0 +1,63 @@
+"""Quantiles: along axes that are whole in every block, else by exact ranks among sorted blocks."""
+
+from __future__ import annotations
+
+from matnb.blocks.grid import Grid, whole
+from matnb.blocks.kernels import ordering, quantiles
+from matnb.blocks.layout import Layout
+from matnb.ops.lowering.lanes import lanes_layout
+from matnb.ops.lowering.ordering import write_sorted
+from matnb.ops.lowering.ranking import Ranking, sorting_layouts
+from matnb.ops.lowering.registry import base_of, lowers
+from matnb.ops.nodes.quantiles import Quantiles
+from matnb.program.operators import Run
+from matnb.program.plan import Workers
+from matnb.program.writer import PlanWriter, TaskWriter
+
+
+@lowers(Quantiles)
+def lower_quantiles(node: Quantiles, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of quantiles."""
+    if node.operand.ndim == 1:
+        domain, _ = sorting_layouts(node.operand, writer, workers)
+        if domain.grid.num_blocks > 1:
+            _lower_ranks(node, domain, writer)
+            return
+    else:
+        domain = lanes_layout(node.operand, node.axes, writer, workers)
+    base = base_of(node, writer, domain)
+    first = tuple((0, length) for length in node.wanted.shape)
+    cuts = (
+        (0, 1) if axis in node.axes and node.shape[len(first) + axis] else cuts
+        for axis, cuts in enumerate(domain.grid.cuts)
+    )
+    layout = Layout(Grid((*first, *cuts)), domain.owners)
+    keys = []
+    for number, (region, owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
+        task = TaskWriter()
+        block = writer.read(task, node.operand, region, owner, alone=True)
+        task.take(3 * writer.bytes_of(node.operand, region))  # copies in which NumPy partitions
+        task.do(Run(quantiles.along, (node.axes, node.wanted)), block)
+        size = writer.bytes_of(node) // domain.grid.num_blocks
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "quantile"), size))
+    writer.finish(node, layout, keys, "quantile", "along axes")
+
+
+def _lower_ranks(node: Quantiles, domain: Layout, writer: PlanWriter) -> None:
+    # Each block is sorted where it is; only elements near the ranks are looked at by all.
+    base = base_of(node, writer, domain)
+    blocks = write_sorted(node.operand, domain, base, writer)
+    search = Ranking(writer, base, blocks, node.operand.dtype.itemsize)
+    counts = [
+        search.run(f"size-{number}", quantiles.count_numbers, (node.wanted.skips_nan,), (key,), 8, owner)
+        for number, (key, owner) in enumerate(blocks)
+    ]
+    num_ranks = 2 * node.size + 1
+    ranks = search.run("ranks", quantiles.ranks_wanted, (node.wanted,), counts, 8 * num_ranks)
+    brackets, windows = search.windows(ranks, num_ranks)
+    size = num_ranks * node.dtype.itemsize
+    elements = search.run("elements", ordering.at_ranks, (), (brackets, *windows), size)
+    parameters = (node.wanted, 1, node.dtype)
+    value = search.run("value", quantiles.from_ranks, parameters, (elements, *counts), size)
+    layout = Layout(whole(node.shape), (domain.owners[0],))
+    writer.finish(node, layout, [search.done("value", value, size)], "quantile", "by ranks")

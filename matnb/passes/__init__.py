@@ -1,0 +1,82 @@
+"""The passes in the order they run; each is a pure function from named expressions to named expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+
+from matnb.expr.nodes import Expr
+from matnb.expr.traverse import Graph, Rewritten, composed
+from matnb.passes.chains import order_chains
+from matnb.passes.identities import drop_identities
+from matnb.passes.narrowing import narrow
+from matnb.passes.order import order_operands
+from matnb.passes.transposes import move_transposes
+
+Roots = Mapping[str, Expr]
+Pass = Callable[[Graph], Rewritten]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A pass and why it stands where it does."""
+
+    name: str
+    run: Pass
+    reason: str
+
+
+PASSES: tuple[Listed, ...] = (
+    Listed("order", order_operands, "first, so that what is written in two ways is one for all others"),
+    Listed("identities", drop_identities, "next, so that what does nothing hides no pattern from the others"),
+    Listed("transposes", move_transposes, "before slices, which then meet the functions below transposes"),
+    Listed("narrowing", narrow, "before chains, whose order follows from what is left of the operands"),
+    Listed("chains", order_chains, "after whatever changes the operands of products"),
+    Listed(
+        "order again", order_operands, "last, so that what the others made has one name, too, in the memo"
+    ),
+)
+
+
+def optimize(roots: Roots, known: Container[Expr] = ()) -> dict[str, Expr]:
+    """Run every pass; names, shapes, dtypes and formats of the roots stay."""
+    return _steps(Graph(roots, known))[-1][1].roots
+
+
+def traced(roots: Roots, known: Container[Expr] = ()) -> tuple[dict[str, Expr], dict[Expr, tuple[Expr, ...]]]:
+    """Run every pass, and tell what the new expressions stand for.
+
+    Returns
+    -------
+    tuple
+        The new roots; and for every expression that a pass made the recorded ones it stands for.
+    """
+    origins: dict[Expr, tuple[Expr, ...]] = {}
+    recorded = Graph(roots, known)
+    steps = _steps(recorded)
+    for _, step in steps:
+        if step.origins:
+            origins = composed(origins, step.origins)
+    for node in recorded.order if origins else ():
+        origins.pop(node, None)
+    return steps[-1][1].roots, origins
+
+
+def stages(roots: Roots, known: Container[Expr] = ()) -> list[tuple[str, dict[str, Expr]]]:
+    """Return the roots after each pass, by the pass's name.
+
+    Expressions in ``known`` have values already and are left alone.
+    """
+    return [(name, after.roots) for name, after in _steps(Graph(roots, known))]
+
+
+def _steps(graph: Graph) -> list[tuple[str, Rewritten]]:
+    result = []
+    for listed in PASSES:
+        after = listed.run(graph)
+        for name, root in graph.roots.items():
+            new = after.roots[name]
+            assert (new.shape, new.dtype, new.sparse) == (root.shape, root.dtype, root.sparse), listed.name
+        graph = after.graph
+        result.append((listed.name, after))
+    return result

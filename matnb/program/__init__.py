@@ -1,0 +1,1 @@
+"""How it runs: tasks over registers, grouped in stages, and what writes them."""

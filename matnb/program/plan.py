@@ -1,0 +1,145 @@
+"""The physical plan: tasks over registers, grouped in stages, each task pinned to a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from matnb.blocks.grid import Region
+from matnb.blocks.layout import Layout
+from matnb.expr.nodes import Data, Expr
+from matnb.program.operators import Operator
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operator of a task; ``arguments`` number its registers: the task's inputs, then earlier steps."""
+
+    operator: Operator
+    arguments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one worker does in one go: a few steps over the values of other tasks; the last step is its value.
+
+    Parameters
+    ----------
+    key
+        Follows from expression, layout and place, so that plans repeat.
+    steps
+        Run in order.
+    inputs
+        Keys of the tasks or kept blocks that fill the first registers.
+    owner
+        Number of the worker that runs it.
+    kind
+        For measuring: product, map, reduce, ...
+    working_bytes
+        Memory for values of steps on the way, besides the task's own value.
+    """
+
+    key: str
+    steps: tuple[Step, ...]
+    inputs: tuple[str, ...]
+    owner: int
+    kind: str
+    working_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The tasks that together make one array; ``inside`` is what each of them computes, operands first.
+
+    How many entries a sparse array will store is a guess; of a dense one nothing is told.
+    """
+
+    name: str
+    kind: str
+    detail: str
+    layout: Layout
+    tasks: tuple[str, ...]
+    estimated_bytes: int
+    expression: Expr
+    inside: tuple[Expr, ...]
+    estimated_nnz: int | None = None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array whose blocks are on workers: where it is cut, who owns and what key names each block.
+
+    ``is_guess`` where its counts are estimates, as those of a loop's sparse state are.
+    """
+
+    layout: Layout
+    keys: tuple[str, ...]
+    block_nnz: tuple[int, ...] = ()
+    block_bytes: tuple[int, ...] = ()
+    is_guess: bool = False
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """A block of a person's data that has to be sent to its owner before the tasks run."""
+
+    key: str
+    expression: Data
+    region: Region
+    owner: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A physical program.
+
+    Parameters
+    ----------
+    tasks
+        In an order in which inputs come before their users.
+    stages
+        For a person, and for measuring.
+    shipments
+        A person's data that the tasks read.
+    outputs
+        The arrays that stay on the workers afterwards.
+    reused
+        Arrays that were there already and are read.
+    peaks
+        For each worker the memory that the plan needs on top of what is used now.
+    moved_bytes
+        Bytes that go from one worker to another.
+    scattered
+        Sparse arrays whose transposes meet dense ones without being made, as often as they do.
+    lasting
+        Bytes of the values, by key, made once for a loop, which stay as long; ``peaks`` have none of it.
+    """
+
+    tasks: tuple[Task, ...]
+    stages: tuple[Stage, ...]
+    shipments: tuple[Shipment, ...]
+    outputs: Mapping[Expr, Stored]
+    reused: Mapping[Expr, Stored]
+    peaks: Mapping[int, int]
+    moved_bytes: int
+    scattered: tuple[Expr, ...] = ()
+    lasting: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def projected_bytes(self) -> int:
+        """Memory that the plan needs on top of what is used now, over all workers."""
+        return sum(self.peaks.values())
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers a plan is laid out over: their numbers, and how many threads and bytes each has."""
+
+    numbers: tuple[int, ...]
+    threads: int
+    memory_bytes: int
+
+    @property
+    def slots(self) -> int:
+        """Tasks that run at the same time."""
+        return len(self.numbers) * self.threads

@@ -1,0 +1,154 @@
+"""Programs: plans with control, over named registers; both engines run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from matnb.errors import TooLargeError
+from matnb.pictures.quantities import bytes_text
+from matnb.program.plan import Task
+
+Names = tuple[str, ...]  # of the registers that hold an array, block by block
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tasks that run once whenever control comes by.
+
+    Attributes
+    ----------
+    tasks
+        Inputs before their users. An input is the key of another task of the batch, or names a register.
+    results
+        Keys of tasks whose values are read after the batch: each becomes the register of that name.
+    """
+
+    tasks: tuple[Task, ...]
+    results: Names
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A loop.
+
+    Attributes
+    ----------
+    state
+        The registers that hold each array of the state, during an iteration and afterwards.
+    first
+        The registers, of the same owners, in which each begins.
+    after
+        The registers, of the same owners, that hold each array's next value when an iteration is done; one
+        that names a register of ``state`` is an array that stays, or changes places with another.
+    limit
+        A register with the most iterations.
+    until
+        A register whose scalar ends the loop when it is true after an iteration, or None.
+    iteration
+        The register for the number of the iteration, on every worker.
+    taken
+        The register for the number of iterations that were taken, on every worker.
+    body
+        What an iteration does.
+    most
+        The most iterations, where that number was written down.
+    """
+
+    state: tuple[Names, ...]
+    first: tuple[Names, ...]
+    after: tuple[Names, ...]
+    limit: str
+    until: str | None
+    iteration: str
+    taken: str
+    body: tuple[Action, ...]
+    most: int | None = None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One of two ways, by a scalar.
+
+    Attributes
+    ----------
+    predicate
+        The register of the scalar.
+    then, otherwise
+        What is done.
+    results
+        The registers that hold the results.
+    from_then, from_otherwise
+        The registers, of the same owners, that hold them at the end of each way.
+    """
+
+    predicate: str
+    then: tuple[Action, ...]
+    otherwise: tuple[Action, ...]
+    results: Names
+    from_then: Names
+    from_otherwise: Names
+
+
+Action: TypeAlias = Batch | Repeat | Branch
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a gang runs.
+
+    Attributes
+    ----------
+    actions
+        In order.
+    given
+        Registers that are filled before the first action, with the worker that holds each.
+    owners
+        The worker that holds each register that is not the key of a task, ``given`` among them.
+    everywhere
+        Registers whose scalars every worker has.
+    results
+        Registers whose values are kept.
+    keeps
+        Whether members keep copies of the outermost loop's state, here and on a neighbor, while it runs.
+    limits
+        The memory of each worker that has a limit.
+    """
+
+    actions: tuple[Action, ...]
+    given: Mapping[str, int]
+    owners: Mapping[str, int]
+    everywhere: frozenset[str]
+    results: Names
+    keeps: bool = True
+    limits: Mapping[int, int] = field(default_factory=dict)
+
+
+def batches(actions: Iterable[Action]) -> Iterator[Batch]:
+    """Yield the batches of a program in their order, those of bodies too."""
+    for action in actions:
+        match action:
+            case Batch():
+                yield action
+            case Repeat():
+                yield from batches(action.body)
+            case Branch():
+                yield from batches(action.then)
+                yield from batches(action.otherwise)
+
+
+def check_held(num_bytes: int, limit_bytes: int) -> None:
+    """Refuse to go on with a loop whose arrays have outgrown a worker's memory.
+
+    Raises
+    ------
+    TooLargeError
+        With the numbers.
+    """
+    if num_bytes > limit_bytes:
+        raise TooLargeError(
+            f"the arrays of a loop have grown to {bytes_text(num_bytes)} on a worker that has "
+            f"{bytes_text(limit_bytes)}; keep its sparse state sparse, take fewer iterations, or start with "
+            "more workers or a larger memory_limit"
+        )

@@ -14,6 +14,8 @@ import hypothesis
 import leaks
 import pytest
 
+import matnb as mn
+
 PROJECT = Path(__file__).parents[1]
 OUTER_TEMPORARY = pytest.StashKey[tuple[str | None, str]]()
 FROM_WIDER_FIXTURES = pytest.StashKey[set[leaks.Belonging]]()
@@ -99,3 +101,11 @@ def chromium() -> str:
     if found is None:
         pytest.skip(f"{wanted} is not installed: install it or set MATNB_CHROMIUM to its path")
     return found
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[None]:
+    """Start a session whose engine is the interpreter, for tests that ask handles for values."""
+    with mn.start(workers=1, threads=1, engine="interpret"):
+        yield
+    mn.stop()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.backend.between import Listener
+from matnb.backend.iteration_boundary import Listener
 from matnb.backend.mailbox import Keeper, Mailbox, Tag
 from matnb.backend.performer import Performed, TaskRaised
 from matnb.backend.worker import Failed

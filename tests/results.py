@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from matnb.lazy.interpret import interpret
 
 import matnb as mn
+from matnb.ops.interpret import interpret
 
 
 def value(array: mn.DistArray) -> np.ndarray:

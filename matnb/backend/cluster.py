@@ -15,6 +15,7 @@ from typing import Any
 
 from distributed import Client, Security
 
+from matnb.backend.cancellation import Stopping, not_deferred
 from matnb.backend.connection import (
     CLOSING_ERRORS,
     HasScheduler,
@@ -25,7 +26,6 @@ from matnb.backend.connection import (
 from matnb.backend.farewell import Farewell
 from matnb.backend.handshake import check_versions
 from matnb.backend.servers import Servers, num_threads, runs_the_script_again
-from matnb.backend.stopping import Stopping, not_deferred
 from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError
 from matnb.location import Location

@@ -15,8 +15,8 @@ from distributed import Future
 from threadpoolctl import ThreadpoolController
 
 from matnb.backend import worker
-from matnb.backend.answers import BROKEN, Answers, OwnersLost
 from matnb.backend.cluster import Cluster
+from matnb.backend.futures import BROKEN, Answers, OwnersLost
 from matnb.backend.graphs import Graph, Run, graph_of, is_bundled
 from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, freeze

@@ -14,20 +14,20 @@ from distributed import Future
 from distributed.protocol import pickle
 from threadpoolctl import ThreadpoolController
 
-from matnb.backend.answers import BROKEN, Answers
 from matnb.backend.checkpoints import DUE_SECONDS
 from matnb.backend.cluster import Cluster
 from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.engine_dask import Outcome, RunCancelled, TaskFailed
-from matnb.backend.following import Following
+from matnb.backend.futures import BROKEN, Answers
 from matnb.backend.gang import GangPlugin, MemberReport, Perform, drivers_here, shared_programs
-from matnb.backend.gathering import Gathering, graph_of, owners_of, state_of
-from matnb.backend.leaving import GangOutcome, outcome_of
+from matnb.backend.gang_graph import Gathering, graph_of, owners_of, state_of
+from matnb.backend.gang_lock import Turn
+from matnb.backend.gang_progress import Following
 from matnb.backend.performer import perform
 from matnb.backend.recovery import KeptStates, Resume
+from matnb.backend.results import GangOutcome, outcome_of
 from matnb.backend.telemetry import Telemetry, gang_name
-from matnb.backend.turns import Turn
-from matnb.backend.watching import Watch
+from matnb.backend.watch_protocol import Watch
 from matnb.pictures.quantities import plural_text
 from matnb.program.program import Program, batches
 

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from matnb.backend.outline import BatchPlace, BranchPlace, Place, RepeatPlace, Wanted, batches
+from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace, Wanted, batches
 from matnb.backend.registers import Parted
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.packing import can_pack, touched

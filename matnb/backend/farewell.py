@@ -6,7 +6,7 @@ from typing import Any
 
 from distributed import Scheduler, SchedulerPlugin
 
-from matnb.backend.turns import release_turns
+from matnb.backend.gang_lock import release_turns
 
 
 class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look into distributed

@@ -16,8 +16,8 @@ from distributed.comm import Comm
 from distributed.core import Status
 from distributed.protocol import pickle
 
-from matnb.backend.between import Listener
 from matnb.backend.checkpoints import Checkpoints, RingKeeper
+from matnb.backend.iteration_boundary import Listener
 from matnb.backend.mailbox import PRESENT_SECONDS, Aborted, GangMailbox, Keeper, Mailbox
 from matnb.backend.performer import Performed, TaskRaised
 from matnb.backend.worker import Failed, portable

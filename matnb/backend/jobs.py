@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from matnb.backend.crew import Schedule
 from matnb.backend.exchange import Owners, Places
-from matnb.backend.outline import BatchPlace
+from matnb.backend.liveness import BatchPlace
 from matnb.backend.registers import Groups, Hint, Parted
+from matnb.backend.thread_pool import Schedule
 from matnb.blocks.formats import Csr, Dense, Empty, NumericArray
 from matnb.program.operators import Operator
 from matnb.program.plan import Task

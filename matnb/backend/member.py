@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from matnb.backend import worker
-from matnb.backend.crew import PATIENCE_SECONDS, Crew
 from matnb.backend.exchange import is_worth_packing
 from matnb.backend.jobs import FIRST_RUNS, Batched, Landing, Running
 from matnb.backend.mailbox import Mailbox, Tag
 from matnb.backend.registers import Held, JoinUse, Pool, Whole, Wholes, arrays_of
+from matnb.backend.thread_pool import PATIENCE_SECONDS, Crew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.packing import pack, unpack

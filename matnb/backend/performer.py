@@ -11,14 +11,14 @@ from functools import partial
 import numpy as np
 
 from matnb.backend import steps
-from matnb.backend.between import Between, Listener
-from matnb.backend.crew import Crew
 from matnb.backend.exchange import Owners, plan_exchange, touched_places
+from matnb.backend.iteration_boundary import Between, Listener
 from matnb.backend.jobs import Batched, Prepared, Running, jobs_of
+from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace, batches, outline, renamings
 from matnb.backend.mailbox import Keeper, Mailbox
 from matnb.backend.member import Member, TaskRaised
-from matnb.backend.outline import BatchPlace, BranchPlace, Place, RepeatPlace, batches, outline, renamings
 from matnb.backend.registers import Groups, Held, Pool, Wholes, parted
+from matnb.backend.thread_pool import Crew
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
 from matnb.program.plan import Task

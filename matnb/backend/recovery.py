@@ -9,7 +9,7 @@ from typing import Any
 from distributed import Future
 
 from matnb.backend.cluster import Cluster
-from matnb.backend.gathering import Gathering
+from matnb.backend.gang_graph import Gathering
 
 Kept = Mapping[str, Mapping[int, Sequence[str]]]  # what each address keeps, by iteration
 

@@ -25,10 +25,10 @@ from distributed.batched import BatchedSend
 from distributed.core import Status
 from distributed.system import MEMORY_LIMIT
 
+from matnb.backend.cancellation import undisturbed
 from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.dask_logs import level_asked, loud_again, quiet_here, quiet_process
 from matnb.backend.private_sockets import SCHEME, can_hold_sockets
-from matnb.backend.stopping import undisturbed
 from matnb.config import Config, variables_kept
 
 _LOOPBACK = "127.0.0.1"

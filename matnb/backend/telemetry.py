@@ -13,9 +13,9 @@ from typing import Any
 from distributed import Worker, WorkerPlugin
 
 from matnb.backend import worker as tasks
-from matnb.backend.answers import BROKEN
 from matnb.backend.cluster import Cluster
 from matnb.backend.connection import CLOSING_ERRORS
+from matnb.backend.futures import BROKEN
 from matnb.backend.gang import GangPlugin
 from matnb.backend.performer import seconds_so_far
 from matnb.events import Event, TaskTimed, WorkerSample, WorkersBusy, WorkersSampled

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from matnb.magics.summary import status_text
 from matnb.session import active_session, history
-from matnb.session.later import unasked
+from matnb.session.background import unasked
 
 KIND = "application/vnd.matnb.closing+json"
 # Run as a last cell that is not shown. A notebook without matnb has nothing to tell.

@@ -175,12 +175,12 @@ class DistArray(Methods, Operators, Values):
         return DistArray(self._expression, self._labels)
 
     def __getitem__(self, key: object) -> DistArray:
-        from matnb.lazy.elements import read  # which makes handles
+        from matnb.lazy.indexing.getitem import read  # which makes handles
 
         return read(self._expression, key)
 
     def __setitem__(self, key: object, value: object) -> None:
-        from matnb.lazy.elements import written
+        from matnb.lazy.indexing.getitem import written
 
         self._become(written(self._expression, key, value))
 

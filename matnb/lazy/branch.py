@@ -13,7 +13,7 @@ from matnb.expr.control import Body, Cond, Final
 from matnb.expr.nodes import Broadcast, Expr
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, live_expressions, wrap
-from matnb.lazy.nesting import put_together, taken_apart
+from matnb.lazy.pytree import put_together, taken_apart
 from matnb.lazy.recording import keep_lines
 from matnb.lazy.scopes import recording_body
 

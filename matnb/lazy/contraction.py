@@ -10,7 +10,7 @@ import numpy as np
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Index, MatMul, Reduce, Transpose
 from matnb.lazy import ufuncs
-from matnb.lazy.densifying import densified
+from matnb.lazy.densify import densified
 from matnb.ops.einsum_subscripts import Names, spelled
 from matnb.ops.nodes.contracting import Contract
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from matnb.errors import DTypeError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Expr
 from matnb.lazy import reductions
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing.canonical import normalize_axes
 from matnb.lazy.reductions import Axis, axes_of, check_mask, initial_value, only_where
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
 from matnb.ops.nodes.folding import Fold, kept_shape

@@ -10,7 +10,7 @@ from matnb.errors import ShapeError, UnsupportedError
 from matnb.expr.nodes import Expr, Reduce, Transpose, broadcast_shapes
 from matnb.lazy import ufuncs
 from matnb.lazy.contraction import contracted
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
 
 
 def called(ufunc: np.ufunc, operands: Sequence[Expr], axis: int = -1) -> Expr:

@@ -15,7 +15,7 @@ from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.branch import converted, scalar
 from matnb.lazy.creation import zeros
-from matnb.lazy.nesting import Nesting, put_together, taken_apart
+from matnb.lazy.pytree import Nesting, put_together, taken_apart
 from matnb.lazy.recording import keep_lines
 from matnb.lazy.scopes import loop_numbers, new_scope, recording_body
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, RangeError, ShapeError
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing.canonical import normalize_axes
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
 from matnb.ops.nodes.folding import Extreme, kept_shape
 from matnb.ops.nodes.joining import Concatenate

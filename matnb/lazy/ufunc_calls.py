@@ -11,7 +11,7 @@ from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Expr, Index, broadcast_shapes
 from matnb.lazy import folds, ufuncs
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
-from matnb.lazy.places import replacing
+from matnb.lazy.indexing.basic import replacing
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.registry import FUNCTIONS
 from matnb.lazy.ufuncs import Operand, astype, literal, number_dtype

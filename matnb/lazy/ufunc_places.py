@@ -11,14 +11,14 @@ import numpy.typing as npt
 from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Expr, Literal, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of
-from matnb.lazy.asking import asked
-from matnb.lazy.elements import with_expressions
 from matnb.lazy.folds import associative, element_of
+from matnb.lazy.force import asked
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import one_axis
-from matnb.lazy.keys import parts_of
-from matnb.lazy.listed import check_places, put_back, turned, turned_back, vectors
-from matnb.lazy.places import basic
+from matnb.lazy.indexing.basic import basic
+from matnb.lazy.indexing.canonical import one_axis
+from matnb.lazy.indexing.fancy import check_places, put_back, turned, turned_back, vectors
+from matnb.lazy.indexing.getitem import with_expressions
+from matnb.lazy.indexing.keys import parts_of
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
 from matnb.ops.nodes.access import Scatter

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, RangeError, UnsupportedError
 from matnb.expr.nodes import Elementwise, Expr, Literal, MatMul
-from matnb.lazy.densifying import densified
+from matnb.lazy.densify import densified
 
 _DOUBLE = np.dtype(np.float64)
 _bytes_of = struct.Struct("=d").pack

@@ -20,10 +20,10 @@ from matnb.magics.summary import show_recorded, show_run
 from matnb.pictures.picture import Picture
 from matnb.plan.report import RunReport
 from matnb.session import Session, active_session, current_session
-from matnb.session.choices import choosing
+from matnb.session.background import Later, wait_here
 from matnb.session.failures import remember_lines
-from matnb.session.later import Later, wait_here
-from matnb.session.looking import PLAN
+from matnb.session.inspect import PLAN
+from matnb.session.overrides import choosing
 from matnb.session.rolling import roll
 
 

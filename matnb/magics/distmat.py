@@ -35,8 +35,8 @@ from matnb.session.memory import entries_with
 from matnb.session.stamp import stamp
 from matnb.widgets.history import history_view
 from matnb.widgets.monitor import close_monitor, monitor
+from matnb.widgets.output_area import freeze_open, is_headless
 from matnb.widgets.plan import plan_view
-from matnb.widgets.showing import freeze_open, is_headless
 
 _NOTHING = "nothing was recorded yet; run a %%distmat cell or name a DistArray"
 

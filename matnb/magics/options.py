@@ -13,7 +13,7 @@ from IPython.core.error import UsageError
 
 from matnb.config import ENGINES, POLICY_NAMES
 from matnb.pictures.escaping import LONGEST_LINE, LONGEST_NAME, shortened
-from matnb.session.looking import stage_names
+from matnb.session.inspect import stage_names
 
 
 class OptionParser(argparse.ArgumentParser):

@@ -17,7 +17,7 @@ from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.pictures.summary import LoopFacts, RecutFacts, SummaryFacts, summary_html, summary_text
 from matnb.plan.report import RunReport
 from matnb.session import Status
-from matnb.session.passed import HistoryView, decision_facts
+from matnb.session.history_view import HistoryView, decision_facts
 
 QUIET_SECONDS = 0.2  # live, a shorter run shows only its value
 MOST_DRAWN = 2000  # tasks; the plan of more is told as it was made, before it ran

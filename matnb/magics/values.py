@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from matnb.session.background import Later
 from matnb.session.doctor import Diagnosis
-from matnb.session.later import Later
-from matnb.session.passed import HistoryView
+from matnb.session.history_view import HistoryView
 from matnb.widgets.history import history_view
 from matnb.widgets.later import later_view
 

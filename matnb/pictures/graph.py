@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from matnb.pictures.alone import NAMESPACE, THEMES
 from matnb.pictures.escaping import columns_of, escaped, shortened
 from matnb.pictures.facts import GraphFacts, NodeFacts, PanelFacts
 from matnb.pictures.folding import folded
 from matnb.pictures.layers import Placing, Point, placed
 from matnb.pictures.quantities import plural_text
 from matnb.pictures.slowest import edge_on_path, with_slowest
+from matnb.pictures.standalone_svg import NAMESPACE, THEMES
 
 MOST_NODES = 150  # drawn
 MOST_BYTES = 100_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from matnb.pictures.alone import FONT, NAMESPACE, THEMES
 from matnb.pictures.decisions import (
     ENDS,
     HEAD,
@@ -23,6 +22,7 @@ from matnb.pictures.facts import DecisionFacts, HistoryFacts
 from matnb.pictures.history import MOST_SHOWN, head, older, told
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import count_text
+from matnb.pictures.standalone_svg import FONT, NAMESPACE, THEMES
 from matnb.pictures.strips import WIDTH, drawn_strips, height_of
 from matnb.pictures.views import STYLE, View, table_html, views_html
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matnb.pictures.alone import FONT, NAMESPACE, THEMES
 from matnb.pictures.escaping import escaped
 from matnb.pictures.monitor_facts import MonitorFacts
 from matnb.pictures.monitor_kinds import OTHER
@@ -37,6 +36,7 @@ from matnb.pictures.monitor_rows import (
     window_text,
 )
 from matnb.pictures.quantities import count_text
+from matnb.pictures.standalone_svg import FONT, NAMESPACE, THEMES
 
 MOST_BYTES = 40_000  # of the HTML, and of the SVG
 _DETAILS = ((MOST_POINTS, True), (30, True), (25, False), (12, False), (0, False))  # tried in turn

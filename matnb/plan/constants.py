@@ -9,7 +9,7 @@ import numpy as np
 
 from matnb.blocks.formats import Dense
 from matnb.expr.nodes import Expr, Literal
-from matnb.plan.forms import Form
+from matnb.plan.structural_key import Form
 from matnb.program.operators import Constant, Make, MakeDrawn
 from matnb.program.plan import Plan, Step
 

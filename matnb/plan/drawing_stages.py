@@ -11,7 +11,6 @@ from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.pictures.facts import GraphFacts, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text, count_text, plural_text
-from matnb.plan.counting import counts_of, tasks_by_stage
 from matnb.plan.exchanges import Exchange, Exchanges, verb_of
 from matnb.plan.explain import (
     blocks_text,
@@ -25,6 +24,7 @@ from matnb.plan.explain import (
 from matnb.plan.explain_control import bodies_of, sections_of
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import MadeRun, MadeStage, Measured, Measures
+from matnb.plan.plan_counts import counts_of, tasks_by_stage
 from matnb.program.plan import Plan, Stage, Stored, Task
 
 

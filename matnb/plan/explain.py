@@ -30,8 +30,8 @@ from matnb.ops.nodes.access import At, Draw, Gather, Part, Put, PutEach, Replica
 from matnb.ops.nodes.mapping import MapBlocks
 from matnb.ops.nodes.selecting import Compress
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
-from matnb.plan.counting import functions_of, reductions_of, tasks_by_stage
 from matnb.plan.measured import MadeStage, Measured, Measures
+from matnb.plan.plan_counts import functions_of, reductions_of, tasks_by_stage
 from matnb.program.plan import Plan, Stage, Task
 
 MAX_WORDS = 12

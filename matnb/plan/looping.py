@@ -9,8 +9,8 @@ from matnb.expr.control import Cond, Final, Loop
 from matnb.expr.nodes import Elementwise, Expr
 from matnb.expr.traverse import topological
 from matnb.plan.attributing import works_of
-from matnb.plan.cut_bits import bits_follow_cuts
 from matnb.plan.hoisting import names_read
+from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.writing import ProgramWriter
 from matnb.program.plan import Stage, Stored, Workers
 from matnb.program.program import Program, batches

@@ -10,7 +10,7 @@ from matnb.expr.nodes import Data, Expr, Literal
 from matnb.expr.traverse import topological
 from matnb.passes.order import ordered
 from matnb.plan.constants import Unfit, Value, check_numbers, holds, value_in, value_of
-from matnb.plan.forms import Form
+from matnb.plan.structural_key import Form
 from matnb.program.operators import Constant
 from matnb.program.plan import Plan, Shipment, Stage, Step, Stored, Task
 

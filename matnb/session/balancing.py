@@ -17,9 +17,9 @@ from matnb.balance.weighing import changed
 from matnb.blocks.grid import Grid
 from matnb.events import Event, TaskTimed
 from matnb.expr.nodes import Expr
-from matnb.plan.cut_bits import bits_follow_cuts
 from matnb.plan.hoisting import LAYING_OUT
 from matnb.plan.looping import ControlPlan
+from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.plan import Plan
 from matnb.session.deciding import Decider
@@ -29,7 +29,7 @@ from matnb.session.loop_watch import LoopWatch, Span
 from matnb.session.moves import Moves
 from matnb.session.planning import Planner
 from matnb.session.policies import rebalancing_from
-from matnb.session.recutting import Recutter
+from matnb.session.recut import Recutter
 
 _PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
 _MANY = 10**6  # runs that are expected where a person asks for a re-cut

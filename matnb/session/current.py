@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from matnb.backend import cluster as clusters
+from matnb.backend.cancellation import cancellable, deferred
 from matnb.backend.cluster import Cluster
-from matnb.backend.stopping import cancellable, deferred
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.layout import Layout
 from matnb.config import Config, data_folder_from_environment

@@ -27,7 +27,7 @@ from matnb.session.loop_watch import LoopWatch
 from matnb.session.moves import Moves
 from matnb.session.planning import Planner
 from matnb.session.policies import Rebalancing
-from matnb.session.recutting import Recutter
+from matnb.session.recut import Recutter
 
 _EVEN = 1.02  # the slowest thread's entries over the mean; from here on it is looked where entries are
 _UNKNOWN = float("nan")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from matnb.backend.handshake import disagreements
-from matnb.backend.looking import Place, places
+from matnb.backend.node_info import Place, places
 from matnb.backend.private_sockets import SCHEME
 from matnb.config import Config
 from matnb.errors import MatnbError

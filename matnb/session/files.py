@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from matnb.backend.stopping import cancellable
+from matnb.backend.cancellation import cancellable
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import FileContentWarning, OptionError
 from matnb.expr.nodes import Expr, Load
@@ -18,7 +18,7 @@ from matnb.lazy.columns import Columns
 from matnb.lazy.creation import regridded
 from matnb.lazy.recording import active_recording
 from matnb.session.current import check_closed, current_session
-from matnb.session.loaded import files_of, note_loaded
+from matnb.session.provenance import files_of, note_loaded
 
 
 @cancellable()

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import scipy.sparse as sp
 
-from matnb.backend.stopping import Stopping
+from matnb.backend.cancellation import Stopping
 from matnb.backend.store import Store
 from matnb.blocks.formats import Block, Dense, to_scipy
 from matnb.config import Config
@@ -17,7 +17,7 @@ from matnb.expr.traverse import topological
 from matnb.ops.interpret import block_of, interpret
 from matnb.ops.reference.registry import Value
 from matnb.program.memory import estimate_bytes
-from matnb.session.choices import chosen, engine_of
+from matnb.session.overrides import chosen, engine_of
 
 
 class Interpreter:

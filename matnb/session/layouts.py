@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matnb.backend.stopping import cancellable
+from matnb.backend.cancellation import cancellable
 from matnb.blocks.grid import MOST_PARTS, Grid, grid_from
 from matnb.errors import LoopBodyError, OptionError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
 from matnb.session.current import active_session, current_session
-from matnb.session.passed import HistoryView
+from matnb.session.history_view import HistoryView
 
 
 @cancellable()

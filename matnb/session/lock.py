@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from matnb.backend.stopping import Stopping
+from matnb.backend.cancellation import Stopping
 from matnb.errors import CellCancelled
 from matnb.events import SessionAwaited
 from matnb.pictures.later import interrupted_text

@@ -136,7 +136,7 @@ class LoopWatch:
         return self.span.num_remaining(self.iteration)
 
     def measured(self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[str, float]) -> None:
-        """Take what one worker measured; see :class:`matnb.backend.watching.Watch`."""
+        """Take what one worker measured; see :class:`matnb.backend.watch_protocol.Watch`."""
         self.iteration = max(self.iteration, iteration)
         own: list[dict[int, float]] = [{} for _ in self._watched]
         total = 0.0

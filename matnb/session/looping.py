@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from matnb.backend.answers import OwnersLost
-from matnb.backend.driven import Driven, Driver
+from matnb.backend.driver_loops import Driven, Driver
 from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
-from matnb.backend.leaving import GangOutcome
+from matnb.backend.futures import OwnersLost
 from matnb.backend.recovery import Resume
+from matnb.backend.results import GangOutcome
 from matnb.backend.store import Entry, Kept, Store
 from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError, TooLargeError
@@ -26,9 +26,9 @@ from matnb.pictures.quantities import plural_text
 from matnb.plan.looping import ControlPlan
 from matnb.plan.reusing import ControlPlans
 from matnb.session.balancing import Balancer
-from matnb.session.choices import engine_of
 from matnb.session.failures import cell_error
 from matnb.session.loop_watch import LoopWatch
+from matnb.session.overrides import engine_of
 from matnb.session.planning import Planner
 from matnb.session.segments import Begin, Taken, begin_at
 

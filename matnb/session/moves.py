@@ -19,7 +19,7 @@ from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
 from matnb.session.groups import Group, Groups, cuts_of, has_rows_cut
 from matnb.session.planning import Planner
-from matnb.session.recutting import Recut, Recutter, rows_layout
+from matnb.session.recut import Recut, Recutter, rows_layout
 
 
 class Moves:

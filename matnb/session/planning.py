@@ -18,9 +18,9 @@ from matnb.lazy.array import live_expressions
 from matnb.passes import traced
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
-from matnb.plan.forms import form_of
 from matnb.plan.lower import lower
 from matnb.plan.product_entries import ProductCounts, worth_counting
+from matnb.plan.structural_key import form_of
 from matnb.plan.templates import Planned, Scattering
 from matnb.plan.transposes import prefers_scatter, wished
 from matnb.program.memory import estimate_bytes

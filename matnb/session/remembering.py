@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from weakref import WeakKeyDictionary, ref
 
-from matnb.backend.answers import OwnersLost
 from matnb.backend.engine_dask import DaskEngine
+from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Entry, Kept, Store, hidden
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid, whole
@@ -30,7 +30,7 @@ from matnb.pictures.memo import MemoEntry
 from matnb.plan.explain import told_alone
 from matnb.program.place import layout_tag
 from matnb.program.plan import Stored
-from matnb.session.choices import remembers
+from matnb.session.overrides import remembers
 from matnb.session.planning import Planner
 
 _NO_VARIABLES: Mapping[str, Expr] = MappingProxyType({})

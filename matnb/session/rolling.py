@@ -7,9 +7,9 @@ from collections.abc import Container, Sequence
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.lazy.array import live_expressions, renew
+from matnb.lazy.loop_rolling import rolled
 from matnb.lazy.recording import Recording, resumed
-from matnb.lazy.repeats import FEWEST
-from matnb.lazy.rolling import rolled
+from matnb.lazy.repeat_detection import FEWEST
 
 _MOST_UNREAD = 20_000  # events that wait for a value that needs them
 

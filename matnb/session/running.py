@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeVar
 
-from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
-from matnb.backend.driven import LINEAGE_DEPTH
+from matnb.backend.driver_loops import LINEAGE_DEPTH
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine
+from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block, to_numpy
 from matnb.blocks.kernels.shaping import join
@@ -37,11 +37,11 @@ from matnb.expr.traverse import topological
 from matnb.io.result_folder import ResultFolder
 from matnb.lazy.recording import Recording, active_recording
 from matnb.pictures.imbalance import imbalance
-from matnb.plan.counting import counts_of
 from matnb.plan.explain import explain_plan
 from matnb.plan.explain_control import explain_control
 from matnb.plan.looping import starts_inside
 from matnb.plan.measured import Measures
+from matnb.plan.plan_counts import counts_of
 from matnb.plan.product_entries import meetings, operands_counted
 from matnb.program.place import default_layout, layout_tag
 from matnb.program.plan import Plan
@@ -49,7 +49,7 @@ from matnb.session.balancing import Balancer
 from matnb.session.failures import cell_error, largest, located
 from matnb.session.looping import Looper, missing_results
 from matnb.session.planning import Planner
-from matnb.session.recutting import Recutter
+from matnb.session.recut import Recutter
 from matnb.session.remembering import Memo
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from matnb.backend.driven import Driven, added
-from matnb.backend.leaving import GangOutcome
+from matnb.backend.driver_loops import Driven, added
 from matnb.backend.recovery import Resume
+from matnb.backend.results import GangOutcome
 from matnb.backend.store import Entry
 from matnb.blocks.layout import Layout
 from matnb.events import TaskTimed

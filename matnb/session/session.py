@@ -6,10 +6,10 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 
-from matnb.backend.answers import OwnersLost
 from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.engine_gang import GangEngine
+from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Store
 from matnb.backend.telemetry import Telemetry
 from matnb.balance.decision import Decision
@@ -33,13 +33,13 @@ from matnb.plan.estimate import estimate_entries
 from matnb.plan.report import RunReport, total
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Stored
+from matnb.session.background import Background, Later
 from matnb.session.balancing import Balancer
-from matnb.session.choices import note_written
+from matnb.session.inspect import Looker
 from matnb.session.interpreting import Interpreter
-from matnb.session.later import Background, Later
 from matnb.session.listeners import Listeners, Subscription
 from matnb.session.lock import SessionLock
-from matnb.session.looking import Looker
+from matnb.session.overrides import note_written
 from matnb.session.reading import read_source
 from matnb.session.rolling import roll
 from matnb.session.running import Runner, whole
@@ -400,7 +400,7 @@ class Session:
         return None if entry is None else entry.stored
 
     def explain(self, roots: Mapping[str, Expr], stage: str | None = None, measured: bool = False) -> str:
-        """Return how expressions would be computed, as :meth:`matnb.session.looking.Looker.explain` does."""
+        """Return how expressions would be computed, as :meth:`matnb.session.inspect.Looker.explain` does."""
         with self._lock:
             return self._looker(measured).explain(roots, stage)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Hashable, Mapping
 
 from matnb.expr.nodes import Expr
 from matnb.plan.constants import Unfit
-from matnb.plan.forms import Form
+from matnb.plan.structural_key import Form
 from matnb.plan.templates import Planned, Template
 from matnb.program.plan import Stored
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from matnb.widgets import showing
-from matnb.widgets.showing import Bundle, Shown, is_live
+from matnb.widgets import output_area
+from matnb.widgets.output_area import Bundle, Shown, is_live
 
 
 class Browsing:
@@ -32,7 +32,7 @@ class Browsing:
         global _browsing
         if _browsing is not None:
             _browsing.close()
-        self._shell = showing.current_shell() if shell is None else shell
+        self._shell = output_area.current_shell() if shell is None else shell
         self._control: Shown | None = None
         if self._shell is None:
             return

@@ -23,7 +23,7 @@ from matnb.events import (
     WorkersSampled,
 )
 from matnb.pictures.monitor_facts import MonitorFacts, WorkerFacts
-from matnb.widgets.loads import Loads
+from matnb.widgets.busy_history import Loads
 
 _MOST_HEARD = 8192  # events that wait to be looked at
 _RATE_SECONDS = 2.0  # over which bytes a second are counted

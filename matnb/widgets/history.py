@@ -9,10 +9,10 @@ from matnb.pictures.facts import HistoryFacts
 from matnb.pictures.history import told
 from matnb.pictures.history_page import decision_html, decision_names, num_left_out
 from matnb.pictures.quantities import count_text
-from matnb.session.passed import HistoryView
-from matnb.widgets import showing
+from matnb.session.history_view import HistoryView
+from matnb.widgets import output_area
 from matnb.widgets.browsing import Browsing
-from matnb.widgets.showing import shows_measured
+from matnb.widgets.output_area import shows_measured
 
 _STEP_MILLISECONDS = 400
 
@@ -35,7 +35,7 @@ def history_view(view: HistoryView, shell: Any | None = None) -> Browsing:
     Browsing
         Its ``close()`` takes the slider away.
     """
-    shell = showing.current_shell() if shell is None else shell
+    shell = output_area.current_shell() if shell is None else shell
     measured = shows_measured(shell)
     facts = view.facts(measured)
     is_more = measured and num_left_out(facts) > 0

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from matnb.pictures.later import later_html, later_text
-from matnb.session.later import Later
-from matnb.widgets.showing import Bundle, Shown
+from matnb.session.background import Later
+from matnb.widgets.output_area import Bundle, Shown
 
 
 def later_view(later: Later, shell: Any | None = None) -> Shown:

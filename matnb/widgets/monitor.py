@@ -28,7 +28,7 @@ from matnb.session import Session, follow_sessions
 from matnb.session.listeners import Subscription
 from matnb.widgets.heard import Heard
 from matnb.widgets.monitor_face import Face
-from matnb.widgets.showing import Bundle, Shown, current_shell, is_live, is_watched, shows_measured
+from matnb.widgets.output_area import Bundle, Shown, current_shell, is_live, is_watched, shows_measured
 from matnb.widgets.tally import Tally
 
 BETWEEN_SECONDS = 0.25  # two pictures

@@ -17,13 +17,13 @@ import scipy.sparse as sp
 from distributed import Future, Worker
 from waiting import wait_until
 
-from matnb.backend import turns
-from matnb.backend.answers import OwnersLost
+from matnb.backend import gang_lock
 from matnb.backend.cluster import Cluster, connect, start
 from matnb.backend.engine_dask import RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
+from matnb.backend.futures import OwnersLost
 from matnb.backend.gang import Call, run_member
-from matnb.backend.gathering import owners_of, state_of
+from matnb.backend.gang_graph import owners_of, state_of
 from matnb.backend.recovery import newest_whole
 from matnb.blocks.formats import Dense
 from matnb.config import Config
@@ -102,7 +102,7 @@ def test_members_run_a_program_and_leave_nothing(cluster: Cluster):
 
 
 def test_one_member_needs_no_turn(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(turns.Turn, "wait", lambda _: pytest.fail("asked for a turn"))
+    monkeypatch.setattr(gang_lock.Turn, "wait", lambda _: pytest.fail("asked for a turn"))
     engine = engine_on(cluster, gangs.Relay(5))
     try:
         assert values_of(engine.run(gangs.relay_program((1,)), {})) == [1 + 5]
@@ -266,9 +266,9 @@ def test_two_clients_take_turns(cluster: Cluster):
 
 
 def test_a_turn_is_waited_for_in_bounds(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(turns, "_LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(gang_lock, "_LOCK_SECONDS", 0.2)
     addresses = [each.address for each in cluster.workers]
-    holder = turns.Turn(cluster.client, "holder", addresses)
+    holder = gang_lock.Turn(cluster.client, "holder", addresses)
     assert holder.wait()
     engine = engine_on(cluster, gangs.Relay(3))
     try:
@@ -281,12 +281,12 @@ def test_a_turn_is_waited_for_in_bounds(cluster: Cluster, monkeypatch: pytest.Mo
 
 
 def test_a_turn_of_a_session_that_died_is_taken(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(turns, "_LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(gang_lock, "_LOCK_SECONDS", 0.2)
     addresses = [each.address for each in cluster.workers]
-    dead = turns.Turn(cluster.client, "holder", addresses)
+    dead = gang_lock.Turn(cluster.client, "holder", addresses)
     dead._name = "Client-that-died holder"
     assert dead.wait()
-    turn = turns.Turn(cluster.client, "next", addresses)
+    turn = gang_lock.Turn(cluster.client, "next", addresses)
     assert turn.wait()
     turn.end()
     assert_nothing_left(cluster)
@@ -294,12 +294,12 @@ def test_a_turn_of_a_session_that_died_is_taken(cluster: Cluster, monkeypatch: p
 
 def test_an_interrupted_wait_gives_the_turn_back(cluster: Cluster):
     addresses = [each.address for each in cluster.workers]
-    holder = turns.Turn(cluster.client, "holder", addresses)
+    holder = gang_lock.Turn(cluster.client, "holder", addresses)
     assert holder.wait()
     interrupt = threading.Timer(0.2, _thread.interrupt_main)
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
-        turns.Turn(cluster.client, "waiting", addresses).wait()
+        gang_lock.Turn(cluster.client, "waiting", addresses).wait()
     interrupt.join()
     holder.end()
     assert_nothing_left(cluster)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from matnb.backend.exchange import Owners, is_worth_packing, plan_exchange, touched_places
-from matnb.backend.outline import BatchPlace, RepeatPlace, Wanted, outline
+from matnb.backend.liveness import BatchPlace, RepeatPlace, Wanted, outline
 from matnb.backend.registers import Held, parted
 from matnb.blocks.formats import Dense, Empty, csr_block
 from matnb.blocks.kernels.packing import can_pack, pack, touched, unpack

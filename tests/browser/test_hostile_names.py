@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hostile import COLUMNS, HARM, LONG, QUOTED, RIGHT_TO_LEFT
 from lab import Lab, OpenNotebook
+from malicious_names import COLUMNS, HARM, LONG, QUOTED, RIGHT_TO_LEFT
 from playwright.sync_api import BrowserContext
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

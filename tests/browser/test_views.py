@@ -16,7 +16,7 @@ import matnb as mn
 from matnb.balance.decision import Decision, Gain
 from matnb.balance.history import History
 from matnb.balance.situation import Cuts
-from matnb.session.passed import HistoryView
+from matnb.session.history_view import HistoryView
 from matnb.widgets.history import history_view
 from matnb.widgets.plan import plan_view
 mn.start(workers=2, threads=1)

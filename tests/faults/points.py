@@ -21,16 +21,16 @@ from distributed import Worker
 
 import matnb as mn
 from matnb.backend import checkpoints, servers, worker
-from matnb.backend.answers import Answers
 from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.engine_gang import GangEngine
+from matnb.backend.futures import Answers
 from matnb.backend.gang import GangPlugin
 from matnb.backend.mailbox import GangMailbox
 from matnb.backend.member import Member
 from matnb.backend.recovery import KeptStates
 from matnb.session.balancing import Balancer
-from matnb.session.recutting import Recutter
+from matnb.session.recut import Recutter
 
 INJECTED = "a fault that was put here"
 _OFTEN_SECONDS = 0.05  # between two checkpoints, which are seconds apart otherwise

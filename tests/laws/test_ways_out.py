@@ -24,7 +24,7 @@ from scipy.sparse import csgraph
 
 import matnb as mn
 from matnb.errors import MatnbError, TooLargeError
-from matnb.session.choices import choosing
+from matnb.session.overrides import choosing
 
 LIMIT = 1_000_000
 N = 2**16  # a square matrix of so many rows takes 34 GB where it is dense

@@ -12,7 +12,7 @@ from IPython.core.completer import provisionalcompleter
 import matnb as mn
 from matnb.balance.trace import Trace
 from matnb.errors import OptionError, WriteError
-from matnb.session.passed import HistoryView
+from matnb.session.history_view import HistoryView
 
 # The first of two halves has all entries, so many that the counts alone say it is worth a re-cut.
 SKEWED = """%%distmat

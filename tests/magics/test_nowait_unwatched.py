@@ -10,8 +10,8 @@ from cells import fail, run
 from waiting import wait_until
 
 from matnb.errors import CellCancelled, SingularError
-from matnb.session import later
-from matnb.session.later import unasked
+from matnb.session import background
+from matnb.session.background import unasked
 
 SLOW = "x, n = mn.iterate(lambda x: x * 0.5 + 1, mn.ones(50), max_iterations=3000)\nx"
 SINGULAR = "z = mn.asarray(np.array([[1.0, 2], [2, 4]]))\nw = np.linalg.inv(z)"
@@ -19,7 +19,7 @@ SINGULAR = "z = mn.asarray(np.array([[1.0, 2], [2, 4]]))\nw = np.linalg.inv(z)"
 
 @pytest.fixture(autouse=True)
 def _none_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(later, "_failed", [])
+    monkeypatch.setattr(background, "_failed", [])
 
 
 def test_the_cell_ends_when_its_work_has_ended(shell):

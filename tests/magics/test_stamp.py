@@ -12,15 +12,15 @@ from cells import fail, run
 
 import matnb as mn
 from matnb.errors import OptionError, WriteError
-from matnb.session import loaded
+from matnb.session import provenance
 
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch):
     monkeypatch.setattr("matnb.lazy.random._seeds", {})
-    loaded.forget_loaded()
+    provenance.forget_loaded()
     yield
-    loaded.forget_loaded()
+    provenance.forget_loaded()
     mn.stop()
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from matnb.widgets.showing import is_headless
+from matnb.widgets.output_area import is_headless
 
 
 def message(allow_stdin):

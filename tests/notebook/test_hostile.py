@@ -7,8 +7,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from hostile import COLUMNS, HARM, LONG, QUOTED, RIGHT_TO_LEFT
 from kernels import book_of
+from malicious_names import COLUMNS, HARM, LONG, QUOTED, RIGHT_TO_LEFT
 from playwright.sync_api import sync_playwright
 
 from matnb.cli import main

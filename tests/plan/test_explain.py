@@ -21,7 +21,7 @@ from matnb.plan.explain import MAX_LINES, describe, explain_expressions, explain
 from matnb.plan.lower import lower
 from matnb.plan.measured import MOST_RUNS, Measures
 from matnb.program.plan import Workers
-from matnb.session.looking import stage_names
+from matnb.session.inspect import stage_names
 
 FLOAT = np.dtype(np.float64)
 TWO = Workers((0, 1), 2, 0)

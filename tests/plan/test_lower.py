@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_hand import ONE, THREE, run_by_hand, whole
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plan_runner import ONE, THREE, run_by_hand, whole
 from programs import programs
 
 import matnb as mn

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_hand import ONE, THREE, run_by_hand, whole
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plan_runner import ONE, THREE, run_by_hand, whole
 from programs import programs
 
 import matnb as mn
@@ -23,8 +23,8 @@ from matnb.ops.interpret import block_of, interpret
 from matnb.ops.lowering.creation import piece_of
 from matnb.passes import traced
 from matnb.plan.constants import Unfit
-from matnb.plan.forms import form_of
 from matnb.plan.lower import lower
+from matnb.plan.structural_key import form_of
 from matnb.plan.templates import Planned, Scattering, Template
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Stored, Workers

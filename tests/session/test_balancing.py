@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from fixed_policy import NUM_ROWS, A, B, Stubborn, looped, rng, sessions, skewed, small, told
 from simulated_loops import profile_of
-from stubborn import NUM_ROWS, A, B, Stubborn, looped, rng, sessions, skewed, small, told
 
 import matnb as mn
 from matnb.balance.block_loads import BlockLoads

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stubborn import NUM_ROWS, A, Stubborn, looped, sessions, small
+from fixed_policy import NUM_ROWS, A, Stubborn, looped, sessions, small
 
 import matnb as mn
 from matnb.balance.decision import Decision

@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from fixed_policy import NUM_ROWS, A, B, Stubborn, looped, rng, sessions, small, told
 from situations import situation_of
-from stubborn import NUM_ROWS, A, B, Stubborn, looped, rng, sessions, small, told
 
 import matnb as mn
 from matnb.balance import policy

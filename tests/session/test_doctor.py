@@ -9,7 +9,7 @@ import pytest
 from distributed import LocalCluster
 
 import matnb as mn
-from matnb.backend.looking import Place
+from matnb.backend.node_info import Place
 from matnb.config import Config
 from matnb.pictures.findings import Finding
 from matnb.session.doctor import Circumstances, Diagnosis, diagnosis

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import matnb as mn
-from matnb.backend.stopping import Stopping
+from matnb.backend.cancellation import Stopping
 from matnb.errors import CellCancelled
 from matnb.events import Event, RunStarted
 

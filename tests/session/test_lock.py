@@ -12,11 +12,11 @@ import pytest
 from waiting import wait_until
 
 import matnb as mn
-from matnb.backend.stopping import Stopping
+from matnb.backend.cancellation import Stopping
 from matnb.errors import CellCancelled
 from matnb.events import SessionAwaited
 from matnb.lazy.recording import Recording
-from matnb.session.later import Later
+from matnb.session.background import Later
 from matnb.session.lock import SessionLock
 
 

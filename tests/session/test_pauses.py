@@ -9,14 +9,14 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from restless import Restless
+from random_balancer import Restless
 from waiting import wait_until
 from watching import tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.answers import OwnersLost
-from matnb.backend.driven import Driven
+from matnb.backend.driver_loops import Driven
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
+from matnb.backend.futures import OwnersLost
 from matnb.errors import CellCancelled, KernelError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TasksFinished, TaskTimed, WorkersLost
 from matnb.plan.looping import ControlPlan

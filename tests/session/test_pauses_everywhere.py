@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import test_loops
-from restless import Restless
+from random_balancer import Restless
 from test_loops import *  # noqa: F403  its tests run here as well, with the fixtures below
 
 import matnb as mn

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stubborn import NUM_ROWS, A, Stubborn, looped, sessions, small  # noqa: F401  the last two are fixtures
+from fixed_policy import NUM_ROWS, A, Stubborn, looped, sessions, small  # noqa: F401  the last two are fixtures
 
 import matnb as mn
 from matnb.balance.decision import Decision

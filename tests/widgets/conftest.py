@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from people import Person
+from notebook_shell import Person
 
 from matnb.widgets.monitor import close_monitor
-from matnb.widgets.showing import freeze_open
+from matnb.widgets.output_area import freeze_open
 
 
 @pytest.fixture

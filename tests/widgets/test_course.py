@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from people import Person, num_drawing
+from notebook_shell import Person, num_drawing
 from waiting import wait_until
 
 import matnb as mn

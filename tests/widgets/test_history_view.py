@@ -8,13 +8,13 @@ import ipywidgets
 import pytest
 from histories import AFTER, BEFORE, decided, view
 from ipywidgets.widgets import widget
-from people import Person
+from notebook_shell import Person
 
 from matnb.balance.history import History
-from matnb.session.passed import HistoryView
+from matnb.session.history_view import HistoryView
 from matnb.widgets import browsing
 from matnb.widgets.history import history_view, slider
-from matnb.widgets.showing import VIEW, freeze_open
+from matnb.widgets.output_area import VIEW, freeze_open
 
 
 def picture_of(box: ipywidgets.Widget) -> ipywidgets.HTML:
@@ -123,7 +123,7 @@ def test_plain_ipython_shows_text(person: Person) -> None:
 
 
 def test_in_a_script_nothing_is_shown(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matnb.widgets.showing.current_shell", lambda: None)
+    monkeypatch.setattr("matnb.widgets.output_area.current_shell", lambda: None)
     assert not history_view(view(200)).is_open
     assert person.shell.display_pub.outputs == []
 

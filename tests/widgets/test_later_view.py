@@ -8,12 +8,12 @@ from contextvars import ContextVar
 from xml.etree import ElementTree
 
 import pytest
-from people import Person
+from notebook_shell import Person
 from waiting import wait_until
 
-from matnb.backend.stopping import Stopping
+from matnb.backend.cancellation import Stopping
 from matnb.errors import CellCancelled
-from matnb.session.later import Background, Later
+from matnb.session.background import Background, Later
 from matnb.widgets.later import later_view
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 from ipywidgets.widgets import widget
-from people import Person, num_drawing
+from notebook_shell import Person, num_drawing
 from watched_kernel import VIEW
 
 import matnb as mn

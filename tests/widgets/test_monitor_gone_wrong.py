@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from people import Person, Recorded, num_drawing
+from notebook_shell import Person, Recorded, num_drawing
 from waiting import wait_until
 from watched_kernel import VIEW
 

@@ -110,7 +110,7 @@ def test_an_interrupt_leaves_a_picture(kernel: WatchedKernel) -> None:
 
 STAYS = """
 import ipywidgets
-from matnb.widgets.showing import Shown
+from matnb.widgets.output_area import Shown
 shown = Shown(lambda: {"text/plain": "a picture"}, lambda: ipywidgets.HTML("now"), stays=True)
 """
 

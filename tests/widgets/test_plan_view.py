@@ -6,12 +6,12 @@ from xml.etree import ElementTree
 
 import ipywidgets
 import pytest
-from people import Person
+from notebook_shell import Person
 
 from matnb.pictures.facts import GraphFacts, NodeFacts, PanelFacts
 from matnb.pictures.picture import Picture
+from matnb.widgets.output_area import VIEW
 from matnb.widgets.plan import plan_view
-from matnb.widgets.showing import VIEW
 
 
 def stage(name: str) -> GraphFacts:

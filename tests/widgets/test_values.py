@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from histories import view
-from people import Person
+from notebook_shell import Person
 from waiting import wait_until
 
 import matnb as mn
 from matnb.magics import distmat
-from matnb.widgets.showing import VIEW
+from matnb.widgets.output_area import VIEW
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of
-from matnb.lazy.asking import asked
-from matnb.lazy.elements import converted
+from matnb.lazy.force import asked
 from matnb.lazy.functions.picking import along_key, are_cut, lanes_of, modulo
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.selecting import unravel_index
-from matnb.lazy.listed import assigned, indexed
-from matnb.lazy.places import replacing
+from matnb.lazy.indexing.basic import replacing
+from matnb.lazy.indexing.fancy import assigned, indexed
+from matnb.lazy.indexing.getitem import converted
 from matnb.lazy.reductions import count_nonzero, where
 from matnb.lazy.registry import implements
 from matnb.ops.nodes.picking import PutAlong, PutWhere

@@ -13,7 +13,7 @@ from matnb.blocks.kernels.counting_values import check_edges
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.asking import asked
+from matnb.lazy.force import asked
 from matnb.lazy.functions.bin_widths import num_bins_named
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.registry import implements

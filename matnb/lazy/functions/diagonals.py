@@ -12,7 +12,7 @@ from matnb.expr.nodes import Expr, Shape
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import ones
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.nodes.diagonals import Diagonal, DiagonalMatrix, Triangle

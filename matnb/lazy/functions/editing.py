@@ -12,15 +12,15 @@ from matnb.blocks.creation import Arange, Full
 from matnb.errors import IndexingError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.asking import asked
 from matnb.lazy.creation import ShapeLike, shape_of
-from matnb.lazy.elements import converted
+from matnb.lazy.force import asked
 from matnb.lazy.functions.joining import joined, joined_ranges, with_axes
 from matnb.lazy.functions.moving import tiled
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.shapes import moveaxis
 from matnb.lazy.functions.splitting import sliced
-from matnb.lazy.indexing import normalize_axes, normalize_key, one_axis
+from matnb.lazy.indexing.canonical import normalize_axes, normalize_key, one_axis
+from matnb.lazy.indexing.getitem import converted
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import call

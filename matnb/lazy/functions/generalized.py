@@ -9,7 +9,7 @@ from matnb.errors import DTypeError, UnsupportedError
 from matnb.expr.nodes import Expr, Index
 from matnb.lazy import gufuncs
 from matnb.lazy.array import expression_of
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
 from matnb.lazy.ufuncs import astype, is_weak, number_dtype

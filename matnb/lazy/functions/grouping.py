@@ -10,9 +10,9 @@ from matnb.blocks.creation import Arange
 from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.group_keys import Way, labelled, together, told_apart
 from matnb.lazy.ordering import dense_of
 from matnb.lazy.reductions import mean_dtype
-from matnb.lazy.telling import Way, labelled, together, told_apart
 from matnb.lazy.ufuncs import astype, call
 
 

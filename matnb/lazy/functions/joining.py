@@ -12,7 +12,7 @@ from matnb.expr.nodes import Expr, Transpose
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.splitting import sliced
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, chosen, number_dtype
 from matnb.ops.nodes.joining import Concatenate

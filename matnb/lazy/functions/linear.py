@@ -18,7 +18,7 @@ from matnb.lazy.contraction import contracted
 from matnb.lazy.creation import eye
 from matnb.lazy.functions.decompositions import inv
 from matnb.lazy.functions.picking import within
-from matnb.lazy.indexing import normalize_axes, one_axis
+from matnb.lazy.indexing.canonical import normalize_axes, one_axis
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, number_dtype
 from matnb.ops.einsum_subscripts import Subscripts, parsed, spelled, written

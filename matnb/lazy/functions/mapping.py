@@ -19,7 +19,7 @@ from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.functions.naming import portable
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
 from matnb.ops.nodes.mapping import MapBlocks

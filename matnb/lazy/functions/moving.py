@@ -15,7 +15,7 @@ from matnb.lazy.functions.joining import joined, joined_ranges
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.shapes import transposed
 from matnb.lazy.functions.splitting import sliced
-from matnb.lazy.indexing import normalize_axes, normalize_key
+from matnb.lazy.indexing.canonical import normalize_axes, normalize_key
 from matnb.lazy.registry import implements
 from matnb.ops.nodes.reshaping import Repeat
 

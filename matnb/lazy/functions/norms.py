@@ -9,7 +9,7 @@ from matnb.expr.nodes import Expr, Index, Transpose
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.functions.decompositions import svdvals
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing.canonical import normalize_axes
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
 

@@ -11,7 +11,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.functions.reshaping import laned
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.ordering import arg_sorted_along, sorted_along
 from matnb.lazy.registry import implements
 

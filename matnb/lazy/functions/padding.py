@@ -13,11 +13,11 @@ from matnb.blocks.creation import Eye, Full
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Create, Expr
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.elements import converted_here
 from matnb.lazy.functions.joining import joined
 from matnb.lazy.functions.moving import flipped, tiled
 from matnb.lazy.functions.splitting import sliced
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
+from matnb.lazy.indexing.getitem import converted_here
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call, literal
 from matnb.ops.nodes.joining import Pad

@@ -14,8 +14,8 @@ from matnb.expr.nodes import Broadcast, Create, Expr, Index, Shape, broadcast_sh
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.functions.reshaping import laned, reshaped
-from matnb.lazy.indexing import one_axis
-from matnb.lazy.listed import indexed
+from matnb.lazy.indexing.canonical import one_axis
+from matnb.lazy.indexing.fancy import indexed
 from matnb.lazy.registry import FUNCTIONS, implements, recorded
 from matnb.lazy.ufuncs import astype, number_dtype
 from matnb.ops.nodes.joining import Concatenate

@@ -10,12 +10,12 @@ from matnb.blocks.kernels.quantiles import METHODS, Wanted
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
-from matnb.lazy.asking import asked
+from matnb.lazy.force import asked
 from matnb.lazy.functions.picking import take_along_axis, within
 from matnb.lazy.functions.reductions import is_given
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.statistics import beside
-from matnb.lazy.indexing import normalize_axes
+from matnb.lazy.indexing.canonical import normalize_axes
 from matnb.lazy.ordering import by_lanes, dense_of
 from matnb.lazy.registry import implements
 from matnb.ops.nodes.quantiles import Quantiles

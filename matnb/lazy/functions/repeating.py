@@ -9,9 +9,9 @@ import numpy as np
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.nodes import Literal
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.asking import asked
-from matnb.lazy.compressing import parts_of
+from matnb.lazy.force import asked
 from matnb.lazy.functions.reshaping import laned
+from matnb.lazy.indexing.compress import parts_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype
 from matnb.ops.nodes.reshaping import CountsOf, Repeat, RepeatEach

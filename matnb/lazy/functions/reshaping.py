@@ -12,7 +12,7 @@ from matnb.blocks.creation import Full
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.nodes import Create, Expr, Literal, Shape, Transpose
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.registry import implements
 from matnb.ops.nodes.reshaping import Reshape
 

@@ -13,7 +13,7 @@ from matnb.lazy import folds, nan_reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes, one_axis
+from matnb.lazy.indexing.canonical import normalize_axes, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
 from matnb.ops.nodes.joining import Concatenate

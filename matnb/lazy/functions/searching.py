@@ -7,7 +7,7 @@ import numpy as np
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
-from matnb.lazy.asking import asked
+from matnb.lazy.force import asked
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.ordering import dense_of, flipped
 from matnb.lazy.registry import implements

@@ -11,11 +11,11 @@ from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Index, broadcast_shapes
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
-from matnb.lazy.asking import asked
-from matnb.lazy.compressing import places_where
-from matnb.lazy.elements import read
+from matnb.lazy.force import asked
 from matnb.lazy.functions.picking import modulo, within
 from matnb.lazy.functions.reshaping import laned, reshaped
+from matnb.lazy.indexing.compress import places_where
+from matnb.lazy.indexing.getitem import read
 from matnb.lazy.reductions import where
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal

@@ -14,7 +14,7 @@ from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import Number, ShapeLike, full, shape_of
 from matnb.lazy.functions.joining import at_least_three
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_axes, one_axis
+from matnb.lazy.indexing.canonical import normalize_axes, one_axis
 from matnb.lazy.reductions import axes_of
 from matnb.lazy.registry import implements
 

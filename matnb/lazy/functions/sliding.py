@@ -9,7 +9,7 @@ import numpy as np
 from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.ordering import dense_of, flipped
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call

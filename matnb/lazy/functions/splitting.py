@@ -12,7 +12,7 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing import normalize_key, one_axis
+from matnb.lazy.indexing.canonical import normalize_key, one_axis
 from matnb.lazy.registry import implements
 
 Places = int | Sequence[int]

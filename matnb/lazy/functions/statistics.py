@@ -11,7 +11,7 @@ from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import eye, zeros
 from matnb.lazy.functions.reductions import flag
 from matnb.lazy.functions.scanning import diff
-from matnb.lazy.indexing import normalize_axes, one_axis
+from matnb.lazy.indexing.canonical import normalize_axes, one_axis
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal

@@ -10,13 +10,13 @@ from matnb.blocks.grid import regular_cuts
 from matnb.errors import UnsupportedError
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray, expression_of
-from matnb.lazy.asking import asked
-from matnb.lazy.compressing import compressed
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.force import asked
 from matnb.lazy.functions.joining import concatenate
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.functions.searching import found_in, is_in
-from matnb.lazy.indexing import one_axis
+from matnb.lazy.indexing.canonical import one_axis
+from matnb.lazy.indexing.compress import compressed
 from matnb.lazy.ordering import dense_of, sorted_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call

@@ -12,8 +12,8 @@ from matnb.errors import IndexingError
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose
 from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.keys import Parts, is_whole, parts_of
-from matnb.lazy.places import basic, put, stripped
+from matnb.lazy.indexing.basic import basic, put, stripped
+from matnb.lazy.indexing.keys import Parts, is_whole, parts_of
 from matnb.lazy.ufuncs import astype, literal
 from matnb.ops.nodes.access import Gather, PutEach
 from matnb.ops.nodes.picking import Pick, Place

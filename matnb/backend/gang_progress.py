@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from matnb.backend.watching import Watch
+from matnb.backend.watch_protocol import Watch
 from matnb.program.program import Program, Repeat, batches
 
 _BEAT_SECONDS = 0.25

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from matnb.backend.crew import Crew, Schedule
+from matnb.backend.thread_pool import Crew, Schedule
 
 
 def run_one(crew: Crew, do: Callable[[int], None], num_jobs: int = 1) -> None:

@@ -10,7 +10,7 @@ import pytest
 from distributed import LocalCluster, Security
 
 import matnb as mn
-from matnb.backend.looking import places
+from matnb.backend.node_info import places
 from matnb.session.doctor import Diagnosis
 
 pytestmark = pytest.mark.cluster

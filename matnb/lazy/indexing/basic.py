@@ -6,7 +6,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Index, broadcast_shapes
-from matnb.lazy.keys import Parts, is_whole
+from matnb.lazy.indexing.keys import Parts, is_whole
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype
 from matnb.ops.nodes.access import At, Put

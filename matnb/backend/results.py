@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from distributed import Future
 
 from matnb.backend.gang import MemberReport
-from matnb.backend.gathering import Gathering
+from matnb.backend.gang_graph import Gathering
 from matnb.backend.recovery import Resume
 from matnb.events import TaskTimed
 from matnb.program.program import Program

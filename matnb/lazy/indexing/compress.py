@@ -11,8 +11,8 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
-from matnb.lazy.asking import asked
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.force import asked
 from matnb.lazy.ufuncs import call
 from matnb.ops.nodes.reshaping import Reshape
 from matnb.ops.nodes.selecting import Compress, CountTrue, Cuts, Expand, TruePlaces

@@ -24,7 +24,7 @@ from matnb.expr.nodes import (
 )
 from matnb.expr.traverse import Either, topological
 from matnb.lazy.recording import keep_lines
-from matnb.lazy.repeats import FEWEST, Inner, Read, Repetition, places_read, repetitions
+from matnb.lazy.repeat_detection import FEWEST, Inner, Read, Repetition, places_read, repetitions
 from matnb.lazy.ufuncs import literal
 
 _MOST_TRIES = 16  # loops of one cell, and what is refused

@@ -41,7 +41,7 @@ class Person:
         self.shell.kernel = SimpleNamespace(_allow_stdin=allow_stdin)
         self.comms: list[Recorded] = []
         patch.setattr(comm, "create_comm", self._create)
-        for module in ("matnb.widgets.showing", "matnb.widgets.monitor"):
+        for module in ("matnb.widgets.output_area", "matnb.widgets.monitor"):
             patch.setattr(f"{module}.current_shell", lambda: self.shell)
 
     def _create(self, *arguments: Any, **options: Any) -> Recorded:

@@ -9,7 +9,7 @@ import pytest
 from matnb.balance.decision import Decision
 from matnb.balance.history import History
 from matnb.balance.situation import Cuts
-from matnb.session.passed import HistoryView
+from matnb.session.history_view import HistoryView
 
 RECUT = Decision(
     "A", "replay", True, "replayed: uneven: 1.5", Cuts((0, 50, 100), (0, 1)), Cuts((0, 20, 100), (0, 1)),

@@ -12,7 +12,7 @@ from distributed import Future
 
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.recovery import Resume
-from matnb.backend.watching import Watch
+from matnb.backend.watch_protocol import Watch
 from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
 from matnb.program.operators import Constant

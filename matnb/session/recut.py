@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matnb.backend.driven import LINEAGE_DEPTH
+from matnb.backend.driver_loops import LINEAGE_DEPTH
 from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
 from matnb.backend.store import Entry, Kept
 from matnb.balance.situation import Cuts, Floats, Integers, Profile

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
 from typing import Any
 
-from matnb.backend.stopping import Stopping
+from matnb.backend.cancellation import Stopping
 from matnb.errors import CellCancelled, MatnbError
 from matnb.pictures.later import LaterFacts, interrupted_text, later_html, later_text
 from matnb.plan.report import RunReport

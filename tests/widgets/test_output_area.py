@@ -7,10 +7,10 @@ import threading
 import ipywidgets
 import pytest
 from ipywidgets.widgets import widget
-from people import Person
+from notebook_shell import Person
 
-from matnb.widgets import showing
-from matnb.widgets.showing import VIEW, Shown, freeze_open, is_live, shows_measured
+from matnb.widgets import output_area
+from matnb.widgets.output_area import VIEW, Shown, freeze_open, is_live, shows_measured
 
 PICTURE = {"text/plain": "a picture", "text/html": "<b>a picture</b>"}
 
@@ -66,7 +66,7 @@ def test_nothing_of_it_is_left_with_ipython_or_ipywidgets(person: Person) -> Non
         shown()
         person.end_cell()
     assert person.shell.events.callbacks["post_run_cell"] == hooks
-    assert showing._open == {}
+    assert output_area._open == {}
     assert set(widget._instances) == before
 
 
@@ -100,7 +100,7 @@ def test_where_nobody_watches_no_widget_is_made(
         case "static":
             monkeypatch.setenv("MATNB_DISPLAY", "static")
         case "no ipywidgets":
-            monkeypatch.setitem(showing.sys.modules, "ipywidgets", None)
+            monkeypatch.setitem(output_area.sys.modules, "ipywidgets", None)
     one = shown()
     one.thaw()
     person.end_cell()

@@ -9,7 +9,7 @@ import numpy as np
 
 from matnb.errors import IndexingError
 from matnb.expr.nodes import Expr, Key, Literal, Shape, broadcast_shapes
-from matnb.lazy.indexing import normalize_key
+from matnb.lazy.indexing.canonical import normalize_key
 from matnb.lazy.ufuncs import literal
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
-from matnb.lazy.compressing import compressed, expanded, places_where
-from matnb.lazy.listed import assigned, indexed
+from matnb.lazy.indexing.compress import compressed, expanded, places_where
+from matnb.lazy.indexing.fancy import assigned, indexed
 from matnb.lazy.reductions import where
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.nodes.picking import Pick, PutWhere

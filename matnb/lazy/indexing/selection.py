@@ -15,8 +15,8 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.masks import Picked, filled
-from matnb.lazy.places import replacing
+from matnb.lazy.indexing.basic import replacing
+from matnb.lazy.indexing.masks import Picked, filled
 
 _IDENTITIES = {"sum": "plus", "prod": "times", "any": "lor", "all": "land", "min": "min", "max": "max"}
 _REDUCTIONS = ("sum", "prod", "any", "all", "min", "max", "mean")

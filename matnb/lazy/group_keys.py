@@ -11,10 +11,10 @@ import numpy as np
 from matnb.blocks.creation import Arange
 from matnb.expr.nodes import Create, Expr
 from matnb.lazy.array import DistArray
-from matnb.lazy.asking import asked
-from matnb.lazy.compressing import parts_of, places_where
+from matnb.lazy.force import asked
 from matnb.lazy.functions.searching import found_in
 from matnb.lazy.functions.uniques import unique_of
+from matnb.lazy.indexing.compress import parts_of, places_where
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.nodes.access import Gather, Scatter
 from matnb.ops.nodes.counting_values import Count, Extent

@@ -1,0 +1,1 @@
+"""What ``x[...]`` reads and assigns, by kinds of index."""

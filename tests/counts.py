@@ -66,9 +66,7 @@ def main() -> None:
         for one in imported(tree, {*paths}):
             importers[one].add(name)
     alone = {name for name in paths if len(importers[name]) == 1 and paths[name].name != "__init__.py"}
-    print(
-        f"{'room':12} {'lines':>7} {'files':>6} {'median':>7} {'classes':>8} {'one importer':>13} {'dispatch':>9}"
-    )
+    print("room           lines  files  median  classes  one importer  dispatch")
     rooms = Counter(map(room_of, paths))
     for room in [*rooms, "all"]:
         mine = [name for name in paths if room in (room_of(name), "all")]

@@ -12,7 +12,7 @@ from matnb.blocks.grid import region_shape
 from matnb.blocks.kernels.shaping import join
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
-from matnb.ops.lowering.creation import piece_of
+from matnb.ops.creation import piece_of
 from matnb.program.plan import Plan, Stored, Workers
 
 ONE = Workers((0,), 2, 0)

@@ -33,8 +33,10 @@ MAY_PRINT = ("magics", "cli")
 LINE_LIMIT = 800
 VAGUE_NAMES = ("util", "utils", "helper", "helpers", "common", "base", "manager")
 NODES = PurePosixPath("matnb/expr/nodes.py")
-# What the workers' kernels are compared with; only a person's function is called as they call it.
-MEANINGS = PurePosixPath("matnb/ops/reference")
+# What nodes mean is what the workers' kernels are compared with, so it is made without them and without any
+# plan; only a user's function is called as they call it.
+OPS = PurePosixPath("matnb/ops")
+OF_WORKERS = ("matnb.blocks.kernels", "matnb.program")
 CALLS = "matnb.blocks.kernels.calls"
 # A node holds no data, draws no numbers and knows no cluster.
 FOREIGN_TO_NODES = ("numpy.random", "random", "dask", "distributed")
@@ -170,13 +172,33 @@ def keeps_nodes_bare(source: Source) -> list[str]:
 
 
 def compares_with_others(source: Source) -> list[str]:
-    if MEANINGS not in source.path.parents:
+    if OPS not in source.path.parents:
         return []
-    return [
-        source.at(found.line, f"a meaning uses the workers' own kernels, {found.name}")
+    of_workers = {
+        found.name.rsplit(".", 1)[1]: found.name
         for found in imports(source)
-        if found.name.startswith("matnb.blocks.kernels.") and not found.name.startswith(CALLS)
+        if found.name.startswith(OF_WORKERS) and not found.name.startswith(CALLS)
+    }
+    functions = {node.name: node for node in source.tree.body if isinstance(node, ast.FunctionDef)}
+    waiting = [
+        node
+        for node in source.tree.body
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(one, ast.Call) and ast.unparse(one.func) == "means" for one in node.decorator_list)
     ]
+    complaints, seen = [], set(map(id, waiting))
+    while waiting:
+        for node in ast.walk(waiting.pop()):
+            if not isinstance(node, ast.Name):
+                continue
+            if node.id in of_workers:
+                complaints.append(
+                    source.at(node.lineno, f"a meaning uses what the workers use, {of_workers[node.id]}")
+                )
+            elif node.id in functions and id(functions[node.id]) not in seen:
+                seen.add(id(functions[node.id]))
+                waiting.append(functions[node.id])
+    return complaints
 
 
 def starts_with_a_docstring(source: Source) -> list[str]:
@@ -268,12 +290,27 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
     (
         compares_with_others,
         [
-            ("matnb/ops/reference/uniques.py", "from matnb.blocks.kernels.uniques import distinct"),
-            ("matnb/ops/reference/uniques.py", "import matnb.blocks.kernels.uniques"),
+            (
+                "matnb/ops/uniques.py",
+                "from matnb.blocks.kernels.uniques import distinct\n"
+                "@means(Unique)\ndef _(node):\n    distinct(1)",
+            ),
+            (
+                "matnb/ops/uniques.py",
+                "from matnb.program.operators import Run\n"
+                "@means(Unique)\ndef _(node):\n    f()\ndef f():\n    return Run",
+            ),
         ],
         [
-            ("matnb/ops/reference/mapping.py", "from matnb.blocks.kernels.calls import call_on_block"),
-            ("matnb/ops/nodes/uniques.py", "from matnb.blocks.kernels.uniques import distinct"),
+            (
+                "matnb/ops/mapping.py",
+                "from matnb.blocks.kernels.calls import call\n@means(MapBlocks)\ndef _(node):\n    call(1)",
+            ),
+            (
+                "matnb/ops/uniques.py",
+                "from matnb.blocks.kernels.uniques import distinct\n"
+                "@lowers(Unique)\ndef _(node):\n    distinct(1)",
+            ),
         ],
     ),
     (

@@ -25,7 +25,7 @@ from matnb.errors import CellCancelled, ClusterError
 from matnb.events import TaskTimed
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
-from matnb.ops.lowering.creation import part_of, piece_of
+from matnb.ops.creation import part_of, piece_of
 from matnb.program import operators as op
 from matnb.program.plan import Plan, Shipment, Stored
 

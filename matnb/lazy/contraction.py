@@ -11,8 +11,8 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Index, MatMul, Reduce, Transpose
 from matnb.lazy import ufuncs
 from matnb.lazy.densify import densified
+from matnb.ops.contracting import Contract
 from matnb.ops.einsum_subscripts import Names, spelled
-from matnb.ops.nodes.contracting import Contract
 
 Path = Sequence[tuple[int, ...]]
 _SLACK = 1.5  # times the fewest operations, for making everything in one pass over the largest array

@@ -13,8 +13,8 @@ from matnb.lazy import reductions
 from matnb.lazy.indexing.canonical import normalize_axes
 from matnb.lazy.reductions import Axis, axes_of, check_mask, initial_value, only_where
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
-from matnb.ops.nodes.folding import Fold, kept_shape
-from matnb.ops.nodes.scanning import Scan
+from matnb.ops.folding import Fold, kept_shape
+from matnb.ops.scanning import Scan
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max",
                "logical_or": "any", "logical_and": "all"}  # fmt: skip

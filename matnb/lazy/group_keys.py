@@ -16,9 +16,10 @@ from matnb.lazy.functions.searching import found_in
 from matnb.lazy.functions.uniques import unique_of
 from matnb.lazy.indexing.compress import parts_of, places_where
 from matnb.lazy.ufuncs import astype, call
-from matnb.ops.nodes.access import Gather, Scatter
-from matnb.ops.nodes.counting_values import Count, Extent
-from matnb.ops.nodes.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked
+from matnb.ops.access import Scatter
+from matnb.ops.counting_values import Count, Extent
+from matnb.ops.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked
+from matnb.ops.picking import Gather
 
 _FEW = 1 << 16  # labels that each block may have a number for, whatever its length
 _MOST_MERGED = 1 << 20  # keys of parts that one worker tells apart: eight megabytes

@@ -8,8 +8,8 @@ import numpy as np
 
 from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy.ufuncs import call
-from matnb.ops.nodes.joining import Concatenate
-from matnb.ops.nodes.ordering import ArgSort, Sort
+from matnb.ops.joining import Concatenate
+from matnb.ops.ordering import ArgSort, Sort
 
 _FEW_LANES = 4  # up to so many lanes, each is sorted as an array of its own
 _LONG_BYTES = 2**20  # of which each has more than this, so that its blocks are sorted side by side

@@ -11,9 +11,9 @@ from matnb.errors import DTypeError, RangeError, ShapeError
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
 from matnb.lazy.indexing.canonical import normalize_axes
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
-from matnb.ops.nodes.folding import Extreme, kept_shape
-from matnb.ops.nodes.joining import Concatenate
-from matnb.ops.nodes.sliding import WindowReduce, Windows
+from matnb.ops.folding import Extreme, kept_shape
+from matnb.ops.joining import Concatenate
+from matnb.ops.sliding import WindowReduce, Windows
 
 Axis = int | tuple[int, ...] | None
 # Each by the ufunc that combines two elements, and by what changes nothing where a mask is false.

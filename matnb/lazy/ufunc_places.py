@@ -21,8 +21,8 @@ from matnb.lazy.indexing.getitem import with_expressions
 from matnb.lazy.indexing.keys import parts_of
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
-from matnb.ops.nodes.access import Scatter
-from matnb.ops.nodes.joining import Concatenate
+from matnb.ops.access import Scatter
+from matnb.ops.joining import Concatenate
 
 # What combines the values of one place before they meet what is there, and what then meets it.
 _MONOIDS = {"add": "plus", "subtract": "plus", "multiply": "times", "divide": "times", "minimum": "min",

@@ -1,1 +1,22 @@
-"""Families of operations: their nodes, what they mean, and the tasks they become."""
+"""Families of operations: nodes, what they mean, the tasks they become; importing the room registers them."""
+
+from matnb.ops import (  # noqa: F401  registers each
+    access,
+    contracting,
+    counting_values,
+    diagonals,
+    folding,
+    grouping,
+    joining,
+    mapping,
+    ordering,
+    picking,
+    quantiles,
+    repeating,
+    reshaping,
+    scanning,
+    searching,
+    selecting,
+    sliding,
+    uniques,
+)

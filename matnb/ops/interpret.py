@@ -35,11 +35,8 @@ from matnb.expr.nodes import (
 )
 from matnb.expr.traverse import topological
 from matnb.io.local import labels_here, read_here
-from matnb.ops.nodes.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
-from matnb.ops.reference import meaning_of
-from matnb.ops.reference.access import access_value
-from matnb.ops.reference.registry import Value
-from matnb.ops.reference.registry import dense as densified
+from matnb.ops.registry import Value, meaning_of
+from matnb.ops.registry import dense as densified
 
 
 def interpret(
@@ -138,8 +135,6 @@ def _value(node: Expr, operands: Sequence[Value], check: Callable[[], None]) -> 
             return _masked(node, product, operands[2], complement)
         case Regrid():
             return operands[0]
-        case At() | Put() | PutEach() | Gather() | Scatter() | Draw() | Replicated() | Part():
-            return access_value(node, operands)
         case Loop():
             return np.asarray(_looped(node, operands, check)[0])
         case Cond():

@@ -9,12 +9,12 @@ from matnb.blocks.kernels.elementwise import ANNIHILATORS
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Create, Elementwise, Expr, Index, Load, MaskedMatMul, MatMul, Regrid, Transpose
 from matnb.expr.traverse import Either, topological
-from matnb.ops.nodes.access import Put
-from matnb.ops.nodes.contracting import Kron
-from matnb.ops.nodes.diagonals import DiagonalMatrix
-from matnb.ops.nodes.picking import Pick, Place, PutWhere
-from matnb.ops.nodes.reshaping import Repeat, RepeatEach
-from matnb.ops.nodes.selecting import Compress, Expand
+from matnb.ops.access import Put
+from matnb.ops.contracting import Kron
+from matnb.ops.diagonals import DiagonalMatrix
+from matnb.ops.picking import Pick, Place, PutWhere
+from matnb.ops.reshaping import Repeat, RepeatEach
+from matnb.ops.selecting import Compress, Expand
 
 _A_ROW = 16  # where nothing is known of a sparse array: an average row of a graph
 

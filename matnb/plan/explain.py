@@ -26,9 +26,10 @@ from matnb.expr.nodes import (
     Transpose,
 )
 from matnb.expr.traverse import consumers, topological
-from matnb.ops.nodes.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
-from matnb.ops.nodes.mapping import MapBlocks
-from matnb.ops.nodes.selecting import Compress
+from matnb.ops.access import At, Draw, Part, Put, Replicated, Scatter
+from matnb.ops.mapping import MapBlocks
+from matnb.ops.picking import Gather, PutEach
+from matnb.ops.selecting import Compress
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 from matnb.plan.measured import MadeStage, Measured, Measures
 from matnb.plan.plan_counts import functions_of, reductions_of, tasks_by_stage

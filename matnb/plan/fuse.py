@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Reduce, Regrid
 from matnb.expr.traverse import consumers
-from matnb.ops.nodes.access import Draw
+from matnb.ops.access import Draw
 from matnb.plan.grouping import Groups
 from matnb.program.matching import Wiring
 

@@ -21,16 +21,15 @@ from matnb.expr.nodes import (
     Transpose,
 )
 from matnb.expr.traverse import topological
-from matnb.ops.lowering import lowering_of
-from matnb.ops.lowering.access import lower_access
-from matnb.ops.lowering.creation import lower_data, lower_load
-from matnb.ops.lowering.maps import lower_map, stage_tag
-from matnb.ops.lowering.products import lower_product, product_cuts, product_layout
-from matnb.ops.lowering.reducing import lower_reductions
-from matnb.ops.lowering.regrid import lower_regrid
-from matnb.ops.lowering.running_products import lower_running_product
-from matnb.ops.lowering.slicing import lower_index, lower_transpose
-from matnb.ops.nodes.access import At, Draw, Gather, Part, Put, PutEach, Replicated, Scatter
+from matnb.ops.access import Draw
+from matnb.ops.creation import lower_data, lower_load
+from matnb.ops.maps import lower_map, stage_tag
+from matnb.ops.products import lower_product, product_cuts, product_layout
+from matnb.ops.reducing import lower_reductions
+from matnb.ops.registry import lowering_of
+from matnb.ops.regrid import lower_regrid
+from matnb.ops.running_products import lower_running_product
+from matnb.ops.slicing import lower_index, lower_transpose
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.fuse import fused_below, materialized
 from matnb.plan.grouping import Groups, reduction_groups
@@ -138,8 +137,6 @@ class _Lowering:
                 lower_transpose(node, writer, workers)
             case Index():
                 lower_index(node, writer, workers)
-            case At() | Put() | PutEach() | Gather() | Scatter() | Replicated() | Part():
-                lower_access(node, writer, workers)
             case Data():
                 lower_data(node, node, chosen_layout(node, (), writer, workers), writer)
             case Load():

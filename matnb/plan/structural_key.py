@@ -22,7 +22,7 @@ from matnb.expr.nodes import (
     Regrid,
     Transpose,
 )
-from matnb.ops.nodes.access import Put
+from matnb.ops.access import Put
 from matnb.program.plan import Stored, Workers
 
 # Below this a person's array may travel inside the plan, or in it as a whole.

@@ -11,7 +11,7 @@ from matnb.blocks.layout import Layout
 from matnb.expr.control import Body, Cond, Final, Loop
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Regrid, Transpose
 from matnb.expr.traverse import Either, topological
-from matnb.ops.nodes.access import Draw
+from matnb.ops.access import Draw
 from matnb.passes import traced
 from matnb.plan.aligning import Alignment, sized, write_aligned
 from matnb.plan.estimate import estimate_entries

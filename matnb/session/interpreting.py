@@ -15,7 +15,7 @@ from matnb.expr.memo_keys import is_small
 from matnb.expr.nodes import Data, Expr, Load
 from matnb.expr.traverse import topological
 from matnb.ops.interpret import block_of, interpret
-from matnb.ops.reference.registry import Value
+from matnb.ops.registry import Value
 from matnb.program.memory import estimate_bytes
 from matnb.session.overrides import chosen, engine_of
 

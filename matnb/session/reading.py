@@ -11,7 +11,7 @@ from matnb.backend.store import Store
 from matnb.errors import CellCancelled, TooLargeError
 from matnb.expr.nodes import Expr
 from matnb.io.source import Found, Source
-from matnb.ops.lowering.creation import reading_plan
+from matnb.ops.creation import reading_plan
 from matnb.plan.lower import lower
 from matnb.program.plan import Plan
 from matnb.session.failures import cell_error

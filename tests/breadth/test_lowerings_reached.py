@@ -11,7 +11,7 @@ import matnb as mn
 from breadth.test_cases import CASES
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
-from matnb.ops.lowering.registry import LOWERINGS
+from matnb.ops.registry import LOWERINGS
 
 # Kinds that no such call has, and why.
 WITHOUT = {

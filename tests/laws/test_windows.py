@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.expr.traverse import topological
 from matnb.lazy.functions import sliding
-from matnb.ops.nodes.sliding import Windows
+from matnb.ops.sliding import Windows
 from matnb.plan.lower import lower
 from matnb.program.plan import Workers
 

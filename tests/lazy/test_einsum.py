@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.expr.nodes import Elementwise, MatMul, Reduce
 from matnb.expr.traverse import topological
-from matnb.ops.nodes.contracting import Contract
+from matnb.ops.contracting import Contract
 
 LETTERS = "ijklm"
 

@@ -18,8 +18,9 @@ from matnb.errors import (
     UnsupportedError,
 )
 from matnb.expr.nodes import Create, Index
+from matnb.ops.access import At, Draw, Put
 from matnb.ops.interpret import interpret
-from matnb.ops.nodes.access import At, Draw, Gather, Put
+from matnb.ops.picking import Gather
 from matnb.passes import optimize
 
 

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.errors import IndexingError, KernelError
 from matnb.expr.nodes import Expr
+from matnb.ops.access import Draw
 from matnb.ops.interpret import interpret
-from matnb.ops.nodes.access import Draw
 from matnb.plan.explain import describe
 from matnb.plan.lower import lower
 from matnb.program.operators import Call, Cut, GatherAt, MakeDrawn, OnlyPart, PickAt, PutAt, ScatterBy

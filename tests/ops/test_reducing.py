@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.backend.worker import execute
-from matnb.ops.lowering.reducing import Round, rounds_of
+from matnb.ops.reducing import Round, rounds_of
 from matnb.plan.lower import lower
 from matnb.program.operators import Finish, Partial
 from matnb.program.plan import Plan, Workers

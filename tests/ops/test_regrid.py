@@ -15,7 +15,7 @@ from matnb.blocks.grid import Grid
 from matnb.blocks.layout import spread
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
-from matnb.ops.lowering.creation import piece_of
+from matnb.ops.creation import piece_of
 from matnb.plan.lower import lower
 from matnb.program.plan import Plan, Workers
 

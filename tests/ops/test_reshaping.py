@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.ops.lowering.reshaping import run_grid
+from matnb.ops.reshaping import run_grid
 
 
 @given(

@@ -16,7 +16,7 @@ import matnb as mn
 from matnb.errors import LoopBodyError, OptionError
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Data, Expr
-from matnb.ops.nodes.selecting import Compress
+from matnb.ops.selecting import Compress
 from matnb.plan.explain import MAX_LINES, describe, explain_expressions, explain_plan, kind_of, told_alone
 from matnb.plan.lower import lower
 from matnb.plan.measured import MOST_RUNS, Measures

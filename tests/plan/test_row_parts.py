@@ -14,7 +14,7 @@ from matnb.blocks.layout import Layout
 from matnb.blocks.shared_rows import SHARED_ENTRIES
 from matnb.expr.control import Loop
 from matnb.expr.nodes import Data, Expr
-from matnb.ops.lowering import split_rows
+from matnb.ops import split_rows
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.plan.lower import lower
 from matnb.program.operators import Run

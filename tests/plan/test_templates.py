@@ -19,8 +19,8 @@ from matnb.expr.client_data import held, keep_copy
 from matnb.expr.nodes import Data, Expr, Regrid
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
+from matnb.ops.creation import piece_of
 from matnb.ops.interpret import block_of, interpret
-from matnb.ops.lowering.creation import piece_of
 from matnb.passes import traced
 from matnb.plan.constants import Unfit
 from matnb.plan.lower import lower

@@ -16,7 +16,7 @@ from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data, Expr
-from matnb.ops.nodes.uniques import Distinct
+from matnb.ops.uniques import Distinct
 from matnb.plan.lower import lower
 from matnb.program.plan import Stored, Task, Workers
 from matnb.program.writer import PlanWriter

@@ -16,7 +16,7 @@ from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.functions.naming import portable
-from matnb.ops.nodes.access import Part, Replicated, Scatter
+from matnb.ops.access import Part, Replicated, Scatter
 from matnb.pictures.quantities import bytes_text
 
 

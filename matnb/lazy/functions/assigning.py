@@ -20,7 +20,7 @@ from matnb.lazy.indexing.fancy import assigned, indexed
 from matnb.lazy.indexing.getitem import converted
 from matnb.lazy.reductions import count_nonzero, where
 from matnb.lazy.registry import implements
-from matnb.ops.nodes.picking import PutAlong, PutWhere
+from matnb.ops.picking import PutAlong, PutWhere
 
 _HOLDING = {int: "iufc", float: "fc", complex: "c"}  # kinds of dtypes that hold such numbers
 

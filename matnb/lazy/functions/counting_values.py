@@ -18,9 +18,9 @@ from matnb.lazy.functions.bin_widths import num_bins_named
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype
-from matnb.ops.nodes.access import Scatter
-from matnb.ops.nodes.counting_values import Binned, Count, Edges, Extent
-from matnb.ops.nodes.joining import Concatenate
+from matnb.ops.access import Scatter
+from matnb.ops.counting_values import Binned, Count, Edges, Extent
+from matnb.ops.joining import Concatenate
 
 Bounds: TypeAlias = tuple[object, object] | None
 _Edges: TypeAlias = tuple[DistArray | NumericArray, bool]  # and whether bins are equally wide

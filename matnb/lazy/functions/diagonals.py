@@ -15,7 +15,7 @@ from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call
-from matnb.ops.nodes.diagonals import Diagonal, DiagonalMatrix, Triangle
+from matnb.ops.diagonals import Diagonal, DiagonalMatrix, Triangle
 
 
 @implements(np.diagonal)

@@ -15,7 +15,7 @@ from matnb.lazy.functions.splitting import sliced
 from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, chosen, number_dtype
-from matnb.ops.nodes.joining import Concatenate
+from matnb.ops.joining import Concatenate
 
 Nested = object  # an array, or lists of lists of them
 

@@ -21,9 +21,9 @@ from matnb.lazy.functions.picking import within
 from matnb.lazy.indexing.canonical import normalize_axes, one_axis
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, number_dtype
+from matnb.ops.contracting import Kron
 from matnb.ops.einsum_subscripts import Subscripts, parsed, spelled, written
-from matnb.ops.nodes.contracting import Kron
-from matnb.ops.nodes.joining import Concatenate
+from matnb.ops.joining import Concatenate
 
 
 def matmul(

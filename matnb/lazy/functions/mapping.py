@@ -22,7 +22,7 @@ from matnb.lazy.functions.naming import portable
 from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
-from matnb.ops.nodes.mapping import MapBlocks
+from matnb.ops.mapping import MapBlocks
 from matnb.pictures.quantities import bytes_text
 
 _ROWS = 2  # of an example: one would not tell rows from a sum of them

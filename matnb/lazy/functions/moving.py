@@ -17,7 +17,7 @@ from matnb.lazy.functions.shapes import transposed
 from matnb.lazy.functions.splitting import sliced
 from matnb.lazy.indexing.canonical import normalize_axes, normalize_key
 from matnb.lazy.registry import implements
-from matnb.ops.nodes.reshaping import Repeat
+from matnb.ops.reshaping import Repeat
 
 _FEW = 16  # copies beside each other are that many blocks that are not copied, up to here
 

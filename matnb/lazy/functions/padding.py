@@ -20,8 +20,8 @@ from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.indexing.getitem import converted_here
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call, literal
-from matnb.ops.nodes.joining import Pad
-from matnb.ops.nodes.reshaping import Repeat
+from matnb.ops.joining import Pad
+from matnb.ops.reshaping import Repeat
 
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "constant": ("constant_values",),

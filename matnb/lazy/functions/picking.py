@@ -18,8 +18,8 @@ from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.indexing.fancy import indexed
 from matnb.lazy.registry import FUNCTIONS, implements, recorded
 from matnb.lazy.ufuncs import astype, number_dtype
-from matnb.ops.nodes.joining import Concatenate
-from matnb.ops.nodes.picking import TakeAlong
+from matnb.ops.joining import Concatenate
+from matnb.ops.picking import TakeAlong
 
 _FEWEST_LANES = 8  # of fewer, each is cut instead
 

@@ -18,7 +18,7 @@ from matnb.lazy.functions.statistics import beside
 from matnb.lazy.indexing.canonical import normalize_axes
 from matnb.lazy.ordering import by_lanes, dense_of
 from matnb.lazy.registry import implements
-from matnb.ops.nodes.quantiles import Quantiles
+from matnb.ops.quantiles import Quantiles
 
 Axis = int | tuple[int, ...] | None
 _HALF = np.array(0.5)

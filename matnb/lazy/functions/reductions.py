@@ -18,7 +18,7 @@ from matnb.lazy.reductions import Axis, axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
 from matnb.lazy.ufuncs import call, literal
-from matnb.ops.nodes.folding import kept_shape
+from matnb.ops.folding import kept_shape
 
 _OF_STORED = {"plus": "sum", "lor": "any", "times": "prod of stored", "min": "min of stored",
               "max": "max of stored", "land": "all of stored"}  # fmt: skip

@@ -14,7 +14,7 @@ from matnb.lazy.functions.reshaping import laned
 from matnb.lazy.indexing.compress import parts_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype
-from matnb.ops.nodes.reshaping import CountsOf, Repeat, RepeatEach
+from matnb.ops.reshaping import CountsOf, Repeat, RepeatEach
 
 
 @implements(np.repeat)

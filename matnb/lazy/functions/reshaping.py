@@ -14,7 +14,7 @@ from matnb.expr.nodes import Create, Expr, Literal, Shape, Transpose
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.registry import implements
-from matnb.ops.nodes.reshaping import Reshape
+from matnb.ops.reshaping import Reshape
 
 ShapeLike = int | Sequence[int]
 

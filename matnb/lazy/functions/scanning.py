@@ -16,8 +16,8 @@ from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing.canonical import normalize_axes, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
-from matnb.ops.nodes.joining import Concatenate
-from matnb.ops.nodes.scanning import Differences
+from matnb.ops.joining import Concatenate
+from matnb.ops.scanning import Differences
 
 
 def _register_running(ufunc: np.ufunc, plain: object, nan: object, standard: object) -> None:

@@ -12,7 +12,7 @@ from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.ordering import dense_of, flipped
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
-from matnb.ops.nodes.searching import Interpolate, Member, Search
+from matnb.ops.searching import Interpolate, Member, Search
 
 _FEW_BYTES = 2**20  # points of a function: up to here every worker has them all
 

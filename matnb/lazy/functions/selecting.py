@@ -19,7 +19,7 @@ from matnb.lazy.indexing.getitem import read
 from matnb.lazy.reductions import where
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
-from matnb.ops.nodes.joining import Concatenate
+from matnb.ops.joining import Concatenate
 
 
 @implements(np.nonzero)

@@ -13,7 +13,7 @@ from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.ordering import dense_of, flipped
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
-from matnb.ops.nodes.sliding import Convolve, Windows
+from matnb.ops.sliding import Convolve, Windows
 
 _MOST_WEIGHTS = 2**20  # that travel whole to every worker; of more there are several convolutions
 _MODES: dict[object, str] = {0: "valid", 1: "same", 2: "full"}

@@ -15,7 +15,7 @@ from matnb.lazy.indexing.canonical import normalize_axes, one_axis
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
-from matnb.ops.nodes.joining import Concatenate
+from matnb.ops.joining import Concatenate
 
 
 @implements(np.average)

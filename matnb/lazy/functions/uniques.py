@@ -20,7 +20,7 @@ from matnb.lazy.indexing.compress import compressed
 from matnb.lazy.ordering import dense_of, sorted_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
-from matnb.ops.nodes.uniques import CountDistinct, Distinct, DistinctField
+from matnb.ops.uniques import CountDistinct, Distinct, DistinctField
 
 _MOST_PARTS = 1000  # of what is distinct: each is a block
 

@@ -9,7 +9,7 @@ from matnb.expr.nodes import Broadcast, Expr, Index, broadcast_shapes
 from matnb.lazy.indexing.keys import Parts, is_whole
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype
-from matnb.ops.nodes.access import At, Put
+from matnb.ops.access import At, Put
 
 
 def basic(node: Expr, parts: Parts) -> Expr:

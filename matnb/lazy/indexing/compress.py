@@ -14,8 +14,8 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.force import asked
 from matnb.lazy.ufuncs import call
-from matnb.ops.nodes.reshaping import Reshape
-from matnb.ops.nodes.selecting import Compress, CountTrue, Cuts, Expand, TruePlaces
+from matnb.ops.reshaping import Reshape
+from matnb.ops.selecting import Compress, CountTrue, Cuts, Expand, TruePlaces
 
 _FEWEST_ROWS = 64
 _SMALL = 32 * 1024  # elements, of which one block is as good as several

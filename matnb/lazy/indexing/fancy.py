@@ -15,8 +15,7 @@ from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing.basic import basic, put, stripped
 from matnb.lazy.indexing.keys import Parts, is_whole, parts_of
 from matnb.lazy.ufuncs import astype, literal
-from matnb.ops.nodes.access import Gather, PutEach
-from matnb.ops.nodes.picking import Pick, Place
+from matnb.ops.picking import Gather, Pick, Place, PutEach
 
 
 def indexed(node: Expr, key: object) -> Expr:

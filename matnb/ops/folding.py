@@ -1,0 +1,162 @@
+"""Nodes that leave one value of each line of an array: the place of an extreme, or a ufunc's fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from matnb.blocks.grid import Grid, Index, Region
+from matnb.blocks.kernels.folding import extreme_places, folded, least_and_greatest, share_bytes
+from matnb.blocks.layout import Layout
+from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr, Shape
+from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.program.operators import Run
+from matnb.program.plan import Workers
+from matnb.program.regions import region_size
+from matnb.program.writer import PlanWriter, TaskWriter
+
+_PLACE = np.dtype(np.intp)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Extreme(Expr):
+    """The place of the least or greatest element over an axis, or over all in the order of rows.
+
+    ``operation`` is "argmin" or "argmax", where the first NaN is the extreme, or "nanargmin" or "nanargmax",
+    where it is not. The first of equal elements counts.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    operation: str
+    axes: tuple[int, ...]
+    keepdims: bool
+
+    def __post_init__(self) -> None:
+        if any(self.operand.shape[axis] == 0 for axis in self.axes):
+            raise ShapeError(
+                f"{self.operation} of an array of shape {self.operand.shape} over an axis without elements"
+            )
+        self._settle(kept_shape(self.operand.shape, self.axes, self.keepdims), _PLACE, False, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fold(Expr):
+    """A reduction by a ufunc in which neither order nor grouping matters, and that ``Reduce`` does not name.
+
+    There is at least one element to each result.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    ufunc: str
+    axes: tuple[int, ...]
+    keepdims: bool
+    element: np.dtype
+
+    def __post_init__(self) -> None:
+        shape = kept_shape(self.operand.shape, self.axes, self.keepdims)
+        self._settle(shape, self.element, False, self.operand)
+
+
+def kept_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
+    """Return the shape that a reduction leaves of one."""
+    if keepdims:
+        return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
+    return tuple(length for axis, length in enumerate(shape) if axis not in axes)
+
+
+@means(Extreme)
+def _(node: Extreme, operands: Sequence[Value]) -> Value:
+    """Return the places of extremes."""
+    values = dense(operands[0])
+    axis = node.axes[0] if len(node.axes) == 1 else None
+    try:
+        places = getattr(np, node.operation)(values, axis=axis, keepdims=node.keepdims)
+    except ValueError as error:  # nothing but NaN
+        raise ShapeError(f"{node.operation}: {error}") from None
+    return np.asarray(places)
+
+
+@means(Fold)
+def _(node: Fold, operands: Sequence[Value]) -> Value:
+    """Return what a ufunc makes of all elements over some axes."""
+    values = dense(operands[0])
+    for axis in reversed(node.axes):  # some ufuncs of NumPy take one axis at a time
+        values = getattr(np, node.ufunc).reduce(values, axis=axis, keepdims=node.keepdims)
+    return np.asarray(values).astype(node.dtype)
+
+
+@lowers(Extreme)
+def _(node: Extreme, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of the places of extremes."""
+    operand = node.operand
+
+    def share(region: Region) -> Run:
+        start = tuple(begin for begin, _ in region)
+        return Run(least_and_greatest, (node.operation, node.axes, start, operand.shape))
+
+    parameters = (node.operation, node.axes, node.keepdims, operand.dtype)
+    of_line = share_bytes((1,), operand.dtype)
+    _lower_lines(node, share, Run(extreme_places, parameters), of_line, writer, node.operation)
+
+
+@lowers(Fold)
+def _(node: Fold, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a fold."""
+    share = Run(folded, (node.ufunc, node.axes, True, node.dtype))
+    # What is left has length 1 along the axes, over which a last fold changes nothing.
+    parameters: tuple[Hashable, ...] = (node.ufunc, node.axes, node.keepdims, node.dtype)
+    _lower_lines(node, lambda _: share, Run(folded, parameters), node.dtype.itemsize, writer, node.ufunc)
+
+
+def _lower_lines(
+    node: Extreme | Fold,
+    share_of: Callable[[Region], Run],
+    finish: Run,
+    line_bytes: int,
+    writer: PlanWriter,
+    kind: str,
+) -> None:
+    layout, axes = writer.registers[node.operand].layout, node.axes
+    grid = layout.grid
+    groups: dict[Index, list[Index]] = {}
+    for index in grid.indices():
+        kept = tuple(0 if axis in axes else place for axis, place in enumerate(index))
+        groups.setdefault(kept, []).append(index)
+    base = base_of(node, writer)
+    keys, owners = [], []
+    for number, (kept, group) in enumerate(groups.items()):
+        owner = layout.owners[grid.number(kept)]
+        num_lines = 1
+        for axis, length in enumerate(grid.block_shape(kept)):
+            num_lines *= 1 if axis in axes else length
+        task = TaskWriter()
+        parts = []
+        for place, index in enumerate(group):
+            region, where = grid.region(index), layout.owners[grid.number(index)]
+            own = task if len(group) == 1 else TaskWriter()
+            block = writer.read(own, node.operand, region, where)
+            # Copies: along the axis and without NaN, or in another dtype.
+            each = 2 * (node.operand.dtype.itemsize + 1) if isinstance(node, Extreme) else node.dtype.itemsize
+            own.take(each * region_size(region))
+            part = own.do(share_of(region), block, num_bytes=num_lines * line_bytes)
+            if own is not task:
+                made = own.task(f"{base}-{number}-share-{place}", where, kind)
+                part = task.read(writer.add(made, num_lines * line_bytes))
+            parts.append(part)
+        task.take(max(1, len(parts)) * num_lines * line_bytes)
+        task.do(finish, *parts)
+        size = num_lines * node.dtype.itemsize
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, kind), size))
+        owners.append(owner)
+    cuts = [
+        (0, 1) if axis in axes else one
+        for axis, one in enumerate(grid.cuts)
+        if node.keepdims or axis not in axes
+    ]
+    writer.finish(node, Layout(Grid(tuple(cuts)), tuple(owners)), keys, "reduce", kind)

@@ -1,0 +1,110 @@
+"""A node that calls a person's function block by block, or lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from matnb.blocks.formats import Dense, csr_block, to_numpy, to_scipy
+from matnb.blocks.grid import Grid
+from matnb.blocks.kernels.calls import Function, call_on_block
+from matnb.blocks.layout import Layout
+from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr, Shape, broadcast_shapes
+from matnb.ops.lanes import lanes_layout
+from matnb.ops.registry import Value, base_of, lowers, means
+from matnb.program.operators import Run
+from matnb.program.plan import Workers
+from matnb.program.regions import operand_region
+from matnb.program.writer import PlanWriter, TaskWriter
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MapBlocks(Expr):
+    """What a person's function gives for each block of the first array, and what meets it of others.
+
+    The result is cut as that array where it has its shape; else blocks have all of its axes but the first,
+    and so has the result. With ``along``, the function is called on each lane along an axis instead, and the
+    axes of what it gives stand in the place of that one.
+
+    ``token`` tells calls apart that are equal in all else; nothing of a function that is pure.
+    """
+
+    inputs: tuple[Expr, ...]
+    function: Function
+    lengths: Shape
+    element: np.dtype
+    is_sparse: bool
+    along: int | None
+    token: bytes
+
+    def __post_init__(self) -> None:
+        first = self.inputs[0].shape
+        for one in self.inputs[1:]:
+            if broadcast_shapes(first, one.shape, name=self.function.name) != first:
+                raise ShapeError(
+                    f"map_blocks: an array of shape {one.shape} beside the first, of shape {first}: blocks "
+                    "are those of the first, so give the larger one first"
+                )
+        if self.along is None and self.lengths[:1] != first[:1]:
+            raise ShapeError(
+                f"map_blocks: a result of shape {self.lengths} from an array of shape {first}: each block "
+                "gives as many rows as it has, so that first axes are equal; reduce with np.sum(x, axis=0) "
+                "and the like, or call mn.replicated on a small array"
+            )
+        self._settle(self.lengths, self.element, self.is_sparse, *self.inputs)
+        if self.token:
+            self.__dict__["is_made_anew"] = True
+
+
+@means(MapBlocks)
+def _(node: MapBlocks, operands: Sequence[Value]) -> Value:
+    """Return what the function gives for the whole arrays."""
+    blocks = [csr_block(one) if sp.issparse(one) else Dense(one) for one in operands]
+    found = call_on_block(blocks, node.function, node.shape, node.dtype, node.sparse, node.along)
+    return to_numpy(found) if isinstance(found, Dense) else to_scipy(found)
+
+
+_Part = TypeVar("_Part", bound=tuple[int, ...])  # cuts of an axis, or a range of it
+
+
+@lowers(MapBlocks)
+def _(node: MapBlocks, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that call a function; operands beside the first are read as they meet its blocks."""
+    first = node.inputs[0]
+    source = writer.registers[first].layout
+    if node.along is not None:
+        source = lanes_layout(first, (node.along,), writer, workers)
+    elif node.shape != first.shape:
+        source = lanes_layout(first, range(1, first.ndim), writer, workers)
+    base = base_of(node, writer, source)
+    cuts = _placed(node, source.grid.cuts, tuple((0, length) for length in node.shape))
+    keys = []
+    for number, (region, owner) in enumerate(zip(source.grid.regions(), source.owners, strict=True)):
+        made = _placed(node, region, tuple((0, length) for length in node.shape))
+        shape = tuple(stop - start for start, stop in made)
+        task = TaskWriter()
+        parts = [operand_region(one.shape, region) for one in node.inputs]
+        values = [writer.read(task, one, part, owner) for one, part in zip(node.inputs, parts, strict=True)]
+        task.do(Run(call_on_block, (node.function, shape, node.dtype, node.sparse, node.along)), *values)
+        # The function gets copies of its own, and what it gives is copied.
+        size = writer.bytes_of(node, made)
+        task.take(
+            size + sum(writer.bytes_of(one, part) for one, part in zip(node.inputs, parts, strict=True))
+        )
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "call"), size))
+    writer.finish(node, Layout(Grid(cuts), source.owners), keys, "call", node.function.name)
+
+
+def _placed(node: MapBlocks, source: tuple[_Part, ...], whole: tuple[_Part, ...]) -> tuple[_Part, ...]:
+    # Where the result is cut as the first array is, or what part of it follows from a part of that array.
+    first = node.inputs[0]
+    if node.along is None:
+        return source if node.shape == first.shape else (*source[:1], *whole[1:])
+    behind = first.ndim - node.along - 1
+    inside = whole[node.along : len(whole) - behind]
+    return (*source[: node.along], *inside, *source[node.along + 1 :])

@@ -1,0 +1,106 @@
+"""Nodes that tell quantiles, along axes or of all elements."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from matnb.blocks.grid import Grid, whole
+from matnb.blocks.kernels import ordering, quantiles
+from matnb.blocks.kernels.quantiles import Wanted, quantiles_along
+from matnb.blocks.layout import Layout
+from matnb.expr.nodes import Expr
+from matnb.ops.lanes import lanes_layout
+from matnb.ops.ordering import write_sorted
+from matnb.ops.ranking import Ranking, sorting_layouts
+from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.program.operators import Run
+from matnb.program.plan import Workers
+from matnb.program.writer import PlanWriter, TaskWriter
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantiles(Expr):
+    """Quantiles along some axes, which stay with length 1; those of ``wanted`` come first."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    axes: tuple[int, ...]
+    wanted: Wanted
+
+    def __post_init__(self) -> None:
+        shape = self.operand.shape
+        kept = tuple(1 if axis in self.axes else length for axis, length in enumerate(shape))
+        with np.errstate(all="ignore"):
+            tried = quantiles_along(np.ones((1,) * len(shape), self.operand.dtype), self.axes, self.wanted)
+        self._settle((*self.wanted.shape, *kept), tried.dtype, False, self.operand)
+
+
+@means(Quantiles)
+def _(node: Quantiles, operands: Sequence[Value]) -> Value:
+    """Return the quantiles along axes."""
+    values, wanted = dense(operands[0]), node.wanted
+    if (
+        not values.size and wanted.skips_nan and not wanted.is_median
+    ):  # NumPy gives one NaN, however many are wanted
+        return np.full(node.shape, np.nan, node.dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of slices without a number
+        if wanted.is_median:
+            median = np.nanmedian if wanted.skips_nan else np.median
+            return np.asarray(median(values, axis=node.axes, keepdims=True))
+        quantile = np.nanquantile if wanted.skips_nan else np.quantile
+        shares = wanted.shares.item() if wanted.is_weak else wanted.shares
+        return np.asarray(quantile(values, shares, axis=node.axes, method=wanted.method, keepdims=True))  # type: ignore[call-overload]  # one of METHODS
+
+
+@lowers(Quantiles)
+def _(node: Quantiles, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of quantiles."""
+    if node.operand.ndim == 1:
+        domain, _ = sorting_layouts(node.operand, writer, workers)
+        if domain.grid.num_blocks > 1:
+            _lower_ranks(node, domain, writer)
+            return
+    else:
+        domain = lanes_layout(node.operand, node.axes, writer, workers)
+    base = base_of(node, writer, domain)
+    first = tuple((0, length) for length in node.wanted.shape)
+    cuts = (
+        (0, 1) if axis in node.axes and node.shape[len(first) + axis] else cuts
+        for axis, cuts in enumerate(domain.grid.cuts)
+    )
+    layout = Layout(Grid((*first, *cuts)), domain.owners)
+    keys = []
+    for number, (region, owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
+        task = TaskWriter()
+        block = writer.read(task, node.operand, region, owner, alone=True)
+        task.take(3 * writer.bytes_of(node.operand, region))  # copies in which NumPy partitions
+        task.do(Run(quantiles.along, (node.axes, node.wanted)), block)
+        size = writer.bytes_of(node) // domain.grid.num_blocks
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "quantile"), size))
+    writer.finish(node, layout, keys, "quantile", "along axes")
+
+
+def _lower_ranks(node: Quantiles, domain: Layout, writer: PlanWriter) -> None:
+    # Each block is sorted where it is; only elements near the ranks are looked at by all.
+    base = base_of(node, writer, domain)
+    blocks = write_sorted(node.operand, domain, base, writer)
+    search = Ranking(writer, base, blocks, node.operand.dtype.itemsize)
+    counts = [
+        search.run(f"size-{number}", quantiles.count_numbers, (node.wanted.skips_nan,), (key,), 8, owner)
+        for number, (key, owner) in enumerate(blocks)
+    ]
+    num_ranks = 2 * node.size + 1
+    ranks = search.run("ranks", quantiles.ranks_wanted, (node.wanted,), counts, 8 * num_ranks)
+    brackets, windows = search.windows(ranks, num_ranks)
+    size = num_ranks * node.dtype.itemsize
+    elements = search.run("elements", ordering.at_ranks, (), (brackets, *windows), size)
+    parameters = (node.wanted, 1, node.dtype)
+    value = search.run("value", quantiles.from_ranks, parameters, (elements, *counts), size)
+    layout = Layout(whole(node.shape), (domain.owners[0],))
+    writer.finish(node, layout, [search.done("value", value, size)], "quantile", "by ranks")

@@ -1,0 +1,304 @@
+"""Reductions: each block's share where the block is, then the shares put together, axis by axis for sums."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from matnb.blocks.deviations import num_deviation_nodes
+from matnb.blocks.grid import Grid, Index
+from matnb.blocks.kernels.calls import packed_bytes
+from matnb.blocks.kernels.deviation_loops import NODE
+from matnb.blocks.kernels.one_pass import Share
+from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.layout import Layout
+from matnb.blocks.sums import num_nodes, sums_as_tree
+from matnb.expr.nodes import Expr, Reduce
+from matnb.ops.maps import inside_text, write_fused
+from matnb.program.operators import Finish, Partial, PartialAll, Unpack
+from matnb.program.writer import Ending, PlanWriter, TaskWriter
+
+Register = tuple[bool, int]  # of a task being written: among its inputs or its steps, and which
+
+
+@dataclass(frozen=True)
+class Round:
+    """Some axes of a reduction: what every block does, and along which axes its blocks are then combined.
+
+    Attributes
+    ----------
+    axes
+        Reduced in each block.
+    merged
+        The cut ones among them.
+    along
+        Where blocks give shares of a sum that follows the global index.
+    """
+
+    axes: tuple[int, ...]
+    merged: tuple[int, ...]
+    along: int | None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is on its way to the result: the task that makes it, where, and how large its value is.
+
+    ``unpack`` picks it out of the task's value, where that has several.
+    """
+
+    key: str
+    owner: int
+    shape: tuple[int, ...]
+    unpack: Unpack | None = None
+
+    def read(self, task: TaskWriter) -> Register:
+        """Return the register of a task that holds it."""
+        read = task.read(self.key)
+        return read if self.unpack is None else task.do(self.unpack, read)
+
+
+def rounds_of(node: Reduce, counts: Sequence[int]) -> tuple[Round, ...]:
+    """Return the rounds of a reduction of an array with so many blocks along each axis.
+
+    A sum of floats follows the global index on one axis after the other, from the last to the first, so each
+    cut axis is a round. The entries of a sparse row or column are added block by block, so sums depend on
+    where the columns are cut, and sums of columns also on where the rows are.
+    """
+    cut = tuple(axis for axis in node.axes if counts[axis] > 1)
+    sparse = node.operand.sparse
+    in_order_only = node.operation != "deviation" and sparse
+    if not cut or not _follows_index(node) or (in_order_only and node.axes == (0,)):
+        return (Round(node.axes, cut, None),)
+    rounds, rest = [], node.axes
+    while rest:
+        along = max((axis for axis in rest if axis in cut), default=None)
+        taken = tuple(axis for axis in rest if along is None or axis >= along)
+        in_order = in_order_only and along == 1
+        rounds.append(Round(taken, () if along is None else (along,), None if in_order else along))
+        rest = rest[: -len(taken)]
+    return tuple(rounds)
+
+
+def _follows_index(node: Reduce) -> bool:
+    return node.operation == "deviation" or sums_as_tree(node.operation, node.dtype)
+
+
+def lower_reductions(
+    members: Sequence[Reduce],
+    inside: Sequence[Expr],
+    domain: Layout,
+    tag: str,
+    writer: PlanWriter,
+    ending: Container[Expr],
+) -> None:
+    """Write the tasks of reductions whose operands are computed under the layout ``domain``, in one pass.
+
+    What they do with a block is one task for all of them. The shares of those in ``ending`` are put together
+    by the task that reads the value, if there are several.
+    """
+    grid, first, operands = domain.grid, members[0], [member.operand for member in members]
+    lowerings = [_Lowering(member, grid, f"{member.digest.hex()}-{tag}", writer) for member in members]
+    detail = f"{inside_text(inside, writer)} {' '.join(member.operation for member in members)}".strip()
+    keys = []
+    for number, index in enumerate(grid.indices()):
+        task, owner = TaskWriter(), domain.owners[number]
+        values = write_fused(
+            task, inside, operands, grid.region(index), owner, writer, domain.owners.count(owner)
+        )
+        if len(members) == 1:
+            keys.append(lowerings[0].begin(task, values[0], index, owner, number))
+        else:
+            keys.append(_begin_together(task, values, lowerings, index, owner, number, writer))
+    is_apart = len(members) > 1 or (first in ending and not lowerings[0].is_done)
+    if is_apart:
+        writer.note_stage(first, domain, keys, "reduce", detail, (*inside, *members))
+    for member, lowering in zip(members, lowerings, strict=True):
+        own = [member] if is_apart else inside
+        lowering.finish(member in ending, member.operation if is_apart else detail, own)
+
+
+def _begin_together(
+    task: TaskWriter,
+    values: Sequence[Register],
+    lowerings: Sequence[_Lowering],
+    index: Index,
+    owner: int,
+    number: int,
+    writer: PlanWriter,
+) -> str:
+    distinct = list(dict.fromkeys(values))
+    shares = tuple(
+        lowering.share_of(index, distinct.index(value))
+        for lowering, value in zip(lowerings, values, strict=True)
+    )
+    outputs = tuple(
+        (lowering.shape_of(share, index), lowering.wide)
+        for lowering, share in zip(lowerings, shares, strict=True)
+    )
+    task.do(PartialAll((), shares, outputs), *distinct)
+    kind = f"reduce {' '.join(share.operation for share in shares)}"
+    key = writer.add(task.task(f"{lowerings[0].base}-shares-{number}", owner, kind), packed_bytes(outputs))
+    for place, lowering in enumerate(lowerings):
+        lowering.parts[index] = _Part(key, owner, outputs[place][0], Unpack(outputs, place))
+    return key
+
+
+class _Lowering:
+    """Writes the tasks of one reduction.
+
+    Parameters
+    ----------
+    base
+        What its keys begin with.
+
+    Attributes
+    ----------
+    wide
+        The dtype of its shares.
+    parts
+        What is on its way, by block.
+    is_done
+        True where one block's share is the value.
+    """
+
+    def __init__(self, node: Reduce, grid: Grid, base: str, writer: PlanWriter) -> None:
+        self.base = base
+        self._node, self._grid, self._writer = node, grid, writer
+        self.wide = accumulator_dtype(node.operation, node.dtype)
+        self._rounds = rounds_of(node, grid.counts)
+        self.parts: dict[Index, _Part] = {}
+        self.is_done = not self._rounds[0].merged
+
+    def begin(self, task: TaskWriter, value: Register, index: Index, owner: int, number: int) -> str:
+        """Write what is done with a block; return the key of the task."""
+        share = self.share_of(index, 0)
+        part = task.do(PartialAll((), (share,), ()), value)
+        if self.is_done:
+            self._end(task, part)
+        shape = self.shape_of(share, index)
+        self.parts[index] = self._add(task, f"share-{number}", owner, f"reduce {self._node.operation}", shape)
+        return self.parts[index].key
+
+    def share_of(self, index: Index, place: int) -> Share:
+        """Return what is done with a block in the first round."""
+        one, node = self._rounds[0], self._node
+        start = 0 if one.along is None else self._grid.region(index)[one.along][0]
+        return Share(place, node.operation, one.axes, self.wide, one.along, start)
+
+    def shape_of(self, share: Share, index: Index) -> tuple[int, ...]:
+        """Return the shape of a block's share."""
+        along = None if share.along is None else self._grid.region(index)[share.along]
+        return self._reduced(self._grid.block_shape(index), share.axes, share.along, along)
+
+    def finish(self, is_ending: bool, detail: str, inside: Sequence[Expr]) -> None:
+        """Write what follows the shares, and note where the value is."""
+        node = self._node
+        for one, following in pairwise((*self._rounds, None)):
+            assert one is not None
+            if following is None and is_ending and one.merged:
+                self._leave(one)
+                return
+            if one.merged:
+                self.parts = self._merge(one, following)
+            elif following is None:
+                self.parts = {index: self._ended(number, part) for number, (index, part) in self._numbered()}
+        keys, owners = zip(*((part.key, part.owner) for part in self.parts.values()), strict=True)
+        kept = Layout(_kept_grid(self._grid, node.axes, node.keepdims), owners)
+        self._writer.finish(node, kept, keys, "reduce", detail, inside)
+
+    def _numbered(self) -> list[tuple[int, tuple[Index, _Part]]]:
+        return list(enumerate(self.parts.items()))
+
+    def _ended(self, number: int, part: _Part) -> _Part:
+        # the value of a share that is packed with others
+        if part.unpack is None:
+            return part
+        task = TaskWriter()
+        self._end(task, task.do(part.unpack, task.read(part.key)))
+        return self._add(task, str(number), part.owner, "combine", part.shape)
+
+    def _end(self, task: TaskWriter, share: Register) -> None:
+        node = self._node
+        task.do(Finish(node.operation, node.axes, node.keepdims, node.dtype, None, ()), share)
+
+    def _leave(self, one: Round) -> None:
+        # The task that reads the value puts it together.
+        node, parts = self._node, list(self.parts.values())
+        whole = self._whole(one, list(self.parts), (node.axes, node.keepdims, node.dtype))
+        ending = Ending(tuple(part.key for part in parts), tuple(part.unpack for part in parts), whole)
+        self._writer.leave(node, Layout(_kept_grid(self._grid, node.axes, False), (parts[0].owner,)), ending)
+
+    def _whole(
+        self, one: Round, group: Sequence[Index], ending: tuple[tuple[int, ...], bool, np.dtype]
+    ) -> Finish:
+        ranges = tuple(self._grid.region(at)[one.along] for at in group if one.along is not None)
+        return Finish(self._node.operation, *ending, one.along, ranges)
+
+    def _merge(self, one: Round, following: Round | None) -> dict[Index, _Part]:
+        # what combines the parts of a round, and what is done in the next one
+        node = self._node
+        groups: dict[Index, list[Index]] = {}
+        for index in self.parts:
+            kept = tuple(0 if axis in one.merged else place for axis, place in enumerate(index))
+            groups.setdefault(kept, []).append(index)
+        ending = (node.axes, node.keepdims, node.dtype) if following is None else ((), True, self.wide)
+        merged = {}
+        for number, (index, group) in enumerate(groups.items()):
+            task, parts = TaskWriter(), [self.parts[at] for at in group]
+            value = task.do(self._whole(one, group, ending), *(part.read(task) for part in parts))
+            shape = tuple(1 if axis in one.merged else length for axis, length in enumerate(parts[0].shape))
+            name = str(number)
+            if following is not None:
+                shape = self._go_on(task, value, following, index, shape)
+                name = f"over-{one.merged[0]}-{number}"
+            merged[index] = self._add(task, name, parts[0].owner, "combine", shape)
+        return merged
+
+    def _go_on(
+        self, task: TaskWriter, value: Register, one: Round, index: Index, shape: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        # what is done in a later round, in the last one to its end; the shape of the value
+        operation = "deviation of nodes" if self._node.operation == "deviation" else self._node.operation
+        along = None if one.along is None else self._grid.region(index)[one.along]
+        start = 0 if along is None else along[0]
+        part = task.do(Partial(operation, one.axes, self.wide, one.along, start), value)
+        if not one.merged:
+            self._end(task, part)
+        return self._reduced(shape, one.axes, one.along, along, is_later=True)
+
+    def _reduced(
+        self,
+        shape: tuple[int, ...],
+        axes: tuple[int, ...],
+        along: int | None,
+        part: tuple[int, int] | None,
+        is_later: bool = False,
+    ) -> tuple[int, ...]:
+        deviation = self._node.operation == "deviation"
+        lengths = dict.fromkeys(axes, 1)
+        if along is not None and part is not None:
+            of_elements = deviation and along == self._grid.ndim - 1
+            lengths[along] = num_deviation_nodes(*part) if of_elements else num_nodes(*part)
+        found = tuple(lengths.get(axis, length) for axis, length in enumerate(shape))
+        return (*found, NODE) if deviation and not is_later else found
+
+    def _add(self, task: TaskWriter, name: str, owner: int, kind: str, shape: tuple[int, ...]) -> _Part:
+        # adds a task and returns the part that it makes
+        num_bytes = prod(shape) * self.wide.itemsize
+        key = self._writer.add(task.task(f"{self.base}-{name}", owner, kind), num_bytes)
+        return _Part(key, owner, shape)
+
+
+def _kept_grid(grid: Grid, axes: tuple[int, ...], keepdims: bool) -> Grid:
+    cuts = []
+    for axis, axis_cuts in enumerate(grid.cuts):
+        if axis not in axes:
+            cuts.append(axis_cuts)
+        elif keepdims:
+            cuts.append((0, 1))
+    return Grid(tuple(cuts))

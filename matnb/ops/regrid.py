@@ -1,0 +1,58 @@
+"""Arrays cut where a person asked: made so where they come from, or put together from other blocks."""
+
+from __future__ import annotations
+
+from matnb.blocks.grid import Grid, region_shape
+from matnb.blocks.layout import Layout, spread
+from matnb.expr.nodes import Data, Expr, Load, Regrid
+from matnb.ops.creation import lower_data, lower_load
+from matnb.ops.maps import lower_map
+from matnb.program.operators import Join
+from matnb.program.place import layout_tag
+from matnb.program.plan import Workers
+from matnb.program.writer import PlanWriter, TaskWriter
+
+
+def lower_regrid(node: Regrid, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that make an array in the cuts that were asked for.
+
+    The owners follow from the cuts alone, so that arrays cut alike lie alike, whatever they are made from.
+    """
+    grid = Grid(node.cuts)
+    layout = Layout(grid, spread(grid.num_blocks, workers.numbers))
+    cut_before = _cut_before(node, writer)
+    if cut_before is not None:
+        _put_together(node, cut_before, layout, writer)
+        return
+    match node.operand:
+        case Data() as source:
+            lower_data(source, node, layout, writer)
+        case Load() as source:
+            lower_load(source, node, layout, writer, workers)
+        case source:
+            lower_map(node, [source], layout, writer)
+
+
+def _cut_before(node: Regrid, writer: PlanWriter) -> Expr | None:
+    # The array of the same values whose blocks are there; None where it is made straight from its source.
+    source = node.operand
+    if source.is_cheap:
+        return None
+    if source in writer.registers:
+        return source
+    if isinstance(source, Data | Load):
+        # What came from outside once, for other cuts, is not brought again.
+        others = (one for one in writer.registers if isinstance(one, Regrid) and one.operand is source)
+        return next((one for one in others if one in writer.entries), None)
+    return None
+
+
+def _put_together(node: Regrid, source: Expr, layout: Layout, writer: PlanWriter) -> None:
+    base = f"{node.digest.hex()}-{layout_tag(layout)}"
+    keys = []
+    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+        task = TaskWriter()
+        block = task.read(writer.block(source, region, owner))
+        task.do(Join(((0,) * node.ndim,), region_shape(region), node.dtype, node.sparse), block)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "regrid"), writer.bytes_of(node, region)))
+    writer.finish(node, layout, keys, "regrid", "")

@@ -1,0 +1,306 @@
+"""Nodes of arrays whose elements are those of another one in row-major order: reshaped, or repeated."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
+from matnb.blocks.kernels import reshaping as kernels
+from matnb.blocks.layout import LARGE_BYTES, Layout, spread
+from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr, Shape
+from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.program.operators import Join, Run
+from matnb.program.place import SMALL_BYTES
+from matnb.program.plan import Workers
+from matnb.program.regions import region_size
+from matnb.program.writer import PlanWriter, TaskWriter
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reshape(Expr):
+    """The elements of an array, last axis fastest, in another shape; sparse where both have two axes."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    lengths: Shape
+
+    def __post_init__(self) -> None:
+        if prod(self.lengths) != self.operand.size:
+            raise ShapeError(
+                f"reshape: {self.operand.size} elements of shape {self.operand.shape} do not fit shape "
+                f"{self.lengths}, which has {prod(self.lengths)}"
+            )
+        sparse = self.operand.sparse and len(self.lengths) == 2
+        self._settle(self.lengths, self.operand.dtype, sparse, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Repeat(Expr):
+    """An array with each element, or each slice along an axis, so many times, one beside the other."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    count: int
+    axis: int
+
+    def __post_init__(self) -> None:
+        given = self.operand.shape
+        shape = (*given[: self.axis], given[self.axis] * self.count, *given[self.axis + 1 :])
+        self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountsOf(Expr):
+    """The sums of whole numbers in the parts that ``cuts`` bound; -1 where one of them is negative."""
+
+    plain: ClassVar[bool] = True
+    counts: Expr
+    cuts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        self._settle((len(self.cuts) - 1,), np.dtype(np.int64), False, self.counts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RepeatEach(Expr):
+    """An array with each slice along an axis as often as a vector says.
+
+    ``before`` cuts that axis, and ``after`` says where what each part becomes ends in the result.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    counts: Expr
+    axis: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        given = self.operand.shape
+        if self.counts.shape != (given[self.axis],):
+            raise ShapeError(f"{self.counts.shape} counts for axis {self.axis} of shape {given}")
+        shape = (*given[: self.axis], self.after[-1], *given[self.axis + 1 :])
+        self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand, self.counts)
+
+
+@means(Reshape)
+def _(node: Reshape, operands: Sequence[Value]) -> Value:
+    """Return the elements in another shape."""
+    (value,) = operands
+    if node.sparse and 0 in node.shape:
+        return sp.csr_array(node.shape, dtype=node.dtype)
+    if node.sparse:
+        return sp.csr_array(value.reshape((node.shape[0], node.shape[1])))
+    return dense(value).reshape(node.lengths)
+
+
+@means(Repeat)
+def _(node: Repeat, operands: Sequence[Value]) -> Value:
+    """Return each slice so many times."""
+    repeated = np.repeat(dense(operands[0]), node.count, node.axis)
+    return sp.csr_array(repeated) if node.sparse else repeated
+
+
+@means(CountsOf)
+def _(node: CountsOf, operands: Sequence[Value]) -> Value:
+    """Return the sum of each part."""
+    counts = dense(operands[0])
+    parts = (counts[start:stop] for start, stop in pairwise(node.cuts))
+    return np.array([-1 if (one < 0).any() else one.sum() for one in parts], np.int64)
+
+
+@means(RepeatEach)
+def _(node: RepeatEach, operands: Sequence[Value]) -> Value:
+    """Return each slice as often as its count says."""
+    repeated = np.repeat(dense(operands[0]), dense(operands[1]), node.axis)
+    return sp.csr_array(repeated) if node.sparse else repeated
+
+
+_FINE = 4  # an axis is cut for so many blocks where it has so many times as many places: the cuts are even
+
+
+@dataclass(frozen=True)
+class Runs:
+    """An array as runs of its elements: where they begin and at last end, their values' keys, and owners."""
+
+    bounds: tuple[int, ...]
+    keys: tuple[str, ...]
+    owners: tuple[int, ...]
+
+    def owner_at(self, place: int) -> int:
+        """Return who has an element."""
+        return self.owners[bisect_right(self.bounds, place) - 1]
+
+    def between(self, start: int, stop: int) -> range:
+        """Return the numbers of the runs that have elements of a range."""
+        return range(bisect_right(self.bounds, start) - 1, bisect_left(self.bounds, stop))
+
+
+@lowers(Reshape)
+def _(node: Reshape, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a reshape: where cuts allow it each block is seen in another shape, where it is."""
+    if node.size == 0:
+        _write_nothing(node, writer, workers)
+    elif _longer_than_one(node.shape) == _longer_than_one(node.operand.shape) and not node.sparse:
+        _write_in_place(node, writer)
+    else:
+        _write_exchange(node, writer, workers)
+
+
+def _longer_than_one(shape: Shape) -> Shape:
+    return tuple(length for length in shape if length != 1)
+
+
+def _write_nothing(node: Reshape, writer: PlanWriter, workers: Workers) -> None:
+    layout = Layout(Grid(tuple((0, length) for length in node.shape)), workers.numbers[:1])
+    task = TaskWriter()
+    task.do(Join((), node.shape, node.dtype, node.sparse))
+    key = writer.add(task.task(f"{base_of(node, writer)}-0", layout.owners[0], "reshape"), 0)
+    writer.finish(node, layout, [key], "reshape", "nothing")
+
+
+def _write_in_place(node: Reshape, writer: PlanWriter) -> None:
+    source = writer.registers[node.operand]
+    writer.note_reuse(node.operand)
+    cuts = iter([one for one in source.layout.grid.cuts if one[-1] != 1])
+    grid = Grid(tuple((0, 1) if length == 1 else next(cuts) for length in node.shape))
+    base = base_of(node, writer)
+    keys = []
+    for number, (region, owner) in enumerate(zip(grid.regions(), source.layout.owners, strict=True)):
+        task = TaskWriter()
+        task.do(Run(kernels.flat_join, (region_shape(region),)), task.read(source.keys[number]))
+        keys.append(
+            writer.add(task.task(f"{base}-{number}", owner, "reshape"), writer.bytes_of(node, region))
+        )
+    writer.finish(node, Layout(grid, source.layout.owners), keys, "reshape", "in place")
+
+
+@dataclass(frozen=True)
+class _Block:
+    # A block of the result: what region it is, which elements it has, where it is made, and its key.
+    node: Reshape
+    region: Region
+    start: int
+    stop: int
+    owner: int
+    key: str
+
+
+def _write_exchange(node: Reshape, writer: PlanWriter, workers: Workers) -> None:
+    runs = runs_of(node.operand, writer, workers)
+    grid = run_grid(node.shape, runs.bounds)
+    base = base_of(node, writer)
+    bounds = tuple(accumulate(map(region_size, grid.regions()), initial=0))
+    owners = tuple(runs.owner_at((start + stop - 1) // 2) for start, stop in pairwise(bounds))
+    blocks = [
+        _Block(node, region, bounds[number], bounds[number + 1], owners[number], f"{base}-{number}")
+        for number, region in enumerate(grid.regions())
+    ]
+    keys = [_write_block(block, runs, writer) for block in blocks]
+    detail = "in place" if bounds == runs.bounds else ""
+    writer.finish(node, Layout(grid, owners), keys, "reshape", detail)
+
+
+def _write_block(block: _Block, runs: Runs, writer: PlanWriter) -> str:
+    task = TaskWriter()
+    parts = [_part(block, runs, one, task, writer) for one in runs.between(block.start, block.stop)]
+    kernel = kernels.entries_join if block.node.sparse else kernels.flat_join
+    task.do(Run(kernel, (region_shape(block.region),)), *parts)
+    task.take(writer.bytes_of(block.node, block.region))  # blocks that do not lie in order are copied
+    return writer.add(task.task(block.key, block.owner, "reshape"), writer.bytes_of(block.node, block.region))
+
+
+def _part(block: _Block, runs: Runs, one: int, task: TaskWriter, writer: PlanWriter) -> tuple[bool, int]:
+    # What a run gives to a block of the result; only that much travels.
+    key, begin, end = runs.keys[one], *runs.bounds[one : one + 2]
+    local = (max(block.start, begin) - begin, min(block.stop, end) - begin)
+    if block.node.sparse:
+        run = Run(kernels.entries_part, (begin - block.start, *local, region_shape(block.region)))
+        name = f"{block.key}-of-{one}"
+    elif local == (0, end - begin):
+        return task.read(key)
+    else:
+        run = Run(kernels.flat_part, local)
+        name = f"{key}-flat-{local[0]}.{local[1]}"
+    size = writer.bytes_of(block.node) * (local[1] - local[0]) // block.node.size
+    if runs.owners[one] == block.owner:
+        return task.do(run, task.read(key), num_bytes=size)
+    if not writer.has(name):
+        there = TaskWriter()
+        there.do(run, there.read(key))
+        there.take(writer.bytes_of(block.node) * (end - begin) // block.node.size)
+        writer.add(there.task(name, runs.owners[one], "cut"), size)
+    return task.read(name)
+
+
+def runs_of(node: Expr, writer: PlanWriter, workers: Workers) -> Runs:
+    """Return an array in registers as runs: its blocks where they are runs, or it is cut by them first."""
+    layout = writer.registers[node].layout
+    if not _is_runs(layout.grid):
+        layout = _cut_in_runs(node, layout, writer, workers)
+    sizes = [region_size(region) for region in layout.grid.regions()]
+    keys = [
+        writer.block(node, region, owner)
+        for region, owner in zip(layout.grid.regions(), layout.owners, strict=True)
+    ]
+    return Runs(tuple(accumulate(sizes, initial=0)), tuple(keys), layout.owners)
+
+
+def _is_runs(grid: Grid) -> bool:
+    cut = [axis for axis, count in enumerate(grid.counts) if count > 1]
+    return not cut or all(
+        count == length for count, length in zip(grid.counts[: cut[-1]], grid.shape, strict=False)
+    )
+
+
+def _cut_in_runs(node: Expr, given: Layout, writer: PlanWriter, workers: Workers) -> Layout:
+    num_bytes = writer.bytes_of(node)
+    wanted = max(workers.slots, -(-num_bytes // LARGE_BYTES)) if num_bytes >= SMALL_BYTES else 1
+    first = next(axis for axis, length in enumerate(node.shape) if length > 1)
+    if given.grid.counts[first] >= wanted:
+        cuts = (given.grid.cuts[axis] if axis == first else (0, one) for axis, one in enumerate(node.shape))
+        grid = Grid(tuple(cuts))
+    else:
+        grid = run_grid(node.shape, regular_cuts(node.size, wanted))
+    return Layout(grid, spread(grid.num_blocks, workers.numbers))
+
+
+def run_grid(shape: Shape, bounds: Sequence[int]) -> Grid:
+    """Return cuts of a shape into runs: at the bounds, or where they cannot be cut so, near to them."""
+    count = len(bounds) - 1
+    for axis, length in enumerate(shape):
+        inner, leading = prod(shape[axis + 1 :]), prod(shape[:axis])
+        if leading > 2 * count:
+            break
+        if all(bound % inner == 0 for bound in bounds):
+            places = sorted({bound // inner % length for bound in bounds})
+            if leading * len(places) <= 2 * count:
+                return _runs_along(shape, axis, (*places, length))
+    return _near(shape, bounds)
+
+
+def _near(shape: Shape, bounds: Sequence[int]) -> Grid:
+    count = len(bounds) - 1
+    if not shape:
+        return Grid(())
+    axis = next((one for one in range(len(shape)) if prod(shape[: one + 1]) >= _FINE * count), len(shape) - 1)
+    inner, leading = prod(shape[axis + 1 :]), prod(shape[:axis])
+    if leading > 1:
+        parts = 1 if leading % count == 0 else -(-2 * count // leading)
+        return _runs_along(shape, axis, regular_cuts(shape[axis], parts))
+    places = sorted({round(bound / inner) for bound in bounds})
+    return _runs_along(shape, axis, tuple(places))
+
+
+def _runs_along(shape: Shape, axis: int, cuts: tuple[int, ...]) -> Grid:
+    single = [tuple(range(length + 1)) for length in shape[:axis]]
+    return Grid((*single, cuts, *((0, length) for length in shape[axis + 1 :])))

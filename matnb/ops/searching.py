@@ -1,0 +1,154 @@
+"""Nodes that look elements up in another array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from matnb.blocks.grid import Region
+from matnb.blocks.kernels import searching
+from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr
+from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.program.operators import Accumulate, Run
+from matnb.program.place import SMALL_BYTES, default_layout
+from matnb.program.plan import Workers
+from matnb.program.regions import region_size
+from matnb.program.writer import PlanWriter, TaskWriter
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Search(Expr):
+    """Where each value belongs in an ascending 1-D array, as ``numpy.searchsorted`` has it."""
+
+    plain: ClassVar[bool] = True
+    ascending: Expr
+    values: Expr
+    side: str
+
+    def __post_init__(self) -> None:
+        if self.ascending.ndim != 1:
+            raise ShapeError(
+                f"searchsorted: the array to look in has shape {self.ascending.shape}, not one axis"
+            )
+        self._settle(self.values.shape, np.dtype(np.intp), False, self.ascending, self.values)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Member(Expr):
+    """Whether each value is among the elements of another array of one axis; NaN is not."""
+
+    plain: ClassVar[bool] = True
+    among: Expr
+    values: Expr
+
+    def __post_init__(self) -> None:
+        self._settle(self.values.shape, np.dtype(np.bool_), False, self.among, self.values)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interpolate(Expr):
+    """Values of a piecewise linear function between points, beyond which it is ``inputs``' last two."""
+
+    plain: ClassVar[bool] = True
+    values: Expr
+    inputs: tuple[Expr, ...]
+
+    def __post_init__(self) -> None:
+        kind = np.complex128 if self.inputs[1].dtype.kind == "c" else np.float64
+        self._settle(self.values.shape, np.dtype(kind), False, self.values, *self.inputs)
+
+
+@means(Search)
+def _(node: Search, operands: Sequence[Value]) -> Value:
+    """Return where values belong."""
+    ascending, values = map(dense, operands)
+    return np.asarray(np.searchsorted(ascending, values, side="left" if node.side == "left" else "right"))
+
+
+@means(Member)
+def _(node: Member, operands: Sequence[Value]) -> Value:
+    """Return whether values are among others."""
+    return np.isin(dense(operands[1]), dense(operands[0]))
+
+
+@means(Interpolate)
+def _(node: Interpolate, operands: Sequence[Value]) -> Value:
+    """Return the values of a function between points."""
+    values, places, heights, left, right = map(dense, operands)
+    found = np.interp(values, places, heights, left[()], right[()])  # type: ignore[call-overload]  # numbers
+    return np.asarray(found)
+
+
+_MEMBER_BYTES = 64  # an element
+
+
+@lowers(Search, Member)
+def _(node: Search | Member, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a search: what is found in the blocks of each worker is put together."""
+    other = node.ascending if isinstance(node, Search) else node.among
+    layout = writer.registers[node.values].layout
+    if layout.grid.num_blocks == 1:
+        layout = default_layout(node, writer.bytes_of(node.values), workers)
+    run = Run(searching.search, (node.side,)) if isinstance(node, Search) else Run(searching.is_member)
+    together = Accumulate("plus" if isinstance(node, Search) else "lor", node.dtype)
+    base = base_of(node, writer, layout)
+    looked = writer.registers[other].layout
+    small = writer.bytes_of(other) < SMALL_BYTES
+    whole: Region = ((0, other.shape[0]),)
+    held: dict[int, list[Region]] = {}
+    for region, where in zip(looked.grid.regions(), looked.owners, strict=True):
+        held.setdefault(where, []).append(region)
+    keys = []
+    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+        size = writer.bytes_of(node, region)
+        task = TaskWriter()
+        if small or held.keys() == {owner}:
+            regions = [whole] if small else held[owner]
+            task.take(_taken(node, region, regions))
+            task.do(
+                run,
+                writer.read(task, node.values, region, owner),
+                *(task.read(writer.block(other, one, owner)) for one in regions),
+            )
+        else:
+            parts = []
+            for where, regions in held.items():
+                part = TaskWriter()
+                values = part.read(writer.block(node.values, region, where))
+                part.take(_taken(node, region, regions))
+                part.do(run, values, *(part.read(writer.block(other, one, where)) for one in regions))
+                made = part.task(f"{base}-{number}-on-{where}", where, "search")
+                parts.append(task.read(writer.add(made, size)))
+            task.do(together, *parts)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "search"), size))
+    writer.finish(node, layout, keys, "search", "")
+
+
+def _taken(node: Search | Member, region: Region, regions: list[Region]) -> int:
+    # A search finds places block by block; to tell members, values and those of a block are put in order.
+    count = region_size(region)
+    if isinstance(node, Search):
+        return 8 * count
+    return _MEMBER_BYTES * (count + max(map(region_size, regions)))
+
+
+@lowers(Interpolate)
+def _(node: Interpolate, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of an interpolation: every worker has the points, which are few."""
+    layout = writer.registers[node.values].layout
+    base = base_of(node, writer, layout)
+    keys = []
+    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+        task = TaskWriter()
+        points = [
+            task.read(writer.block(one, tuple((0, length) for length in one.shape), owner))
+            for one in node.inputs
+        ]
+        task.do(Run(searching.interpolate), writer.read(task, node.values, region, owner), *points)
+        made = task.task(f"{base}-{number}", owner, "interpolate")
+        keys.append(writer.add(made, writer.bytes_of(node, region)))
+    writer.finish(node, layout, keys, "interpolate", "")

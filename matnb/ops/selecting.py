@@ -1,0 +1,251 @@
+"""Nodes of what booleans pick, whose lengths were asked for: counts, elements, places, values put there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from matnb.blocks.grid import Grid
+from matnb.blocks.kernels.selecting import compress, count_true, expand, true_places
+from matnb.blocks.layout import Layout
+from matnb.errors import DTypeError, ShapeError
+from matnb.expr.nodes import Expr, Shape
+from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.program.operators import Join, Run
+from matnb.program.plan import Workers
+from matnb.program.regions import rows_region
+from matnb.program.writer import PlanWriter, TaskWriter
+
+Cuts = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountTrue(Expr):
+    """How many elements are not zero in each part of the first axis, which ``cuts`` bound."""
+
+    plain: ClassVar[bool] = True
+    mask: Expr
+    cuts: Cuts
+
+    def __post_init__(self) -> None:
+        if not self.mask.shape or self.cuts[-1] != self.mask.shape[0]:
+            raise ShapeError(f"parts {self.cuts} of an array of shape {self.mask.shape}")
+        self._settle((len(self.cuts) - 1,), np.dtype(np.int64), False, self.mask)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compress(Expr):
+    """The elements where booleans for the first axes are true, one after the other along one axis.
+
+    ``before`` cuts the first axis of the array, and ``after`` says where what is picked from each part ends
+    in the result. Rows of a sparse array stay sparse; single elements of one are dense.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    mask: Expr
+    before: Cuts
+    after: Cuts
+
+    def __post_init__(self) -> None:
+        _check(self.operand, self.mask, self.before, self.after)
+        shape = (self.after[-1], *self.operand.shape[self.mask.ndim :])
+        sparse = self.operand.sparse and self.mask.ndim == 1
+        self._settle(shape, self.operand.dtype, sparse, self.operand, self.mask)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expand(Expr):
+    """An array with values, one for each element or row where booleans for the first axes are true.
+
+    ``before`` and ``after`` are those of Compress.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    mask: Expr
+    value: Expr
+    before: Cuts
+    after: Cuts
+
+    def __post_init__(self) -> None:
+        _check(self.operand, self.mask, self.before, self.after)
+        if self.value.shape != self.target:
+            raise ShapeError(f"values of shape {self.value.shape} for elements of shape {self.target}")
+        if self.value.dtype != self.operand.dtype:
+            raise DTypeError(f"values of dtype {self.value.dtype} for elements of dtype {self.operand.dtype}")
+        own = self.operand
+        self._settle(own.shape, own.dtype, own.sparse, own, self.mask, self.value)
+
+    @property
+    def target(self) -> Shape:
+        """The shape of what is written over."""
+        return (self.after[-1], *self.operand.shape[self.mask.ndim :])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TruePlaces(Expr):
+    """Where elements are not zero, in row order: their places on one axis.
+
+    ``before`` cuts the first axis of the array, and ``after`` says where those of each part end.
+    """
+
+    plain: ClassVar[bool] = True
+    mask: Expr
+    axis: int
+    before: Cuts
+    after: Cuts
+
+    def __post_init__(self) -> None:
+        self._settle((self.after[-1],), np.dtype(np.int64), False, self.mask)
+
+
+def _check(operand: Expr, mask: Expr, before: Cuts, after: Cuts) -> None:
+    if mask.dtype.kind != "b" or not mask.shape or mask.shape != operand.shape[: mask.ndim]:
+        raise ShapeError(
+            f"booleans of shape {mask.shape} {mask.dtype} for an array of shape {operand.shape}: give some "
+            "for its first axes"
+        )
+    if before[-1] != mask.shape[0] or len(before) != len(after):
+        raise ShapeError(f"parts {before} and {after} of an axis of length {mask.shape[0]}")
+
+
+@means(CountTrue)
+def _(node: CountTrue, operands: Sequence[Value]) -> Value:
+    """Return how many there are in each part."""
+    mask = dense(operands[0])
+    return np.array([np.count_nonzero(mask[start:stop]) for start, stop in pairwise(node.cuts)], np.int64)
+
+
+@means(Compress)
+def _(node: Compress, operands: Sequence[Value]) -> Value:
+    """Return what is picked."""
+    values, mask = operands[0], dense(operands[1])
+    if node.sparse:
+        return sp.csr_array(values)[np.flatnonzero(mask)]
+    return np.asarray(dense(values)[mask])
+
+
+@means(Expand)
+def _(node: Expand, operands: Sequence[Value]) -> Value:
+    """Return the array with the values written."""
+    values = dense(operands[0]).copy()
+    values[dense(operands[1])] = dense(operands[2])
+    return sp.csr_array(values) if node.sparse else values
+
+
+@means(TruePlaces)
+def _(node: TruePlaces, operands: Sequence[Value]) -> Value:
+    """Return the places on one axis."""
+    return np.asarray(np.nonzero(dense(operands[0]))[node.axis], np.int64)
+
+
+Range = tuple[int, int]
+_PLACE_BYTES = 8
+_SPARSE_PLACES = 5  # lists of places for the entries of a sparse block
+
+
+@lowers(CountTrue)
+def _(node: CountTrue, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a count for each part."""
+    base = base_of(node, writer)
+    keys, owners = [], []
+    for number, rows in enumerate(pairwise(node.cuts)):
+        owner = writer.home_of(node.mask, rows_region(node.mask.shape, rows))
+        task = TaskWriter()
+        mask = writer.read(task, node.mask, rows_region(node.mask.shape, rows), owner, alone=True)
+        task.do(Run(count_true), mask)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "count"), 8))
+        owners.append(owner)
+    layout = Layout(Grid((tuple(range(len(node.cuts))),)), tuple(owners))
+    writer.finish(node, layout, keys, "count", "what is true")
+
+
+@lowers(Compress)
+def _(node: Compress, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that pick from each part of the array; the axes beside stay cut as they are."""
+    masked = node.mask.ndim
+    beside = writer.registers[node.operand].layout.grid.cuts[masked:]
+    base = base_of(node, writer)
+    parts = _parts(node.before, node.after)
+    grid = Grid((_ends(parts), *beside))
+    keys, owners = [], []
+    others = list(product(*(list(pairwise(cuts)) for cuts in beside)))
+    chosen = product(parts or [((0, 0), (0, 0))], others)
+    for number, ((rows, picked), rest) in enumerate(chosen):
+        owner = writer.home_of(node.operand, (rows, *((0, length) for length in node.mask.shape[1:]), *rest))
+        task = TaskWriter()
+        if parts:
+            region = (rows, *((0, length) for length in node.mask.shape[1:]))
+            values = writer.read(task, node.operand, (*region, *rest), owner)
+            task.do(Run(compress), values, writer.read(task, node.mask, region, owner))
+            task.take(_PLACE_BYTES * (picked[1] - picked[0]))
+        else:
+            shape = tuple(stop - start for start, stop in (picked, *rest))
+            task.do(Join((), shape, node.dtype, node.sparse))
+        size = writer.bytes_of(node, (picked, *rest))
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "select"), size))
+        owners.append(owner)
+    writer.finish(node, Layout(grid, tuple(owners)), keys, "select", "by booleans")
+
+
+@lowers(Expand)
+def _(node: Expand, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that write the values of each part of the array into it."""
+    masked = node.mask.ndim
+    beside = writer.registers[node.operand].layout.grid.cuts[masked:]
+    grid = Grid((node.before, *((0, length) for length in node.mask.shape[1:]), *beside))
+    base = base_of(node, writer)
+    ends = dict(zip(pairwise(node.before), pairwise(node.after), strict=True))
+    keys, owners = [], []
+    for number, region in enumerate(grid.regions()):
+        owner = writer.home_of(node.operand, region)
+        task = TaskWriter()
+        values = writer.read(task, node.operand, region, owner)
+        mask = writer.read(task, node.mask, region[:masked], owner)
+        new = writer.read(task, node.value, (ends[region[0]], *region[masked:]), owner)
+        task.do(Run(expand), values, mask, new)
+        start, stop = ends[region[0]]
+        task.take(_PLACE_BYTES * (node.ndim + 1) * (stop - start))  # where they go, and they in that order
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
+        owners.append(owner)
+    writer.finish(node, Layout(grid, tuple(owners)), keys, "put", "by booleans")
+
+
+@lowers(TruePlaces)
+def _(node: TruePlaces, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that list the places in each part."""
+    base = base_of(node, writer)
+    parts = _parts(node.before, node.after)
+    keys, owners = [], []
+    for number, (rows, picked) in enumerate(parts or [((0, 0), (0, 0))]):
+        owner = writer.home_of(node.mask, rows_region(node.mask.shape, rows))
+        task = TaskWriter()
+        if parts:
+            region = rows_region(node.mask.shape, rows)
+            mask = writer.read(task, node.mask, region, owner)
+            task.do(Run(true_places, (node.axis, rows[0])), mask)
+            task.take(_PLACE_BYTES * node.mask.ndim * (picked[1] - picked[0]))
+            if node.mask.sparse:  # rows, ones of a pattern, and which are kept, before they are picked
+                task.take(_SPARSE_PLACES * _PLACE_BYTES * writer.entries_of(node.mask, region))
+        else:
+            task.do(Join((), (0,), node.dtype, False))
+        size = writer.bytes_of(node, (picked,))
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "places"), size))
+        owners.append(owner)
+    writer.finish(node, Layout(Grid((_ends(parts),)), tuple(owners)), keys, "places", "of what is true")
+
+
+def _parts(before: Cuts, after: Cuts) -> list[tuple[Range, Range]]:
+    # The parts of which something is picked, and where that is in the result.
+    pairs = zip(pairwise(before), pairwise(after), strict=True)
+    return [(rows, picked) for rows, picked in pairs if picked[0] < picked[1]]
+
+
+def _ends(parts: Sequence[tuple[Range, Range]]) -> Cuts:
+    return (0, *(stop for _, (_, stop) in parts)) if parts else (0, 0)

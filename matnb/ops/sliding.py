@@ -1,0 +1,177 @@
+"""Nodes of what slides along an axis: windows, what reductions make of each, and sums of products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from matnb.blocks.grid import Grid
+from matnb.blocks.kernels import sliding as kernels
+from matnb.blocks.layout import Layout
+from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr
+from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.program.operators import Run
+from matnb.program.plan import Workers
+from matnb.program.writer import PlanWriter, TaskWriter
+
+
+def _slid(operand: Expr, length: int, axis: int) -> tuple[int, ...]:
+    # The shape of an array whose axis has a place for each window, of at least one element.
+    if not 1 <= length <= operand.shape[axis]:
+        raise ShapeError(f"windows of length {length} on axis {axis} of shape {operand.shape}")
+    shape = list(operand.shape)
+    shape[axis] -= length - 1
+    return tuple(shape)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Windows(Expr):
+    """Each stretch of so many neighbors along an axis, along a new last axis; dense."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    length: int
+    axis: int
+
+    def __post_init__(self) -> None:
+        shape = (*_slid(self.operand, self.length, self.axis), self.length)
+        self._settle(shape, self.operand.dtype, False, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WindowReduce(Expr):
+    """What a reduction makes of each stretch of so many neighbors along an axis, of a dtype; dense.
+
+    ``operation`` is "sum", "prod", "min", "max", "any", "all", or "deviation", the sum of squared distances
+    from the mean.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    operation: str
+    length: int
+    axis: int
+    element: np.dtype
+
+    def __post_init__(self) -> None:
+        self._settle(_slid(self.operand, self.length, self.axis), self.element, False, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Convolve(Expr):
+    """Elements ``start`` to ``start + length`` of the full discrete convolution of two vectors of one dtype.
+
+    It is zero before its first element and behind its last. ``operand`` is cut, ``weights`` go whole to all.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    weights: Expr
+    start: int
+    length: int
+
+    def __post_init__(self) -> None:
+        self._settle((self.length,), self.operand.dtype, False, self.operand, self.weights)
+
+
+_REDUCTIONS = {"sum": np.sum, "prod": np.prod, "min": np.min, "max": np.max, "any": np.any, "all": np.all}
+
+
+@means(Windows)
+def _(node: Windows, operands: Sequence[Value]) -> Value:
+    """Return each stretch of neighbors along an axis."""
+    found: Value = np.lib.stride_tricks.sliding_window_view(dense(operands[0]), node.length, node.axis)
+    return found
+
+
+@means(WindowReduce)
+def _(node: WindowReduce, operands: Sequence[Value]) -> Value:
+    """Return what a reduction makes of each stretch of neighbors."""
+    seen = np.lib.stride_tricks.sliding_window_view(dense(operands[0]), node.length, node.axis)
+    if node.operation == "deviation":
+        wide = seen.astype(node.dtype)
+        return np.asarray(np.square(wide - wide.mean(axis=-1, keepdims=True)).sum(axis=-1))
+    options = {"dtype": node.dtype} if node.operation in ("sum", "prod") else {}
+    return np.asarray(_REDUCTIONS[node.operation](seen, axis=-1, **options))  # type: ignore[operator]  # one of them
+
+
+@means(Convolve)
+def _(node: Convolve, operands: Sequence[Value]) -> Value:
+    """Return a part of the convolution of two vectors."""
+    full: np.ndarray = np.convolve(*map(dense, operands))  # type: ignore[call-overload]  # vectors of one dtype
+    places = np.arange(node.start, node.start + node.length)
+    inside = (places >= 0) & (places < full.size)
+    return np.asarray(np.where(inside, full[np.clip(places, 0, full.size - 1)], node.dtype.type(0)))
+
+
+_TILES = 3 * 8 * kernels.TILE  # bytes of the elements that are away from their means
+
+
+def _cuts(node: Expr, axis: int, length: int, offset: int, writer: PlanWriter) -> tuple[int, ...]:
+    # An axis cut where the array that slides is, which has so many elements more before it.
+    given = writer.registers[node].layout.grid.cuts[axis]
+    return (0, *(cut - offset for cut in given if 0 < cut - offset < length), length)
+
+
+def _owner_at(node: Expr, region: tuple[tuple[int, int], ...], writer: PlanWriter) -> int:
+    layout = writer.registers[node].layout
+    return layout.owners[layout.grid.number(next(iter(layout.grid.overlapping(region))))]
+
+
+@lowers(Windows, WindowReduce)
+def _(node: Windows | WindowReduce, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of windows: a block has those that begin in a block of the array."""
+    operand, axis = node.operand, node.axis
+    cuts = list(writer.registers[operand].layout.grid.cuts)
+    cuts[axis] = _cuts(operand, axis, node.shape[axis], 0, writer)
+    if isinstance(node, Windows):
+        cuts.append((0, node.length))
+        run = Run(kernels.windows, (node.length, axis))
+    else:
+        run = Run(kernels.windows_reduced, (node.operation, node.length, axis, node.dtype))
+    grid, base = Grid(tuple(cuts)), base_of(node, writer)
+    keys, owners = [], []
+    for number, region in enumerate(grid.regions()):
+        start, stop = region[axis]
+        read = (*region[:axis], (start, stop + node.length - 1), *region[axis + 1 : operand.ndim])
+        task, owner = TaskWriter(), _owner_at(operand, region[: operand.ndim], writer)
+        block = writer.read(task, operand, read, owner, alone=True)
+        size = writer.bytes_of(node, region)
+        if isinstance(node, WindowReduce):
+            task.take(2 * size + _TILES)
+        task.do(run, block)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "windows"), size))
+        owners.append(owner)
+    detail = node.operation if isinstance(node, WindowReduce) else ""
+    writer.finish(node, Layout(grid, tuple(owners)), keys, "windows", detail)
+
+
+@lowers(Convolve)
+def _(node: Convolve, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a convolution, cut as the array is; each has all weights."""
+    operand, width = node.operand, node.weights.size
+    grid = Grid((_cuts(operand, 0, node.length, node.start, writer),))
+    base = base_of(node, writer)
+    keys, owners = [], []
+    for number, (low, high) in enumerate(pairwise(grid.cuts[0])):
+        # Not fewer elements than weights, or NumPy takes the one for the other, and adds in another order.
+        first = min(max(0, node.start + low - width + 1), operand.size - width)
+        stop = min(max(node.start + high, first + width), operand.size)
+        inside = min(max(node.start + low, 0), operand.size - 1)
+        task, owner = TaskWriter(), _owner_at(operand, ((inside, inside + 1),), writer)
+        part = writer.read(task, operand, ((first, stop),), owner, alone=True)
+        weights = writer.read(task, node.weights, ((0, width),), owner)
+        task.take(3 * (stop - first + width) * node.dtype.itemsize)
+        task.do(Run(kernels.convolved, (first, node.start + low, high - low)), part, weights)
+        keys.append(
+            writer.add(
+                task.task(f"{base}-{number}", owner, "convolve"), writer.bytes_of(node, ((low, high),))
+            )
+        )
+        owners.append(owner)
+    writer.finish(node, Layout(grid, tuple(owners)), keys, "convolve", f"{width} weights")

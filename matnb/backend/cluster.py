@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from distributed import Client, Security
+from distributed import Client, Scheduler, SchedulerPlugin, Security
 
 from matnb.backend.cancellation import Stopping, not_deferred
 from matnb.backend.connection import (
@@ -23,7 +23,7 @@ from matnb.backend.connection import (
     connect_client,
     scheduler_address,
 )
-from matnb.backend.farewell import Farewell
+from matnb.backend.gang_lock import release_turns
 from matnb.backend.handshake import check_versions
 from matnb.backend.servers import Servers, num_threads, runs_the_script_again
 from matnb.config import Config
@@ -415,3 +415,32 @@ def _close_open_clusters() -> None:
     # Registered after Dask's own, so it runs before them, while its servers still answer.
     for cluster in list(_open_clusters):
         cluster.close()
+
+
+class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look into distributed
+    """Takes a client's worker plugins and turns away once the client is gone, and then itself.
+
+    The scheduler sees a client's connection end when its process does, however that ended.
+
+    Parameters
+    ----------
+    client
+        Its id.
+    prefix
+        What the names of its worker plugins begin with.
+    """
+
+    def __init__(self, client: str, prefix: str) -> None:
+        self.name, self._client, self._prefix = f"{prefix}farewell", client, prefix
+
+    def remove_client(self, scheduler: Scheduler, client: str) -> None:
+        """Take away what a client left."""
+        if client != self._client:
+            return
+        release_turns(scheduler, lambda holder: holder == client)
+        scheduler.remove_plugin(self.name)
+        names = [name for name in scheduler.worker_plugins if name.startswith(self._prefix)]
+        for name in names:
+            del scheduler.worker_plugins[name]  # so that workers to come do not get it
+            message: dict[str, Any] = {"op": "plugin-remove", "name": name}
+            scheduler.loop.add_callback(scheduler.broadcast, msg=message, on_error="ignore")

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import DTypeError, OptionError, UnsupportedError
-from matnb.expr.nodes import Broadcast, Expr, Index, broadcast_shapes
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError
+from matnb.expr.nodes import Broadcast, Expr, Index, Literal, broadcast_shapes
 from matnb.lazy import folds, ufuncs
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
-from matnb.lazy.indexing.basic import replacing
+from matnb.lazy.folds import associative, element_of
+from matnb.lazy.force import asked
+from matnb.lazy.functions.reshaping import reshaped
+from matnb.lazy.indexing.basic import basic, replacing
+from matnb.lazy.indexing.canonical import one_axis
+from matnb.lazy.indexing.fancy import check_places, put_back, turned, turned_back, vectors
+from matnb.lazy.indexing.getitem import with_expressions
+from matnb.lazy.indexing.keys import parts_of
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.registry import FUNCTIONS
-from matnb.lazy.ufuncs import Operand, astype, literal, number_dtype
+from matnb.lazy.ufuncs import Operand, astype, call, literal, number_dtype
+from matnb.ops.access import Scatter
+from matnb.ops.joining import Concatenate
 
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 Options = dict[str, object]
@@ -41,12 +51,12 @@ def called(ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Opti
         case "outer":
             return _outer(ufunc, inputs, options)
         case "at":
-            from matnb.lazy.ufunc_places import written_at  # which indexes handles
+            from matnb.lazy.ufunc_calls import written_at  # which indexes handles
 
             written_at(ufunc, *inputs)
             return None
         case "reduceat":
-            from matnb.lazy.ufunc_places import segments_reduced
+            from matnb.lazy.ufunc_calls import segments_reduced
 
             array, indices, *rest = inputs
             options.update(zip(("axis", "dtype", "out"), rest, strict=False))
@@ -211,3 +221,216 @@ def _outer(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> objec
     if other.ndim:
         node = Index(node, (*(slice(0, length, 1) for length in node.shape), *(None,) * other.ndim))
     return _called(ufunc, (DistArray(node), DistArray(other)), options)
+
+
+# What combines the values of one place before they meet what is there, and what then meets it.
+_MONOIDS = {"add": "plus", "subtract": "plus", "multiply": "times", "divide": "times", "minimum": "min",
+            "maximum": "max", "logical_or": "lor", "logical_and": "land"}  # fmt: skip
+_LABELLED = ("add", "multiply", "minimum", "maximum", "logical_or", "logical_and")
+_TRUTHS = ("logical_or", "logical_and", "logical_xor")  # of numbers of any dtype
+_MOST_ASKED = 8192  # indices that are fetched from the workers
+_FEW = 1000  # runs that are each worked out alone
+
+
+def written_at(ufunc: np.ufunc, array: object, indices: object, *values: object) -> None:
+    """Give a handle the version that ``ufunc.at`` makes of it: repeated places take part each time.
+
+    Values of one place are combined before they meet the array, so sums of floats may round otherwise.
+
+    Raises
+    ------
+    UnsupportedError
+        For booleans beside places, and for places that may repeat of a ufunc whose order matters.
+    """
+    name = ufunc.__name__
+    if not isinstance(array, DistArray):
+        kind = type(array).__name__
+        raise UnsupportedError(f"np.{name}.at into a {kind} from DistArrays: compute() them first")
+    if len(values) != ufunc.nin - 1:
+        raise DTypeError(f"np.{name}.at of a function of {ufunc.nin} arrays takes {ufunc.nin - 1} values")
+    node, key = array.expression, with_expressions(indices)
+    operands = [expression_of(one) for one in values]  # a number has its own dtype here
+    (met,) = call(ufunc, [literal(0, one.dtype) for one in (node, *operands)])
+    if not may_repeat(key):
+        new = ufunc(array[indices], *map(DistArray, operands))
+        array[indices] = new if new.dtype == node.dtype else new.astype(node.dtype)
+        return
+    parts = parts_of(key, node.shape)
+    region = basic(node, parts)
+    lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
+    check_places(lists, region.shape)
+    axes, shape = tuple(lists), parts.broadcast()
+    # NumPy puts the axes of the places where theirs are, if they are side by side.
+    first = 0 if parts.is_first or axes != tuple(range(axes[0], axes[0] + len(axes))) else axes[0]
+    behind = [length for axis, length in enumerate(region.shape) if axis not in lists]
+    target = (*behind[:first], *shape, *behind[first:])
+    for one in operands:
+        if broadcast_shapes(one.shape, target, name=f"{name}.at") != target:
+            raise ShapeError(f"values of shape {one.shape} do not fit places of shape {target}")
+    if 0 in target:
+        return
+    monoid = _monoid_of(ufunc, node.dtype, met.dtype)
+    given = operands[0] if operands[0].shape == target else Broadcast(operands[0], target)
+    given = turned(given, tuple(range(first, first + len(shape))))
+    region = Broadcast(region, region.shape) if region.sparse else region
+    written = _combined(ufunc, turned(region, axes), vectors(list(lists.values()), shape), given, monoid)
+    array._become(put_back(node, parts, turned_back(written, axes)))
+
+
+def may_repeat(key: object) -> bool:
+    """Tell whether an index may name a place several times: it has arrays of whole numbers."""
+    parts = key if isinstance(key, tuple) else (key,)
+    arrays = [one for one in parts if isinstance(one, Expr) and one.ndim]
+    kinds = {one.dtype.kind for one in arrays}
+    if "b" in kinds and len(kinds) > 1:
+        raise UnsupportedError(
+            "ufunc.at by booleans and arrays of places in one index is not recorded: give np.nonzero of the "
+            "booleans"
+        )
+    return bool(arrays) and "b" not in kinds
+
+
+def _monoid_of(ufunc: np.ufunc, own: np.dtype, met: np.dtype) -> str:
+    # What combines the values of a place, so that the array meets them once.
+    name = ufunc.__name__
+    if name not in _MONOIDS:
+        known = ", ".join(f"np.{one}" for one in _MONOIDS)
+        raise UnsupportedError(
+            f"np.{name}.at with places that may repeat is not recorded; it is for {known}; where none "
+            f"repeats, x[places] = np.{name}(x[places], ...)"
+        )
+    monoid = _MONOIDS[name]
+    if met.kind == "b":
+        return {"plus": "lor", "times": "land"}.get(monoid, monoid)
+    if monoid in ("min", "max") and met.kind == "c":
+        raise UnsupportedError(f"np.{name}.at of complex numbers at places that may repeat is not recorded")
+    wraps = own.kind in "iu" and met.kind in "iu" and monoid in ("plus", "times")
+    if not wraps and not np.can_cast(met, own, "same_kind"):
+        raise UnsupportedError(
+            f"np.{name}.at rounds each of its results of dtype {met} to dtype {own}, one after the other, "
+            "which is not recorded: convert the values, or the array, with astype"
+        )
+    return monoid
+
+
+def _combined(ufunc: np.ufunc, node: Expr, places: Sequence[Expr], given: Expr, monoid: str) -> Expr:
+    # The array with what is given met at places of its first axes, which several lists name together.
+    lengths, rest = node.shape[: len(places)], node.shape[len(places) :]
+    count, total, width = places[0].size, math.prod(lengths), math.prod(rest)
+    labels = _labels(places, lengths)
+    wanted = (count, width) if rest else (count,)
+    values = given if given.shape == wanted else reshaped(given, wanted)
+    values = Broadcast(values, values.shape) if values.sparse else values
+    if monoid == "times" and ufunc is np.multiply and node.dtype.kind in "fc":
+        # What the values alone give may overflow where the product with the array does not.
+        from matnb.lazy.creation import arange
+
+        own = node if len(places) == 1 else reshaped(node, (total, *((width,) if rest else ())))
+        own = own if own.ndim < 3 else reshaped(own, (total, width))
+        every = expression_of(arange(total, dtype=labels.dtype))
+        product = Concatenate((own, astype(values, node.dtype)), 0)
+        whole: Expr = Scatter(product, Concatenate((every, labels), 0), total, monoid)
+        return whole if whole.shape == node.shape else reshaped(whole, node.shape)
+    found: Expr = Scatter(values, labels, total, monoid)
+    touched: Expr = Scatter(Broadcast(literal(True), (count,)), labels, total, "lor")
+    found = found if found.shape == node.shape else reshaped(found, node.shape)
+    if rest or len(places) > 1:
+        touched = reshaped(touched, (*lengths, *(1,) * len(rest)))
+    (new,) = call(ufunc, (node, found))
+    # What no place names stays as it is, negative zeros too.
+    return choose(touched, astype(new, node.dtype), node)
+
+
+def _labels(places: Sequence[Expr], lengths: Sequence[int]) -> Expr:
+    # One number for the places of several lists; negative ones count from the end.
+    labels: Expr | None = None
+    for index, length in zip(places, lengths, strict=True):
+        is_signed, index = index.dtype.kind == "i", astype(index, np.int64)
+        if isinstance(index, Literal):
+            index = literal(np.where(index.value < 0, index.value + length, index.value))
+        elif is_signed:
+            index = choose(call(np.less, (index, 0))[0], call(np.add, (index, length))[0], index)
+        if len(lengths) > 1:
+            # One outside must not become a place in the next line: no list names the place behind the last.
+            (inside,) = call(
+                np.logical_and, (*call(np.greater_equal, (index, 0)), *call(np.less, (index, length)))
+            )
+            index = choose(inside, index, literal(math.prod(lengths), np.int64))
+        labels = index if labels is None else call(np.add, (call(np.multiply, (labels, length))[0], index))[0]
+    assert labels is not None, "at least one list"
+    return labels
+
+
+def segments_reduced(
+    ufunc: np.ufunc, array: object, indices: object, axis: int = 0, dtype: npt.DTypeLike | None = None
+) -> Expr:
+    """Return the expression of ``ufunc.reduceat``; the indices are known, in an array or a list.
+
+    Raises
+    ------
+    IndexingError
+        When an index is outside the axis.
+    DTypeError
+        When the ufunc has no loop for the dtypes.
+    UnsupportedError
+        For a ufunc in which grouping matters, and for many runs that overlap.
+    """
+    name = associative(ufunc, "reduceat")
+    node = expression_of(array)
+    if isinstance(indices, DistArray):
+        if indices.size > _MOST_ASKED:
+            raise UnsupportedError(
+                f"{name}.reduceat at {indices.size:,} indices that are on the workers: give them as a NumPy "
+                "array, or number the runs and use mn.scatter_reduce"
+            )
+        indices = asked(indices.expression, f"where the runs of {name}.reduceat begin")
+    starts = np.asarray(indices)
+    starts = starts.astype(np.intp) if not starts.size else starts
+    if not node.shape:
+        raise DTypeError(f"{name}.reduceat of an array without axes")
+    if starts.ndim != 1 or starts.dtype.kind not in "iu":
+        raise IndexingError(f"reduceat: indices of shape {starts.shape} {starts.dtype}: give whole numbers")
+    place = one_axis(axis, node.ndim)
+    length = node.shape[place]
+    if starts.size and (starts.min() < 0 or starts.max() >= length):
+        raise IndexingError(f"reduceat: an index outside an axis of length {length}")
+    element = element_of(ufunc, "reduceat", node.dtype, None if dtype is None else number_dtype(dtype))
+    lines = turned(node, (place,))
+    if name not in _TRUTHS:
+        lines = astype(lines, element)
+    return turned_back(astype(_runs(ufunc, lines, starts.astype(np.int64)), element), (place,))
+
+
+def _runs(ufunc: np.ufunc, node: Expr, starts: np.ndarray) -> Expr:
+    # Runs of which each begins behind the one before are labels that go up; any others are worked out alone.
+    rest, length = node.shape[1:], node.shape[0]
+    if node.sparse:
+        node = Broadcast(node, node.shape)
+    if not starts.size:
+        return literal(np.zeros((0, *rest), node.dtype))
+    ends = np.append(starts[1:], length)
+    is_ordered = node.dtype.kind != "c" or ufunc not in (np.minimum, np.maximum)
+    if (ends > starts).all() and ufunc.__name__ in _LABELLED and is_ordered:
+        from matnb.lazy.creation import arange
+
+        handle = DistArray(node)[int(starts[0]) :]
+        bounds = starts[1:] - starts[0]
+        found = np.searchsorted(bounds, arange(length - int(starts[0])), side="right")
+        labels = expression_of(found)
+        values = handle.expression
+        if len(rest) > 1:
+            values = reshaped(values, (values.shape[0], math.prod(rest)))
+        result: Expr = Scatter(values, labels, starts.size, _MONOIDS[ufunc.__name__])
+        return result if result.shape == (starts.size, *rest) else reshaped(result, (starts.size, *rest))
+    if starts.size > _FEW:
+        raise UnsupportedError(
+            f"np.{ufunc.__name__}.reduceat over {starts.size} runs is recorded for indices that increase, of "
+            f"np.{', np.'.join(_LABELLED)}"
+        )
+    handle = DistArray(node)
+    parts = [
+        # A run of one element, or that ends before it begins, is its first element.
+        ufunc.reduce(handle[int(start) : int(stop)], axis=0) if stop > start + 1 else handle[int(start)]
+        for start, stop in zip(starts, ends, strict=True)
+    ]
+    return expression_of(np.stack(parts))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from weakref import ReferenceType
 
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import (
@@ -17,23 +20,34 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
+from matnb.errors import CellCancelled
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
 from matnb.magics import options
-from matnb.magics.between import Between
 from matnb.magics.cell import Cell
-from matnb.magics.completion import matcher_of
 from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
+from matnb.magics.options import CELL, COMMANDS, OptionParser
 from matnb.magics.recorder import VALUE
 from matnb.magics.settings import DistMat
 from matnb.magics.summary import asked_text, setting_text, show_memo, status_text
-from matnb.magics.values import Values
 from matnb.pictures.escaping import LONGEST_NAME, shortened
-from matnb.session import active_session, connect, current_session, history, memo, start, stop
-from matnb.session.doctor import doctor
+from matnb.session import (
+    active_session,
+    connect,
+    current_session,
+    follow_sessions,
+    history,
+    memo,
+    start,
+    stop,
+)
+from matnb.session.background import Later
+from matnb.session.doctor import Diagnosis, doctor
+from matnb.session.history_view import HistoryView
 from matnb.session.memory import entries_with
 from matnb.session.stamp import stamp
 from matnb.widgets.history import history_view
+from matnb.widgets.later import later_view
 from matnb.widgets.monitor import close_monitor, monitor
 from matnb.widgets.output_area import freeze_open, is_headless
 from matnb.widgets.plan import plan_view
@@ -209,3 +223,161 @@ def unload(shell: InteractiveShell) -> None:
     magics.between.unregister()
     magics.settings.forget()
     leave_plain_cells()
+
+
+class Between:
+    """Lets every cell be one scope that a session's ``cancel()`` reaches; the next value obeys it.
+
+    Parameters
+    ----------
+    shell
+        IPython.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._cells: list[ExitStack] = []  # one runs others in itself
+
+    def register(self) -> None:
+        """Follow the shell's cells."""
+        self._shell.events.register("pre_run_cell", self._began)
+        self._shell.events.register("post_run_cell", self._ended)
+
+    def unregister(self) -> None:
+        """Follow them no more."""
+        self._shell.events.unregister("pre_run_cell", self._began)
+        self._shell.events.unregister("post_run_cell", self._ended)
+        while self._cells:
+            self._ended()
+
+    def _began(self, info: object = None) -> None:
+        scopes = ExitStack()
+        self._cells.append(scopes)
+        # A session may also start in the cell, and another take its place.
+        scopes.callback(follow_sessions(lambda session: scopes.enter_context(session.stoppable(around=True))))
+
+    def _ended(self, result: object = None) -> None:
+        if self._cells:  # the cell that loaded this had not begun here
+            with suppress(CellCancelled):  # a wish for its end, which it came to by itself
+                self._cells.pop().close()
+
+
+_OURS = re.compile(r"\s*(%{1,2})distmat\s(.*)")
+_OF_ARRAYS = ("--keep",)
+
+Matcher = Callable[[CompletionContext], SimpleMatcherResult]
+
+
+def matcher_of(shell: InteractiveShell) -> Matcher:
+    """Return what completes a command after ``%distmat``, and options and values after it or ``%%distmat``.
+
+    Parameters
+    ----------
+    shell
+        IPython, whose variables are completed where an array's name is wanted.
+    """
+
+    @context_matcher(identifier="matnb.options")
+    def match_options(context: CompletionContext) -> SimpleMatcherResult:
+        found = _OURS.fullmatch(context.text_until_cursor)
+        words = known_words(found[1], found[2], _arrays(shell)) if found else []
+        completions = [
+            SimpleCompletion(word, type="option") for word in words if word.startswith(context.token)
+        ]
+        return SimpleMatcherResult(completions=completions, suppress=bool(completions))
+
+    matcher: Matcher = match_options
+    return matcher
+
+
+def known_words(percents: str, text: str, arrays: Sequence[str] = ()) -> list[str]:
+    """Return the words that may stand at the end of a magic's line.
+
+    Parameters
+    ----------
+    percents
+        "%" or "%%".
+    text
+        The line after the magic's name.
+    arrays
+        Names of DistArrays.
+    """
+    before = text.split()[: -1 if text and not text[-1].isspace() else None]
+    if percents == "%%":
+        return _words(CELL, before, arrays)
+    if not before:
+        return list(COMMANDS)
+    if before[0] not in COMMANDS:
+        return []
+    return _words(COMMANDS[before[0]], before[1:], arrays)
+
+
+def _words(parser: OptionParser, before: Sequence[str], arrays: Sequence[str]) -> list[str]:
+    option = before[-1] if before else ""
+    if option in parser.words:
+        return list(parser.words[option])
+    if option in parser.flags and option in _OF_ARRAYS:
+        return list(arrays)
+    if option in parser.takes_value:
+        return []
+    return [*parser.flags, *parser.settings, *(arrays if parser.takes_arrays else ())]
+
+
+def _arrays(shell: InteractiveShell) -> list[str]:
+    named = sorted(shell.user_ns.items())
+    return [name for name, one in named if isinstance(one, DistArray) and not name.startswith("_")]
+
+
+_SHOWN = (HistoryView, Later, Diagnosis)  # what is measured of these is told only live
+
+
+class Values:
+    """Has IPython show some values of ours in another way than they show themselves.
+
+    Parameters
+    ----------
+    shell
+        IPython.
+    is_live
+        Tells whether measured numbers are shown.
+    """
+
+    def __init__(self, shell: InteractiveShell, is_live: Callable[[], bool]) -> None:
+        self._shell, self._is_live = shell, is_live
+
+    def register(self) -> None:
+        """Let IPython ask here."""
+        formatters = self._shell.display_formatter
+        for kind in _SHOWN:
+            formatters.mimebundle_formatter.for_type(kind, self.bundle)
+        formatters.ipython_display_formatter.for_type(HistoryView, self.show_history)
+        formatters.ipython_display_formatter.for_type(Later, self.show_later)
+
+    def unregister(self) -> None:
+        """Let the values show themselves again."""
+        formatters = self._shell.display_formatter
+        for kind in _SHOWN:
+            formatters.mimebundle_formatter.pop(kind, None)
+        for kind in (HistoryView, Later):
+            formatters.ipython_display_formatter.pop(kind, None)
+
+    def bundle(
+        self, value: HistoryView | Later | Diagnosis, include: object = None, exclude: object = None
+    ) -> dict[str, str]:
+        """Return a picture by media type."""
+        return value.bundle(self._is_live())
+
+    def show_history(self, value: HistoryView) -> None:
+        """Show a history with a slider, as ``%distmat history`` does."""
+        self._check_changes()
+        history_view(value, self._shell)
+
+    def show_later(self, value: Later) -> None:
+        """Show a line that changes when the work ends."""
+        self._check_changes()
+        later_view(value, self._shell)
+
+    def _check_changes(self) -> None:
+        # IPython takes this error for a no, and shows the bundle as the cell's result.
+        if getattr(self._shell, "kernel", None) is None or not self._is_live():
+            raise NotImplementedError

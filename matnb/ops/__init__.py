@@ -12,7 +12,6 @@ from matnb.ops import (  # noqa: F401  registers each
     ordering,
     picking,
     quantiles,
-    repeating,
     reshaping,
     scanning,
     searching,

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, csr_block, to_numpy, to_scipy
+from matnb.blocks.grid import Grid, Region, whole
 from matnb.blocks.kernels.elementwise import ANNIHILATORS
 from matnb.blocks.semiring import LAND, MAX, MIN, MONOIDS, TIMES, Semiring, semiring_named
 from matnb.errors import SessionEnded
@@ -34,7 +35,7 @@ from matnb.expr.nodes import (
     Transpose,
 )
 from matnb.expr.traverse import topological
-from matnb.io.local import labels_here, read_here
+from matnb.io.source import Found, Source
 from matnb.ops.registry import Value, meaning_of
 from matnb.ops.registry import dense as densified
 
@@ -332,3 +333,27 @@ def _joined(
     add = getattr(np, MONOIDS[semiring.add.name].ufunc)
     data = add.reduceat(products, firsts).astype(dtype) if len(keys) else products.astype(dtype)
     return _from_keys(keys[firsts], data, shape)
+
+
+def read_blocks(source: Source, num_pieces: int = 1, grid: Grid | None = None) -> tuple[Found, list[Block]]:
+    """Return what was found in a source, and its blocks in the order of the grid; None is a single block."""
+    parsed = [source.parse(piece) for piece in source.pieces(num_pieces)]
+    context = source.merge([source.summary(one) for one in parsed])
+    found: Found = context.found
+
+    def block(region: Region) -> Block:
+        return source.assemble([source.part(one, context, region) for one in parsed], context, region)
+
+    return found, [block(region) for region in (grid or whole(found.shape)).regions()]
+
+
+def read_here(source: Source, num_pieces: int = 1) -> tuple[Found, Block]:
+    """Return what was found in a source, and all of it as one block."""
+    found, blocks = read_blocks(source, num_pieces)
+    return found, blocks[0]
+
+
+def labels_here(source: Source) -> Block:
+    """Return the original ids of a graph's vertices as a dense block."""
+    context = source.merge([source.summary(source.parse(piece)) for piece in source.pieces(1)])
+    return source.labels(context, 0, context.found.shape[0])

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from matnb.blocks.grid import Grid, Region, finer_cuts, regular_cuts
+from matnb.blocks.formats import SPARSE_DTYPES, sparse_bytes
+from matnb.blocks.grid import Grid, Region, finer_cuts, intersect, regular_cuts
 from matnb.blocks.kernels.dense_products import multiply_parts
+from matnb.blocks.kernels.shared_rows import part_of_row, row_of_parts
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import semiring_named
+from matnb.blocks.shared_rows import entries_before, is_shared, leaves_of, num_leaves
+from matnb.blocks.sums import num_nodes
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr
-from matnb.ops.push_products import lower_push
-from matnb.ops.split_rows import shared_row, shared_text, write_shared_row
 from matnb.program.matching import Product
-from matnb.program.operators import Accumulate, Multiply, MultiplyMasked, Operator, Run, SumMasked
-from matnb.program.place import SMALL_BYTES
+from matnb.program.operators import (
+    Accumulate,
+    Multiply,
+    MultiplyMasked,
+    MultiplyPart,
+    Operator,
+    Push,
+    PutTogether,
+    Run,
+    SumMasked,
+)
+from matnb.program.place import SMALL_BYTES, default_layout
 from matnb.program.plan import Workers
 from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter
@@ -293,3 +307,213 @@ def _finer(cuts: ProductCuts, product: Product, writer: PlanWriter, workers: Wor
     num_tasks = min(TASKS_PER_SLOT * workers.slots, meetings // LEAST_MEETINGS)
     count = -(-num_tasks // max(1, cuts.grid.num_blocks))
     return replace(cuts, grid=Grid((finer_cuts(rows, max(1, count)), columns)))
+
+
+def lower_push(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that push a vector along a graph.
+
+    Each block of the graph gives a part as long as its columns, on the worker that has it, from the rows
+    alone where the vector has something: small where those are few. What several blocks of a worker give is
+    combined there, range by range of the result, and travels once.
+    """
+    x, A = product.left, product.right
+    graph, along = writer.registers[A].layout, writer.registers[x].layout.grid
+    layout = _result_layout(node, product, writer, workers)
+    cuts = (graph.grid.cuts, graph.owners, along.cuts, layout.grid.cuts, layout.owners)
+    base = f"{node.digest.hex()}-{digest_of(*cuts).hex()[:8]}"
+    operator = Push(product.semiring, product.dtype, product.mask is not None, product.complement)
+    pushed: list[tuple[str, int, tuple[int, int]]] = []
+    for number, (region, owner) in enumerate(zip(graph.grid.regions(), graph.owners, strict=True)):
+        rows, columns = region
+        task = TaskWriter()
+        values = [writer.read(task, A, region, owner)]
+        if product.mask is not None:
+            values.append(writer.read(task, product.mask, (columns,), owner))
+        pieces = (intersect(along.region(index), (rows,)) for index in along.overlapping((rows,)))
+        values.extend(writer.read(task, x, piece, owner) for piece in pieces)
+        size = writer.bytes_of(node, (columns,))
+        task.do(operator, *values, num_bytes=size)
+        key = writer.add(task.task(f"{base}-from-{number}", owner, "product"), size)
+        pushed.append((key, owner, columns))
+    monoid = semiring_named(product.semiring).add.name
+    keys = []
+    for number, (((start, stop),), owner) in enumerate(
+        zip(layout.grid.regions(), layout.owners, strict=True)
+    ):
+        size = writer.bytes_of(node, ((start, stop),))
+        parts: dict[int, list[tuple[str, tuple[int, int]]]] = {}
+        for key, where, (first, last) in pushed:
+            if first <= start and stop <= last:
+                parts.setdefault(where, []).append((key, (start - first, stop - first)))
+        here = parts.pop(owner, [])
+        for where, theirs in parts.items():
+            key = f"{base}-{number}-of-{where}"
+            task = _combining(PutTogether(monoid, node.dtype, tuple(at for _, at in theirs), False), theirs)
+            here.append((writer.add(task.task(key, where, "accumulate"), size), (0, stop - start)))
+        task = _combining(PutTogether(monoid, node.dtype, tuple(at for _, at in here), True), here)
+        keys.append(writer.add(task.task(f"{base}-{number}", owner, "accumulate"), size))
+    words = "pushed from where the vector has something"
+    detail = f"{product.semiring} {words}" + (", inside a mask" if product.mask is not None else "")
+    writer.finish(node, layout, keys, "product", detail)
+
+
+def _combining(operator: PutTogether, parts: list[tuple[str, tuple[int, int]]]) -> TaskWriter:
+    task = TaskWriter()
+    task.do(operator, *(task.read(key) for key, _ in parts))
+    return task
+
+
+def _result_layout(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> Layout:
+    # As the vectors it will meet: those of a loop's state are cut as the mask or the vector itself.
+    graph = writer.registers[product.right].layout
+    columns = graph.grid.cuts[1]
+    if len(columns) > 2:
+        count = len(columns) - 1
+        return Layout(Grid((columns,)), graph.owners[:count])
+    if product.mask is not None:
+        return writer.registers[product.mask].layout
+    if node.shape == product.left.shape:
+        return writer.registers[product.left].layout
+    return default_layout(node, writer.bytes_of(node), workers)
+
+
+_WIDE_BYTES = 8  # of a share's elements at most
+_MOST_LEVELS = 27  # rows of the right operand that a product keeps on the way
+
+
+@dataclass(frozen=True)
+class SharedRow:
+    """A stored sparse block of one row whose product is shared.
+
+    Attributes
+    ----------
+    key, home
+        Of the block, and the worker that has it.
+    num_entries
+        That it stores.
+    owners
+        Of the parts, in the order of the entries.
+    """
+
+    key: str
+    home: int
+    num_entries: int
+    owners: tuple[int, ...]
+
+
+def shared_row(product: Product, region: Region, writer: PlanWriter) -> SharedRow | None:
+    """Return what a region of the left operand is, if its product is to be shared; decided by counts alone.
+
+    All workers share it where the parts are laid out once, before a loop. Elsewhere they would travel each
+    time, so only the threads of its own worker do.
+    """
+    start, stop = region[0]
+    if stop - start != 1 or not _is_known(product):
+        return None
+    array = writer.registers[product.left]
+    rows, columns = array.layout.grid.cuts
+    number = bisect_left(rows, start)
+    if (
+        array.is_guess
+        or not array.block_nnz
+        or rows[number : number + 2] != (start, stop)
+        or columns != region[1]
+    ):
+        return None
+    num_entries, home = array.block_nnz[number], array.layout.owners[number]
+    if not is_shared(1, num_entries):
+        return None
+    owners = [home]
+    if product.left in writer.steady:
+        # Columns ascend in a row, and workers in the array: so parts mostly meet what is theirs of a vector.
+        owners = list(dict.fromkeys((*array.layout.owners, *writer.numbers)))
+    count = min(len(owners) * writer.num_threads, num_leaves(num_entries))
+    if count < 2:
+        return None
+    spread = tuple(owners[part * len(owners) // count] for part in range(count))
+    return SharedRow(array.keys[number], home, num_entries, spread)
+
+
+def write_shared_row(
+    task: TaskWriter, node: Expr, product: Product, row: SharedRow, region: Region, writer: PlanWriter
+) -> tuple[bool, int]:
+    """Write the tasks that make the shares of a row's product, and the step of ``task`` that adds them.
+
+    Parameters
+    ----------
+    node
+        The product.
+    region
+        What is read of the right operand.
+
+    Returns
+    -------
+    tuple of bool and int
+        The register of the product.
+    """
+    writer.note_reuse(product.left)
+    count, width = len(row.owners), region_size(region[1:])
+    parameters = (product.semiring, product.dtype)
+    tag = digest_of(row.key, region, row.owners).hex()[:12]
+    shares = []
+    for part, owner in enumerate(row.owners):
+        entries = _lay_out(product.left, row, part, writer)
+        share = TaskWriter()
+        operands = share.read(entries), writer.read(share, product.right, region, owner)
+        first, last = leaves_of(row.num_entries, part, count)
+        share.do(MultiplyPart(*parameters), *operands)
+        share.take(_MOST_LEVELS * width * _WIDE_BYTES)
+        key = f"{node.digest.hex()}-row-{tag}-share-{part}"
+        num_bytes = num_nodes(first, last) * width * _WIDE_BYTES
+        shares.append(writer.add(share.task(key, owner, "share"), num_bytes))
+    registers = [task.read(key) for key in (row.key, *shares)]
+    return task.do(Run(row_of_parts, parameters), *registers, num_bytes=width * product.dtype.itemsize)
+
+
+def shared_text(product: Product, writer: PlanWriter) -> str:
+    """Return which rows are made in parts, for a person; of several the first."""
+    if not _is_known(product):
+        return ""
+    array = writer.registers[product.left]
+    if not any(map(is_shared, [1] * len(array.block_nnz), array.block_nnz)):
+        return ""
+    rows, columns = array.layout.grid.cuts
+    found = {
+        start: shared
+        for start, stop in pairwise(rows)
+        if (shared := shared_row(product, ((start, stop), columns), writer)) is not None  # type: ignore[arg-type]
+    }
+    if not found:
+        return ""
+    first, shared = next(iter(found.items()))
+    more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+    return f"row {first:,}{more} in {len(shared.owners)} parts"
+
+
+def _lay_out(left: Expr, row: SharedRow, part: int, writer: PlanWriter) -> str:
+    # The key of a part of the row, on the worker that has it.
+    count, owner = len(row.owners), row.owners[part]
+    first, last = leaves_of(row.num_entries, part, count)
+    num_entries = entries_before(last, row.num_entries) - entries_before(first, row.num_entries)
+    num_bytes = sparse_bytes(num_nodes(first, last), num_entries, left.dtype)
+    key = f"{row.key}-part-{part}.{count}"
+    if not writer.has(key):
+        task = TaskWriter()
+        task.do(Run(part_of_row, (part, count)), task.read(row.key))
+        writer.add(task.task(key, row.home, "cut"), num_bytes)
+    if owner == row.home:
+        return key
+    moved = f"{key}-on-{owner}"
+    if not writer.has(moved):
+        task = TaskWriter()
+        task.read(key)
+        writer.add_lasting(task.task(moved, owner, "move"), num_bytes)
+    return moved
+
+
+def _is_known(product: Product) -> bool:
+    # A sparse array times a dense one, of dtypes for which there are loops
+    left, right = product.left, product.right
+    is_plain = product.mask is None and not (product.transposed or product.turned or product.pushed)
+    has_loop = product.dtype in SPARSE_DTYPES and product.dtype.kind != "c"  # whose shares follow no tree
+    return is_plain and left.sparse and left.ndim == 2 and not right.sparse and has_loop

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from matnb.pictures.blockmap import COLORS
 from matnb.pictures.escaping import escaped
 from matnb.pictures.monitor_facts import MonitorFacts
-from matnb.pictures.monitor_kinds import OTHER
-from matnb.pictures.monitor_panels import (
-    EVEN_TALL,
-    WIDE,
-    colors_of,
-    faint_of,
-    imbalance_panel,
-    memory_panel,
-    rows_height,
-    work_panel,
-    work_text,
-)
+from matnb.pictures.monitor_kinds import ELEMENTWISE, EXCHANGE, OTHER, PRODUCT, READ, REDUCE
 from matnb.pictures.monitor_rows import (
+    FULL,
     MOST_POINTS,
     Row,
     head_of,
@@ -31,9 +22,11 @@ from matnb.pictures.monitor_rows import (
     progress_of,
     rate_text,
     rows_of,
+    short_memory_text,
     state_text,
     when_text,
     window_text,
+    work_of,
 )
 from matnb.pictures.quantities import count_text
 from matnb.pictures.standalone_svg import FONT, NAMESPACE, THEMES
@@ -215,3 +208,228 @@ def _table(rows: Sequence[Row], name: str, is_open: bool) -> str:
         f'text-align:left;white-space:nowrap"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody>'
         "</table></div></details>"
     )
+
+
+WIDE = 352  # pixels of a panel
+HEAD, EVEN_TALL = 20, 62  # what is above the rows, and the panel of imbalance
+_BAR, _BAR_WIDE, _SHARE, _LINE, _LINE_WIDE = 62, 136, 204, 244, 108  # the panel of work
+_HOLD, _HOLD_WIDE, _HELD = 62, 40, 107  # the panel of memory
+_ENDS = (("run", 218), ("wait", 250), ("in/s", 301), ("out/s", WIDE))  # and where its numbers end
+_FEW, _SOME = 16, 32  # rows that are tall, and less so
+_FULL_COLOR = "#d55e00"
+_PREFERRED = {PRODUCT: 0, ELEMENTWISE: 1, REDUCE: 2, EXCHANGE: 3, READ: 5}
+_CHOICE = (0, 1, 2, 3, 5)  # of the colors; the sixth tells memory that is short
+_LEAST_TOP = 2.0  # of the scale of imbalance
+
+
+def row_height(num_rows: int) -> int:
+    """Return the pixels from one row to the next."""
+    return 22 if num_rows <= _FEW else 16 if num_rows <= _SOME else 12
+
+
+def rows_height(num_rows: int) -> int:
+    """Return the height of a panel of rows."""
+    return HEAD + num_rows * row_height(num_rows) + 4
+
+
+def colors_of(kinds: Sequence[str]) -> dict[str, str]:
+    """Return a color for each kind of work, as far as possible always the same."""
+    taken: dict[str, int] = {}
+    for kind in sorted(kinds, key=lambda one: one not in _PREFERRED):
+        wanted = _PREFERRED.get(kind, _CHOICE[sum(map(ord, kind)) % len(_CHOICE)])
+        free = [one for one in _CHOICE if one not in taken.values()]
+        if kind != OTHER:
+            taken[kind] = wanted if wanted in free else free[0]
+    return {kind: COLORS[taken[kind]] if kind in taken else "currentColor" for kind in kinds}
+
+
+def work_panel(
+    rows: Sequence[Row], window: str, num_points: int, with_titles: bool, head: str = "worker"
+) -> str:
+    """Return what is inside an ``<svg>``: for each row its busy share by kind of work, and over time."""
+    kinds = kinds_of(rows)
+    colors = colors_of(kinds)
+    bars: dict[str, list[str]] = {kind: [] for kind in kinds}
+    frames, lines = [], []
+    num_points = min(num_points, max((len(row.history) for row in rows), default=0))
+    for row, top, tall in _placed(rows):
+        frames.append(f"M{_BAR} {top}h{_BAR_WIDE}v{tall}h-{_BAR_WIDE}zM{_LINE} {top + tall}h{_LINE_WIDE}")
+        done = 0.0
+        for kind, share in () if row.is_lost else work_of(row, kinds):
+            start, stop = round(_BAR_WIDE * done), round(_BAR_WIDE * (done + share))
+            done += share
+            if stop > start:
+                bars[kind].append(f"M{_BAR + start} {top}h{stop - start}v{tall}h-{stop - start}z")
+        lines.append(_area(row.history, num_points, top + tall, tall))
+    shares = ["lost" if row.is_lost else percent_text(row.share) for row in rows]
+    parts = [
+        _heads([(0, head), (_BAR, "busy"), (_LINE, escaped(window))]),
+        *(_path(path, f'fill="{colors[kind]}"{faint_of(kind)}') for kind, path in bars.items()),
+        _path(lines, 'fill="currentColor" fill-opacity=".5"'),
+        _path(frames, 'fill="none" stroke="currentColor" stroke-opacity=".35"'),
+        _column(rows, [row.label for row in rows], 0),
+        _column(rows, shares, _SHARE),
+    ]
+    return "".join([*parts, *(_titles(rows, _work_title) if with_titles else ())])
+
+
+def memory_panel(rows: Sequence[Row], with_titles: bool, head: str = "worker") -> str:
+    """Return what is inside an ``<svg>``: for each row its memory, its tasks, and bytes in and out."""
+    bars: dict[str, list[str]] = {"frames": [], "held": [], "full": []}
+    for row, top, tall in _placed(rows):
+        if row.limit_bytes and not row.is_lost:
+            bars["frames"].append(f"M{_HOLD} {top}h{_HOLD_WIDE}v{tall}h-{_HOLD_WIDE}z")
+            wide = round(_HOLD_WIDE * row.full)
+            if wide:
+                bars["full" if row.full >= FULL else "held"].append(f"M{_HOLD} {top}h{wide}v{tall}h-{wide}z")
+    held = ["lost" if row.is_lost else short_memory_text(row) for row in rows]
+    numbers = [
+        ("", "", "", "")
+        if row.is_lost
+        else (
+            _short(row.num_running),
+            _short(row.num_queued),
+            rate_text(row.received_bytes).removesuffix("/s"),
+            rate_text(row.sent_bytes).removesuffix("/s"),
+        )
+        for row in rows
+    ]
+    ends = "".join(f'<text x="{x}" y="11">{word}</text>' for word, x in _ENDS)
+    parts = [
+        _heads([(0, head), (_HOLD, "memory")]),
+        f'<g opacity=".7" text-anchor="end">{ends}</g>',
+        _path(bars["held"], 'fill="currentColor" fill-opacity=".4"'),
+        _path(bars["full"], f'fill="{_FULL_COLOR}"'),
+        _path(bars["frames"], 'fill="none" stroke="currentColor" stroke-opacity=".35"'),
+        _column(rows, [row.label for row in rows], 0),
+        _column(rows, held, _HELD if bars["frames"] else _HOLD),
+    ]
+    for (_, x), words in zip(_ENDS, zip(*numbers, strict=True), strict=True):
+        parts.append(_column(rows, words, x, ' text-anchor="end"'))
+    return "".join([*parts, *(_titles(rows, _memory_title) if with_titles else ())])
+
+
+def imbalance_panel(uneven: Sequence[float], window: str, when: str = "now") -> str:
+    """Return what is inside an ``<svg>``: the busiest worker's load over the mean, over time."""
+    top, tall = HEAD, EVEN_TALL - HEAD - 6
+    most = max([_LEAST_TOP, *uneven])
+    x = [_BAR + round(_place(place, len(uneven)) * (WIDE - _BAR)) for place in range(len(uneven))]
+    y = [top + tall - round(tall * (one - 1.0) / (most - 1.0)) for one in uneven]
+    points = " ".join(f"{at},{high}" for at, high in zip(x, y, strict=True))
+    line = (
+        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+        if len(x) > 1
+        else ""
+    )
+    now = f"{uneven[-1]:.2f} {when}" if uneven else "not known yet"
+    scale = f'<path d="M{_BAR} {top}h{WIDE - _BAR}M{_BAR} {top + tall}h{WIDE - _BAR}" stroke-opacity=".35"/>'
+    title = "the busiest worker's seconds over the mean; 1.0 is even"
+    return (
+        f'<g opacity=".7">{_text(_BAR, 11, f"imbalance: {now}")}'
+        f'<text x="{WIDE}" y="11" text-anchor="end">{escaped(window)}</text>'
+        f'<g text-anchor="end"><text x="{_BAR - 5}" y="{top + 8}">{most:.1f}</text>'
+        f'<text x="{_BAR - 5}" y="{top + tall}">1.0</text></g></g>'
+        f'<g stroke="currentColor" fill="none">{scale}</g>{line}'
+        f'<rect x="{_BAR}" y="{top}" width="{WIDE - _BAR}" height="{tall}" fill="none" pointer-events="all">'
+        f"<title>{title}</title></rect>"
+    )
+
+
+def work_text(row: Row, kinds: Sequence[str]) -> str:
+    """Return the shares of the kinds of work that took any."""
+    shares = [(kind, share) for kind, share in work_of(row, kinds) if share >= 0.005]
+    return ", ".join(f"{kind} {percent_text(share)}" for kind, share in shares)
+
+
+def _area(history: Sequence[float], num_points: int, floor: int, tall: int) -> str:
+    # The newest is at the right edge, whatever there is; of neighbors on one point the largest is seen.
+    many = min(num_points, len(history))
+    if not many:
+        return ""
+    values = history
+    if many < len(history):
+        cuts = [round(len(history) * place / many) for place in range(many + 1)]
+        values = tuple([max(history[cuts[place] : cuts[place + 1]]) for place in range(many)])
+    wide = _LINE_WIDE / num_points
+    x = [_LINE + round(wide * (num_points - many + place)) for place in range(many + 1)]
+    y = [round(tall * one) for one in values]
+    if not any(y):
+        return ""
+    parts, begin = [f"M{x[0]} {floor}"], 0
+    for place in range(1, many + 1):
+        if place == many or y[place] != y[begin]:
+            up = y[begin] - (y[begin - 1] if begin else 0)
+            parts.append(f"{f'v{-up}' if up else ''}h{x[place] - x[begin]}")
+            begin = place
+    return f"{''.join(parts)}V{floor}z"
+
+
+def _placed(rows: Sequence[Row]) -> Iterator[tuple[Row, int, int]]:
+    """Yield each row with the top and the height of its bar."""
+    step = row_height(len(rows))
+    for place, row in enumerate(rows):
+        yield row, HEAD + place * step, step - (8 if step > 16 else 4)
+
+
+def _path(parts: Sequence[str], look: str) -> str:
+    whole = "".join(parts)
+    return f'<path {look} d="{whole}"/>' if whole else ""
+
+
+def _heads(words: Sequence[tuple[int, str]]) -> str:
+    return f'<g opacity=".7">{"".join(_text(x, 11, word) for x, word in words)}</g>'
+
+
+def _column(rows: Sequence[Row], words: Sequence[str], x: int, look: str = "") -> str:
+    shift = f' transform="translate({x} 0)"' if x else ""
+    size = ' font-size="10"' if row_height(len(rows)) < 16 else ""
+    texts = (
+        _text(0, top + tall - 1, escaped(word), faint=row.is_lost)
+        for (row, top, tall), word in zip(_placed(rows), words, strict=True)
+        if word
+    )
+    return f"<g{shift}{size}{look}>{''.join(texts)}</g>"
+
+
+def _short(number: int) -> str:
+    if number < 10_000:
+        return count_text(number)
+    return f"{number / 1e3:.0f}k" if number < 999_500 else f"{number / 1e6:.0f}M"
+
+
+def _place(place: int, many: int) -> float:
+    return place / (many - 1) if many > 1 else 1.0
+
+
+def faint_of(kind: str) -> str:
+    """Return how faint a kind's color is, as an attribute."""
+    return ' fill-opacity=".45"' if kind == OTHER else ""
+
+
+def _text(x: int, y: int, words: str, faint: bool = False) -> str:
+    at = f' x="{x}"' if x else ""
+    look = ' opacity=".5"' if faint else ""
+    return f'<text{at} y="{y}"{look}>{words}</text>'
+
+
+def _titles(rows: Sequence[Row], title_of: Callable[[Row, Sequence[str]], str]) -> Iterator[str]:
+    kinds = kinds_of(rows)
+    yield '<g fill="none" pointer-events="all">'
+    for row, top, tall in _placed(rows):
+        box = f'y="{top}" width="{WIDE}" height="{tall}"'
+        yield f"<rect {box}><title>{escaped(title_of(row, kinds))}</title></rect>"
+    yield "</g>"
+
+
+def _work_title(row: Row, kinds: Sequence[str]) -> str:
+    if row.is_lost:
+        return f"{row.title}: lost"
+    return f"{row.title}: {percent_text(row.share)} busy; {work_text(row, kinds)}".rstrip("; ")
+
+
+def _memory_title(row: Row, kinds: Sequence[str]) -> str:
+    if row.is_lost:
+        return f"{row.title}: lost"
+    memory = (memory_text(row) or "memory not told") + (", nearly full" if row.full >= FULL else "")
+    tasks = f"{count_text(row.num_running)} tasks run, {count_text(row.num_queued)} wait"
+    return f"{memory}; {tasks}; {rate_text(row.received_bytes)} in, {rate_text(row.sent_bytes)} out"

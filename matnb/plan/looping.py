@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from matnb.expr.control import Cond, Final, Loop
-from matnb.expr.nodes import Elementwise, Expr
-from matnb.expr.traverse import topological
+from matnb.blocks.formats import sparse_bytes
+from matnb.blocks.grid import Grid, region_shape, regular_cuts, whole
+from matnb.blocks.layout import Layout
+from matnb.expr.control import Body, Cond, Final, Loop
+from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Regrid, Transpose
+from matnb.expr.traverse import Either, topological
+from matnb.ops.access import Draw
+from matnb.passes import traced
 from matnb.plan.attributing import works_of
-from matnb.plan.hoisting import names_read
+from matnb.plan.estimate import estimate_entries
+from matnb.plan.hoisting import hoisted, names_read
+from matnb.plan.lower import lower
 from matnb.plan.reproducibility import bits_follow_cuts
-from matnb.plan.writing import ProgramWriter
-from matnb.program.plan import Stage, Stored, Workers
-from matnb.program.program import Program, batches
+from matnb.plan.transposes import wished
+from matnb.program.memory import estimate_bytes
+from matnb.program.operators import Join
+from matnb.program.place import default_layout
+from matnb.program.plan import Plan, Stage, Stored, Task, Workers
+from matnb.program.program import Action, Batch, Branch, Names, Program, Repeat, batches
+from matnb.program.regions import region_size
+from matnb.program.writer import PlanWriter, TaskWriter
 
 _MOST_INSIDE = 16  # expressions of an initial state that the program makes itself
 _NUM_COPIES = 6  # of a state, where a loop is kept: two and one being made, of two workers
@@ -137,3 +149,438 @@ def plan_control(
         bits_follow_cuts(stages, (task for batch in batches(actions) for task in batch.tasks)),
         tuple(one.sparse for one in node.state) if isinstance(node, Loop) else (),
     )
+
+
+_ROUNDS = 2  # a body is lowered so often at most until its results are cut as its state is
+
+
+class ProgramWriter:
+    """Writes the actions of a program.
+
+    Attributes
+    ----------
+    owners
+        The worker of each register that is not the key of a task.
+    everywhere
+        Registers that every worker has.
+    stages
+        Of all that was lowered.
+    origins
+        For what passes made in bodies, the expressions that were written.
+    """
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self.owners: dict[str, int] = {}
+        self.everywhere: set[str] = set()
+        self.stages: list[Stage] = []
+        self.origins: dict[Expr, tuple[Expr, ...]] = {}
+        self._held: dict[int, int] = {}
+        self._most: dict[int, int] = {}
+        self._lasting: dict[str, tuple[int, int]] = {}  # worker and bytes of what loops lay out once
+
+    def peaks(self) -> dict[int, int]:
+        """Return for each worker the memory that states and the largest batch need together."""
+        found: dict[int, int] = {}
+        for owner, size in (*self._held.items(), *self._most.items(), *self._lasting.values()):
+            found[owner] = found.get(owner, 0) + size
+        return found
+
+    def control(
+        self, node: Loop | Cond, stored: dict[Expr, Stored], path: str, goes_on: bool = False
+    ) -> tuple[list[Action], dict[Expr, Stored]]:
+        """Return the actions of a loop or branch, and the arrays it gives; its inputs are in ``stored``.
+
+        Where it ``goes_on``, its state is there, under its variables.
+        """
+        if isinstance(node, Loop):
+            return self._loop(node, stored, path, goes_on)
+        return self._branch(node, stored, path)
+
+    # loops
+
+    def _loop(
+        self, loop: Loop, stored: dict[Expr, Stored], path: str, goes_on: bool
+    ) -> tuple[list[Action], dict[Expr, Stored]]:
+        present = [(one, stored[one]) for one in loop.inputs if one in stored]
+        alignment = Alignment(present, self._workers)
+        layouts = [alignment.layout(one) for one in loop.state]
+        iteration, taken = self._everywhere(f"{path}-iteration"), self._everywhere(f"{path}-taken")
+        before, given, limit = self._before(loop, stored, alignment, path)
+        needed = dict(self._held), dict(self._most), dict(self._lasting)
+        for last in range(_ROUNDS):
+            variables = self._variables(loop, layouts, given, iteration, stored, path)
+            marked = len(self.stages)
+            steady = loop.variables[loop.num_state + 1 :]
+            body, inside = self._body(loop.body, variables, f"{path}.", steady)
+            results = [inside[result] for result in loop.body.results]
+            # Where nothing in the loop suggests cuts, an array is cut as it comes out.
+            wanted = [
+                alignment.wished(one) or found.layout for one, found in zip(loop.state, results, strict=True)
+            ]
+            if wanted == layouts or last == _ROUNDS - 1:
+                break
+            del self.stages[marked:]
+            self._held, self._most, self._lasting = dict(needed[0]), dict(needed[1]), dict(needed[2])
+            layouts = wanted
+        states = [variables[one] for one in loop.variables[: loop.num_state]]
+        for one in states:
+            self._hold(one)
+        body_results = list(zip(loop.body.results, results, layouts, strict=True))
+        tasks, after = self._aligned(body_results, f"{path}.next")
+        starts = self._starts(loop, layouts, stored, path, goes_on)
+        until = None if loop.body.until is None else inside[loop.body.until].keys[0]
+        repeat = Repeat(
+            state=tuple(one.keys for one in states),
+            most=int(loop.limit.value) if isinstance(loop.limit, Literal) else None,
+            first=starts[1],
+            after=after,
+            limit=limit,
+            until=until,
+            iteration=iteration.keys[0],
+            taken=taken.keys[0],
+            body=(*body, *tasks),
+        )
+        made: dict[Expr, Stored] = {Final(loop, place): one for place, one in enumerate(states)}
+        made[loop] = taken
+        return [*before, *starts[0], *hoisted(repeat)], made
+
+    def _before(
+        self, loop: Loop, stored: Mapping[Expr, Stored], alignment: Alignment, path: str
+    ) -> tuple[list[Action], list[Stored], str]:
+        # What is given, laid out as the arrays it meets, and the register of the limit.
+        missing = [one for one in (loop.limit, *loop.given) if one not in stored]
+        actions, found = self._segment(missing, stored, f"{path}.given")
+        known = {**stored, **found}
+        wanted = []
+        for one in loop.given:
+            layout = known[one].layout
+            if not one.sparse and one.shape and layout.grid.num_blocks > 1:
+                layout = alignment.wished(one) or layout
+            wanted.append((one, known[one], layout))
+        tasks, names = self._aligned(wanted, f"{path}.given")
+        given = [
+            sized(one, layout, keys, array) for (one, array, layout), keys in zip(wanted, names, strict=True)
+        ]
+        for (_, array, layout), aligned in zip(wanted, given, strict=True):
+            if array.layout != layout:
+                self._hold(aligned)
+        return [*actions, *tasks], given, known[loop.limit].keys[0]
+
+    def _starts(
+        self,
+        loop: Loop,
+        layouts: Sequence[Layout],
+        stored: Mapping[Expr, Stored],
+        path: str,
+        goes_on: bool,
+    ) -> tuple[list[Action], tuple[Names, ...]]:
+        # Constants are made in the cuts that are wanted, anything else is laid out so.
+        begins: list[Expr] = [
+            one if one in stored else _cut_by(one, layout.grid.cuts)
+            for one, layout in zip(loop.state, layouts, strict=True)
+        ]
+        if goes_on:
+            begins = list(loop.variables[: loop.num_state])
+        missing = [one for one in begins if one not in stored]
+        actions, found = self._segment(missing, stored, f"{path}.first")
+        known = {**stored, **found}
+        wanted = [(one, known[one], layout) for one, layout in zip(begins, layouts, strict=True)]
+        tasks, names = self._aligned(wanted, f"{path}.first")
+        return [*actions, *tasks], names
+
+    def _variables(
+        self,
+        loop: Loop,
+        layouts: Sequence[Layout],
+        given: Sequence[Stored],
+        iteration: Stored,
+        stored: Mapping[Expr, Stored],
+        path: str,
+    ) -> dict[Expr, Stored]:
+        arrays = []
+        for place, (one, layout) in enumerate(zip(loop.state, layouts, strict=True)):
+            names = [f"{path}-state{place}-{number}" for number in range(layout.grid.num_blocks)]
+            self.owners.update(zip(names, layout.owners, strict=True))
+            begin = sized(one, layout, names, stored.get(one))
+            arrays.append(replace(begin, is_guess=one.sparse))
+        variables: dict[Expr, Stored] = dict(zip(loop.variables, (*arrays, iteration, *given), strict=True))
+        if any(one.sparse for one in loop.state):
+            variables |= _grown(loop, variables, stored)
+        return variables
+
+    # branches
+
+    def _branch(
+        self, cond: Cond, stored: dict[Expr, Stored], path: str
+    ) -> tuple[list[Action], dict[Expr, Stored]]:
+        actions, found = self._segment(
+            [one for one in cond.inputs if one not in stored], stored, f"{path}.given"
+        )
+        known = {**stored, **found}
+        variables: dict[Expr, Stored] = dict(
+            zip(cond.variables, (known[one] for one in cond.given), strict=True)
+        )
+        then, inside = self._body(cond.then, variables, f"{path}.then")
+        otherwise, other = self._body(cond.otherwise, variables, f"{path}.otherwise")
+        chosen = [inside[one] for one in cond.then.results]
+        wanted = [
+            (one, other[one], first.layout) for one, first in zip(cond.otherwise.results, chosen, strict=True)
+        ]
+        tasks, names = self._aligned(wanted, f"{path}.otherwise")
+        made: dict[Expr, Stored] = {}
+        results: list[str] = []
+        for place, first in enumerate(chosen):
+            keys = tuple(f"{path}-result{place}-{number}" for number in range(len(first.keys)))
+            self.owners.update(zip(keys, first.layout.owners, strict=True))
+            sparse = cond.then.results[place].sparse
+            made[Final(cond, place)] = replace(first, keys=keys, is_guess=sparse)  # the other may be chosen
+            results += keys
+        made[cond] = known[cond.inputs[0]]
+        branch = Branch(
+            predicate=known[cond.inputs[0]].keys[0],
+            then=tuple(then),
+            otherwise=(*otherwise, *tasks),
+            results=tuple(results),
+            from_then=tuple(key for first in chosen for key in first.keys),
+            from_otherwise=tuple(key for keys in names for key in keys),
+        )
+        return [*actions, branch], made
+
+    # straight-line parts
+
+    def _body(
+        self, body: Body, variables: Mapping[Expr, Stored], path: str, steady: Sequence[Expr] = ()
+    ) -> tuple[list[Action], dict[Expr, Stored]]:
+        # The actions of a body and where its roots are. Loops and branches inside stand between batches.
+        named = {str(place): root for place, root in enumerate(body.roots)}
+        after, origins = traced(named, variables)
+        self.origins |= origins
+        known = dict(variables)
+        actions: list[Action] = []
+        inner = [one for one in topological(after.values(), known) if isinstance(one, Loop | Cond)]
+        for number, control in enumerate(inner):
+            missing = [one for one in control.inputs if one not in known and not one.is_cheap]
+            later = [*(one for each in inner[number + 1 :] for one in each.inputs), *after.values()]
+            shared = _read_again(missing, later, known)
+            done, found = self._segment(missing, known, f"{path}{number}", steady, shared)
+            known.update(found)
+            for one in shared:
+                if one in found:
+                    self._hold(found[one])
+            run, made = self.control(control, known, f"{path}{number}")
+            known.update(made)
+            actions += [*done, *run]
+        missing = [one for one in after.values() if one not in known]
+        done, found = self._segment(missing, known, path, steady)
+        known.update(found)
+        return [*actions, *done], {root: known[after[name]] for name, root in named.items()}
+
+    def _segment(
+        self,
+        roots: Sequence[Expr],
+        stored: Mapping[Expr, Stored],
+        path: str,
+        steady: Sequence[Expr] = (),
+        shared: Sequence[Expr] = (),
+    ) -> tuple[list[Action], dict[Expr, Stored]]:
+        # ``steady`` arrays are the same in each iteration; ``shared`` ones are kept where they are made.
+        roots = tuple(dict.fromkeys(roots))
+        if not roots:
+            return [], {}
+        # In a loop a stored transpose pays, unless the person does not want it.
+        known = {node: stored[node] for node in topological(roots, stored) if node in stored}
+        plan = lower(
+            roots, tuple(shared), known, self._workers,
+            scatters=lambda node, _: wished(node.operand) != "keep", steady=frozenset(steady),
+        )  # fmt: skip
+        self.stages += plan.stages
+        made = {node: plan.outputs[node] for node in (*roots, *shared) if node in plan.outputs}
+        own, actions = self._batch(plan, [key for array in made.values() for key in array.keys], path)
+        return actions, {
+            node: sized(node, array.layout, [own.get(key, key) for key in array.keys])
+            for node, array in made.items()
+        }
+
+    def _aligned(
+        self, wanted: Sequence[tuple[Expr, Stored, Layout]], path: str
+    ) -> tuple[list[Action], tuple[Names, ...]]:
+        others = {node: array for node, array, layout in wanted if array.layout != layout}
+        entries = estimate_entries(others, others)
+        writer = PlanWriter(others, entries, {}, self._workers.threads)
+        names = [
+            write_aligned(node, layout, writer) if node in others else array.keys
+            for node, array, layout in wanted
+        ]
+        own, actions = self._batch(writer.plan(()), [key for keys in names for key in keys], path)
+        return actions, tuple(tuple(own.get(key, key) for key in keys) for keys in names)
+
+    def _batch(self, plan: Plan, results: Iterable[str], path: str) -> tuple[dict[str, str], list[Action]]:
+        # Bodies name their variables alike, so the same key means other things in other bodies.
+        own = {task.key: f"{task.key}~{path}" for task in plan.tasks}
+        tasks = tuple(_renamed(task, own) for task in plan.tasks)
+        self._lasting |= {
+            own[task.key]: (task.owner, plan.lasting[task.key])
+            for task in plan.tasks
+            if task.key in plan.lasting
+        }
+        for owner, peak in plan.peaks.items():
+            self._most[owner] = max(self._most.get(owner, 0), peak)
+        kept = tuple(dict.fromkeys(own[key] for key in results if key in own))
+        return own, [Batch(tasks, kept)] if tasks else []
+
+    def _everywhere(self, name: str) -> Stored:
+        self.everywhere.add(name)
+        owner = self._workers.numbers[0]
+        self.owners[name] = owner
+        return Stored(Layout(whole(()), (owner,)), (name,), (1,), (8,))
+
+    def _hold(self, array: Stored) -> None:
+        for owner, size in zip(array.layout.owners, array.block_bytes, strict=False):
+            self._held[owner] = self._held.get(owner, 0) + size
+
+
+def _grown(loop: Loop, variables: Mapping[Expr, Stored], stored: Mapping[Expr, Stored]) -> dict[Expr, Stored]:
+    # The sparse arrays of a state with the most entries that the first two iterations read, as far as
+    # expressions tell. What later ones would read is a guess from guesses, each wrong by a factor, and no
+    # ground to refuse a loop: it is looked at while it runs.
+    begins = estimate_entries(loop.state, stored)
+    most: dict[Expr, int] = {
+        variable: begins[one]
+        for one, variable in zip(loop.state, loop.variables, strict=False)
+        if variable.sparse
+    }
+    if not isinstance(loop.limit, Literal) or int(loop.limit.value) > 1:
+        known = {**variables, **{one: _with_entries(variables[one], count) for one, count in most.items()}}
+        found = estimate_entries(loop.body.results, known)
+        results: dict[Expr, Expr] = dict(zip(loop.variables, loop.body.results, strict=False))
+        most = {one: max(count, found[results[one]]) for one, count in most.items()}
+    return {
+        one: _with_entries(variables[one], count, one)
+        for one, count in most.items()
+        if count > sum(variables[one].block_nnz)
+    }
+
+
+def _with_entries(array: Stored, entries: int, node: Expr | None = None) -> Stored:
+    # The same array with so many entries in all, spread over its blocks as they are.
+    count, total = len(array.keys), sum(array.block_nnz)
+    if total:
+        spread = tuple(-(-entries * one // total) for one in array.block_nnz)
+    else:
+        spread = (-(-entries // count),) * count
+    if node is None:
+        return replace(array, block_nnz=spread)
+    regions = array.layout.grid.regions()
+    sizes = (
+        sparse_bytes(region_shape(region)[0], one, node.dtype)
+        for region, one in zip(regions, spread, strict=True)
+    )
+    return replace(array, block_nnz=spread, block_bytes=tuple(sizes))
+
+
+def _cut_by(node: Expr, cuts: tuple[tuple[int, ...], ...]) -> Expr:
+    # Functions are cut as what they are of: a vector is then made where it is wanted.
+    if isinstance(node, Elementwise):
+        return node.with_operands(
+            *(_cut_by(one, cuts) if one.shape == node.shape else one for one in node.operands)
+        )
+    return Regrid(node, cuts) if node.shape else node
+
+
+def _read_again(first: Sequence[Expr], later: Sequence[Expr], known: Container[Expr]) -> list[Expr]:
+    # What is made on the way to some expressions and is read on the way to later ones, too.
+    reached = {one for one in topological(first, known) if one not in known and (one in first or _lasts(one))}
+    order = topological(later, Either(known, reached))
+    return [one for one in order if one in reached and one not in first]
+
+
+def _lasts(node: Expr) -> bool:
+    # Whether it is an array of its own wherever it is read, and no larger than what it is made from.
+    if node.sparse or isinstance(node, Transpose | Elementwise | Broadcast | Create | Literal | Draw):
+        return False
+    return node.size <= max((one.size for one in node.operands), default=0)
+
+
+def _renamed(task: Task, names: Mapping[str, str]) -> Task:
+    inputs = tuple(names.get(key, key) for key in task.inputs)
+    return replace(task, key=names[task.key], inputs=inputs)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """How an axis of some length is cut, and who owns its parts."""
+
+    cuts: tuple[int, ...]
+    owners: tuple[int, ...]
+
+
+class Alignment:
+    """The cuts that dense arrays of a loop take over from its heaviest array of as many rows.
+
+    Sparse arrays decide before dense ones, since what they are multiplied with should lie as their rows do.
+    """
+
+    def __init__(self, arrays: Iterable[tuple[Expr, Stored]], workers: Workers) -> None:
+        self._workers = workers
+        self._rows: dict[int, _Rows] = {}
+        for node, array in sorted(arrays, key=_weight, reverse=True):
+            counts = array.layout.grid.counts
+            if node.shape and counts[0] > 1 and set(counts[1:]) <= {1}:
+                rows = _Rows(array.layout.grid.cuts[0], array.layout.owners)
+                self._rows.setdefault(node.shape[0], rows)
+
+    def layout(self, node: Expr) -> Layout:
+        """Return the layout of an array of the state: as others are cut on its longest axis, or default."""
+        entries = node.shape[0] if node.sparse else node.size
+        return self.wished(node) or default_layout(node, estimate_bytes(node, entries), self._workers)
+
+    def wished(self, node: Expr) -> Layout | None:
+        """Return the layout that other arrays suggest for an array, or None."""
+        for axis in sorted(range(node.ndim), key=lambda one: (-node.shape[one], one)):
+            if node.shape[axis] in self._rows and not (node.sparse and axis):
+                rows = self._rows[node.shape[axis]]
+                cuts = tuple(
+                    rows.cuts if one == axis else regular_cuts(length, 1)
+                    for one, length in enumerate(node.shape)
+                )
+                return Layout(Grid(cuts), rows.owners)
+        return None
+
+
+def _weight(one: tuple[Expr, Stored]) -> tuple[bool, int]:
+    node, array = one
+    return node.sparse, sum(array.block_bytes)
+
+
+def write_aligned(node: Expr, layout: Layout, writer: PlanWriter) -> tuple[str, ...]:
+    """Write the tasks that lay an array out anew, and return the keys of its blocks, each on its owner."""
+    array = writer.registers[node]
+    if array.layout == layout:
+        return array.keys
+    keys = []
+    for region, owner in zip(layout.grid.regions(), layout.owners, strict=True):
+        key = writer.block(node, region, owner)
+        if writer.owner_of(key) != owner:
+            task = TaskWriter()
+            task.do(Join(((0,) * node.ndim,), region_shape(region), node.dtype, node.sparse), task.read(key))
+            key = writer.add(task.task(f"{key}-on-{owner}", owner, "move"), writer.bytes_of(node, region))
+        keys.append(key)
+    return tuple(keys)
+
+
+def sized(node: Expr, layout: Layout, keys: Sequence[str], like: Stored | None = None) -> Stored:
+    """Return an array that will be there, with the counts of its blocks as far as they can be told before.
+
+    ``like`` is an array of about as many entries, where it is sparse.
+    """
+    if not node.sparse:
+        sizes = tuple(map(region_size, layout.grid.regions()))
+        return Stored(layout, tuple(keys), sizes, tuple(size * node.dtype.itemsize for size in sizes))
+    if like is not None and like.layout == layout:
+        return replace(like, keys=tuple(keys))
+    if like is None or not like.block_nnz:
+        return Stored(layout, tuple(keys))
+    count = len(keys)
+    entries = sum(like.block_nnz) // count
+    return Stored(layout, tuple(keys), (entries,) * count, (sum(like.block_bytes) // count,) * count, True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from matnb.backend.cluster import Attendance, Cluster
@@ -17,15 +18,15 @@ from matnb.expr.traverse import Either, topological
 from matnb.lazy.array import live_expressions
 from matnb.passes import traced
 from matnb.pictures.quantities import bytes_text
+from matnb.plan.constants import Unfit
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.lower import lower
 from matnb.plan.product_entries import ProductCounts, worth_counting
-from matnb.plan.structural_key import form_of
-from matnb.plan.templates import Planned, Scattering
+from matnb.plan.structural_key import Form, form_of
+from matnb.plan.templates import Planned, Scattering, Template
 from matnb.plan.transposes import prefers_scatter, wished
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Plan, Stored, Workers
-from matnb.session.templates import Templates
 
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
@@ -256,4 +257,79 @@ class Planner:
             limit = self._cluster.workers[owner].memory_limit_bytes
             if limit and wanted + held.get(owner, 0) > limit:
                 return wanted, held.get(owner, 0), limit
+        return None
+
+
+_MOST = 64
+
+
+class Templates:
+    """Remembers the plans of the forms that were asked for last.
+
+    Attributes
+    ----------
+    num_reused
+        Runs that were not planned anew.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Template | None] = OrderedDict()  # None: no template for the form
+        self.num_reused = 0
+
+    def planned(
+        self,
+        form_with: Callable[[bool], Form],
+        known: Mapping[Expr, Stored],
+        is_there: Container[Expr],
+        anew: Callable[[], Planned],
+        chooses: Callable[[Expr, int, int], bool],
+    ) -> Planned:
+        """Return a plan of an earlier run with other names, or one made anew.
+
+        Parameters
+        ----------
+        form_with
+            Gives the form of what is asked for, with the value of every constant or without those that may
+            be others.
+        known, is_there, chooses
+            As :meth:`~matnb.plan.templates.Template.instance` has them.
+        anew
+            Makes the plan.
+        """
+        form = form_with(False)
+        if form.numbers and form.key in self._kept and self._kept[form.key] is None:
+            self._kept.move_to_end(form.key)
+            form = form_with(True)
+        template = self._kept.get(form.key)
+        if template is not None:
+            self._kept.move_to_end(form.key)
+            try:
+                planned = template.instance(form, known, is_there, chooses)
+            except Unfit:
+                planned = anew()
+                self._kept[form.key] = _template(form, known, planned, is_there) or template
+                return planned
+            self.num_reused += 1
+            return planned
+        planned = anew()
+        if form.key not in self._kept:
+            self._keep(form, known, planned, is_there)
+            if form.numbers and self._kept[form.key] is None:
+                self._keep(form_with(True), known, planned, is_there)
+        return planned
+
+    def _keep(
+        self, form: Form, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+    ) -> None:
+        self._kept[form.key] = _template(form, known, planned, is_there)
+        if len(self._kept) > _MOST:
+            self._kept.popitem(last=False)
+
+
+def _template(
+    form: Form, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+) -> Template | None:
+    try:
+        return Template(form, known, planned, is_there)
+    except Unfit:
         return None

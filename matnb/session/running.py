@@ -45,10 +45,10 @@ from matnb.plan.plan_counts import counts_of
 from matnb.plan.product_entries import meetings, operands_counted
 from matnb.program.place import default_layout, layout_tag
 from matnb.program.plan import Plan
-from matnb.session.balancing import Balancer
 from matnb.session.failures import cell_error, largest, located
 from matnb.session.looping import Looper, missing_results
 from matnb.session.planning import Planner
+from matnb.session.rebalance import Balancer
 from matnb.session.recut import Recutter
 from matnb.session.remembering import Memo
 

@@ -3,44 +3,54 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+import threading
+import time
+from collections.abc import Callable, Container, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from weakref import WeakKeyDictionary
 
+import scipy.sparse as sp
+
+from matnb.backend.cancellation import Stopping
 from matnb.backend.cluster import Cluster
-from matnb.backend.engine_dask import DaskEngine
+from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Store
 from matnb.backend.telemetry import Telemetry
 from matnb.balance.decision import Decision
 from matnb.balance.history import History
-from matnb.blocks.formats import Block, Dense
+from matnb.blocks.formats import Block, Dense, to_scipy
 from matnb.blocks.layout import Layout
 from matnb.config import Config
-from matnb.errors import UnsupportedError, WorkerLostError
-from matnb.events import CellRecorded, Event, SessionStopped
+from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerLostError
+from matnb.events import CellRecorded, Event, SessionAwaited, SessionStopped
 from matnb.expr.client_data import keep_copy
 from matnb.expr.memo_keys import is_small
-from matnb.expr.nodes import Data, Expr
+from matnb.expr.nodes import Data, Expr, Load
 from matnb.expr.traverse import topological
 from matnb.io.result_folder import ResultFolder
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
 from matnb.lazy.limits import check_limit
 from matnb.lazy.recording import Recording, active_recording
+from matnb.ops.creation import reading_plan
+from matnb.ops.interpret import block_of, interpret
+from matnb.ops.registry import Value
+from matnb.pictures.later import interrupted_text
 from matnb.pictures.picture import Picture
 from matnb.plan.estimate import estimate_entries
+from matnb.plan.lower import lower
 from matnb.plan.report import RunReport, total
 from matnb.program.memory import estimate_bytes
-from matnb.program.plan import Stored
+from matnb.program.plan import Plan, Stored
 from matnb.session.background import Background, Later
-from matnb.session.balancing import Balancer
+from matnb.session.failures import cell_error
 from matnb.session.inspect import Looker
-from matnb.session.interpreting import Interpreter
 from matnb.session.listeners import Listeners, Subscription
-from matnb.session.lock import SessionLock
-from matnb.session.overrides import note_written
-from matnb.session.reading import read_source
+from matnb.session.overrides import chosen, engine_of, note_written
+from matnb.session.rebalance import Balancer
 from matnb.session.rolling import roll
 from matnb.session.running import Runner, whole
 from matnb.session.status import Status, attendance_text, status_of
@@ -424,3 +434,200 @@ class Session:
 
     def _sample(self, wanted: bool) -> None:
         (self._telemetry.begin if wanted else self._telemetry.end)()
+
+
+_TOLD_SECONDS = 0.4  # a shorter waiting is not told
+_STEP_SECONDS = 0.1
+
+
+class SessionLock:
+    """Held by the thread that uses a session, which may take it again; a context manager.
+
+    Parameters
+    ----------
+    stopping
+        Of the cluster; looked at while a thread waits.
+    tell
+        Is told that the thread which calls it waits, and that this has ended.
+    found
+        Returns what a thread does in the background, and the number of the cell that wrote it.
+
+    Raises
+    ------
+    CellCancelled
+        From who waits, when another thread or an interrupt wants an end of it.
+    """
+
+    def __init__(
+        self,
+        stopping: Stopping,
+        tell: Callable[[SessionAwaited], None],
+        found: Callable[[int | None], tuple[tuple[str, ...], int | None]],
+    ) -> None:
+        self._stopping, self._tell, self._found = stopping, tell, found
+        self._lock = threading.RLock()
+        self._owner: int | None = None
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self._wait()
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def _wait(self) -> None:
+        begin, is_told, is_held = time.monotonic(), False, False
+        names, cell = self._found(self._owner)
+        try:
+            try:
+                while not (is_held := self._lock.acquire(timeout=_STEP_SECONDS)):
+                    self._stopping.check()  # for who has a scope around this: else only what runs is meant
+                    names, cell = self._found(self._owner)
+                    if not is_told and time.monotonic() - begin > _TOLD_SECONDS:
+                        is_told = True
+                        self._tell(SessionAwaited(names, cell))
+            finally:
+                if is_told:
+                    self._tell(SessionAwaited(is_over=True))
+        except BaseException as error:
+            if is_held:
+                self._lock.release()
+            if isinstance(error, KeyboardInterrupt) and not isinstance(error, CellCancelled):
+                raise CellCancelled(interrupted_text(names)) from error
+            raise
+
+
+class Interpreter:
+    """Gives values without workers.
+
+    Parameters
+    ----------
+    config, store
+        Of the session.
+    bring
+        Returns what is on the workers.
+    stopping
+        Who is asked to end what runs; looked at between two operations.
+    """
+
+    def __init__(
+        self, config: Config, store: Store, bring: Callable[[Expr], Block], stopping: Stopping
+    ) -> None:
+        self._config, self._store, self._bring, self._stopping = config, store, bring, stopping
+        self._values: WeakKeyDictionary[Expr, Value] = WeakKeyDictionary()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether values are to be found so now."""
+        return engine_of(self._config) == "interpret"
+
+    @property
+    def known(self) -> Container[Expr]:
+        """The expressions whose values are known."""
+        return self._found
+
+    @property
+    def _found(self) -> MutableMapping[Expr, Value]:
+        # Those of a cell that alone wants it so go with the cell.
+        return self._values if self._config.engine == "interpret" else chosen().values
+
+    def value(self, node: Expr, check: Callable[[Expr, int], None]) -> Block:
+        """Return the value of an expression, with memory of its own, unless ``check`` refuses its entries."""
+        value = self.make(node)
+        check(node, value.nnz if sp.issparse(value) else value.size)
+        return block_of(value)
+
+    def small(self, node: Expr) -> Dense | None:
+        """Return the value of a small dense array if it was found already, to be shown."""
+        value = self._found.get(node)
+        if value is None or node.sparse or not is_small(node, estimate_bytes(node, node.size)):
+            return None
+        block = block_of(value)
+        return block if isinstance(block, Dense) else None
+
+    def make(self, node: Expr) -> Value:
+        """Find the value of an expression and keep it."""
+        known = self._found
+        if self._config.engine != "interpret":  # then only the workers may have what others are made from
+            for leaf in topological([node], known):
+                if isinstance(leaf, Data | Load) and leaf not in known and leaf in self._store:
+                    block = self._bring(leaf)
+                    known[leaf] = block.values if isinstance(block, Dense) else to_scipy(block)
+        with self._stopping.scope(), self._stopping.heeding():
+            return interpret(node, known, self._stopping.check)
+
+
+def _with_pieces(
+    source: Source, blocks: Plan, reading: Plan, outcome: Outcome, found: Found
+) -> dict[int, int]:
+    # What making the blocks takes on each worker, beside the pieces that were read, which are there still.
+    peaks = dict(blocks.peaks)
+    owners = {task.key: task.owner for task in reading.tasks}
+    for one in outcome.timed:
+        if one.key in owners:
+            peaks[owners[one.key]] = peaks.get(owners[one.key], 0) + one.output_bytes
+    share = source.placing_bytes(found) // max(1, len(set(owners.values())))
+    return {owner: peak + share for owner, peak in peaks.items()}
+
+
+@contextmanager
+def _naming(source: Source) -> Iterator[None]:
+    # Tells which file it is that does not fit.
+    try:
+        yield
+    except TooLargeError as error:
+        raise TooLargeError(f"{source!r} is not read: {error}") from None
+
+
+def read_source(
+    source: Source, name: Callable[[Found], Sequence[Expr]], engine: DaskEngine, store: Store, runner: Runner
+) -> tuple[Found, Sequence[Expr]]:
+    """Read a source and return what is known of it and the expressions of the arrays it gives.
+
+    Parameters
+    ----------
+    source
+        What to read.
+    name
+        Gives these expressions, once shape and dtype are known.
+    engine, store, runner
+        Of the session.
+
+    Raises
+    ------
+    OwnersLost
+        When a worker was lost.
+    CellCancelled
+        On an interrupt.
+    """
+    plan, keys, told = reading_plan(source, runner.planner.workers())
+    outcome: Outcome | None = None
+    with _naming(source):
+        runner.planner.check_memory(plan)
+    with runner.telling(plan) as tell:
+        try:
+            outcome = engine.run(plan, (told,), keys)
+            found: Found = outcome.fetched[told]
+            wanted = name(found)
+            stored = store.find(wanted)
+            missing = [node for node in wanted if node not in stored]
+            present = {task.key: task.owner for task in plan.tasks}
+            blocks = lower(missing, (), stored, runner.planner.workers(), present)
+            with _naming(source):
+                peaks = _with_pieces(source, blocks, plan, outcome, found)
+                runner.planner.check_peaks(peaks, blocks.reused)
+            made = engine.run(blocks)
+            timed = (*outcome.timed, *made.timed)
+            seconds = outcome.seconds + made.seconds
+        except TaskFailed as error:
+            raise cell_error(error.failed, plan.stages, None) from None
+        except RunCancelled as error:
+            raise CellCancelled(str(error)) from None
+        finally:
+            outcome = None  # the pieces go from the workers, though an error's traceback keeps this frame
+        runner.keep(made, blocks, sum(one.seconds for one in timed))
+        tell(timed, seconds)
+    if found.edges is not None:
+        found = replace(found, nnz=sum(store.find(wanted[:1])[wanted[0]].block_nnz))  # merged ones once
+    return found, wanted

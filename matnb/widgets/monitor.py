@@ -6,6 +6,7 @@ import atexit
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
@@ -22,14 +23,13 @@ from matnb.events import (
     SessionStopped,
     TasksFinished,
 )
+from matnb.pictures.history import is_repeatable
 from matnb.pictures.monitor import monitor_html, monitor_text
-from matnb.pictures.monitor_counts import counts_html, counts_text
+from matnb.pictures.monitor_counts import MonitorCounts, counts_html, counts_text
 from matnb.session import Session, follow_sessions
 from matnb.session.listeners import Subscription
-from matnb.widgets.heard import Heard
-from matnb.widgets.monitor_face import Face
+from matnb.widgets.monitor_state import Heard
 from matnb.widgets.output_area import Bundle, Shown, current_shell, is_live, is_watched, shows_measured
-from matnb.widgets.tally import Tally
 
 BETWEEN_SECONDS = 0.25  # two pictures
 FIRST_SECONDS = 1.0  # of a run that show nothing yet: most cells need no buttons
@@ -398,3 +398,101 @@ def close_monitor() -> None:
     found = _monitor
     if found is not None:
         found.close()
+
+
+class Tally:
+    """Counts runs, loops and re-cuts that ended.
+
+    Attributes
+    ----------
+    num_workers
+        Of the session, 0 without one.
+    """
+
+    def __init__(self) -> None:
+        self.num_workers = 0
+        self._num_runs = self._num_tasks = self._moved_bytes = 0
+        self._num_loops = self._num_iterations = self._num_recuts = 0
+
+    def take(self, event: Event) -> None:
+        """Take an event."""
+        match event:
+            case RunFinished():
+                self._num_runs += 1
+                self._num_tasks += event.num_tasks
+                self._moved_bytes += event.moved_bytes
+            case LoopFinished(is_branch=False):
+                self._num_loops += 1
+                self._num_iterations += event.iterations
+            case Rebalanced(acted=True):
+                self._num_recuts += is_repeatable(event.policy, True, event.by_entries)
+
+    def counts(self) -> MonitorCounts:
+        """Return what was counted."""
+        return MonitorCounts(
+            self.num_workers, self._num_runs, self._num_tasks, self._moved_bytes, self._num_loops,
+            self._num_iterations, self._num_recuts,
+        )  # fmt: skip
+
+
+_AGAIN_SECONDS = 2.0  # after which what runs can be cancelled once more
+
+
+class Face:
+    """Buttons. Pressing one only sets a flag, but for Cancel, which asks the session at once.
+
+    Parameters
+    ----------
+    cancel
+        Asks for an end of what runs, from any thread.
+
+    Attributes
+    ----------
+    box
+        The widget.
+    wants_close, wants_table
+        Whether Close was pressed, and Table an odd number of times.
+    """
+
+    def __init__(self, cancel: Callable[[], object]) -> None:
+        import ipywidgets as widgets
+
+        self.wants_close = self.wants_table = False
+        self._ask, self._asked_at = cancel, float("-inf")
+        # Each layout and style is a message of its own, so all share one.
+        layout = widgets.Layout(width="auto")
+        style = widgets.ButtonStyle()
+        look = {"layout": layout, "style": style}
+        stop = "Cancel what runs, as Interrupt does"
+        self._cancel = widgets.Button(description="Cancel", icon="stop", tooltip=stop, **look)
+        table = widgets.Button(description="Table", tooltip="Show the numbers as a table, or hide it", **look)
+        close = widgets.Button(description="Close", tooltip="Listen no more and leave a picture", **look)
+        self._cancel.on_click(self._cancel_pressed)
+        table.on_click(self._table_pressed)
+        close.on_click(self._close_pressed)
+        self._buttons = (self._cancel, table, close)
+        self._hear_while_busy()
+        self.box = widgets.HBox(self._buttons, layout=layout)
+
+    def look(self) -> None:
+        """Let Cancel be pressed once more where what it was pressed for goes on."""
+        if self._cancel.disabled and time.monotonic() - self._asked_at > _AGAIN_SECONDS:
+            self._cancel.disabled = False
+            self._hear_while_busy()
+
+    def _hear_while_busy(self) -> None:
+        # ipykernel 7.4 lets the thread hear of a widget that sent its last message, and by its parent that is
+        # the one which is busy with the cell. Without its mark it is the thread that the browser asks for.
+        for button in self._buttons:
+            vars(button.comm).pop("_reply_subshell_id", None)
+
+    def _cancel_pressed(self, button: Any) -> None:
+        self._asked_at = time.monotonic()
+        self._ask()
+        button.disabled = True
+
+    def _table_pressed(self, button: Any) -> None:
+        self.wants_table = not self.wants_table
+
+    def _close_pressed(self, button: Any) -> None:
+        self.wants_close = True

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from matnb.backend import bundle, worker
-from matnb.backend.bundle import Bundle, perform
-from matnb.backend.graphs import is_bundled
+from matnb.backend import graphs, worker
+from matnb.backend.graphs import Bundle, is_bundled, perform
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import whole
 from matnb.blocks.layout import Layout
@@ -54,14 +53,14 @@ def nothing_left() -> Iterator[None]:
 def test_several_results_are_a_bundle_with_a_report() -> None:
     made = perform(RUN, 0, TASKS, ["b", "twice"], ["b"], ["given"], False, 0, number(1.0))
     assert isinstance(made, Bundle)
-    assert [bundle.take(key, made).values.item() for key in ("b", "twice")] == [5.0, 16.0]
-    told = bundle.report_of(made)
+    assert [graphs.take(key, made).values.item() for key in ("b", "twice")] == [5.0, 16.0]
+    told = graphs.report_of(made)
     assert told.failed is None
     assert set(told.counts) == {"b", "twice"}
     assert {key: one.values.item() for key, one in told.values.items()} == {"b": 5.0}
     assert told.values["b"].values is not made.values["b"].values  # a copy
     assert sorted(one.key for one in told.timed) == ["a", "b", "c", "sum", "twice"]
-    assert not bundle.take("b", made).values.flags.writeable
+    assert not graphs.take("b", made).values.flags.writeable
 
 
 def test_a_driver_here_is_told_at_once_and_the_only_result_is_left_alone() -> None:
@@ -77,7 +76,7 @@ def test_a_failure_ends_the_run() -> None:
     made = perform(RUN, 0, tasks, ["after", "beside"], [], [], False, 0)
     assert made.report.failed.key == "bad"
     assert made.values == {}
-    assert isinstance(bundle.take("beside", made), worker.Failed)
+    assert isinstance(graphs.take("beside", made), worker.Failed)
 
 
 def test_a_run_that_is_forgotten_begins_no_more_tasks() -> None:
@@ -94,7 +93,7 @@ def test_threads_do_each_task_once_and_let_values_go(monkeypatch: pytest.MonkeyP
     tasks = [constant("x0", 1.0)]
     tasks += [added(f"x{place}", f"x{place // 2}", f"x{place // 3}") for place in range(1, 200)]
     values: dict[str, object] = {}
-    sharing = bundle._Sharing(RUN, tasks, values, {"x199"})
+    sharing = graphs._Sharing(RUN, tasks, values, {"x199"})
     threads = [threading.Thread(target=sharing.work) for _ in range(4)]
     for one in threads:
         one.start()
@@ -115,7 +114,7 @@ def test_what_breaks_a_helper_breaks_the_run(monkeypatch: pytest.MonkeyPatch) ->
         raise SystemExit("told to")
 
     monkeypatch.setattr(worker, "run", broken)
-    sharing = bundle._Sharing(RUN, TASKS[1:2], {}, {"c"})
+    sharing = graphs._Sharing(RUN, TASKS[1:2], {}, {"c"})
     helper = threading.Thread(target=sharing.work)
     helper.start()
     helper.join()

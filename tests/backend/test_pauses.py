@@ -23,9 +23,8 @@ from waiting import wait_until
 
 from matnb.backend.checkpoints import Checkpoints
 from matnb.backend.cluster import Cluster, start
-from matnb.backend.engine_gang import GangEngine, GangOutcome
+from matnb.backend.engine_gang import GangEngine, GangOutcome, tasks_by_owner
 from matnb.backend.futures import OwnersLost
-from matnb.backend.gang_progress import tasks_by_owner
 from matnb.backend.iteration_boundary import _TELL_SECONDS
 from matnb.backend.recovery import Resume
 from matnb.blocks.formats import Block, Dense, to_numpy

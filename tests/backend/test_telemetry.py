@@ -35,7 +35,7 @@ from matnb.events import (
     WorkersBusy,
     WorkersSampled,
 )
-from matnb.widgets.feed import Feed
+from matnb.widgets.monitor_state import Feed
 
 SIZE = 20_000
 KINDS = {

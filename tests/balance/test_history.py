@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matnb.balance import trace_text
+from matnb.balance import trace
 from matnb.balance.decision import Decision, Gain, Passed
 from matnb.balance.history import History
 from matnb.balance.recorded import Recorded, Times
@@ -251,7 +251,7 @@ def test_what_is_no_trace_is_refused_with_the_reason(text, said):
 
 
 def test_a_huge_text_is_refused_before_it_is_read(monkeypatch):
-    monkeypatch.setattr(trace_text, "MAX_CHARACTERS", 100)
+    monkeypatch.setattr(trace, "MAX_CHARACTERS", 100)
     with pytest.raises(FileFormatError, match="characters; a trace has at most 100"):
         Trace.from_json(" " * 101)
 

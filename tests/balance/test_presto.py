@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from simulated_loops import Simulated, equal_rows, four_blocks, profile_of, skewed
 
-from matnb.balance.presto import Presto
+from matnb.balance.policy import Presto
 from matnb.balance.situation import Cuts
 
 

@@ -12,7 +12,7 @@ import pytest
 import matnb as mn
 from matnb.backend import worker
 from matnb.errors import IndexingError, KernelError, LoopBodyError, OptionError, ShapeError, TooLargeError
-from matnb.lazy import group_keys
+from matnb.lazy.functions import grouping as grouping_functions
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -145,7 +145,7 @@ def test_groups_tell_what_they_are() -> None:
 
 @pytest.mark.parametrize("most_merged", [100, 1 << 20])
 def test_many_groups_over_several_blocks(most_merged: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_keys, "_MOST_MERGED", most_merged)  # keys that one worker tells apart
+    monkeypatch.setattr(grouping_functions, "_MOST_MERGED", most_merged)  # keys that one worker compares
     mn.memo.clear()
     rng = np.random.default_rng(1)
     keys = rng.permutation(80_000) * 2**45  # far apart

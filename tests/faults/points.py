@@ -29,7 +29,7 @@ from matnb.backend.gang import GangPlugin
 from matnb.backend.mailbox import GangMailbox
 from matnb.backend.member import Member
 from matnb.backend.recovery import KeptStates
-from matnb.session.balancing import Balancer
+from matnb.session.rebalance import Balancer
 from matnb.session.recut import Recutter
 
 INJECTED = "a fault that was put here"

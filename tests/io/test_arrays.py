@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from reading import read_whole
 
-from matnb.io.local import read_here
 from matnb.io.source import open_source
+from matnb.ops.interpret import read_here
 
 pytestmark = pytest.mark.usefixtures("small_pieces")
 RANDOM = np.random.default_rng(0)

@@ -12,8 +12,8 @@ import pytest
 from bad_files import BAD, GOOD, REAL
 
 from matnb.errors import FileFormatError, MissingFileError, OptionError
-from matnb.io.local import read_here
 from matnb.io.source import open_source
+from matnb.ops.interpret import read_here
 
 _SOON = (
     5  # seconds of the processor, several times what is taken: a slip that makes work quadratic takes minutes

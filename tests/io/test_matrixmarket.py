@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from reading import read_whole
 
 from matnb.blocks.formats import Csr, Empty
-from matnb.io.local import read_blocks, read_here
 from matnb.io.source import open_source
+from matnb.ops.interpret import read_blocks, read_here
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 RANDOM = np.random.default_rng(0)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from reading import read_whole
 
-from matnb.io.local import read_here
 from matnb.io.source import open_source
+from matnb.ops.interpret import read_here
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 

@@ -18,10 +18,10 @@ from reading import read_grid, read_whole
 from matnb.blocks.grid import Grid
 from matnb.errors import FileFormatError
 from matnb.io import lines
-from matnb.io.local import read_blocks
 from matnb.io.remote import find_file
 from matnb.io.rmat import Rmat
 from matnb.io.source import Source, open_source
+from matnb.ops.interpret import read_blocks
 
 WORDS = st.text("ab ,é", max_size=12)
 NEWLINE = st.sampled_from(["\n", "\r\n"])

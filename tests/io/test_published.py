@@ -13,8 +13,8 @@ import scipy.io
 import scipy.sparse as sp
 from reading import read_whole
 
-from matnb.io.local import read_here
 from matnb.io.source import open_source
+from matnb.ops.interpret import read_here
 
 PIECES_AND_BLOCKS = [(1, 1), (3, 2), (7, 5)]
 pytestmark = pytest.mark.usefixtures("small_pieces")

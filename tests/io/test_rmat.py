@@ -11,8 +11,8 @@ from reading import read_whole
 from matnb.blocks.formats import Csr
 from matnb.errors import OptionError
 from matnb.io import rmat
-from matnb.io.local import read_here
 from matnb.io.rmat import Rmat
+from matnb.ops.interpret import read_here
 
 
 @given(

@@ -22,9 +22,9 @@ from reading import read_grid, read_whole
 from matnb.blocks.formats import Block, Csr, Dense, Empty, block_from, csr_block
 from matnb.blocks.grid import Grid, region_shape, regular
 from matnb.errors import MatnbError, MissingFileError, OptionError, ShapeError, WriteError
-from matnb.io.local import read_blocks
 from matnb.io.source import open_source
 from matnb.io.write import Fetch, write
+from matnb.ops.interpret import read_blocks
 
 RANDOM = np.random.default_rng(0)
 GRID = Grid(((0, 7, 8, 30), (0, 11, 20)))

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.errors import FileContentWarning, OptionError
 from matnb.io import lines
-from matnb.io.local import read_here
 from matnb.io.source import Found, open_source
 from matnb.lazy.recording import recording
+from matnb.ops.interpret import read_here
 
 EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30)
 

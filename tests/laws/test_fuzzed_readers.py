@@ -11,8 +11,8 @@ from conftest import PROJECT
 from fuzzed_files import bases, fuzz
 
 from matnb.errors import FileFormatError
-from matnb.io.local import read_here
 from matnb.io.source import open_source
+from matnb.ops.interpret import read_here
 
 
 def test_damaged_files_of_our_own(tmp_path: Path) -> None:

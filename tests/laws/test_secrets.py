@@ -30,10 +30,10 @@ from magics.conftest import new_shell
 
 import matnb as mn
 from matnb.errors import FileFormatError, MatnbError, MissingFileError, OptionError, UnsupportedError
-from matnb.io.local import read_here
 from matnb.io.source import open_source
 from matnb.lazy.array import DistArray
 from matnb.location import Location, shown_text
+from matnb.ops.interpret import read_here
 
 MARK = "h1dd3nM4RK"
 TABLE = b"n,m\n" + b"1,2\n3,4\n" * 50

@@ -6,7 +6,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 import matnb as mn
-from matnb.magics.completion import known_words
+from matnb.magics.distmat import known_words
 from matnb.magics.options import CELL, COMMANDS
 
 

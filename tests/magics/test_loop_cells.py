@@ -8,7 +8,7 @@ import pytest
 from cells import fail, run
 
 from matnb.errors import IndexingError, KernelError, LoopBodyError, MatnbError, ShapeError
-from matnb.magics import progress
+from matnb.magics import cell
 
 LOOP = """%%distmat
 A = mn.asarray(np.eye(40), blocks=2)
@@ -34,7 +34,7 @@ def test_a_loop_run_task_by_task_says_why(shell):
 
 
 def test_live_a_long_loop_shows_its_progress_and_its_seconds(shell, monkeypatch):
-    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(cell, "FIRST_SECONDS", 0.0)
     monkeypatch.setattr("matnb.magics.summary.QUIET_SECONDS", 0.0)
     shell.run_line_magic("config", "DistMat.display = 'live'")
     texts = run(shell, LOOP.format(9))
@@ -44,7 +44,7 @@ def test_live_a_long_loop_shows_its_progress_and_its_seconds(shell, monkeypatch)
 
 
 def test_static_no_progress_is_shown(shell, monkeypatch):
-    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(cell, "FIRST_SECONDS", 0.0)
     assert not any(text.startswith("loop: 0 iterations, ") for text in run(shell, LOOP.format(10)))
 
 

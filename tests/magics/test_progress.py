@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from matnb.events import LoopAdvanced, LoopFinished, RunStarted
-from matnb.magics.progress import Progress
+from matnb.magics.cell import Progress
 
 
 class Watched:

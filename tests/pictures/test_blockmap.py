@@ -13,8 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matnb.pictures.blockmap import COLORS, MAX_BYTES, block_map, color_of, density_legend, shade_levels
-from matnb.pictures.cells import gather
+from matnb.pictures.blockmap import (
+    COLORS,
+    MAX_BYTES,
+    block_map,
+    color_of,
+    density_legend,
+    gather,
+    shade_levels,
+)
 from matnb.pictures.facts import ArrayFacts
 
 

@@ -14,13 +14,19 @@ import pytest
 from matnb.errors import OptionError, WriteError
 from matnb.pictures.escaping import columns_of
 from matnb.pictures.facts import GraphFacts, NodeFacts, PanelFacts
-from matnb.pictures.folding import folded
-from matnb.pictures.graph import MOST_BYTES, MOST_NODES, graph_rows, graph_svg, graph_text
-from matnb.pictures.graph_page import MOST_BYTES as PAGE_BYTES
-from matnb.pictures.graph_page import graphs_html
-from matnb.pictures.layers import layers_of, placed
-from matnb.pictures.picture import Picture
-from matnb.pictures.slowest import slowest_path
+from matnb.pictures.graph import (
+    MOST_BYTES,
+    MOST_NODES,
+    folded,
+    graph_rows,
+    graph_svg,
+    graph_text,
+    layers_of,
+    placed,
+    slowest_path,
+)
+from matnb.pictures.picture import MOST_BYTES as PAGE_BYTES
+from matnb.pictures.picture import Picture, graphs_html
 
 SVG = "{http://www.w3.org/2000/svg}"
 

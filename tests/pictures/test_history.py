@@ -15,15 +15,18 @@ from matnb.pictures.blockmap import color_of
 from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFacts
 from matnb.pictures.history import decisions_text, history_text, last_text
 from matnb.pictures.history_page import (
+    HEIGHT,
     MOST_BYTES,
+    WIDTH,
     decision_html,
     decision_names,
+    drawn_strips,
+    height_of,
     history_html,
     history_svg,
     num_left_out,
 )
 from matnb.pictures.imbalance import imbalance
-from matnb.pictures.strips import HEIGHT, WIDTH, drawn_strips, height_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "<script>alert('1')</script> & \"x\""

@@ -12,7 +12,7 @@ from matnb.pictures.monitor_facts import MonitorFacts, WorkerFacts
 from matnb.pictures.monitor_kinds import word_of
 from matnb.pictures.monitor_rows import rows_of
 
-PLANS = Path(__file__).parents[2] / "matnb" / "plan"
+HOUSE = Path(__file__).parents[2] / "matnb"
 WORDS = {
     "product", "elementwise", "reduce", "exchange", "read", "sort", "pick and put", "cut and join",
     "your function",
@@ -21,7 +21,7 @@ WORDS = {
 
 def kinds_in_plans() -> Iterator[str]:
     """Yield what ``writer.task(key, owner, kind)`` is given as a kind, wherever that is written out."""
-    for path in PLANS.rglob("*.py"):
+    for path in HOUSE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if (
                 isinstance(node, ast.Call)

@@ -14,7 +14,7 @@ from matnb.blocks.layout import Layout
 from matnb.blocks.shared_rows import SHARED_ENTRIES
 from matnb.expr.control import Loop
 from matnb.expr.nodes import Data, Expr
-from matnb.ops import split_rows
+from matnb.ops import products
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.plan.lower import lower
 from matnb.program.operators import Run
@@ -136,7 +136,7 @@ def test_all_else_is_planned_as_ever(
     name: str, array: mn.DistArray, matrix: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = planned(array, matrix, steady=[A.expression])
-    monkeypatch.setattr(split_rows, "is_shared", lambda num_rows, num_entries: False)
+    monkeypatch.setattr(products, "is_shared", lambda num_rows, num_entries: False)
     other = planned(array, matrix, steady=[A.expression])
     assert [task.key for task in plan.tasks] == [task.key for task in other.tasks]
     assert not shares(plan.tasks)
@@ -232,14 +232,14 @@ def test_counts_that_are_estimates_share_no_rows() -> None:
 
 def test_memory_that_parts_take_through_a_loop_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = loop_plan(lambda x: A @ x * 0.5 + X, mn.ones(N))
-    monkeypatch.setattr(split_rows, "is_shared", lambda num_rows, num_entries: False)
+    monkeypatch.setattr(products, "is_shared", lambda num_rows, num_entries: False)
     without = loop_plan(lambda x: A @ x * 0.5 + X, mn.ones(N))
     assert plan.peaks[5] >= without.peaks[5] + HALF_BYTES
 
 
 def test_what_parts_take_outside_of_loops_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(A @ X, steady=[A.expression])
-    monkeypatch.setattr(split_rows, "is_shared", lambda num_rows, num_entries: False)
+    monkeypatch.setattr(products, "is_shared", lambda num_rows, num_entries: False)
     assert plan.projected_bytes > planned(A @ X, steady=[A.expression]).projected_bytes
     assert sum(plan.lasting.values()) >= HALF_BYTES
 

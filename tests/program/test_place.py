@@ -11,9 +11,9 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.blocks.formats import to_scipy
 from matnb.expr.nodes import Transpose
-from matnb.io.local import read_here
 from matnb.io.rmat import Rmat
 from matnb.io.source import ROW_ENTRIES
+from matnb.ops.interpret import read_here
 from matnb.plan.lower import lower
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers

@@ -11,8 +11,8 @@ import pytest
 
 import matnb as mn
 from matnb.pictures.facts import GraphFacts, NodeFacts
+from matnb.pictures.graph import slowest_path
 from matnb.pictures.picture import Picture
-from matnb.pictures.slowest import slowest_path
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from matnb.errors import CellCancelled
 from matnb.events import SessionAwaited
 from matnb.lazy.recording import Recording
 from matnb.session.background import Later
-from matnb.session.lock import SessionLock
+from matnb.session.session import SessionLock
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from matnb.plan.looping import ControlPlan
 from matnb.program.operators import Multiply
 from matnb.program.plan import Task
 from matnb.program.program import Batch, Repeat, batches
-from matnb.session.segments import Taken
+from matnb.session.looping import Taken
 
 ENGINES = {
     "dask, workers": {"engine": "dask", "workers": 3, "threads": 1},

@@ -25,8 +25,8 @@ from matnb.events import (
 )
 from matnb.session import Session
 from matnb.widgets import monitor as monitors
-from matnb.widgets.course import Course
 from matnb.widgets.monitor import close_monitor
+from matnb.widgets.monitor_state import Course
 
 RAN = RunFinished("1", 3, 0, 1, 5, 1000, 0, 0, 1.0, 0.1)
 

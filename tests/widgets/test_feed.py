@@ -29,7 +29,7 @@ from matnb.events import (
     WorkersSampled,
 )
 from matnb.pictures.monitor_facts import MonitorFacts, WorkerFacts
-from matnb.widgets.feed import Feed
+from matnb.widgets.monitor_state import Feed
 
 
 class Simulated:

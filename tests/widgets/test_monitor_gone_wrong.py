@@ -13,8 +13,8 @@ from watched_kernel import VIEW
 
 import matnb as mn
 from matnb.widgets import monitor as monitors
-from matnb.widgets.feed import Feed
 from matnb.widgets.monitor import close_monitor
+from matnb.widgets.monitor_state import Feed
 
 SIZE = 500
 

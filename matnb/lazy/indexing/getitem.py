@@ -10,9 +10,8 @@ from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import asarray, holds_handles
 from matnb.lazy.force import asked
+from matnb.lazy.indexing.boolean import Picked, Selection, assigned_where, has_mask, picked
 from matnb.lazy.indexing.fancy import assigned, indexed
-from matnb.lazy.indexing.masks import Picked, assigned_where, has_mask, picked
-from matnb.lazy.indexing.selection import Selection
 
 _KNOWN = (bool, int, float, complex, np.generic, list, tuple)
 _MOST_LISTED = 10**6  # known booleans up to here are the places where they are true

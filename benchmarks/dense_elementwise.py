@@ -1,4 +1,4 @@
-"""A chain of dense elementwise operations as a person writes it, against NumPy and dask.array."""
+"""A chain of dense elementwise operations as a user writes it, against NumPy and dask.array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A @ x as a person writes it, against dask.array over SciPy blocks."""
+"""A @ x as a user writes it, against dask.array over SciPy blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""(A * A) + (A * A) of a sparse matrix as a person writes it, against SciPy with the product written once."""
+"""(A * A) + (A * A) of a sparse matrix as a user writes it, against SciPy with the product written once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCALE = 20
 
 
 def by_hand(A: sp.csr_array) -> sp.csr_array:
-    """The best a person writes with SciPy."""
+    """The best a user writes with SciPy."""
     product = A.multiply(A)
     return product + product
 

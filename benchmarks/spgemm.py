@@ -1,4 +1,4 @@
-"""A @ A of a sparse matrix as a person writes it, against SciPy."""
+"""A @ A of a sparse matrix as a user writes it, against SciPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting triangles as a person writes it, against every method of GraphBLAS."""
+"""Counting triangles as a user writes it, against every method of GraphBLAS."""
 
 from __future__ import annotations
 

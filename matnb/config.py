@@ -98,7 +98,7 @@ class Config:
 def rebalance_of_reports(environ: Mapping[str, str] | None = None, otherwise: str = "entries") -> str:
     """Return what a report's kernel gets as ``MATNB_REBALANCE``: what is set, or "entries".
 
-    A report is the same every time, so nothing in it may follow measured seconds unless a person wants that.
+    A report is the same every time, so nothing in it may follow measured seconds unless a user wants that.
     """
     return (os.environ if environ is None else environ).get("MATNB_REBALANCE", otherwise)
 

@@ -160,7 +160,7 @@ class KernelError(MatnbError, RuntimeError):
     Attributes
     ----------
     raised_at
-        File and line of the person's function that raised it, if it was one.
+        File and line of the user's function that raised it, if it was one.
     """
 
     raised_at: tuple[str, int] | None = None
@@ -182,7 +182,7 @@ def kernel_error(cause: BaseException, text: str) -> KernelError:
 
 
 class CellCancelled(KeyboardInterrupt):
-    """The person interrupted a run; what was finished is kept.
+    """The user interrupted a run; what was finished is kept.
 
     A plain KeyboardInterrupt, so that ``except Exception`` does not swallow it.
     """

@@ -153,7 +153,7 @@ class BlocksMoved:
     Attributes
     ----------
     name
-        Of the arrays, for a person: "A", or "A, x".
+        Of the arrays, for a user: "A", or "A, x".
     num_blocks
         Of all of them, that were made anew; others stayed where they were.
     moved_bytes
@@ -173,7 +173,7 @@ class Rebalanced:
     Attributes
     ----------
     name
-        Of the arrays, for a person: "A", or "A, x".
+        Of the arrays, for a user: "A", or "A, x".
     policy, reason
         Who decided, and why.
     acted

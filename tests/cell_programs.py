@@ -42,7 +42,7 @@ class Pair:
 
 @dataclass
 class Cell:
-    """A cell that was run so far: its values, and its lines for a person."""
+    """A cell that was run so far: its values, and its lines for a user."""
 
     pairs: list[Pair] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)

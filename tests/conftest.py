@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # A temporary folder of this run's own, so that another run on the machine cannot look like a leak here.
-    # What pytest itself keeps for a person to look at (tmp_path) stays where it always is.
+    # What pytest itself keeps for a user to look at (tmp_path) stays where it always is.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     # Beside that of the run which started this one, not in it: names of sockets must not be long.
     beside = Path(tempfile.gettempdir()).parent if hasattr(config, "workerinput") else None

@@ -98,7 +98,7 @@ class Lab:
         self.url = self._answered()
 
     def set(self, plugin: str, values: dict[str, object]) -> None:
-        """Give one of JupyterLab's plugins settings, as if the person had made them; a page reads them."""
+        """Give one of JupyterLab's plugins settings, as if the user had made them; a page reads them."""
         path = self._settings / f"{plugin}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values))
@@ -179,7 +179,7 @@ def launched(playwright: Playwright, chromium: str) -> Browser:
 
 
 class OpenNotebook:
-    """A notebook open in JupyterLab in a tab of its own: what a person does there, and sees.
+    """A notebook open in JupyterLab in a tab of its own: what a user does there, and sees.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class OpenNotebook:
         return self.cell(place).locator(".jp-Cell-outputWrapper")
 
     def text(self, place: int) -> str:
-        """Return what a person reads under a cell, which the page scrolls to."""
+        """Return what a user reads under a cell, which the page scrolls to."""
         self.cell(place).scroll_into_view_if_needed()
         return self.output(place).inner_text()
 

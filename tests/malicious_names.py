@@ -1,4 +1,4 @@
-"""Names that a file or a person made up to do harm."""
+"""Names that a file or a user made up to do harm."""
 
 from __future__ import annotations
 

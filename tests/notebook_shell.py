@@ -1,4 +1,4 @@
-"""IPython as a person's notebook has it, but in this process; comms and displays are kept."""
+"""IPython as a user's notebook has it, but in this process; comms and displays are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real kernel as a person's notebook talks to it: what it sends is kept in the order in which it came."""
+"""A real kernel as a user's notebook talks to it: what it sends is kept in the order in which it came."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SyncKernel(KernelManager):
 
 
 class WatchedKernel:
-    """A kernel that may ask for input, as one is that a person uses.
+    """A kernel that may ask for input, as one is that a user uses.
 
     Attributes
     ----------

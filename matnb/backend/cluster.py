@@ -98,7 +98,7 @@ class Cluster:
     client
         Connected, and used by nobody else.
     description
-        For a person, in a few words.
+        For a user, in a few words.
     servers
         The scheduler and workers if they are ours.
 
@@ -109,7 +109,7 @@ class Cluster:
     owned
         True when the scheduler and the workers end with this object.
     description
-        For a person: ``"1 worker x 2 threads, in this process"`` or ``"the Dask cluster at tcp://..."``.
+        For a user: ``"1 worker x 2 threads, in this process"`` or ``"the Dask cluster at tcp://..."``.
     stopping
         Who runs something on it, and is asked to end that.
     """

@@ -436,7 +436,7 @@ class Following:
             progress = message.get("progress", progress)
             if "measured" in message:
                 self._measured(*message["measured"])
-        # Told again where there is no news, so that a person sees that it runs.
+        # Told again where there is no news, so that a user sees that it runs.
         if self._told is not None and (
             progress is not None or time.monotonic() - self._when >= _BEAT_SECONDS
         ):

@@ -19,7 +19,7 @@ _LOCK = "matnb-gang-"  # what the names of the locks begin with
 
 
 class Turn:
-    """The scheduler's ``MultiLock`` over workers, which says whose it is, and which a person can interrupt.
+    """The scheduler's ``MultiLock`` over workers, which says whose it is, and which a user can interrupt.
 
     Parameters
     ----------

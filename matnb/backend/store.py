@@ -70,7 +70,7 @@ class Store:
 
     An array goes when the last handle on its expression is gone, unless it is remembered; when a worker that
     held a block is lost; or when the budget is exceeded: first those without a handle, and of them the one
-    that is made again most quickly for its bytes. What a person gave, and this process has no copy of, stays
+    that is made again most quickly for its bytes. What a user gave, and this process has no copy of, stays
     as long as any expression needs it.
     """
 
@@ -129,7 +129,7 @@ class Store:
             self._remembered.clear()
 
     def add_given(self, node: Expr, entry: Entry) -> None:
-        """Keep a person's array while any expression needs it, since nobody could make it again."""
+        """Keep a user's array while any expression needs it, since nobody could make it again."""
         with self._lock:
             self._given[node] = entry
 

@@ -19,12 +19,12 @@ class Decision:
     Attributes
     ----------
     policy
-        Who decided: "auto", "presto", "replay", "asked" (by a person), "workers" (some came or went), "bits"
+        Who decided: "auto", "presto", "replay", "asked" (by a user), "workers" (some came or went), "bits"
         (cuts follow from counts again, for what may have other bits where they follow from times).
     acts
         Whether the arrays are to be re-cut.
     reason
-        One sentence for a person, with the numbers that decided.
+        One sentence for a user, with the numbers that decided.
     before, after
         The cuts now, and those that were considered; alike where none were.
     strategy

@@ -18,7 +18,7 @@ from matnb.balance.weighing import kept
 
 _MOST_TOLD = 2
 _NOT_REPEATED = ("asked", "bits")  # by whom decisions were made that are made again without the trace
-_MOST_NAMED = 6  # groups of the trace, to a person whose own is none of them
+_MOST_NAMED = 6  # groups of the trace, to a user whose own is none of them
 _SO_ALREADY = "cut so already: as the trace says"
 _LEAST_WEIGHT = 1e-9  # of a row beside a usual one, where rows cost nothing
 
@@ -33,7 +33,7 @@ class Replayed:
     Parameters
     ----------
     trace
-        Of which the decisions that were acted upon count, but for those a person asked for, who asks again,
+        Of which the decisions that were acted upon count, but for those a user asked for, who asks again,
         and those for the sake of bits.
     """
 

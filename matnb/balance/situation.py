@@ -80,7 +80,7 @@ class Situation:
     Attributes
     ----------
     name
-        Of the arrays, for a person: "A", or "A, x".
+        Of the arrays, for a user: "A", or "A, x".
     cuts
         How their rows are cut now.
     profile

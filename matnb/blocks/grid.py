@@ -134,7 +134,7 @@ def regular(shape: Sequence[int], counts: Sequence[int]) -> Grid:
 
 
 def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
-    """Return the grid that a person's ``blocks=`` asks for.
+    """Return the grid that a user's ``blocks=`` asks for.
 
     Parameters
     ----------

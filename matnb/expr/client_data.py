@@ -1,4 +1,4 @@
-"""Copies of the arrays a person gave, held in this process while an expression needs them."""
+"""Copies of the arrays a user gave, held in this process while an expression needs them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _in_file(block: Block, file: IO[bytes]) -> Block:
 
 
 def held(node: Expr) -> Block | None:
-    """Return the copy of a person's array, however it is to be cut; None where it lives on workers only."""
+    """Return the copy of a user's array, however it is to be cut; None where it lives on workers only."""
     while isinstance(node, Regrid):
         node = node.operand
     return _held.get(node)

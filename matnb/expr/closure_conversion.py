@@ -112,7 +112,7 @@ def _is_constant(node: Expr) -> bool:
 def _stays(node: Expr, users: Sequence[Expr]) -> bool:
     match node:
         case Transpose(operand) if node.sparse:
-            return isinstance(operand, Load) and operand.transpose == "none"  # a person's wish
+            return isinstance(operand, Load) and operand.transpose == "none"  # a user's wish
         case Transpose():
             return bool(users) and all(isinstance(user, MatMul) for user in users)  # made by the product
         case MatMul() if not node.sparse:

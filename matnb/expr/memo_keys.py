@@ -35,7 +35,7 @@ def is_small(node: Expr, num_bytes: int) -> bool:
 def outlasts_handles(node: Expr, num_bytes: int) -> bool:
     """Tell whether a result that was asked for stays on the workers when its last handle is gone.
 
-    What a person gave is given again with its expression, and a small value is remembered elsewhere.
+    What a user gave is given again with its expression, and a small value is remembered elsewhere.
     """
     if node.is_made_anew:
         return False  # nothing but its handles can ask for it

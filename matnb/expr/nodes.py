@@ -1,4 +1,4 @@
-"""Expressions: immutable, interned nodes that say what a person means; they hold no data of any size."""
+"""Expressions: immutable, interned nodes that say what a user means; they hold no data of any size."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Expr(metaclass=Interned):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Literal(Expr):
-    """A small dense constant, told apart by dtype, shape and bytes."""
+    """A small dense constant, distinguished by dtype, shape and bytes."""
 
     is_source: ClassVar[bool] = True
     is_cheap: ClassVar[bool] = True
@@ -132,7 +132,7 @@ class Literal(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Data(Expr):
-    """An array the person gave, named by the digest of its content; ``client_data`` has the copy."""
+    """An array the user gave, named by the digest of its content; ``client_data`` has the copy."""
 
     is_source: ClassVar[bool] = True
     content: bytes
@@ -160,7 +160,7 @@ class Create(Expr):
 class Load(Expr):
     """An array read from a source; ``field`` is "matrix", or "labels" for its vertices' original ids.
 
-    ``transpose`` is a person's wish: "keep" its transpose, make "none", or "auto".
+    ``transpose`` is a user's wish: "keep" its transpose, make "none", or "auto".
     """
 
     is_source: ClassVar[bool] = True
@@ -334,7 +334,7 @@ class Broadcast(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regrid(Expr):
-    """The same array, with its blocks cut where the person asked: ``cuts`` are those of a Grid."""
+    """The same array, with its blocks cut where the user asked: ``cuts`` are those of a Grid."""
 
     operand: Expr
     cuts: tuple[tuple[int, ...], ...]

@@ -48,7 +48,7 @@ class About:
     digest
         Of its expression.
     text
-        How it was made, for a person.
+        How it was made, for a user.
     seconds
         What it would cost to make again.
     """

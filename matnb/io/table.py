@@ -26,7 +26,7 @@ from matnb.io.tabular import (
 )
 
 _QUOTE, _RETURN, _SPACE, _NEWLINE, _POINT, _NINE = 34, 13, 32, 10, 46, 57
-_MOST_SPACES = 64  # around a number; more are no CSV that a person wrote
+_MOST_SPACES = 64  # around a number; more are no CSV that a user wrote
 # As pandas reads them; "nan" is one that parsing numbers knows too.
 MISSING = (
     *("NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NULL", "null", "None"),

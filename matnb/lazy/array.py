@@ -1,4 +1,4 @@
-"""DistArray, the person's handle on an expression; operators and NumPy's protocols build new expressions."""
+"""DistArray, the user's handle on an expression; operators and NumPy's protocols build new expressions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def handle_of(value: object) -> DistArray:
 
 
 def expression_of_block(block: Block) -> Expr:
-    """Return the expression of a person's data: copied, or sent to the workers at once when it is large."""
+    """Return the expression of a user's data: copied, or sent to the workers at once when it is large."""
     node, ship_now = given(block)
     if ship_now:
         assert isinstance(node, Data)

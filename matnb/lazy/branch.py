@@ -1,4 +1,4 @@
-"""Branches as a person writes them: both sides are called once, recorded, and closed to bodies."""
+"""Branches as a user writes them: both sides are called once, recorded, and closed to bodies."""
 
 from __future__ import annotations
 

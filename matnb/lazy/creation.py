@@ -1,4 +1,4 @@
-"""Handles on new arrays: from a person's data, or from parameters alone."""
+"""Handles on new arrays: from a user's data, or from parameters alone."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def created(creation: Creation, blocks: BlocksSpec = None) -> DistArray:
 
 
 def regridded(node: Expr, blocks: BlocksSpec) -> Expr:
-    """Return the expression of an array cut as a person's ``blocks=`` asks; itself where nothing is asked.
+    """Return the expression of an array cut as a user's ``blocks=`` asks; itself where nothing is asked.
 
     Raises
     ------

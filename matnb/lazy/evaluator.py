@@ -26,7 +26,7 @@ class Evaluator(Protocol):
         """Compute expressions and keep them on the workers."""
 
     def ship(self, node: Data, block: Block) -> None:
-        """Send a person's large array to the workers."""
+        """Send a user's large array to the workers."""
 
     def facts(self, node: Expr) -> ArrayFacts:
         """Return what is known of an expression, computing nothing."""

@@ -1,4 +1,4 @@
-"""Loops as a person writes them: the step is called once, recorded, and closed to a body."""
+"""Loops as a user writes them: the step is called once, recorded, and closed to a body."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Nesting:
     below: tuple[Nesting, ...]
 
     def paths(self, start: str) -> Iterator[str]:
-        """Yield for each leaf how a person would write it, ``start`` being the whole value."""
+        """Yield for each leaf how a user would write it, ``start`` being the whole value."""
         if self.kind is None:
             yield start
         for key, inner in zip(self.keys, self.below, strict=True):

@@ -166,7 +166,7 @@ def _beyond(operand: Operand) -> Operand:
 
 
 def number_dtype(dtype: npt.DTypeLike) -> np.dtype:
-    """Return the dtype that a person names.
+    """Return the dtype that a user names.
 
     Raises
     ------

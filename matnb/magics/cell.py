@@ -53,7 +53,7 @@ class Cell:
     names
         Names of what the cell ends with, when it has run.
     values
-        Of these the cell's last values, which no name of the person's stands for.
+        Of these the cell's last values, which no name of the user's stands for.
     """
 
     def __init__(self, cell: str, line: str, chosen: Namespace, shell: InteractiveShell, live: bool) -> None:

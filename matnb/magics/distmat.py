@@ -65,7 +65,7 @@ class DistMatMagics(Magics):
         self.matcher = matcher_of(shell)
         self.values = Values(shell, lambda: self.live)
         self.between = Between(shell)
-        # Of the last cell's roots, and its last values; the arrays themselves are the person's to keep.
+        # Of the last cell's roots, and its last values; the arrays themselves are the user's to keep.
         self.names: list[str] = []
         self.values_of_cell: Mapping[str, ReferenceType[DistArray]] = {}
 

@@ -90,7 +90,7 @@ def _short(error: MatnbError | CellCancelled, rows: list[str]) -> list[str]:
 
 
 def _calling_cell(error: MatnbError, shell: InteractiveShell) -> str | None:
-    # None where a cell called matnb through another file, which may be what the person has to look at.
+    # None where a cell called matnb through another file, which may be what the user has to look at.
     found = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if shell.compile.format_code_name(frame.f_code.co_filename):
@@ -114,7 +114,7 @@ def _rows(error: MatnbError, filename: str, shell: InteractiveShell) -> list[str
 
 
 def _raised(error: MatnbError, shell: InteractiveShell) -> list[str]:
-    # The line of a person's function that a worker called, where a cell defines it.
+    # The line of a user's function that a worker called, where a cell defines it.
     if not isinstance(error, KernelError) or error.raised_at is None:
         return []
     filename, line = error.raised_at

@@ -131,7 +131,7 @@ def setting_text(view: HistoryView, live: bool) -> str:
 
 
 def asked_text(decisions: Sequence[Decision], live: bool) -> str:
-    """Return what was decided when a person asked for it, a line for each decision."""
+    """Return what was decided when a user asked for it, a line for each decision."""
     if not decisions:
         return "nothing is stored that could be re-cut"
     passed = tuple(decision_facts(Passed(number, one)) for number, one in enumerate(decisions))

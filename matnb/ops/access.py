@@ -1,4 +1,4 @@
-"""Nodes that read and write at places known only at run time, draw anew, and call a person's function."""
+"""Nodes that read and write at places known only at run time, draw anew, and call a user's function."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Draw(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replicated(Expr):
-    """The results of a person's function on whole arrays, packed one after the other as bytes."""
+    """The results of a user's function on whole arrays, packed one after the other as bytes."""
 
     inputs: tuple[Expr, ...]
     function: Function
@@ -143,7 +143,7 @@ class Replicated(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part(Expr):
-    """One of the results of a person's function."""
+    """One of the results of a user's function."""
 
     call: Expr
     place: int

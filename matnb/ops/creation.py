@@ -1,4 +1,4 @@
-"""Arrays that come from outside: a person's data, files, generators."""
+"""Arrays that come from outside: a user's data, files, generators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INLINE_BYTES = 16 * 1024  # up to here a block travels inside the plan, which sa
 
 
 def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> None:
-    """Write what brings a person's array to its owners.
+    """Write what brings a user's array to its owners.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> No
 
 
 def piece_of(block: Block, region: Region) -> Block:
-    """Return a rectangle of a person's array with memory of its own."""
+    """Return a rectangle of a user's array with memory of its own."""
     whole = tuple((0, length) for length in block.shape)
     return copied(cut(block, relative(region, whole)))
 

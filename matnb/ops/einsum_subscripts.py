@@ -1,4 +1,4 @@
-"""What a person's subscripts of ``einsum`` say: a number for each axis of each array, and of the result."""
+"""What a user's subscripts of ``einsum`` say: a number for each axis of each array, and of the result."""
 
 from __future__ import annotations
 

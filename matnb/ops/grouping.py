@@ -1,4 +1,4 @@
-"""Nodes that tell keys apart part by part: codes, what has them, and values combined by them.
+"""Nodes that number distinct keys part by part: codes, what has them, and values combined by them.
 
 The parts are those of one axis that ``before`` cuts. The distinct keys of a part are in ascending order and
 stand side by side with those of the other parts; ``after`` says where those of each part end.

@@ -1,4 +1,4 @@
-"""A node that calls a person's function block by block, or lane by lane."""
+"""A node that calls a user's function block by block, or lane by lane."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from matnb.program.writer import PlanWriter, TaskWriter
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MapBlocks(Expr):
-    """What a person's function gives for each block of the first array, and what meets it of others.
+    """What a user's function gives for each block of the first array, and what meets it of others.
 
     The result is cut as that array where it has its shape; else blocks have all of its axes but the first,
     and so has the result. With ``along``, the function is called on each lane along an axis instead, and the
     axes of what it gives stand in the place of that one.
 
-    ``token`` tells calls apart that are equal in all else; nothing of a function that is pure.
+    ``token`` distinguishes calls that are equal in all else; empty of a function that is pure.
     """
 
     inputs: tuple[Expr, ...]

@@ -40,7 +40,7 @@ def stage_tag(layout: Layout, inside: Sequence[Expr], writer: PlanWriter) -> str
 
 
 def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:
-    """Return what the tasks of a stage compute, operands first, for a person."""
+    """Return what the tasks of a stage compute, operands first, for a user."""
     words = []
     for node in inside:
         if node in writer.products:

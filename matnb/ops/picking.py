@@ -248,7 +248,7 @@ def _(node: PutAlong, operands: Sequence[Value]) -> Value:
 
 
 def _checked(given: Sequence[Value], shape: tuple[int, ...], axis: int) -> list[np.ndarray]:
-    # Whole numbers, which a person may have counted from the end.
+    # Whole numbers, which a user may have counted from the end.
     result = []
     for number, one in enumerate(given):
         index, length = dense(one), shape[axis + number]

@@ -235,7 +235,7 @@ def turns(product: Product) -> bool:
 
 
 def detail_of(product: Product, writer: PlanWriter) -> str:
-    """Return what is special about a product in a few words, for a person."""
+    """Return what is special about a product in a few words, for a user."""
     words = [product.semiring]
     if product.transposed:
         words.append("of the transpose without making it")
@@ -471,7 +471,7 @@ def write_shared_row(
 
 
 def shared_text(product: Product, writer: PlanWriter) -> str:
-    """Return which rows are made in parts, for a person; of several the first."""
+    """Return which rows are made in parts, for a user; of several the first."""
     if not _is_known(product):
         return ""
     array = writer.registers[product.left]

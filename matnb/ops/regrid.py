@@ -1,4 +1,4 @@
-"""Arrays cut where a person asked: made so where they come from, or put together from other blocks."""
+"""Arrays cut where a user asked: made so where they come from, or put together from other blocks."""
 
 from __future__ import annotations
 

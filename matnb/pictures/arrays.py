@@ -1,4 +1,4 @@
-"""An array as a person sees it: its few values, a line of text, a block map; nothing is computed for it."""
+"""An array as a user sees it: its few values, a line of text, a block map; nothing is computed for it."""
 
 from __future__ import annotations
 

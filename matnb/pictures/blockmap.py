@@ -14,7 +14,7 @@ from matnb.pictures.quantities import count_text, plural_text, shape_text, share
 
 MAX_CELLS = 64  # along each axis
 MAX_BYTES = 16_000  # leaves room for the table in the 20 kB a picture may take
-# Okabe and Ito's colors, told apart with any color vision, without those that vanish on white or on black.
+# Okabe and Ito's colors, distinct with any color vision, without those that vanish on white or on black.
 COLORS = ("#0a7fc4", "#e08a00", "#009e73", "#cc6699", "#d55e00", "#56a8d8")
 _SHADES = tuple(round(0.22 + 0.78 * step / 6, 2) for step in range(7))
 _DETAILS = (64, 48, 32, 24, 16)  # cells along an axis, tried in turn until the picture is small enough

@@ -133,7 +133,7 @@ class HistoryFacts:
     decisions
         The oldest first.
     setting
-        What a person chose, such as "auto".
+        What a user chose, such as "auto".
     num_dropped
         Older ones that were not kept.
     measured

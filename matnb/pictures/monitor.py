@@ -1,4 +1,4 @@
-"""The load monitor for a person: each worker now and over the last while, as SVG, as HTML and as text."""
+"""The load monitor for a user: each worker now and over the last while, as SVG, as HTML and as text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def monitor_html(facts: MonitorFacts, *, with_table: bool = True, is_open: bool 
     facts
         What is shown.
     with_table
-        Whether the numbers are there as a table, which a person opens and a screen reader reads.
+        Whether the numbers are there as a table, which a user opens and a screen reader reads.
     is_open
         Whether it is open.
     """

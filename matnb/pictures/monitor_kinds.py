@@ -1,4 +1,4 @@
-"""What a person calls the work of the workers: a few words for the many kinds of tasks."""
+"""What a user calls the work of the workers: a few words for the many kinds of tasks."""
 
 from __future__ import annotations
 

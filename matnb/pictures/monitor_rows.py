@@ -242,7 +242,7 @@ def _number(worker: WorkerFacts) -> int:
 
 @lru_cache(64)
 def _kind(name: str) -> str:
-    # A person may have named it: nothing of it may turn the text around or be no character of XML.
+    # A user may have named it: nothing of it may turn the text around or be no character of XML.
     text = "".join(one if one.isprintable() else " " for one in name[: 2 * _LONGEST_KIND]).strip() or OTHER
     return text if len(text) <= _LONGEST_KIND else f"{text[: _LONGEST_KIND - 3]}..."
 

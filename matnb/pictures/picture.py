@@ -23,7 +23,7 @@ class Picture:
     facts
         What is printed and saved: one stage.
     stages
-        Every stage with its name, where a person may go from one to another.
+        Every stage with its name, where a user may go from one to another.
     shown
         The names of those among them that are shown where there is no widget.
     said

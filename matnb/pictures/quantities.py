@@ -1,4 +1,4 @@
-"""How numbers are written for a person: counts, bytes, shares, shapes, seconds."""
+"""How numbers are written for a user: counts, bytes, shares, shapes, seconds."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Surroundings:
     read
         What arrays that are read are called: variables, or what is on the workers.
     kept, names
-        Expressions whose arrays stay, and what a person calls some.
+        Expressions whose arrays stay, and what a user calls some.
     stored
         Arrays on the workers.
     owners
@@ -105,7 +105,7 @@ class StageDrawing:
         plan
             What would run.
         names
-            What a person calls some arrays.
+            What a user calls some arrays.
         called
             What the expressions are called elsewhere, for those that are there already.
         """
@@ -168,7 +168,7 @@ class StageDrawing:
         title, run
             Of the panels, and what ran.
         name
-            What a person calls what it was asked for, where ``names`` does not tell.
+            What a user calls what it was asked for, where ``names`` does not tell.
         names
             The same by the keys of what is stored, where the run was asked for several.
         """

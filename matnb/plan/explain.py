@@ -37,7 +37,7 @@ from matnb.program.plan import Plan, Stage, Task
 
 MAX_WORDS = 12
 MAX_STATES = 4  # of a loop, named in its line
-MAX_LINES = 200  # beyond, a listing tells no person anything
+MAX_LINES = 200  # beyond, a listing tells no user anything
 
 _Item = TypeVar("_Item")
 
@@ -57,7 +57,7 @@ class Listing:
     ) -> tuple[list[str], dict[Expr, str]]:
         """Return a line for each expression, operands first, and what each is called.
 
-        Of more than a person would read, those in the middle are left out, and no time is spent on them.
+        Of more than a user would read, those in the middle are left out, and no time is spent on them.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ def explain_stages(
     kept
         Expressions whose arrays stay.
     names
-        What some arrays are called by a person.
+        What some arrays are called by a user.
     first
         The number of the first stage.
     tasks
@@ -310,7 +310,7 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
 
 
 def _parameters(node: Expr) -> list[str]:
-    # What a node was given besides its operands, as far as a person can read it.
+    # What a node was given besides its operands, as far as a user can read it.
     form = form_of(type(node))
     named = ((name, getattr(node, name)) for name in form.parameter_names)
     return [
@@ -360,7 +360,7 @@ def _key_text(part: int | slice | None) -> str:
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """Return lines without those in the middle, where there are more than a person would read."""
+    """Return lines without those in the middle, where there are more than a user would read."""
     first, num_hidden, last = ends_of(lines)
     return [*first, _hidden(num_hidden), *last] if num_hidden else lines
 

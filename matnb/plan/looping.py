@@ -42,7 +42,7 @@ class ControlPlan:
     outputs
         The arrays it gives, those that were wanted.
     stages
-        Of all bodies, for a person, and for errors.
+        Of all bodies, for a user, and for errors.
     given
         For each register that is filled before, which block of which stored array it holds.
     peaks
@@ -388,7 +388,7 @@ class ProgramWriter:
         roots = tuple(dict.fromkeys(roots))
         if not roots:
             return [], {}
-        # In a loop a stored transpose pays, unless the person does not want it.
+        # In a loop a stored transpose pays, unless the user does not want it.
         known = {node: stored[node] for node in topological(roots, stored) if node in stored}
         plan = lower(
             roots, tuple(shared), known, self._workers,

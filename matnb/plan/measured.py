@@ -163,7 +163,7 @@ class Measures:
 
 
 def _without_call(task: Task) -> Task:
-    # A person's function may hold whatever it likes.
+    # A user's function may hold whatever it likes.
     return replace(task, steps=()) if task.kind == "call" else task
 
 

@@ -1,4 +1,4 @@
-"""What a plan does in numbers that a person cares for: operations, arrays newly made, results remembered."""
+"""What a plan does in numbers that a user cares for: operations, arrays newly made, results remembered."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Counts:
     ----------
     num_run
         Expressions that its tasks compute, each once however many blocks it has. A mean is two of them, a sum
-        and a quotient; constants and a person's data are none; what a product of a mask, or of a pattern,
+        and a quotient; constants and a user's data are none; what a product of a mask, or of a pattern,
         does without is none.
     num_arrays
         Arrays newly made: one for each stage, and inside the stage's tasks as many as are whole blocks at the
         same time besides what the task gives. Scalars, shares of a reduction, tiles of a chain, copies made
-        to be moved and a person's data are none.
+        to be moved and a user's data are none.
     num_remembered
-        Results that were there already: named ones that needed no task, and those that tasks read. A person's
+        Results that were there already: named ones that needed no task, and those that tasks read. A user's
         data and files are none.
     """
 

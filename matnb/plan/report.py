@@ -1,4 +1,4 @@
-"""What a run tells the person who asked for it."""
+"""What a run tells the user who asked for it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from matnb.ops.access import Replicated
 from matnb.program.operators import Accumulate, Multiply, Operator, Push, PutTogether, ScatterBy
 from matnb.program.plan import Stage, Task
 
-# Stages that go on from block to block, or leave blocks to a person's function.
+# Stages that go on from block to block, or leave blocks to a user's function.
 _BY_BLOCKS = ("scan", "differences", "group", "quantile", "interpolate", "call")
 _ROUNDED = ("plus", "times")  # monoids by which the order of floats shows
 

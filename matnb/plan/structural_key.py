@@ -25,7 +25,7 @@ from matnb.expr.nodes import (
 from matnb.ops.access import Put
 from matnb.program.plan import Stored, Workers
 
-# Below this a person's array may travel inside the plan, or in it as a whole.
+# Below this a user's array may travel inside the plan, or in it as a whole.
 _LARGE_BYTES = 1 << 20
 # Numbers that passes look at: what they do to one of these they do not do to others.
 _SPECIAL = (0.0, 0.5, 1.0, 2.0)
@@ -35,7 +35,7 @@ _ZERO_MAKERS = {"subtract", "multiply", "bitwise_xor", "logical_xor"}
 
 @dataclass(frozen=True)
 class Form:
-    """What a run is asked for, told apart from others by ``key``.
+    """What a run is asked for; ``key`` distinguishes it from others.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Products as a person writes them, matched to what the workers can do at once."""
+"""Products as a user writes them, matched to what the workers can do at once."""
 
 from __future__ import annotations
 

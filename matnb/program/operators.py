@@ -45,7 +45,7 @@ class Make:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A small block of a person's data, sent with the plan."""
+    """A small block of a user's data, sent with the plan."""
 
     block: Block
 
@@ -275,7 +275,7 @@ class ScatterBy:
 
 @dataclass(frozen=True)
 class Call:
-    """A person's function on whole arrays; its results packed as bytes."""
+    """A user's function on whole arrays; its results packed as bytes."""
 
     function: Function
     outputs: tuple[Output, ...]

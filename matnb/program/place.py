@@ -21,14 +21,14 @@ from matnb.pictures.quantities import bytes_text
 from matnb.program.plan import Workers
 
 SMALL_BYTES = 256 * 1024  # below this a block's task costs more than it saves by running beside another
-MOST_BLOCKS = 10_000  # above this a plan takes longer to write than a person waits
+MOST_BLOCKS = 10_000  # above this a plan takes longer to write than a user waits
 
 
 def default_layout(node: Expr, num_bytes: int, workers: Workers, given: Block | None = None) -> Layout:
     """Return the layout of an array that no other array's layout suggests: rows, a block a thread.
 
     Rows of a sparse array are cut in parts of about equal work, where it is known where the entries are: of a
-    person's data, ``given`` or held here, and of generated graphs.
+    user's data, ``given`` or held here, and of generated graphs.
     """
     grid = regular_grid(node, num_bytes, workers)
     if node.sparse and grid.counts[0] > 1:

@@ -81,7 +81,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Shipment:
-    """A block of a person's data that has to be sent to its owner before the tasks run."""
+    """A block of a user's data that has to be sent to its owner before the tasks run."""
 
     key: str
     expression: Data
@@ -98,9 +98,9 @@ class Plan:
     tasks
         In an order in which inputs come before their users.
     stages
-        For a person, and for measuring.
+        For a user, and for measuring.
     shipments
-        A person's data that the tasks read.
+        A user's data that the tasks read.
     outputs
         The arrays that stay on the workers afterwards.
     reused

@@ -194,7 +194,7 @@ class PlanWriter:
         return self.add(task, num_bytes)
 
     def ship(self, shipment: Shipment, num_bytes: int) -> None:
-        """Add a block of a person's data."""
+        """Add a block of a user's data."""
         self._shipments.append(shipment)
         self._sizes[shipment.key] = num_bytes
         self._owners[shipment.key] = shipment.owner
@@ -230,7 +230,7 @@ class PlanWriter:
         detail: str,
         inside: Sequence[Expr] = (),
     ) -> None:
-        """Note tasks that make an array, or its shares, for a person; the node is the last thing they do."""
+        """Note tasks that make an array, or its shares, for a user; the node is the last thing they do."""
         name = f"s{len(self._stages)}"
         size = self.bytes_of(node)
         nnz = self.entries[node] if node.sparse else None

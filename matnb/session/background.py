@@ -206,7 +206,7 @@ class Later:
                     if not self._begin():
                         return
                     report = self._context.run(self._work)
-        except BaseException as raised:  # whatever it is, the person who asks for the result is to see it
+        except BaseException as raised:  # whatever it is, the user who asks for the result is to see it
             error = raised
             if self._state == "cancelled":  # it was taken back meanwhile
                 return

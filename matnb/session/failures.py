@@ -1,4 +1,4 @@
-"""A worker's error brought home: named for a person, with the cell lines that wrote the expression."""
+"""A worker's error brought home: named for a user, with the cell lines that wrote the expression."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Group:
     Attributes
     ----------
     name
-        For a person: "A", or "A, x".
+        For a user: "A", or "A, x".
     main
         The sparse array with the most bytes, whose entries decide.
     arrays
@@ -84,7 +84,7 @@ def has_rows_cut(node: Expr, entry: Entry) -> bool:
 
 
 class Groups:
-    """Finds groups, and knows which arrays a person wants to lie alike.
+    """Finds groups, and knows which arrays a user wants to lie alike.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Groups:
     Attributes
     ----------
     names
-        What a person calls arrays.
+        What a user calls arrays.
     """
 
     def __init__(self, store: Store) -> None:
@@ -152,7 +152,7 @@ class Groups:
         return Group(", ".join(map(self.name, _once(alike))), main, alike)
 
     def name(self, node: Expr) -> str:
-        """Return what an array is called for a person; those without a name are numbered."""
+        """Return what an array is called for a user; those without a name are numbered."""
         named = self.names.get(node)
         if named is not None:
             return named

@@ -1,4 +1,4 @@
-"""``mn.memo``: what the session in use remembers, for a person to look at and to clear."""
+"""``mn.memo``: what the session in use remembers, for a user to look at and to clear."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RememberedResults:
 
 
 def entries_with(variables: Mapping[str, Expr]) -> tuple[MemoEntry, ...]:
-    """Return what is remembered, with the names that a person has for it."""
+    """Return what is remembered, with the names that a user has for it."""
     session = active_session()
     found = () if session is None else session.memo.entries(variables)
     return tuple(sorted(found, key=lambda one: (-one.num_bytes, one.expression)))

@@ -1,4 +1,4 @@
-"""Layouts that a person asks for: arrays in other parts, and arrays that lie alike."""
+"""Layouts that a user asks for: arrays in other parts, and arrays that lie alike."""
 
 from __future__ import annotations
 

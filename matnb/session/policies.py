@@ -21,7 +21,7 @@ class Rebalancing:
     Attributes
     ----------
     name
-        In a word: one of ``POLICY_NAMES``, "replay", or what a person's own policy is called.
+        In a word: one of ``POLICY_NAMES``, "replay", or what a user's own policy is called.
     policy
         Gives a policy for a group of arrays, which may keep what it learns of them.
     """
@@ -31,7 +31,7 @@ class Rebalancing:
 
     @property
     def is_off(self) -> bool:
-        """Whether nothing is ever re-cut unless a person asks for it."""
+        """Whether nothing is ever re-cut unless a user asks for it."""
         return self.name == "off"
 
     @property
@@ -41,7 +41,7 @@ class Rebalancing:
 
 
 def rebalancing_from(value: object) -> Rebalancing:
-    """Return what a person asked for: a name, the path of a trace, a trace, or a policy.
+    """Return what a user asked for: a name, the path of a trace, a trace, or a policy.
 
     Raises
     ------

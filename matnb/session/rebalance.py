@@ -36,7 +36,7 @@ from matnb.session.policies import Rebalancing, rebalancing_from
 from matnb.session.recut import Recutter
 
 _PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
-_MANY = 10**6  # runs that are expected where a person asks for a re-cut
+_MANY = 10**6  # runs that are expected where a user asks for a re-cut
 
 
 class Balancer:
@@ -221,7 +221,7 @@ class Balancer:
             decisions.append(decision)
         return tuple(decisions)
 
-    # what a person asks for
+    # what a user asks for
 
     def repartition(self, node: Expr, parts: tuple[int, ...] | Grid | None) -> None:
         """Cut a stored array anew, and with its rows those of arrays that are to lie as it does.
@@ -571,7 +571,7 @@ class Decider:
         watch
             Of the loop that has paused for it.
         must
-            Whether a person wants it so: then a lack of room is an error, else the decision is refused, and
+            Whether a user wants it so: then a lack of room is an error, else the decision is refused, and
             the cuts are not taken back, though they may follow from times.
         """
         if must and decision.after == group.cuts:
@@ -738,7 +738,7 @@ def _unevenness(loads: Sequence[float], owners: Sequence[int], workers: Workers)
 
 
 def _wrong(cuts: Cuts, now: Cuts, workers: Sequence[int]) -> str:
-    # Why arrays cannot be cut as a person's policy, or a trace, has it; empty where they can.
+    # Why arrays cannot be cut as a user's policy, or a trace, has it; empty where they can.
     ends = (cuts.cuts[0], cuts.cuts[-1]) if cuts.cuts else ()
     if ends != (0, now.cuts[-1]) or any(low >= high for low, high in cuts.ranges()):
         return f"no cuts: {list(cuts.cuts[:8])} do not ascend from 0 to {now.cuts[-1]}"

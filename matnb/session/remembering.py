@@ -343,7 +343,7 @@ class Memo:
         Parameters
         ----------
         variables
-            What a person's names stand for; entries tell them.
+            What a user's names stand for; entries tell them.
         """
         live = live_expressions()
         self._planner.retain()

@@ -128,7 +128,7 @@ class Session:
     def stoppable(self, around: bool = False) -> AbstractContextManager[None]:
         """Return a scope in which :meth:`cancel` reaches this thread between two runs, too.
 
-        ``around`` says that it is around whatever a person runs: who calls :meth:`cancel` there means others.
+        ``around`` says that it is around whatever a user runs: who calls :meth:`cancel` there means others.
         """
         return self.cluster.stopping.scope(around)
 

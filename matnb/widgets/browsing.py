@@ -10,7 +10,7 @@ from matnb.widgets.output_area import Bundle, Shown, is_live
 
 
 class Browsing:
-    """A picture in the output of a cell, with a control where a person is there to use it.
+    """A picture in the output of a cell, with a control where a user is there to use it.
 
     The picture holds no widget, so a notebook that is saved keeps it. The control goes when the next cell
     runs, when another one is made, at :meth:`close` and at the kernel's exit. A terminal shows the picture's

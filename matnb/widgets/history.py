@@ -20,7 +20,7 @@ _STEP_MILLISECONDS = 400
 def history_view(view: HistoryView, shell: Any | None = None) -> Browsing:
     """Show a history in the output of the cell that runs.
 
-    The picture lets a person go from decision to decision without a widget. Where there are more decisions
+    The picture lets a user go from decision to decision without a widget. Where there are more decisions
     than it holds, a slider below it goes through all of them, by hand or by itself, until the next cell runs.
 
     Parameters

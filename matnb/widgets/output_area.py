@@ -46,14 +46,14 @@ def shows_measured(shell: Any | None) -> bool:
 
 
 def is_watched(shell: Any | None) -> bool:
-    """Tell whether a person looks on while a cell runs: in a kernel that is to show what is measured."""
+    """Tell whether a user looks on while a cell runs: in a kernel that is to show what is measured."""
     if shell is None or getattr(shell, "kernel", None) is None or is_headless(shell):
         return False
     return shows_measured(shell)
 
 
 def is_live(shell: Any | None) -> bool:
-    """Tell whether widgets are made: where a person looks on, and ipywidgets is there."""
+    """Tell whether widgets are made: where a user looks on, and ipywidgets is there."""
     return is_watched(shell) and find_spec("ipywidgets") is not None
 
 

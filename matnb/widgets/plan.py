@@ -15,7 +15,7 @@ _MOST_BYTES = 40_000
 def plan_view(picture: Picture, shell: Any | None = None) -> Browsing:
     """Show a picture in the output of the cell that runs.
 
-    It lets a person go from what was recorded to what the passes made of it and to the plan without a widget.
+    It lets a user go from what was recorded to what the passes made of it and to the plan without a widget.
     Where passes changed something, buttons below it show what each left, until the next cell runs.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Kernels that read and write at places known at run time, draw anew, and call a person's function."""
+"""Kernels that read and write at places known at run time, draw anew, and call a user's function."""
 
 from __future__ import annotations
 

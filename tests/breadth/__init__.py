@@ -1,1 +1,1 @@
-"""NumPy's functions, each called as a person would, against NumPy."""
+"""NumPy's functions, each called as a user would, against NumPy."""

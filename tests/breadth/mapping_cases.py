@@ -1,4 +1,4 @@
-"""Calls of a person's functions: on blocks, lanes, elements and places."""
+"""Calls of a user's functions: on blocks, lanes, elements and places."""
 
 from __future__ import annotations
 

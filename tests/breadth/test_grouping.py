@@ -1,4 +1,4 @@
-"""Groups, bins and a person's functions where no call against NumPy shows them: loops, memory, errors."""
+"""Groups, bins and a user's functions where no call against NumPy shows them: loops, memory, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebook of load balancing as a person runs it in JupyterLab, and finds it again."""
+"""The notebook of load balancing as a user runs it in JupyterLab, and finds it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DistArray as a person meets it: nothing is stale, and its methods are NumPy's."""
+"""DistArray as a user meets it: nothing is stale, and its methods are NumPy's."""
 
 from __future__ import annotations
 

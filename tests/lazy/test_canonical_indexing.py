@@ -1,4 +1,4 @@
-"""Axes and indices that a person gives: made plain, or refused with what is allowed."""
+"""Axes and indices that a user gives: made plain, or refused with what is allowed."""
 
 from __future__ import annotations
 

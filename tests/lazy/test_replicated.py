@@ -1,4 +1,4 @@
-"""A person's functions on small whole arrays: what is recorded, found out and refused."""
+"""A user's functions on small whole arrays: what is recorded, found out and refused."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def static_shell(shell):
 
 @pytest.fixture
 def shell(shell):
-    """Return the shell as a person has it, for whom nothing is waited for."""
+    """Return the shell as a user has it, for whom nothing is waited for."""
     run(shell, "%config DistMat.display = 'live'")
     return shell
 

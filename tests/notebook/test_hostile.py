@@ -1,4 +1,4 @@
-"""Names that a file or a person made up to do harm are shown in a report, and never run."""
+"""Names that a file or a user made up to do harm are shown in a report, and never run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays cut where a person asked: once from their source, or from the blocks that are there."""
+"""Arrays cut where a user asked: once from their source, or from the blocks that are there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An array's text informs, its table holds what is known, and what a person named is shown, not run."""
+"""An array's text informs, its table holds what is known, and what a user named is shown, not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of task that plans have is told in a word of a person's."""
+"""Every kind of task that plans have is told in a word of a user's."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def plan_of(*wanted: mn.DistArray) -> Plan:
 
 
 def readers(plan: Plan) -> list[Task]:
-    """Return the tasks that read a person's data."""
+    """Return the tasks that read a user's data."""
     shipped = {one.key for one in plan.shipments}
     return [task for task in plan.tasks if shipped.intersection(task.inputs)]
 

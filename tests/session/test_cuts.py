@@ -1,4 +1,4 @@
-"""Blocks that a person asked for are those they get, whatever was asked for before and is stored."""
+"""Blocks that a user asked for are those they get, whatever was asked for before and is stored."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from matnb.widgets.output_area import freeze_open
 
 @pytest.fixture
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
-    """Return a person's IPython."""
+    """Return a user's IPython."""
     main, hook = sys.modules["__main__"], sys.excepthook
     found = Person(tmp_path, monkeypatch)
     yield found

@@ -1,4 +1,4 @@
-"""Whatever fails in the load monitor, what runs goes on, and its person is told once; sessions may end."""
+"""Whatever fails in the load monitor, what runs goes on, and its user is told once; sessions may end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's function on arrays or blocks: what names it, how it is called, and results packed as bytes."""
+"""A user's function on arrays or blocks: what names it, how it is called, and results packed as bytes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _ALIGNMENT = 64  # of each packed result: a cache line, and enough for every dty
 
 
 def is_calling() -> bool:
-    """Tell whether this thread runs a person's function for a worker, which waits for it."""
+    """Tell whether this thread runs a user's function for a worker, which waits for it."""
     return _calling.get()
 
 
 class Callee(Protocol):
-    """What a person gives to be called."""
+    """What a user gives to be called."""
 
     def __call__(self, *arrays: object) -> object:
         """Return an array, a number, or a tuple of them."""
@@ -39,12 +39,12 @@ class Callee(Protocol):
 
 @dataclass(frozen=True)
 class Function:
-    """A person's function as it travels.
+    """A user's function as it travels.
 
     Attributes
     ----------
     name
-        For a person.
+        For a user.
     pickled
         The function, by value where its module is not one that workers import.
     code
@@ -64,7 +64,7 @@ class Function:
 
 @dataclass(frozen=True)
 class WithArguments:
-    """A person's function with what it is given besides the array."""
+    """A user's function with what it is given besides the array."""
 
     pyfunc: Callable[..., object]  # the name under which NumPy's vectorized functions have theirs
     arguments: tuple[object, ...]
@@ -195,12 +195,12 @@ def _check_result(
 
 
 def _called(function: Function, use: Callable[[Callee], object]) -> object:
-    # What is made of a person's function, whose errors are told as its own.
+    # What is made of a user's function, whose errors are told as its own.
     token, callee = _calling.set(True), None
     try:
         callee = _loaded(function)
         return use(callee)
-    except BaseException as error:  # a person's function raises what it likes, SystemExit too
+    except BaseException as error:  # a user's function raises what it likes, SystemExit too
         failed = kernel_error(error, f"{function.name} raised {type(error).__name__}: {error}")
         failed.raised_at = _line_of(callee, error)
         failed.add_note("".join(traceback.format_exception(error)).rstrip())

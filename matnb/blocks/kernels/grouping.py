@@ -1,4 +1,4 @@
-"""Keys of one block told apart: a code for each, its place among the block's distinct keys in order."""
+"""Distinct keys of one block: a code for each key, its place among them in order."""
 
 from __future__ import annotations
 

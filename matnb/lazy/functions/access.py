@@ -1,4 +1,4 @@
-"""Values combined by label, and a person's functions on small whole arrays."""
+"""Values combined by label, and a user's functions on small whole arrays."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _sample_result(fn: Callee, name: str, arguments: Sequence[Expr]) -> object:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return fn(*(_sample(node)[()] for node in arguments))
-    except Exception as error:  # a person's function raises what it likes
+    except Exception as error:  # a user's function raises what it likes
         kinds = ", ".join(f"{node.shape} {node.dtype}" for node in arguments)
         raise OptionError(
             f"{name} raised {type(error).__name__} on examples of its arguments ({kinds}), identity matrices "

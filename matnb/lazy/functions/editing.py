@@ -38,7 +38,7 @@ def _along(arr: object, axis: int | None) -> tuple[Expr, int]:
 
 
 def _whole(places: object) -> np.ndarray:
-    # Numbers a person lists; a list of none is as good as any.
+    # Numbers a user lists; a list of none is as good as any.
     found = np.asarray(places)
     return found.astype(np.int64) if not found.size and found.dtype.kind == "f" else found
 

@@ -18,7 +18,7 @@ from matnb.lazy.registry import implements, recorded
 
 
 def _given(node: Expr, out: object) -> DistArray:
-    # What a function returns, in the handle that a person gave for it if there is one.
+    # What a function returns, in the handle that a user gave for it if there is one.
     if out is None or out is np._NoValue:
         return wrap(node)
     target = out[0] if isinstance(out, tuple) else out

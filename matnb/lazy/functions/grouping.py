@@ -27,7 +27,7 @@ from matnb.ops.picking import Gather
 
 
 def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
-    """Tell rows apart by their keys, for sums, means and the like of each group.
+    """Group rows by their keys, for sums, means and the like of each group.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _labelled(nodes: list[Expr], num_groups: int) -> GroupBy:
 
 
 class GroupBy:
-    """Rows told apart by their keys; ``mn.groupby`` makes it.
+    """Rows grouped by their keys; ``mn.groupby`` makes it.
 
     Values are n numbers, or a matrix of n rows. Every result has an element, or row, for each group, in the
     order of ``keys``, and is as lazy as any array.
@@ -283,7 +283,7 @@ class ByLabel:
 
 @dataclass(frozen=True, eq=False)
 class ByPart:
-    """Rows whose keys were told apart part by part, and then the keys of the parts.
+    """Rows whose keys were numbered part by part, and then the keys of the parts.
 
     ``codes``, ``before`` and ``after`` are those of the nodes; ``groups`` is the number of the group of each
     key of a part, or None where there is one part.

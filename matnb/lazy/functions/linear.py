@@ -259,7 +259,7 @@ def _subscripts(operands: Sequence[object]) -> tuple[Subscripts, list[Expr]]:
 
 
 def _path(named: Subscripts, nodes: Sequence[Expr], optimize: list[object]) -> list[tuple[int, ...]]:
-    path = [tuple(int(one) for one in chosen) for chosen in optimize[1:]]  # type: ignore[attr-defined]  # a person's
+    path = [tuple(int(one) for one in chosen) for chosen in optimize[1:]]  # type: ignore[attr-defined]  # a user's
     left = len(nodes)
     for chosen in path:
         if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= one < left for one in chosen):

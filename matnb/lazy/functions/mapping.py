@@ -1,4 +1,4 @@
-"""A person's own functions: on blocks, on lanes, on elements, and on the places of an array."""
+"""A user's own functions: on blocks, on lanes, on elements, and on the places of an array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names a person's function: all it does and uses, whatever file and line it was written in."""
+"""What names a user's function: all it does and uses, whatever file and line it was written in."""
 
 from __future__ import annotations
 

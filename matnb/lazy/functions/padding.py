@@ -67,7 +67,7 @@ class _Side:
 
 @implements(np.pad)
 def pad(array: object, pad_width: object, mode: str = "constant", **options: Any) -> DistArray:
-    """``numpy.pad`` in all of its modes but a person's own function; "empty" pads with zeros."""
+    """``numpy.pad`` in all of its modes but a user's own function; "empty" pads with zeros."""
     node = expression_of(array)
     if callable(mode):
         raise UnsupportedError("pad by a function is not recorded: pad by a mode, or use mn.map_blocks")

@@ -78,7 +78,7 @@ def laned(node: Expr, axis: int | None) -> tuple[Expr, int]:
 def reshape(
     a: object, /, shape: ShapeLike, order: str | None = "C", *, copy: bool | None = None
 ) -> DistArray:
-    """``numpy.reshape``; order "A" is "C", since blocks have no order in memory that a person sees."""
+    """``numpy.reshape``; order "A" is "C", since blocks have no order in memory that a user sees."""
     if copy is False:
         raise OptionError("reshape(copy=False): arrays are never changed in place, so there are no views")
     lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)

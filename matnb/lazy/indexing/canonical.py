@@ -1,4 +1,4 @@
-"""The axes and basic indices that a person gives, made plain: none negative, and an entry for every axis."""
+"""The axes and basic indices that a user gives, made plain: none negative, and an entry for every axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a handle reads and writes by an index, as a person gives it: handles, NumPy's arrays and lists too."""
+"""What a handle reads and writes by an index, as a user gives it: handles, NumPy's arrays and lists too."""
 
 from __future__ import annotations
 

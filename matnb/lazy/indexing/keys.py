@@ -1,4 +1,4 @@
-"""An index as a person gives it, taken apart: what is basic, numbers of run time, and lists of places."""
+"""An index as a user gives it, taken apart: what is basic, numbers of run time, and lists of places."""
 
 from __future__ import annotations
 

@@ -16,6 +16,10 @@ from matnb.ops.registry import LOWERINGS
 # Kinds that no such call has, and why.
 WITHOUT = {
     "PutWhere": "sparse arrays alone, block by block; the large ones are dense",
+    "At": "one place, looked for in the blocks that may have it: tests/ops/test_access_lowering.py",
+    "Put": "one place, written in the blocks that have it: tests/ops/test_access_lowering.py",
+    "Replicated": "a function on whole arrays, which each worker is given: that is what it is for",
+    "Part": "a part of what such a function gave",
 }
 
 

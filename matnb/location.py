@@ -45,8 +45,8 @@ class Location:
     def reason(self, error: BaseException) -> str:
         """Return what an error that is not ours says of this location, without urls' secrets.
 
-        Where a secret is in it in any form, its kind is all that is told, with the number of its answer if it
-        has one.
+        Where a secret is in it in any form, only its kind is given, with the number of its answer if it has
+        one.
         """
         text = str(getattr(error, "strerror", None) or error).strip().split("\n")[0]
         text = text.replace(self.real, str(self))

@@ -417,6 +417,9 @@ def _close_open_clusters() -> None:
         cluster.close()
 
 
+# What a session leaves on a cluster of others when its process dies: its scheduler takes it away.
+
+
 class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look into distributed
     """Takes a client's worker plugins and turns away once the client is gone, and then itself.
 

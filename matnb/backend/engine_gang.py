@@ -194,7 +194,7 @@ class GangEngine:
         is_left = self._is_installed and self._client.status == "running"
         self._is_installed = False
         if is_left:
-            # A worker that does not answer now is told when it does.
+            # A worker that does not answer now learns of it when it does.
             with contextlib.suppress(*CLOSING_ERRORS):
                 self._client.sync(
                     self._client.unregister_worker_plugin, self._plugin, callback_timeout=_ANSWER_SECONDS
@@ -380,6 +380,8 @@ class GangEngine:
         self._client.futures[key].finish()  # as the client does for what it scatters
         return future
 
+
+# What the driver hears of a gang while it runs, whom it tells, and when it asks for a pause.
 
 _BEAT_SECONDS = 0.25
 

@@ -94,7 +94,7 @@ def _release_dead(dask_scheduler: Any) -> bool:
 
 
 def release_turns(scheduler: Any, is_gone: Callable[[str], bool]) -> bool:
-    """Take turns from the clients of which that is told, on the scheduler; return whether there were any."""
+    """Take turns from clients that are gone, on the scheduler; return whether there were any."""
     extension = scheduler.extensions["multi_locks"]
     turns = [name for name in extension.locks if name.startswith(_LOCK)]
     holders = {extension.locks[name][0] for name in turns if extension.locks[name]}

@@ -164,6 +164,9 @@ class _Given(tuple[Any, ...]):
     __slots__ = ()
 
 
+# All tasks that a worker has in a small run as one task of Dask's, done by the worker's threads together.
+
+
 @dataclass(frozen=True, eq=False)
 class Bundle:
     """The values of several tasks, until each is taken out by a task of its own."""

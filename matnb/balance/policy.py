@@ -273,6 +273,8 @@ def policy_named(name: str) -> Policy:
     return known[name]()
 
 
+# Presto's own rule, to compare with: blocks of many elements are split, those of few are merged.
+
 Flags = npt.NDArray[np.bool_]
 MOST_BLOCKS_PER_SLOT = 64  # the rule has no end of its own where the median falls with every split
 

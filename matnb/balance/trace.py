@@ -67,6 +67,8 @@ class Trace:
         return cls(*read_trace(text, name))
 
 
+# The text of a trace: JSON of a named version, in which every number is exact and every field is checked.
+
 FORMAT, VERSION = "matnb balance trace", 1
 MAX_CHARACTERS = 200_000_000
 _LARGEST = 2**63 - 1  # of a count: a row's number is an int64

@@ -317,7 +317,7 @@ def raw_pieces(seed: int, stream: int, shape: tuple[int, ...], region: Region) -
 
 
 def _drawn(creation: Random, region: Region) -> NumericArray:
-    # The numbers of a region. Besides the result there is memory for a piece alone.
+    # The numbers of a region. Beyond the result, only a piece takes memory.
     out = np.empty(region_shape(region), creation.dtype)
     flat = out.reshape(-1)
     for begin, raw in raw_pieces(creation.seed, creation.stream, creation.shape, region):

@@ -306,6 +306,8 @@ def dense_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
     return prod(shape) * dtype.itemsize
 
 
+# Whether the parts of a sparse array from outside fit together; kernels trust them to stay in memory.
+
 _Indices = npt.NDArray[np.integer]
 
 

@@ -1,1 +1,1 @@
-"""What is computed: expressions, interned, and what is told of each."""
+"""What is computed: expressions, interned, and what is known of each."""

@@ -55,7 +55,7 @@ class Header:
 
     @property
     def numbers_a_value(self) -> int:
-        """How many numbers each line has besides the positions."""
+        """How many numbers each line has in addition to the positions."""
         return _NUMBERS_A_VALUE.get(self.field, 1)
 
 

@@ -297,6 +297,8 @@ def open_metis(file: File) -> Source:
     raise file.error("has no header: every line is blank or a comment")
 
 
+# Whether entries and their mirror images are the same: a fingerprint, and the edge that differs.
+
 _STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))  # of splitmix64 (Steele, Lea and Flood 2014)
 
 

@@ -131,7 +131,7 @@ class Source(Protocol):
         """Return at most ``count`` pieces of about equal work; reads nothing."""
 
     def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
-        """Return what a piece holds once it is read, and what reading it takes besides, from sizes alone.
+        """Return what a piece holds once it is read, and what reading it takes in addition, from sizes alone.
 
         An upper bound where a header tells how much there is; else a guess, and :meth:`within` is the bound.
         """

@@ -43,7 +43,7 @@ def asarray(
     the array goes to the workers at once: those in this process share the copy; for others it is a file
     without a name, which takes as many bytes of the folder for temporary files (``TMPDIR``) and no memory
     that the system could not take back. Where that folder has not twice the room, there is no copy, and a
-    loss is told.
+    loss is reported.
 
     Parameters
     ----------

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from matnb.blocks.creation import Arange
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError
-from matnb.expr.nodes import Broadcast, Expr, Index, Literal, broadcast_shapes
+from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, broadcast_shapes
 from matnb.lazy import folds, ufuncs
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.folds import associative, element_of
@@ -223,6 +224,8 @@ def _outer(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> objec
     return _called(ufunc, (DistArray(node), DistArray(other)), options)
 
 
+# A ufunc's ``at`` and ``reduceat``: at places that may repeat, and over runs of elements.
+
 # What combines the values of one place before they meet what is there, and what then meets it.
 _MONOIDS = {"add": "plus", "subtract": "plus", "multiply": "times", "divide": "times", "minimum": "min",
             "maximum": "max", "logical_or": "lor", "logical_and": "land"}  # fmt: skip
@@ -323,11 +326,9 @@ def _combined(ufunc: np.ufunc, node: Expr, places: Sequence[Expr], given: Expr, 
     values = Broadcast(values, values.shape) if values.sparse else values
     if monoid == "times" and ufunc is np.multiply and node.dtype.kind in "fc":
         # What the values alone give may overflow where the product with the array does not.
-        from matnb.lazy.creation import arange
-
         own = node if len(places) == 1 else reshaped(node, (total, *((width,) if rest else ())))
         own = own if own.ndim < 3 else reshaped(own, (total, width))
-        every = expression_of(arange(total, dtype=labels.dtype))
+        every = Create(Arange(0, 1, total, labels.dtype))
         product = Concatenate((own, astype(values, node.dtype)), 0)
         whole: Expr = Scatter(product, Concatenate((every, labels), 0), total, monoid)
         return whole if whole.shape == node.shape else reshaped(whole, node.shape)
@@ -411,11 +412,10 @@ def _runs(ufunc: np.ufunc, node: Expr, starts: np.ndarray) -> Expr:
     ends = np.append(starts[1:], length)
     is_ordered = node.dtype.kind != "c" or ufunc not in (np.minimum, np.maximum)
     if (ends > starts).all() and ufunc.__name__ in _LABELLED and is_ordered:
-        from matnb.lazy.creation import arange
-
         handle = DistArray(node)[int(starts[0]) :]
         bounds = starts[1:] - starts[0]
-        found = np.searchsorted(bounds, arange(length - int(starts[0])), side="right")
+        places = DistArray(Create(Arange(0, 1, length - int(starts[0]), np.dtype(np.int64))))
+        found = np.searchsorted(bounds, places, side="right")
         labels = expression_of(found)
         values = handle.expression
         if len(rest) > 1:

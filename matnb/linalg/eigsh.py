@@ -147,6 +147,8 @@ def _rayleigh_ritz(
     return values[:k], np.where(dropped, 0, vectors), np.diag(np.where(dropped, 0, values)), residual
 
 
+# Lanczos' recurrence: orthonormal vectors of a Krylov space, and a symmetric matrix as seen in them.
+
 ROUNDING = 1e-13  # of a vector whose every part was taken away this share is left, or less
 
 

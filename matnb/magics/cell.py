@@ -170,6 +170,8 @@ def _cancelled(interrupt: KeyboardInterrupt) -> CellCancelled:
     return earlier or CellCancelled("interrupted; no task was running")
 
 
+# How far a cell's loop is, or what it waits for, on a line that changes in place while somebody watches.
+
 FIRST_SECONDS = 0.5  # a shorter cell shows none
 BETWEEN_SECONDS = 0.25
 

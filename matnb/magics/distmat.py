@@ -225,6 +225,9 @@ def unload(shell: InteractiveShell) -> None:
     leave_plain_cells()
 
 
+# Cells can be cancelled between two values that they ask for, as while one is computed.
+
+
 class Between:
     """Lets every cell be one scope that a session's ``cancel()`` reaches; the next value obeys it.
 
@@ -261,6 +264,8 @@ class Between:
             with suppress(CellCancelled):  # a wish for its end, which it came to by itself
                 self._cells.pop().close()
 
+
+# Tab completion of the magics' commands, options and their values, read from their parsers.
 
 _OURS = re.compile(r"\s*(%{1,2})distmat\s(.*)")
 _OF_ARRAYS = ("--keep",)
@@ -327,6 +332,8 @@ def _arrays(shell: InteractiveShell) -> list[str]:
     named = sorted(shell.user_ns.items())
     return [name for name, one in named if isinstance(one, DistArray) and not name.startswith("_")]
 
+
+# What a cell ends with, shown as the commands show it: measured numbers and controls only live.
 
 _SHOWN = (HistoryView, Later, Diagnosis)  # what is measured of these is told only live
 

@@ -1,4 +1,4 @@
-"""Nodes that read and write at places known only at run time, draw anew, and call a user's function."""
+"""Reads and writes at single places known only at run time, draws made anew, calls of a user's function."""
 
 from __future__ import annotations
 
@@ -372,6 +372,8 @@ def _(node: Part, writer: PlanWriter, workers: Workers) -> None:
         node, layout, [writer.add(task.task(key, owner, "part"), writer.bytes_of(node))], "part", ""
     )
 
+
+# Values of very many labels: each goes to the worker that combines a range of labels.
 
 _CHOSEN_BYTES = 12  # a label: whether it is in a range, and what it is there
 

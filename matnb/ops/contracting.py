@@ -1,4 +1,4 @@
-"""Nodes of products whose axes have names, and of Kronecker's."""
+"""Products whose axes have names, and Kronecker's."""
 
 from __future__ import annotations
 
@@ -85,6 +85,8 @@ def _(node: Kron, operands: Sequence[Value]) -> Value:
         return found
     return np.kron(*map(dense, operands))
 
+
+# Products whose axes have names: each task has a part of the largest array and what meets it.
 
 _MOST_PIECES = 64  # of an axis of Kronecker's product, so that a task is worth its cost
 Cuts = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Nodes that count values: between edges, or by label."""
+"""Counts of values: between edges, or by label."""
 
 from __future__ import annotations
 
@@ -150,6 +150,9 @@ def _(node: Count, operands: Sequence[Value]) -> Value:
     counts = np.zeros(node.length, np.int64)
     np.add.at(counts, labels.ravel().astype(np.int64), 1)
     return counts
+
+
+# Values counted: each block gives a share of all counts, where it is; the shares are added.
 
 
 @lowers(Extent)

@@ -95,10 +95,10 @@ def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple
         bounded = source.within(workers.memory_bytes // len(workers.numbers) // max(1, each))
     parsed, facts = [], []
     for number, (piece, owner) in enumerate(zip(pieces, spread(len(pieces), workers.numbers), strict=True)):
-        size, besides = source.parsing_bytes(piece, len(pieces))
+        size, extra = source.parsing_bytes(piece, len(pieces))
         task = TaskWriter()
         task.do(Parse(bounded, piece))
-        task.take(besides)
+        task.take(extra)
         parsed.append(writer.add(task.task(f"{base}-{len(pieces)}-parse-{number}", owner, "parse"), size))
         task = TaskWriter()
         task.do(Summarize(source), task.read(parsed[-1]))

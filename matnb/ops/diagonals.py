@@ -1,4 +1,4 @@
-"""Nodes of diagonals: taken from arrays, made to matrices, and what is above or below them dropped."""
+"""Diagonals: taken from arrays, made to matrices, and what is above or below them dropped."""
 
 from __future__ import annotations
 
@@ -103,6 +103,8 @@ def _(node: Triangle, operands: Sequence[Value]) -> Value:
         return sp.csr_array((sp.triu if node.upper else sp.tril)(value, node.offset))
     return (np.triu if node.upper else np.tril)(dense(value), node.offset)
 
+
+# Diagonals and triangles: every block gives what it has of them, where it is.
 
 _PLACED_BYTES = 3 * 8  # of a sparse entry: its column, its row and how far they are from each other
 

@@ -1,4 +1,4 @@
-"""Nodes that leave one value of each line of an array: the place of an extreme, or a ufunc's fold."""
+"""What leaves one value of each line of an array: the place of an extreme, or a ufunc's fold."""
 
 from __future__ import annotations
 
@@ -89,6 +89,9 @@ def _(node: Fold, operands: Sequence[Value]) -> Value:
     for axis in reversed(node.axes):  # some ufuncs of NumPy take one axis at a time
         values = getattr(np, node.ufunc).reduce(values, axis=axis, keepdims=node.keepdims)
     return np.asarray(values).astype(node.dtype)
+
+
+# One value of each line: each block's share where the block is, then the shares put together.
 
 
 @lowers(Extreme)

@@ -1,4 +1,4 @@
-"""Nodes that number distinct keys part by part: codes, what has them, and values combined by them.
+"""Distinct keys numbered part by part: codes, what has them, and values combined by them.
 
 The parts are those of one axis that ``before`` cuts. The distinct keys of a part are in ascending order and
 stand side by side with those of the other parts; ``after`` says where those of each part end.
@@ -182,6 +182,8 @@ def _parts(
 ) -> Sequence[tuple[tuple[int, int], tuple[int, int]]]:
     return list(zip(pairwise(node.before), pairwise(node.after), strict=True))
 
+
+# Keys told apart part by part, each part where it is: nothing moves.
 
 _CODED_BYTES = 72  # a key, if all are distinct: the table of those that are known
 _PICKED_BYTES = 24  # a row: its place, and its value as it is summed

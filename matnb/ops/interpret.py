@@ -36,7 +36,7 @@ from matnb.expr.nodes import (
 )
 from matnb.expr.traverse import topological
 from matnb.io.source import Found, Source
-from matnb.ops.registry import Value, meaning_of
+from matnb.ops.registry import Value, means
 from matnb.ops.registry import dense as densified
 
 
@@ -140,7 +140,7 @@ def _value(node: Expr, operands: Sequence[Value], check: Callable[[], None]) -> 
             return np.asarray(_looped(node, operands, check)[0])
         case Cond():
             return np.asarray(operands[0])
-    return meaning_of(node)(node, operands)
+    return means.of(node)(node, operands)
 
 
 def _from_block(block: Block) -> Value:
@@ -333,6 +333,9 @@ def _joined(
     add = getattr(np, MONOIDS[semiring.add.name].ufunc)
     data = add.reduceat(products, firsts).astype(dtype) if len(keys) else products.astype(dtype)
     return _from_keys(keys[firsts], data, shape)
+
+
+# A source read in this process, piece by piece: what the engine does on workers.
 
 
 def read_blocks(source: Source, num_pieces: int = 1, grid: Grid | None = None) -> tuple[Found, list[Block]]:

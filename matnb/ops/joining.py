@@ -1,4 +1,4 @@
-"""Nodes that put arrays together."""
+"""Arrays put together, and arrays with elements put around them."""
 
 from __future__ import annotations
 
@@ -104,6 +104,8 @@ def _(node: Pad, operands: Sequence[Value]) -> Value:
         made = np.concatenate(parts, axis)
     return sp.csr_array(made) if node.sparse else made
 
+
+# Arrays put together: their blocks stay where they are and as they are cut, but for thin ones.
 
 _NARROW = 64  # elements along the last axis, too few to go through fast
 _THIN = 16  # times as large is a block whose copy costs less than a small block beside it

@@ -1,4 +1,4 @@
-"""A node that calls a user's function block by block, or lane by lane."""
+"""A user's function called block by block, or lane by lane."""
 
 from __future__ import annotations
 
@@ -68,6 +68,8 @@ def _(node: MapBlocks, operands: Sequence[Value]) -> Value:
     found = call_on_block(blocks, node.function, node.shape, node.dtype, node.sparse, node.along)
     return to_numpy(found) if isinstance(found, Dense) else to_scipy(found)
 
+
+# A user's function called on each block, where the block is.
 
 _Part = TypeVar("_Part", bound=tuple[int, ...])  # cuts of an axis, or a range of it
 

@@ -1,4 +1,4 @@
-"""Nodes that put elements in order, and those that pick the ones at places of the order."""
+"""Elements put in order, and the ones at places of the order."""
 
 from __future__ import annotations
 
@@ -56,6 +56,8 @@ def _(node: ArgSort, operands: Sequence[Value]) -> Value:
     """Return the places of the elements in ascending order."""
     return np.argsort(dense(operands[0]), axis=node.axis, kind="stable")
 
+
+# Elements in order: along lanes where they are whole, else blocks sorted where they are and then merged.
 
 _PLACE_BYTES = 8
 _ARG_SORT_BYTES = 24  # an element: keys, and keys with places

@@ -1,4 +1,4 @@
-"""Nodes that read and write at places which arrays of whole numbers list, on any axes, sparse or dense."""
+"""Reads and writes at places which arrays of whole numbers list, on any axes, sparse or dense."""
 
 from __future__ import annotations
 
@@ -258,6 +258,8 @@ def _checked(given: Sequence[Value], shape: tuple[int, ...], axis: int) -> list[
         result.append(index.astype(np.int64))
     return result
 
+
+# Reads and writes at listed places: each worker picks from its own blocks, and writes into them.
 
 _LISTED_BYTES = 8  # of a listed place on an axis
 

@@ -13,6 +13,7 @@ import numpy as np
 from matnb.blocks.formats import SPARSE_DTYPES, sparse_bytes
 from matnb.blocks.grid import Grid, Region, finer_cuts, intersect, regular_cuts
 from matnb.blocks.kernels.dense_products import multiply_parts
+from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.shared_rows import part_of_row, row_of_parts
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import semiring_named
@@ -38,7 +39,7 @@ from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter
 
 TASKS_PER_SLOT = 8  # of a product of sparse arrays, whose work is skewed: the longest of 16 took 0.2 of all
-_SUM_BYTES = 8
+_SUM_BYTES = 8  # of the sums of real numbers at most
 LEAST_MEETINGS = (
     200_000  # in a task of such a product, were all rows alike; skewed ones have ten times as many
 )
@@ -198,10 +199,11 @@ def write_product(
 
 def _between_bytes(product: Product, regions: Sequence[Region], writer: PlanWriter) -> int:
     # Of a product of sparse arrays: sums and bits of a row of the result, and operands' values in wide sums.
-    width = region_size(regions[1][1:])
+    width, wide = region_size(regions[1][1:]), accumulator_dtype("sum", product.dtype).itemsize
+    wide = max(wide, _SUM_BYTES)
     both = zip(product.operands, regions, strict=True)
-    cast = sum(writer.entries_of(one, part) for one, part in both if one.dtype.itemsize < _SUM_BYTES)
-    return (_SUM_BYTES + 1) * width + _SUM_BYTES * cast
+    cast = sum(writer.entries_of(one, part) for one, part in both if one.dtype.itemsize < wide)
+    return (wide + 1) * width + wide * cast
 
 
 def _inner_parts(
@@ -309,6 +311,9 @@ def _finer(cuts: ProductCuts, product: Product, writer: PlanWriter, workers: Wor
     return replace(cuts, grid=Grid((finer_cuts(rows, max(1, count)), columns)))
 
 
+# Products of a dense vector with a graph stored by rows: pushed from each block of rows, then combined.
+
+
 def lower_push(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that push a vector along a graph.
 
@@ -377,7 +382,11 @@ def _result_layout(node: Expr, product: Product, writer: PlanWriter, workers: Wo
     return default_layout(node, writer.bytes_of(node), workers)
 
 
-_WIDE_BYTES = 8  # of a share's elements at most
+# Heavy rows in products: the work on a sparse block of one row, shared between threads and workers.
+#
+# The row's entries are cut in parts. Each has a task that makes its share of the sums, and the task that
+# needs the row's product puts the shares together: the bits are those of one task for all of the row.
+
 _MOST_LEVELS = 27  # rows of the right operand that a product keeps on the way
 
 
@@ -462,9 +471,9 @@ def write_shared_row(
         operands = share.read(entries), writer.read(share, product.right, region, owner)
         first, last = leaves_of(row.num_entries, part, count)
         share.do(MultiplyPart(*parameters), *operands)
-        share.take(_MOST_LEVELS * width * _WIDE_BYTES)
+        share.take(_MOST_LEVELS * width * _SUM_BYTES)
         key = f"{node.digest.hex()}-row-{tag}-share-{part}"
-        num_bytes = num_nodes(first, last) * width * _WIDE_BYTES
+        num_bytes = num_nodes(first, last) * width * _SUM_BYTES
         shares.append(writer.add(share.task(key, owner, "share"), num_bytes))
     registers = [task.read(key) for key in (row.key, *shares)]
     return task.do(Run(row_of_parts, parameters), *registers, num_bytes=width * product.dtype.itemsize)

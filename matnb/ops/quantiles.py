@@ -1,4 +1,4 @@
-"""Nodes that tell quantiles, along axes or of all elements."""
+"""Quantiles, along axes or of all elements."""
 
 from __future__ import annotations
 
@@ -44,9 +44,8 @@ class Quantiles(Expr):
 def _(node: Quantiles, operands: Sequence[Value]) -> Value:
     """Return the quantiles along axes."""
     values, wanted = dense(operands[0]), node.wanted
-    if (
-        not values.size and wanted.skips_nan and not wanted.is_median
-    ):  # NumPy gives one NaN, however many are wanted
+    if not values.size and wanted.skips_nan and not wanted.is_median:
+        # NumPy gives one NaN, however many are wanted.
         return np.full(node.shape, np.nan, node.dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of slices without a number
@@ -56,6 +55,9 @@ def _(node: Quantiles, operands: Sequence[Value]) -> Value:
         quantile = np.nanquantile if wanted.skips_nan else np.quantile
         shares = wanted.shares.item() if wanted.is_weak else wanted.shares
         return np.asarray(quantile(values, shares, axis=node.axes, method=wanted.method, keepdims=True))  # type: ignore[call-overload]  # one of METHODS
+
+
+# Quantiles: along axes that are whole in every block, else by exact ranks among sorted blocks.
 
 
 @lowers(Quantiles)

@@ -307,6 +307,9 @@ def _kept_grid(grid: Grid, axes: tuple[int, ...], keepdims: bool) -> Grid:
     return Grid(tuple(cuts))
 
 
+# Products of floats over cut axes: each block goes on from what the blocks before it made.
+
+
 def lower_running_product(node: Reduce, writer: PlanWriter) -> None:
     """Write the tasks of a product whose operand's blocks are there, cut along some of its axes.
 

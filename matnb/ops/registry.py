@@ -1,9 +1,9 @@
-"""What nodes of a kind mean and which tasks they become: a dict and a decorator for each."""
+"""What nodes of a kind mean, and which tasks they become: a decorator for each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,69 +15,61 @@ from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
 
 Value: TypeAlias = np.ndarray | sp.csr_array
-Meaning: TypeAlias = Callable[[Any, Sequence[Value]], Value]  # of a node of the registered kind
-MEANINGS: dict[type[Expr], Meaning] = {}
-_Meaning = TypeVar("_Meaning", bound=Meaning)
+# Of a node of the registered kind: its value from those of its operands, and what writes its tasks, when its
+# operands are arrays in registers.
+Meaning: TypeAlias = Callable[[Any, Sequence[Value]], Value]
+Lowering: TypeAlias = Callable[[Any, PlanWriter, Workers], None]
+_Rule = TypeVar("_Rule", bound=Callable[..., Any])
 
 
-def means(*kinds: type[Expr]) -> Callable[[_Meaning], _Meaning]:
-    """Register what gives the value of nodes of some kinds from those of their operands."""
+class Rules(Generic[_Rule]):
+    """A rule for each kind of node; called with kinds, it gives the decorator that registers theirs.
 
-    def register(meaning: _Meaning) -> _Meaning:
-        for kind in kinds:
-            MEANINGS[kind] = meaning
-        return meaning
-
-    return register
-
-
-def meaning_of(node: Expr) -> Meaning:
-    """Return what gives the value of a node.
-
-    Raises
-    ------
-    TypeError
-        When nothing does.
+    Parameters
+    ----------
+    name
+        What a rule is called, in errors.
     """
-    if type(node) not in MEANINGS:
-        known = ", ".join(kind.__name__ for kind in MEANINGS)
-        raise TypeError(f"no meaning for {type(node).__name__}; known: {known}")
-    return MEANINGS[type(node)]
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._rules: dict[type[Expr], _Rule] = {}
+
+    def __call__(self, *kinds: type[Expr]) -> Callable[[_Rule], _Rule]:
+        """Register a rule for some kinds of nodes."""
+
+        def register(rule: _Rule) -> _Rule:
+            self._rules.update(dict.fromkeys(kinds, rule))
+            return rule
+
+        return register
+
+    @property
+    def kinds(self) -> frozenset[type[Expr]]:
+        """The kinds that have a rule."""
+        return frozenset(self._rules)
+
+    def of(self, node: Expr) -> _Rule:
+        """Return the rule for a node.
+
+        Raises
+        ------
+        TypeError
+            When there is none.
+        """
+        if type(node) not in self._rules:
+            known = ", ".join(kind.__name__ for kind in self._rules)
+            raise TypeError(f"no {self._name} for {type(node).__name__}; known: {known}")
+        return self._rules[type(node)]
+
+
+means: Rules[Meaning] = Rules("meaning")
+lowers: Rules[Lowering] = Rules("lowering")
 
 
 def dense(value: Value) -> np.ndarray:
     """Return a value as a NumPy array."""
     return value.toarray() if sp.issparse(value) else value
-
-
-Lowering: TypeAlias = Callable[[Any, PlanWriter, Workers], None]  # of a node of the registered kind
-LOWERINGS: dict[type[Expr], Lowering] = {}
-_Lowering = TypeVar("_Lowering", bound=Lowering)
-
-
-def lowers(*kinds: type[Expr]) -> Callable[[_Lowering], _Lowering]:
-    """Register what writes the tasks of nodes of some kinds; operands are arrays in registers by then."""
-
-    def register(lowering: _Lowering) -> _Lowering:
-        for kind in kinds:
-            LOWERINGS[kind] = lowering
-        return lowering
-
-    return register
-
-
-def lowering_of(node: Expr) -> Lowering:
-    """Return what writes the tasks of a node.
-
-    Raises
-    ------
-    TypeError
-        When nothing does.
-    """
-    if type(node) not in LOWERINGS:
-        known = ", ".join(kind.__name__ for kind in LOWERINGS)
-        raise TypeError(f"no lowering for {type(node).__name__}; known: {known}")
-    return LOWERINGS[type(node)]
 
 
 def base_of(node: Expr, writer: PlanWriter, *layouts: Layout) -> str:

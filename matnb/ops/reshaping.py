@@ -1,4 +1,4 @@
-"""Nodes of arrays whose elements are those of another one in row-major order: reshaped, or repeated."""
+"""Arrays whose elements are those of another one in row-major order: reshaped, or repeated."""
 
 from __future__ import annotations
 
@@ -124,6 +124,11 @@ def _(node: RepeatEach, operands: Sequence[Value]) -> Value:
     repeated = np.repeat(dense(operands[0]), dense(operands[1]), node.axis)
     return sp.csr_array(repeated) if node.sparse else repeated
 
+
+# Arrays in another shape: blocks that are runs of elements give runs to the blocks of the result.
+#
+# A block is a run where its elements lie beside each other in the whole array, last axis fastest: of
+# leading axes it has one place, of one axis a range, and the others whole.
 
 _FINE = 4  # an axis is cut for so many blocks where it has so many times as many places: the cuts are even
 
@@ -305,6 +310,8 @@ def _runs_along(shape: Shape, axis: int, cuts: tuple[int, ...]) -> Grid:
     single = [tuple(range(length + 1)) for length in shape[:axis]]
     return Grid((*single, cuts, *((0, length) for length in shape[axis + 1 :])))
 
+
+# Arrays with slices repeated: each block repeats its own, where it is.
 
 _COUNT_BYTES = 8  # how often a slice is repeated
 

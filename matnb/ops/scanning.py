@@ -1,4 +1,4 @@
-"""Nodes along an axis: what a ufunc makes of the elements up to each one, and differences of neighbors."""
+"""Along an axis: what a ufunc makes of the elements up to each one, and differences of neighbors."""
 
 from __future__ import annotations
 
@@ -61,6 +61,12 @@ def _(node: Differences, operands: Sequence[Value]) -> Value:
     """Return each element less the one before it."""
     return np.diff(dense(operands[0]), axis=node.axis)
 
+
+# Scans: what comes before each block is made of the totals of the others, then all blocks go on at once.
+#
+# Those of products of floats go on from block to block, since a block's own product may overflow.
+#
+# Differences: each block where it is, with the first of what follows it.
 
 _FEW_BYTES = 4096  # of totals: each block reads all those before it
 _FEW_BLOCKS = 32

@@ -1,4 +1,4 @@
-"""Nodes that look elements up in another array."""
+"""Elements looked up in another array."""
 
 from __future__ import annotations
 
@@ -82,6 +82,8 @@ def _(node: Interpolate, operands: Sequence[Value]) -> Value:
     found = np.interp(values, places, heights, left[()], right[()])  # type: ignore[call-overload]  # numbers
     return np.asarray(found)
 
+
+# Elements looked up in another array: the values travel to its blocks, or few blocks to the values.
 
 _MEMBER_BYTES = 64  # an element
 

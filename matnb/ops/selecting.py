@@ -1,4 +1,4 @@
-"""Nodes of what booleans pick, whose lengths were asked for: counts, elements, places, values put there."""
+"""What booleans pick, whose length was asked for: counts, elements, places, values put there."""
 
 from __future__ import annotations
 
@@ -144,6 +144,8 @@ def _(node: TruePlaces, operands: Sequence[Value]) -> Value:
     """Return the places on one axis."""
     return np.asarray(np.nonzero(dense(operands[0]))[node.axis], np.int64)
 
+
+# What booleans pick: each part of the array gives a part of the result, and nothing moves.
 
 Range = tuple[int, int]
 _PLACE_BYTES = 8

@@ -1,4 +1,4 @@
-"""Nodes of what slides along an axis: windows, what reductions make of each, and sums of products."""
+"""What slides along an axis: windows, what reductions make of each, and sums of products."""
 
 from __future__ import annotations
 
@@ -108,6 +108,8 @@ def _(node: Convolve, operands: Sequence[Value]) -> Value:
     inside = (places >= 0) & (places < full.size)
     return np.asarray(np.where(inside, full[np.clip(places, 0, full.size - 1)], node.dtype.type(0)))
 
+
+# Windows, what reductions make of them, and convolutions: each block reads what it needs of others.
 
 _TILES = 3 * 8 * kernels.TILE  # bytes of the elements that are away from their means
 

@@ -1,4 +1,4 @@
-"""Nodes that list the distinct elements of an array: how many there are is known only when they are found."""
+"""The distinct elements of an array: how many there are is known only when they are found."""
 
 from __future__ import annotations
 
@@ -135,6 +135,9 @@ def _(node: DistinctField, operands: Sequence[Value]) -> Value:
             at = end - 8 * room * (2 if node.field == "starts" and node.places else 1)
         found.append(packed[at : at + count * node.dtype.itemsize].view(node.dtype))
     return np.concatenate([np.empty(0, node.dtype), *found])
+
+
+# Distinct elements: blocks are sorted where they are, and parts of the order keep the first of equals.
 
 
 @lowers(Distinct)

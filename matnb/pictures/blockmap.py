@@ -167,6 +167,8 @@ def _swatch(color: str, opacity: float, margin: int = 4) -> str:
     )
 
 
+# The blocks of an array gathered into at most so many cells, so that a map of many blocks stays small.
+
 Counts = npt.NDArray[np.int64]
 
 

@@ -323,6 +323,8 @@ def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
+# Fewer boxes for large graphs: chains of functions as one, then what is nearest to the results.
+
 _FEW = 40  # up to here every function is a node of its own
 
 
@@ -405,6 +407,9 @@ def _renumbered(node: NodeFacts, places: Mapping[int, int]) -> NodeFacts:
     return replace(node, operands=operands, moved=moved)
 
 
+# The path through a graph that takes longest: what has to be faster for the whole to be.
+
+
 def with_slowest(facts: GraphFacts) -> GraphFacts:
     """Return the same with the nodes marked, in each panel, that are on the path of the largest weight."""
     if not facts.unit:
@@ -449,6 +454,8 @@ def edge_on_path(nodes: Sequence[NodeFacts], operand: int, user: int) -> bool:
         return False
     return operand == max(one for one in nodes[user].operands if nodes[one].is_slowest)
 
+
+# A graph laid out in layers: operands above their users, few crossings, edges that avoid what they pass.
 
 GAP, SPACE = 34, 18  # between layers, and between neighbors in one
 _SWEEPS, _SHIFTS = 8, 6

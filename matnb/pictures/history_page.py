@@ -233,6 +233,8 @@ def _wrapped(text: str, wide: int = 116) -> Iterator[str]:
     yield text
 
 
+# A decision as strips of rows, before and after: blocks to scale, owners by color, loads by shade, bars.
+
 WIDTH, HEIGHT = 700, 64  # of a drawing, in pixels
 _TALL, _BELOW = 26, 34  # a strip, and from the upper one to the lower
 _LEFT, _WIDE = 46, 300  # the strips

@@ -210,6 +210,8 @@ def _table(rows: Sequence[Row], name: str, is_open: bool) -> str:
     )
 
 
+# What the load monitor draws: how busy workers are, what they hold and exchange, and how evenly.
+
 WIDE = 352  # pixels of a panel
 HEAD, EVEN_TALL = 20, 62  # what is above the rows, and the panel of imbalance
 _BAR, _BAR_WIDE, _SHARE, _LINE, _LINE_WIDE = 62, 136, 204, 244, 108  # the panel of work

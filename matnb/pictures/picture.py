@@ -87,6 +87,8 @@ class Picture:
         return self.bundle()
 
 
+# Graphs as HTML: one of several at a time, each with its boxes as a table, in a bounded size.
+
 MOST_BYTES = 40_000
 _AROUND = 2500  # bytes of what is around the pictures
 _FOR_DRAWING = 0.68  # of what a graph may take; the rest is its table's

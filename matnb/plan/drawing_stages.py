@@ -399,6 +399,8 @@ def _is_variable(node: Expr) -> bool:
     return isinstance(node, Variable)
 
 
+# What the stages of a plan read from other workers: how much, and from which arrays.
+
 _WHOLE = ("product", "part", "combine", "accumulate")  # tasks that give sums of blocks, as large as these
 _VERBS = {"reduce": "reduces", "regrid": "re-cuts", "load": "sends", "data": "sends"}
 

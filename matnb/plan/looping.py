@@ -151,6 +151,8 @@ def plan_control(
     )
 
 
+# Writes the program of a loop or a branch: its bodies are lowered once, over registers.
+
 _ROUNDS = 2  # a body is lowered so often at most until its results are cut as its state is
 
 
@@ -505,6 +507,9 @@ def _lasts(node: Expr) -> bool:
 def _renamed(task: Task, names: Mapping[str, str]) -> Task:
     inputs = tuple(names.get(key, key) for key in task.inputs)
     return replace(task, key=names[task.key], inputs=inputs)
+
+
+# Which cuts a loop's arrays get, so that arrays that meet in it lie alike.
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from matnb.ops.creation import lower_data, lower_load
 from matnb.ops.maps import lower_map, stage_tag
 from matnb.ops.products import lower_product, product_cuts, product_layout
 from matnb.ops.reducing import lower_reductions, lower_running_product
-from matnb.ops.registry import lowering_of
+from matnb.ops.registry import lowers
 from matnb.ops.regrid import lower_regrid
 from matnb.ops.slicing import lower_index, lower_transpose
 from matnb.plan.estimate import estimate_entries
@@ -142,7 +142,7 @@ class _Lowering:
             case Regrid():
                 lower_regrid(node, writer, workers)
             case _:
-                lowering_of(node)(node, writer, workers)
+                lowers.of(node)(node, writer, workers)
 
     def _goes_on(self, node: Reduce, layout: Layout) -> bool:
         is_cut = any(layout.grid.counts[axis] > 1 for axis in node.axes)
@@ -174,6 +174,9 @@ def chosen_layout(domain: Expr, read: Sequence[Expr], writer: PlanWriter, worker
         heaviest = max(alike, key=writer.bytes_of)
         return writer.registers[heaviest].layout
     return default_layout(domain, writer.bytes_of(domain), workers)
+
+
+# Which expressions become arrays of their own, and which are computed inside the task that uses them.
 
 
 @dataclass(frozen=True)

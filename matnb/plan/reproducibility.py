@@ -53,9 +53,8 @@ def _node_follows(node: Expr) -> bool:
             is_dense = not any(one.sparse for one in node.operands)
             return is_dense and _is_rounded(semiring_named(node.semiring).add.name, node.dtype)
         case Reduce(operand, operation, axes):
-            if (
-                operation == "prod"
-            ):  # of complex numbers NumPy rounds as lines are long, of halves once a line
+            if operation == "prod":
+                # Of complex numbers NumPy rounds as lines are long, of halves once a line.
                 return node.dtype.kind == "c" or node.dtype == np.float16
             return operand.sparse and axes == (0,) and sums_as_tree(operation, node.dtype)
     return False

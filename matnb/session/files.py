@@ -77,7 +77,7 @@ def load(
     -----
     FileContentWarning
         Where the first line of an edge list has the number of edges that follow: it may be a header, which
-        ``skip=1`` leaves out. How many vertices, edges, merged ones and loops there are is told under the
+        ``skip=1`` leaves out. How many vertices, edges, merged ones and loops there are is shown under the
         cell and by :func:`matnb.stamp`.
     """
     if transpose not in ("auto", "keep", "none"):

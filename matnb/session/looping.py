@@ -341,6 +341,8 @@ def missing_results(node: Loop | Cond, order: Collection[Expr], store: Store) ->
     return [one for one in own if one is node or one in asked or one in live]
 
 
+# The parts of a loop between its pauses: where each begins, and what all of them took together.
+
 _BEFORE = "before-"  # in the names of a state's registers, where a loop goes on from it
 
 

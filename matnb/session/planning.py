@@ -260,6 +260,8 @@ class Planner:
         return None
 
 
+# The plans of earlier runs, by their form: a run of a form that was planned is not planned again.
+
 _MOST = 64
 
 

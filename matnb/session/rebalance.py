@@ -407,6 +407,8 @@ def _with(entries: Mapping[Expr, Entry], new: Mapping[Entry, Entry]) -> dict[Exp
     return {node: new.get(entry, entry) for node, entry in entries.items()}
 
 
+# Asks a policy about a group of arrays, does what it decides, and notes what that brought.
+
 _EVEN = 1.02  # the slowest thread's entries over the mean; from here on it is looked where entries are
 _UNKNOWN = float("nan")
 _BITS = "bits"  # who decides that cuts follow from counts again
@@ -487,15 +489,16 @@ class Decider:
             On an interrupt.
         """
         seen = partial(self.situation, group, known, by_time, 0, num_remaining, work=work)
+        situation = seen()
         # What was seen under cuts that follow times must not decide, nor whether it is looked again.
         is_fresh = by_time or known.profile is None or known.profiled == group.cuts
         is_own = self._setting.name in ("auto", "entries")
-        if not (is_own and is_fresh) or may_pay(seen()):
-            self.refine(group, known, by_time)
-        return seen()
+        if is_own and is_fresh and not may_pay(situation):
+            return situation
+        return seen() if self.refine(group, known, by_time) else situation
 
-    def refine(self, group: Group, known: Followed, by_time: bool, always: bool = False) -> None:
-        """Look where the entries are, if it may matter: that takes a run.
+    def refine(self, group: Group, known: Followed, by_time: bool, always: bool = False) -> bool:
+        """Look where the entries are, if it may matter: that takes a run. Return whether it was looked.
 
         Where times may not decide it is looked in any case, and under these cuts: what was seen under others
         may have been seen because of times.
@@ -508,13 +511,15 @@ class Decider:
             On an interrupt.
         """
         if self._setting.name == "replay" and not always:
-            return
+            return False
         if known.profile is not None and (by_time or known.profiled == group.cuts):
-            return
+            return False
         owners, workers = group.cuts.owners, self._planner.workers()
         loads = (group.entry.stored.block_nnz, known.block_seconds(group))
-        if always or not by_time or max(_unevenness(one, owners, workers) for one in loads) > _EVEN:
-            known.refine(group, self._recutter.profile(group.main, group.entry))
+        if by_time and not always and max(_unevenness(one, owners, workers) for one in loads) <= _EVEN:
+            return False
+        known.refine(group, self._recutter.profile(group.main, group.entry))
+        return True
 
     def situation(
         self,

@@ -436,6 +436,8 @@ class Session:
         (self._telemetry.begin if wanted else self._telemetry.end)()
 
 
+# One thread at a time uses a session; who waits for it is told for what, and can be cancelled.
+
 _TOLD_SECONDS = 0.4  # a shorter waiting is not told
 _STEP_SECONDS = 0.1
 
@@ -498,6 +500,9 @@ class SessionLock:
             raise
 
 
+# Values by NumPy and SciPy in this process, for who sets ``engine="interpret"``.
+
+
 class Interpreter:
     """Gives values without workers.
 
@@ -556,6 +561,9 @@ class Interpreter:
                     known[leaf] = block.values if isinstance(block, Dense) else to_scipy(block)
         with self._stopping.scope(), self._stopping.heeding():
             return interpret(node, known, self._stopping.check)
+
+
+# A source read through on the workers, and its arrays left there.
 
 
 def _with_pieces(

@@ -400,6 +400,9 @@ def close_monitor() -> None:
         found.close()
 
 
+# What a session's events come to, as far as no clock is in it.
+
+
 class Tally:
     """Counts runs, loops and re-cuts that ended.
 
@@ -434,6 +437,8 @@ class Tally:
             self._num_iterations, self._num_recuts,
         )  # fmt: skip
 
+
+# The load monitor's widget: a button that cancels what runs, and two more.
 
 _AGAIN_SECONDS = 2.0  # after which what runs can be cancelled once more
 

@@ -105,6 +105,9 @@ class Heard:
         )
 
 
+# How far what a session ran came, and how it ended.
+
+
 class Course:
     """Takes a session's events, and tells how what ran last went.
 
@@ -170,6 +173,8 @@ class Course:
     def _forget_loop(self) -> None:
         self.iteration, self.most_iterations, self.iteration_seconds = -1, inf, 0.0
 
+
+# Events become what the load monitor shows: a bounded window of what each worker did.
 
 _MOST_HEARD = 8192  # events that wait to be looked at
 _RATE_SECONDS = 2.0  # over which bytes a second are counted
@@ -356,6 +361,8 @@ class _Worker:
             received, sent, history, self.is_lost,
         )  # fmt: skip
 
+
+# How long each worker's kernels ran over the last while, by kind of work: rings of short steps of time.
 
 _Seconds: TypeAlias = NDArray[np.float64]
 

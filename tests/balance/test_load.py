@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 
 from matnb.balance import load
 from matnb.balance.block_loads import WINDOW, BlockLoads
@@ -184,6 +185,30 @@ def test_a_fit_solves_few_systems_and_none_twice(monkeypatch: pytest.MonkeyPatch
     del calls[:]
     assert model.fit() is model.fit()
     assert calls == []
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(1e-4, 10), st.floats(1e-4, 10), st.floats(1e-4, 10), st.floats(0.01, 1)),
+        min_size=4,
+        max_size=40,
+    )
+)
+def test_three_nonnegative_numbers_are_the_nearest_ones(
+    points: list[tuple[float, float, float, float]],
+) -> None:
+    *columns, weights = np.array(points).T
+    parts = np.stack(columns, axis=1)
+    rooted = np.sqrt(weights)
+
+    def loss(numbers: np.ndarray) -> float:
+        return float(weights @ (parts @ numbers - 1) ** 2)
+
+    found = load._nonnegative(parts, weights)
+    assert found.min() >= 0
+    nearest, _ = nnls(parts * rooted[:, None], rooted)
+    # The ridge, which keeps points that are alike from being solved for noise, costs 1e-7 of the weights.
+    assert loss(found) <= loss(nearest) + 1e-6 * float(weights.sum())
 
 
 FLAT = Profile(np.array([0, 1_000]), np.array([0, 100_000]))

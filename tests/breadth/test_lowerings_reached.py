@@ -11,7 +11,7 @@ import matnb as mn
 from breadth.test_cases import CASES
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
-from matnb.ops.registry import LOWERINGS
+from matnb.ops.registry import lowers
 
 # Kinds that no such call has, and why.
 WITHOUT = {
@@ -46,5 +46,5 @@ def test_every_lowering_is_reached_by_a_large_case(monkeypatch: pytest.MonkeyPat
                 rng = np.random.default_rng(0)
                 note(case.call(mn, *(mn.asarray(make(rng)) for make in case.large)))
     mn.stop()
-    missing = {kind.__name__ for kind in LOWERINGS} - kinds
+    missing = {kind.__name__ for kind in lowers.kinds} - kinds
     assert missing == set(WITHOUT), "give a case of the kind large=, or say here why it has none"

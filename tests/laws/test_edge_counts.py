@@ -1,4 +1,4 @@
-"""What an edge list had in it is told after each load; a first line that counts what follows is warned of."""
+"""What an edge list had in it is shown after each load; a first line that counts what follows warns."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ blocks that are as they were are shared. Slices of sparse arrays are planned for
 
 Not bounded before they run: a sparse state of a loop that grows by products, or in later iterations than the
 first (it is looked at while the loop runs, and refused then); slices of a sparse array whose rows hold
-much more than their share, which are taken at the mean; and what a function of one's own takes (`map_blocks`,
+much more than their share, which are taken at the mean; and what a user's function takes (`map_blocks`,
 `replicated`), whose arguments and results alone are counted.
 """
 

@@ -44,7 +44,7 @@ def test_reductions_of_windows_take_memory_by_the_array_and_not_by_the_windows(n
     )  # which is refused where it does not fit
 
 
-@settings(max_examples=8)
+@settings(max_examples=20)
 @given(
     st.integers(1, 40),
     st.integers(1, 40),

@@ -17,6 +17,8 @@ from matnb.balance.policy import Off
 from matnb.balance.situation import Costs, Cuts
 from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Event, LoopAdvanced, Rebalanced
+from matnb.session import followed
+from matnb.session.recut import Recutter
 
 __all__ = ["sessions", "small"]
 
@@ -200,3 +202,21 @@ def test_workers_that_come_are_used_by_loops_that_do_not_follow_times(
     assert set(a.layout.owners) == ({0} if rebalance == "off" else {0, 1})
     acted = [one.decision for one in session.history if one.decision.acts and one.decision.iteration]
     assert [one.policy for one in acted] == ([] if rebalance == "off" else ["workers"])
+
+
+@pytest.mark.parametrize(("costs", "is_looked_at"), [(Costs(100.0, 1e15), False), (Costs(0.0, 1e15), True)])
+def test_where_entries_are_is_looked_up_only_for_loops_that_cuts_may_pay_for(
+    sessions: Callable[..., mn.session.Session],
+    monkeypatch: pytest.MonkeyPatch,
+    costs: Costs,
+    is_looked_at: bool,
+) -> None:
+    looks: list[object] = []
+    profile = Recutter.profile
+    monkeypatch.setattr(Recutter, "profile", lambda *given: (looks.append(given[1]), profile(*given))[1])
+    monkeypatch.setattr(followed, "FIXED_COSTS", costs)
+    session = sessions(rebalance="auto", engine="dask")
+    a = mn.asarray(A, blocks=([0, 500, 1000, 1500, NUM_ROWS], [0, NUM_ROWS])).persist()  # uneven
+    mn.iterate(lambda x: a @ x / 10, mn.asarray(B, blocks=4), max_iterations=20)[0].compute()
+    assert bool(looks) == is_looked_at
+    assert session.history  # either way it stands there with its reason

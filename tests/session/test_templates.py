@@ -175,3 +175,19 @@ def test_a_small_run_is_one_task_of_dask_and_one_for_each_block_that_stays(
     assert float(y.sum()) == 840
     assert counts[1:] == [(4, 5), (1, 1)]
     assert counts[0][1] == 1 + counts[0][0]
+
+
+def test_a_large_sparse_product_written_again_is_planned_once(
+    session: mn.session.Session, lowered: list[Plan]
+) -> None:
+    entries = sp.random_array((3000, 3000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    A = mn.asarray(entries, blocks=2).persist()
+    seen = runs(session)
+    for factor in (1.5, 2.5, 3.5):
+        seen.clear()
+        np.testing.assert_allclose(float((A @ A * factor).sum()), float((entries @ entries).sum()) * factor)
+        if factor == 1.5:
+            del lowered[:]  # of the one that counts the product's entries, and the one that makes them
+            projected = seen[-1].projected_bytes
+        assert seen[-1].projected_bytes == projected
+    assert not lowered

@@ -58,9 +58,8 @@ class Wanted:
 
 def quantiles_along(values: np.ndarray, axes: tuple[int, ...], wanted: Wanted) -> np.ndarray:
     """Return the quantiles of an array along axes, which keep length 1."""
-    if (
-        not values.size and wanted.skips_nan and not wanted.is_median
-    ):  # NumPy gives one NaN, however many are wanted
+    if not values.size and wanted.skips_nan and not wanted.is_median:
+        # NumPy gives one NaN, however many are wanted.
         kept = (1 if axis in axes else length for axis, length in enumerate(values.shape))
         element = quantiles_along(np.ones((1,) * values.ndim, values.dtype), axes, wanted).dtype
         return np.full((*wanted.shape, *kept), np.nan, element)

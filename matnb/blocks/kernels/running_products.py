@@ -20,14 +20,8 @@ from matnb.errors import DTypeError
 
 _TILE = 2**14  # elements whose copy stays in cache
 _WIDE = 256  # elements beside each other, from where whole rows are taken at a time
-_COMPILED = (
-    "float64",
-    "float32",
-    "complex128",
-    "complex64",
-    "int64",
-    "int32",
-)  # with loops for sparse blocks
+# With loops for sparse blocks.
+_COMPILED = ("float64", "float32", "complex128", "complex64", "int64", "int32")
 
 
 def is_multiplied_in_order(operation: str, dtype: np.dtype) -> bool:

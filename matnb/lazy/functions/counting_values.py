@@ -263,6 +263,9 @@ def _columns(sample: object) -> list[Expr]:
     return [astype(one, common) for one in columns]
 
 
+# How wide NumPy's named estimators make the bins of a histogram, from a few numbers of an array.
+
+
 def num_bins_named(name: str, x: DistArray, bounds: tuple[float, float] | None, is_weighted: bool) -> int:
     """Return how many bins an estimator gives, asking for what it needs of the values.
 

@@ -181,8 +181,8 @@ def svd(
     short = min(m, n)
     left, right = ((m, m), (n, n)) if full_matrices else ((m, short), (short, n))
     shapes = [(*batch, *left), (*batch, short), (*batch, *right)]
-    call = {"full_matrices": bool(full_matrices), "hermitian": bool(hermitian)}
-    return SingularValues(*_called(np.linalg.svd, nodes, shapes, (), **call))
+    options = {"full_matrices": bool(full_matrices), "hermitian": bool(hermitian)}
+    return SingularValues(*_called(np.linalg.svd, nodes, shapes, (), **options))
 
 
 @implements(np.linalg.svdvals)

@@ -231,6 +231,8 @@ def _number(value: bool) -> Expr:
     return expression_of(np.asarray(value))
 
 
+# Keys told apart: which rows have the same, found where the rows are, or by the keys' own places.
+
 _FEW = 1 << 16  # labels that each block may have a number for, whatever its length
 _MOST_MERGED = 1 << 20  # keys of parts that one worker tells apart: eight megabytes
 _WHAT = "the number of groups"

@@ -61,6 +61,9 @@ def recorded_in(module: ModuleType) -> dict[str, Callable[..., object]]:
     }
 
 
+# NumPy's objects that make arrays of an index: ``r_``, ``c_``, ``mgrid`` and ``ogrid``.
+
+
 class Joined:
     """``numpy.r_``: slices, numbers and arrays one after the other.
 

@@ -44,7 +44,7 @@ def _part(long: int, short: int, mode: object, name: str) -> tuple[int, int]:
     raise OptionError(f"{name}(mode={mode!r}): choose 'full', 'same' or 'valid'")
 
 
-def _convolved(long: Expr, short: Expr, start: int, length: int) -> DistArray:
+def _convolved(long: Expr, short: Expr, start: int, length: int) -> Expr:
     made: Expr | None = None
     for first in range(0, short.size, _MOST_WEIGHTS):
         stop = min(first + _MOST_WEIGHTS, short.size)
@@ -52,7 +52,7 @@ def _convolved(long: Expr, short: Expr, start: int, length: int) -> DistArray:
         part = Convolve(long, weights, start - first, length)
         made = part if made is None else call(np.add, (made, part))[0]
     assert made is not None, "there is a weight"
-    return wrap(made)
+    return made
 
 
 @implements(np.convolve)
@@ -61,7 +61,7 @@ def convolve(a: object, v: object, mode: object = "full") -> DistArray:
     long, short = _vectors(a, v, "convolve")
     if short.size > long.size:
         long, short = short, long
-    return _convolved(long, short, *_part(long.size, short.size, mode, "convolve"))
+    return wrap(_convolved(long, short, *_part(long.size, short.size, mode, "convolve")))
 
 
 @implements(np.correlate)
@@ -70,12 +70,11 @@ def correlate(a: object, v: object, mode: object = "valid") -> DistArray:
     one, other = _vectors(a, v, "correlate")
     if other.dtype.kind == "c":
         (other,) = call(np.conjugate, (other,))
-    other = flipped(other, 0)
-    long, short = (one, other) if one.size >= other.size else (other, one)
+    is_exchanged = one.size < other.size  # as NumPy does it, which then gives what it makes backwards
+    long, short = (other, one) if is_exchanged else (one, other)
     start, length = _part(long.size, short.size, mode, "correlate")
-    if one.size < other.size:  # NumPy exchanges the two, and gives what it makes backwards
-        start = long.size + short.size - 1 - start - length
-    return _convolved(long, short, start, length)
+    made = _convolved(long, flipped(short, 0), start, length)
+    return wrap(flipped(made, 0) if is_exchanged else made)
 
 
 @implements(np.lib.stride_tricks.sliding_window_view)

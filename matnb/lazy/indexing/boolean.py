@@ -302,6 +302,8 @@ def _in_sparse(place: Picked, new: Expr) -> Expr:
     return result if result.sparse else PutWhere(node, mask, new)
 
 
+# What ``x[mask]`` is: a handle on the elements that booleans pick, whose number is asked for when needed.
+
 _IDENTITIES = {"sum": "plus", "prod": "times", "any": "lor", "all": "land", "min": "min", "max": "max"}
 _REDUCTIONS = ("sum", "prod", "any", "all", "min", "max", "mean")
 _ALONE = {getattr(np, name) for name in _REDUCTIONS}

@@ -63,8 +63,8 @@ class RunFinished:
     """A run ended: all that the summary under a cell and a report need.
 
     Counts follow from plan and layout, so they repeat; seconds and actual bytes do not. What ``num_run``,
-    ``num_arrays`` and ``num_remembered`` count, :class:`matnb.plan.plan_counts.Counts` says; loops tell of
-    themselves.
+    ``num_arrays`` and ``num_remembered`` count, :class:`matnb.plan.plan_counts.PlanCounts` says; loops
+    report their own.
     """
 
     run: str

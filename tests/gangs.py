@@ -18,7 +18,7 @@ from matnb.backend.worker import Failed
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, freeze
 from matnb.program.operators import Apply, Constant, Join, Multiply
 from matnb.program.plan import Step, Task
-from matnb.program.program import Batch, Program, Repeat
+from matnb.program.program import Batch, Iterate, Program
 
 active: set[int] = set()  # members that perform in this process
 
@@ -115,7 +115,7 @@ def relayed(rounds: int, num_members: int) -> list[float]:
 
 def relay_program(owners: tuple[int, ...], given: bool = False) -> Program:
     """Return a program whose owners and state are those of Relay; it has no actions of its own."""
-    loop = Repeat(
+    loop = Iterate(
         tuple((f"x{owner}",) for owner in owners), tuple((f"x{owner}",) for owner in owners),
         tuple((f"x{owner}",) for owner in owners), "limit", None, "iteration", "taken", (),
     )  # fmt: skip
@@ -243,7 +243,7 @@ def power_program(
             Task(f"y{place}", steps, (f"A{place}", *(f"x{one}" for one in places)), owner, "product")
         )
     states, firsts, ends = (tuple(f"{name}{place}" for place in places) for name in ("x", "first", "y"))
-    loop = Repeat(
+    loop = Iterate(
         (states,), (firsts,), (ends,), "limit", None, "iteration", "taken", (Batch(tuple(tasks), ends),)
     )
     named = {**held, **dict(zip(states, owners, strict=True)), "iteration": owners[0], "taken": owners[0]}

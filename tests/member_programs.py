@@ -13,7 +13,7 @@ from matnb.backend import worker
 from matnb.blocks.formats import Block, Dense, Empty, csr_block, to_numpy
 from matnb.program.operators import Apply, Constant, Finish, Join, Multiply, Operator, Partial
 from matnb.program.plan import Step, Task
-from matnb.program.program import Batch, Program, Repeat
+from matnb.program.program import Batch, Iterate, Program
 
 FLOAT, COUNT, BOOL = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)
 
@@ -103,7 +103,7 @@ class Ranks:
         tasks.append(task("until", owners[0], blocks("share"), (finish, tuple(range(len(owners)))), *less))
         batch = Batch(tuple(tasks), (*blocks("y"), "until"))
         first = tuple(f"x0-{number}" for number in range(len(owners)))
-        loop = Repeat(
+        loop = Iterate(
             (blocks("x"),), (first,), (blocks("y"),), "limit", "until", "iteration", "taken", (batch,)
         )
         named = held | dict(zip(blocks("x"), owners, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -388,6 +388,22 @@ def test_matnb_keeps(sources: Sources, rule: Rule):
 def test_every_file_keeps(sources: Sources, rule: Rule):
     files = sources("matnb", "tests", "benchmarks")
     assert [complaint for source in files for complaint in rule(source)] == []
+
+
+def names_used_again(files: Iterable[Source]) -> list[str]:
+    """Return the classes whose names another class has."""
+    places: dict[str, list[str]] = {}
+    for source in files:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(source.at(node.lineno, node.name))
+    return [place for found in places.values() if len(found) > 1 for place in found]
+
+
+def test_a_class_has_its_name_alone(sources: Sources):
+    assert names_used_again(sources("matnb")) == []
+    twins = [parse(f"matnb/{room}/parts.py", "class Part:\n    pass") for room in ("io", "plan")]
+    assert names_used_again(twins) == ["matnb/io/parts.py:1: Part", "matnb/plan/parts.py:1: Part"]
 
 
 def test_the_files_that_the_rules_name_are_there(sources: Sources):

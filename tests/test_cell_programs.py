@@ -14,7 +14,7 @@ from test_loop_programs import with_state
 
 import matnb as mn
 from matnb import passes
-from matnb.expr.traverse import Graph
+from matnb.expr.traverse import ExprGraph
 from matnb.ops.interpret import interpret
 
 RELAXED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -67,7 +67,7 @@ def test_every_subset_of_the_passes_keeps_the_meaning(seed: int, size: int, data
     for places in (range(len(passes.PASSES)), chosen):
         after = dict(roots)
         for place in places:
-            after = passes.PASSES[place].run(Graph(after)).roots
+            after = passes.PASSES[place].run(ExprGraph(after)).roots
         known: dict[object, object] = {}
         for pair, node in zip(cell.pairs, after.values(), strict=True):
             value = dense(interpret(node, known))
@@ -77,7 +77,7 @@ def test_every_subset_of_the_passes_keeps_the_meaning(seed: int, size: int, data
 @settings(max_examples=20, suppress_health_check=RELAXED)
 @given(seeds, sizes, st.booleans(), subsets)
 def test_cells_mean_what_numpy_means(
-    engine: str, seed: int, size: int, all_at_once: bool, chosen: tuple[passes.Listed, ...]
+    engine: str, seed: int, size: int, all_at_once: bool, chosen: tuple[passes.PassEntry, ...]
 ) -> None:
     cell = random_cell(seed, size)
     with pytest.MonkeyPatch.context() as patch:
@@ -91,7 +91,7 @@ def test_cells_mean_what_numpy_means(
 @settings(max_examples=12, suppress_health_check=RELAXED)
 @given(seeds, sizes, subsets)
 def test_cells_mean_the_same_inside_a_loop(
-    engine: str, seed: int, size: int, chosen: tuple[passes.Listed, ...]
+    engine: str, seed: int, size: int, chosen: tuple[passes.PassEntry, ...]
 ) -> None:
     cell = random_cell(seed, size)
     pairs = [pair for pair in cell.pairs if not pair.mine.sparse][-5:]

@@ -17,7 +17,7 @@ from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
 from matnb.program.operators import Constant
 from matnb.program.plan import Plan, Step, Task
-from matnb.program.program import Action, Batch, Branch, Program, Repeat, check_held
+from matnb.program.program import Action, Batch, Branch, Iterate, Program, check_held
 
 LINEAGE_DEPTH = 20  # after this many batches on each other's results their history is cut
 _COUNT = np.dtype(np.int64)
@@ -106,14 +106,14 @@ class Driver:
             match action:
                 case Batch():
                     self._run(action.tasks, action.results)
-                case Repeat():
+                case Iterate():
                     self._repeat(action)
                 case Branch():
                     chosen = bool(self._scalar(action.predicate))
                     self._walk(action.then if chosen else action.otherwise)
                     self._move(action.results, action.from_then if chosen else action.from_otherwise)
 
-    def _repeat(self, loop: Repeat) -> None:
+    def _repeat(self, loop: Iterate) -> None:
         for state, first in zip(loop.state, loop.first, strict=True):
             self._move(state, first)
         number, done = 0 if self._nested else self._first, False
@@ -222,7 +222,7 @@ def _control_scalars(actions: Sequence[Action]) -> set[str]:
     found: set[str] = set()
     for action in actions:
         match action:
-            case Repeat():
+            case Iterate():
                 found |= {action.limit, *(() if action.until is None else (action.until,))}
                 found |= _control_scalars(action.body)
             case Branch():

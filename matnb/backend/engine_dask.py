@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 from matnb.backend import worker
 from matnb.backend.cluster import Cluster
 from matnb.backend.futures import BROKEN, Answers, OwnersLost
-from matnb.backend.graphs import Graph, Run, graph_of, is_bundled
+from matnb.backend.graphs import DaskGraph, PlanRun, graph_of, is_bundled
 from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, freeze
 from matnb.blocks.layout import Layout
@@ -129,7 +129,7 @@ class DaskEngine:
         counts: dict[str, tuple[int, int]] = {}
         wanted = [key for array in plan.outputs.values() for key in array.keys]
         threads = {number: one.threads for number, one in enumerate(self._cluster.workers)}
-        run = Run(plan, run_id, {*wanted, *hold, *fetch}, fetch, self._blas is not None, threads)
+        run = PlanRun(plan, run_id, {*wanted, *hold, *fetch}, fetch, self._blas is not None, threads)
         expected = worker.expect(run_id, run.owners) if run.is_here else []
         if self._telemetry is not None:
             self._telemetry.began(run_id)
@@ -306,7 +306,7 @@ class DaskEngine:
         for owner, blocks in by_owner.items():
             futures.update(self.ship(blocks, owner))
 
-    def _submit(self, graph: Graph, run_id: str, keys: Sequence[str], futures: dict[str, Future]) -> None:
+    def _submit(self, graph: DaskGraph, run_id: str, keys: Sequence[str], futures: dict[str, Future]) -> None:
         if not graph.tasks:
             return
         layers = {}

@@ -30,7 +30,7 @@ from matnb.backend.results import GangOutcome, outcome_of
 from matnb.backend.telemetry import Telemetry, gang_name
 from matnb.backend.watch_protocol import Watch
 from matnb.pictures.quantities import plural_text
-from matnb.program.program import Program, Repeat, batches
+from matnb.program.program import Iterate, Program, batches
 
 _ANSWER_SECONDS = 5.0
 _END_SECONDS = 1.0  # members look every 50 ms whether they should go on; a kernel is not interrupted
@@ -464,7 +464,7 @@ class Following:
 def tasks_by_owner(program: Program) -> dict[int, tuple[str, ...]]:
     """Return the keys of each worker's tasks of the outermost loop's body, in the program's order."""
     found: dict[int, list[str]] = {}
-    for loop in [one for one in program.actions if isinstance(one, Repeat)][:1]:
+    for loop in [one for one in program.actions if isinstance(one, Iterate)][:1]:
         for batch in batches(loop.body):
             for task in batch.tasks:
                 found.setdefault(task.owner, []).append(task.key)

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace, Wanted, batches
+from matnb.backend.liveness import BatchPlace, BranchPlace, PartialRead, Place, RepeatPlace, batches
 from matnb.backend.registers import Parted
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.packing import can_pack, touched
@@ -112,7 +112,7 @@ def _plan_batch(
 
 def _wanted(
     name: str, reader: int, place: BatchPlace, owners: Owners, tasks: Mapping[str, Parted], users: Users
-) -> Wanted | None:
+) -> PartialRead | None:
     # Every use of the register by the reader has to be a product with a sparse block on its left.
     lefts: list[tuple[str, int]] = []
     length: int | None = None
@@ -138,7 +138,7 @@ def _wanted(
             lefts += [(left, start) for left in found]
     if not lefts:
         return None
-    return Wanted(name, owners.owner(name, reader), reader, tuple(dict.fromkeys(lefts)), length)
+    return PartialRead(name, owners.owner(name, reader), reader, tuple(dict.fromkeys(lefts)), length)
 
 
 def _lefts_of_join(
@@ -192,7 +192,7 @@ def is_worth_packing(value: object, places: Places) -> bool:
     return value.values.ndim == 1 or places.size <= ROWS_WORTH * len(value.values)
 
 
-def touched_places(wanted: Wanted, registers: Mapping[str, Register]) -> tuple[Places, int] | None:
+def touched_places(wanted: PartialRead, registers: Mapping[str, Register]) -> tuple[Places, int] | None:
     """Return which elements or rows a reader needs, and of how many; None where all are better sent."""
     blocks = [(registers[left].value, first) for left, first in wanted.lefts]
     shapes = [block.shape for block, _ in blocks if isinstance(block, Csr | Empty)]

@@ -56,7 +56,7 @@ class Perform(Protocol):
 
 
 @dataclass(frozen=True)
-class Call:
+class MemberCall:
     """What a member is asked to do.
 
     Attributes
@@ -177,7 +177,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
 
     # the member's thread
 
-    def perform(self, call: Call, registers: dict[str, Block]) -> MemberReport:
+    def perform(self, call: MemberCall, registers: dict[str, Block]) -> MemberReport:
         """Take part in an epoch."""
         performed: Performed | None = None
         failed: Failed | None = None
@@ -192,7 +192,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             keeper = RingKeeper(self._checkpoints, mailbox) if call.keeps else None
             told = self._teller(call) if call.topic is not None and call.owner == mailbox.members[0] else None
             num_threads = self._worker.state.nthreads
-            listener = _Listener(self, call) if call.watches else None
+            listener = _DriverListener(self, call) if call.watches else None
             self.performing = call.epoch, call.owner, threading.get_ident()
             performed = call.perform(
                 program, registers, mailbox, num_threads, keeper, call.begin, told, listener
@@ -223,7 +223,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             seconds + _SPARE_SECONDS
         )
 
-    def _teller(self, call: Call) -> Callable[[int, float], None]:
+    def _teller(self, call: MemberCall) -> Callable[[int, float], None]:
         last = [time.monotonic(), call.begin]
 
         def told(iteration: int, _: float) -> None:
@@ -235,7 +235,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
 
         return told
 
-    def tell(self, call: Call, what: str, *news: object) -> None:
+    def tell(self, call: MemberCall, what: str, *news: object) -> None:
         """Have the driver hear news of an epoch."""
         message = {"gang": self.name, "epoch": call.epoch, what: news}
         driver = drivers_here.get(self.name)
@@ -255,7 +255,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
 
     # the event loop
 
-    async def _begin(self, call: Call) -> GangMailbox:
+    async def _begin(self, call: MemberCall) -> GangMailbox:
         if call.epoch <= self._newest:
             raise Aborted("this gathering is over")
         self._newest, self._key = call.epoch, call.key
@@ -269,7 +269,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         return self._mailbox
 
     async def _leave(
-        self, call: Call, mailbox: GangMailbox, performed: Performed | None, reason: str | None
+        self, call: MemberCall, mailbox: GangMailbox, performed: Performed | None, reason: str | None
     ) -> None:
         if reason is not None:
             mailbox.abort(reason)
@@ -363,10 +363,10 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         self._forget(self._newest)
 
 
-class _Listener:
+class _DriverListener:
     """Tells the driver what one member's tasks take, and asks for the driver's word on a pause."""
 
-    def __init__(self, plugin: GangPlugin, call: Call) -> None:
+    def __init__(self, plugin: GangPlugin, call: MemberCall) -> None:
         self._plugin, self._call = plugin, call
 
     def asks_pause(self, iteration: int) -> bool:
@@ -383,7 +383,7 @@ class _Listener:
         self._plugin.tell(self._call, "measured", owner, iteration, num_iterations, clock_seconds, packed)
 
 
-def run_member(plugin: str, call: Call, names: tuple[str, ...], *given: Block) -> MemberReport:
+def run_member(plugin: str, call: MemberCall, names: tuple[str, ...], *given: Block) -> MemberReport:
     """Take part in a gang; what a Dask task of it does."""
     ready: GangPlugin | None = get_worker().plugins.get(plugin)
     if ready is None:

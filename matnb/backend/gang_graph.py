@@ -9,8 +9,8 @@ from dask._task_spec import Task as GraphTask
 from dask._task_spec import TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-from matnb.backend.gang import Call, Perform, run_member
-from matnb.program.program import Program, Repeat, batches
+from matnb.backend.gang import MemberCall, Perform, run_member
+from matnb.program.program import Iterate, Program, batches
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def graph_of(
     Parameters
     ----------
     shipped
-        The program as :class:`~matnb.backend.gang.Call` has it.
+        The program as :class:`~matnb.backend.gang.MemberCall` has it.
     given
         The Dask key of each given register.
     plugin
@@ -88,7 +88,7 @@ def graph_of(
     layers = {}
     for owner, address in gathering.addresses.items():
         key, names = keys[owner], tuple(name for name, holder in program.given.items() if holder == owner)
-        call = Call(
+        call = MemberCall(
             key, gathering.epoch, owner, gathering.addresses, shipped, published, client, begin,
             bool(gathering.state), gathering.continues, watches, pause_at,
             client if tells or watches else None, perform,
@@ -113,5 +113,5 @@ def state_of(program: Program) -> frozenset[str]:
     """
     if not program.keeps:
         return frozenset()
-    loops = [action for action in program.actions if isinstance(action, Repeat)]
+    loops = [action for action in program.actions if isinstance(action, Iterate)]
     return frozenset(name for names in loops[0].state for name in names) if len(loops) == 1 else frozenset()

@@ -21,7 +21,7 @@ _HELPED_BYTES = 64 * 1024  # from here on several threads do them
 
 
 @dataclass(frozen=True)
-class Graph:
+class DaskGraph:
     """What goes to Dask.
 
     Attributes
@@ -37,7 +37,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Run:
+class PlanRun:
     """A plan that is run now.
 
     Attributes
@@ -65,7 +65,7 @@ class Run:
         return sorted({task.owner for task in self.plan.tasks})
 
 
-def graph_of(run: Run, names: Mapping[str, str], name_of: Callable[[str], str]) -> Graph:
+def graph_of(run: PlanRun, names: Mapping[str, str], name_of: Callable[[str], str]) -> DaskGraph:
     """Return the graph of a run.
 
     Parameters
@@ -93,7 +93,7 @@ def is_bundled(plan: Plan) -> bool:
     return all(owners.get(key, task.owner) == task.owner for task in plan.tasks for key in task.inputs)
 
 
-def _by_tasks(run: Run, named: Mapping[str, str], reference: Callable[[str], TaskRef]) -> Graph:
+def _by_tasks(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], TaskRef]) -> DaskGraph:
     tasks: dict[int, dict[str, GraphTask]] = {}
     for task in run.plan.tasks:
         name = named[task.key]
@@ -109,10 +109,10 @@ def _by_tasks(run: Run, named: Mapping[str, str], reference: Callable[[str], Tas
             name, worker.report, run.run_id, owner, _Given(keys), *map(reference, keys),
             fetched=_Given(run.fetched),
         )  # fmt: skip
-    return Graph(tasks, tuple(reports))
+    return DaskGraph(tasks, tuple(reports))
 
 
-def _last_tasks(run: Run) -> dict[int, list[str]]:
+def _last_tasks(run: PlanRun) -> dict[int, list[str]]:
     # A worker's report follows its last tasks, which no other of its tasks reads, and what stays on it.
     tasks = run.plan.tasks
     owners = {task.key: task.owner for task in tasks}
@@ -124,7 +124,7 @@ def _last_tasks(run: Run) -> dict[int, list[str]]:
     return last
 
 
-def _bundled(run: Run, named: Mapping[str, str], reference: Callable[[str], TaskRef]) -> Graph:
+def _bundled(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], TaskRef]) -> DaskGraph:
     mine: dict[int, list[Task]] = {}
     for task in depth_first(run.plan.tasks):
         mine.setdefault(task.owner, []).append(task)
@@ -155,7 +155,7 @@ def _bundled(run: Run, named: Mapping[str, str], reference: Callable[[str], Task
         elif not left:
             reports.append(name)
         tasks[owner] = own
-    return Graph(tasks, tuple(reports))
+    return DaskGraph(tasks, tuple(reports))
 
 
 class _Given(tuple[Any, ...]):

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from matnb.backend.jobs import Running
 from matnb.backend.mailbox import Keeper, Mailbox
-from matnb.backend.member import Member, Word
+from matnb.backend.member import MemberRegisters, Word
 from matnb.backend.registers import Pool
 
 _SETTLED = 2  # iterations, until every kind of register was filled and what is compiled is compiled
@@ -50,7 +50,7 @@ class Listener(Protocol):
         """
 
 
-class Between:
+class IterationBoundary:
     """Watches over one member's way through the outermost loop.
 
     Parameters
@@ -76,7 +76,7 @@ class Between:
 
     def __init__(
         self,
-        member: Member,
+        member: MemberRegisters,
         pool: Pool,
         mailbox: Mailbox,
         jobs: Sequence[Running],

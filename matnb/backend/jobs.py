@@ -11,7 +11,7 @@ import numpy as np
 
 from matnb.backend.exchange import Owners, Places
 from matnb.backend.liveness import BatchPlace
-from matnb.backend.registers import Groups, Hint, Parted
+from matnb.backend.registers import Hint, Parted, Stacks
 from matnb.backend.thread_pool import Schedule
 from matnb.blocks.formats import Csr, Dense, Empty, NumericArray
 from matnb.program.operators import Operator
@@ -20,7 +20,7 @@ from matnb.program.plan import Task
 FIRST_RUNS = 2  # of a task: what is compiled is compiled then
 
 
-class Prepared(Protocol):
+class ReadyTask(Protocol):
     """A task's steps, ready to run again and again."""
 
     @property
@@ -50,7 +50,7 @@ class Running:
     )  # fmt: skip
 
     def __init__(
-        self, task: Task, apart: Parted, prepared: Prepared | None, groups: Groups, readers: tuple[int, ...]
+        self, task: Task, apart: Parted, prepared: ReadyTask | None, groups: Stacks, readers: tuple[int, ...]
     ) -> None:
         self.task = task
         self.prepared = prepared
@@ -145,8 +145,8 @@ def jobs_of(
     me: int,
     owners: Owners,
     tasks: Mapping[str, Parted],
-    groups: Groups,
-    prepare: Callable[[Task], Prepared],
+    groups: Stacks,
+    prepare: Callable[[Task], ReadyTask],
 ) -> Batched:
     """Return what a member does in a batch.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from matnb.program.program import Action, Batch, Branch, Names, Program, Repeat
+from matnb.program.program import Action, Batch, Branch, Iterate, Names, Program
 
 Lives: TypeAlias = frozenset[str]
 Sends: TypeAlias = dict[str, tuple[int, ...]]  # register -> the members that are sent it by its owner
@@ -14,7 +14,7 @@ _NONE: Lives = frozenset()
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PartialRead:
     """An array of another member of which a batch reads only the elements or rows that sparse blocks touch.
 
     Attributes
@@ -76,7 +76,7 @@ class RepeatPlace:
         Of what arrays elements or rows are sent instead of the whole, with the batch that reads them.
     """
 
-    repeat: Repeat
+    repeat: Iterate
     body: list[Place]
     entered: Lives = _NONE
     boundary: Lives = _NONE
@@ -84,7 +84,7 @@ class RepeatPlace:
     ended: Lives = _NONE
     live: Lives = _NONE
     sends: Sends = field(default_factory=dict)
-    wanted: list[tuple[BatchPlace, Wanted]] = field(default_factory=list)
+    wanted: list[tuple[BatchPlace, PartialRead]] = field(default_factory=list)
 
     @property
     def made(self) -> Lives:
@@ -163,7 +163,7 @@ def _placed(actions: Sequence[Action]) -> list[Place]:
         match action:
             case Batch():
                 places.append(BatchPlace(action))
-            case Repeat():
+            case Iterate():
                 places.append(RepeatPlace(action, _placed(action.body)))
             case Branch():
                 places.append(BranchPlace(action, _placed(action.then), _placed(action.otherwise)))

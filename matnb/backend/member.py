@@ -39,7 +39,7 @@ class Word:
     tag: Tag | None
 
 
-class Member:
+class MemberRegisters:
     """The registers of one member, and how they change.
 
     Parameters

@@ -18,7 +18,7 @@ HERE, SCHEDULER = "here", "the scheduler"
 
 
 @dataclass(frozen=True)
-class Place:
+class ProcessInfo:
     """One process, as it is now.
 
     Attributes
@@ -61,7 +61,7 @@ class Place:
     spills: bool = False
 
 
-def places(cluster: Cluster | None) -> tuple[Place, ...]:
+def places(cluster: Cluster | None) -> tuple[ProcessInfo, ...]:
     """Return this process, and of a cluster the scheduler and every worker that answers.
 
     Raises
@@ -69,7 +69,7 @@ def places(cluster: Cluster | None) -> tuple[Place, ...]:
     ClusterError
         When the scheduler does not answer.
     """
-    here = Place(HERE, **_looker()())
+    here = ProcessInfo(HERE, **_looker()())
     if cluster is None:
         return (here,)
     client, look = cluster.client, _looker()
@@ -90,9 +90,9 @@ def places(cluster: Cluster | None) -> tuple[Place, ...]:
         workers, scheduler = client.sync(ask, callback_timeout=_ANSWER_SECONDS)
     except (OSError, concurrent.futures.CancelledError, AttributeError) as error:
         raise ClusterError(f"{cluster.description} does not answer: {error}") from error
-    every = [Place(SCHEDULER, **scheduler)]
+    every = [ProcessInfo(SCHEDULER, **scheduler)]
     every += [
-        Place(f"worker {addresses[address]}", **workers[address])
+        ProcessInfo(f"worker {addresses[address]}", **workers[address])
         for address in addresses
         if address in workers
     ]
@@ -100,7 +100,7 @@ def places(cluster: Cluster | None) -> tuple[Place, ...]:
     return (replace(here, host=_host_of(inside)), *inside)
 
 
-def _host_of(others: list[Place]) -> str:
+def _host_of(others: list[ProcessInfo]) -> str:
     # This machine by the name that those who share its process have.
     return next((one.host for one in others if one.in_process), "")
 

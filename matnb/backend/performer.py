@@ -12,12 +12,12 @@ import numpy as np
 
 from matnb.backend import steps
 from matnb.backend.exchange import Owners, plan_exchange, touched_places
-from matnb.backend.iteration_boundary import Between, Listener
-from matnb.backend.jobs import Batched, Prepared, Running, jobs_of
+from matnb.backend.iteration_boundary import IterationBoundary, Listener
+from matnb.backend.jobs import Batched, ReadyTask, Running, jobs_of
 from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace, batches, outline, renamings
 from matnb.backend.mailbox import Keeper, Mailbox
-from matnb.backend.member import Member, TaskRaised
-from matnb.backend.registers import Groups, Held, Pool, Wholes, parted
+from matnb.backend.member import MemberRegisters, TaskRaised
+from matnb.backend.registers import Held, Pool, Stacks, Wholes, parted
 from matnb.backend.thread_pool import Crew
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
@@ -67,7 +67,7 @@ def perform(
     begin: int = 0,
     told: Callable[[int, float], None] | None = None,
     listener: Listener | None = None,
-    prepare: Callable[[Task], Prepared] | None = None,
+    prepare: Callable[[Task], ReadyTask] | None = None,
 ) -> Performed:
     """Run one member's part of a program.
 
@@ -103,7 +103,7 @@ def perform(
     with np.errstate(all="ignore"):
         crew = Crew(num_threads, mailbox.check)
         try:
-            walk = _Walk(
+            walk = _ProgramWalk(
                 program, registers, mailbox, crew, prepare or partial(steps.prepare, share=crew.share)
             )
             _performing[threading.get_ident()] = walk.jobs()
@@ -126,7 +126,7 @@ def seconds_so_far(thread: int) -> dict[str, float]:
     return found
 
 
-class _Walk:
+class _ProgramWalk:
     """A member's way through a program."""
 
     def __init__(
@@ -135,7 +135,7 @@ class _Walk:
         registers: Mapping[str, Block],
         mailbox: Mailbox,
         crew: Crew,
-        prepare: Callable[[Task], Prepared],
+        prepare: Callable[[Task], ReadyTask],
     ) -> None:
         self._program = program
         self._places = outline(program)
@@ -151,16 +151,18 @@ class _Walk:
             if task.owner == self._me
             for join in tasks[task.key].joins
         ]
-        groups = Groups(joins, renamings(self._places))
+        groups = Stacks(joins, renamings(self._places))
         self._batched: dict[int, Batched] = {
             id(place): jobs_of(place, self._me, self._owners, tasks, groups, prepare)
             for place in batches(self._places)
         }
         self._moves: dict[tuple[int, str], _Move] = {}
         self._pool = Pool()
-        self._member = Member(registers, mailbox, crew, self._pool, Wholes(self._pool, groups.groups))
+        self._member = MemberRegisters(
+            registers, mailbox, crew, self._pool, Wholes(self._pool, groups.groups)
+        )
         self._iterations = 0
-        self._between: Between | None = None
+        self._between: IterationBoundary | None = None
         self._paused: list[str] | None = None  # the state from which the loop goes on
 
     def outermost(
@@ -181,7 +183,7 @@ class _Walk:
                     for job in self._batched[id(inside)].jobs
                     if isinstance(job, Running)
                 ]
-                self._between = Between(
+                self._between = IterationBoundary(
                     self._member, self._pool, self._mailbox, jobs, keeper, told, listener, num_threads
                 )
                 self._repeat(first, begin, self._between)
@@ -234,7 +236,7 @@ class _Walk:
             ended = place.otherwise_ended
             self._rename(place, "otherwise-ends", branch.from_otherwise, branch.results, ended, live)
 
-    def _repeat(self, place: RepeatPlace, begin: int = 0, between: Between | None = None) -> None:
+    def _repeat(self, place: RepeatPlace, begin: int = 0, between: IterationBoundary | None = None) -> None:
         repeat, member = place.repeat, self._member
         limit = int(self._decided(repeat.limit))
         state, after, first = (_flat(arrays) for arrays in (repeat.state, repeat.after, repeat.first))

@@ -88,7 +88,7 @@ class _Connector(Connector):  # type: ignore[misc]  # mypy does not look into di
         return PrivateComm(stream, _address(folder, 0), f"{SCHEME}://{address}", deserialize)
 
 
-class _Listener(BaseListener):  # type: ignore[misc]  # mypy does not look into distributed
+class _SocketListener(BaseListener):  # type: ignore[misc]  # mypy does not look into distributed
     prefix = f"{SCHEME}://"  # which a worker's log begins with
 
     def __init__(
@@ -161,7 +161,7 @@ class PrivateSockets(Backend):  # type: ignore[misc]  # mypy does not look into 
         **_: object,
     ) -> BaseListener:
         """Return what listens, at a socket of a new number where ``loc`` names none."""
-        return _Listener(loc, handle_comm, deserialize, allow_offload)
+        return _SocketListener(loc, handle_comm, deserialize, allow_offload)
 
     def get_address_host(self, loc: str) -> str:
         """Return the machine, which is this one."""

@@ -196,7 +196,7 @@ class Hint:
 
 
 @dataclass(frozen=True)
-class Group:
+class Stack:
     """Blocks that are put together along the first axis: where each begins and stops in the whole."""
 
     bounds: tuple[tuple[int, int], ...]
@@ -273,7 +273,7 @@ def _bounds(join: Join) -> tuple[tuple[int, int], ...] | None:
     return tuple(pairwise((*starts, join.shape[0])))
 
 
-class Groups:
+class Stacks:
     """Which registers are made in the same wholes, from what a member's tasks put together.
 
     Parameters
@@ -285,7 +285,7 @@ class Groups:
     """
 
     def __init__(self, joins: Iterable[JoinUse], renamings: Iterable[tuple[str, str]]) -> None:
-        self.groups: list[Group] = []
+        self.groups: list[Stack] = []
         self.hints: dict[str, Hint] = {}
         self._num_families = 0
         sources: dict[str, list[str]] = defaultdict(list)
@@ -305,7 +305,7 @@ class Groups:
         return first.group if fits and self.groups[first.group].bounds == use.bounds else None
 
     def _add(self, use: JoinUse, sources: Mapping[str, Sequence[str]]) -> None:
-        group = Group(use.bounds, use.operator.shape, use.operator.dtype)
+        group = Stack(use.bounds, use.operator.shape, use.operator.dtype)
         names = [_all_sources(name, sources) for name in use.parts]
         known = {hint.group for some in names for name in some if (hint := self.hints.get(name)) is not None}
         number = next((one for one in sorted(known) if self.groups[one] == group), None)
@@ -337,7 +337,7 @@ class Wholes:
         Which there are.
     """
 
-    def __init__(self, pool: Pool, groups: Sequence[Group]) -> None:
+    def __init__(self, pool: Pool, groups: Sequence[Stack]) -> None:
         self._pool = pool
         self._groups = groups
         self._open: dict[int, Whole] = {}  # by family

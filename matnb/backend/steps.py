@@ -16,7 +16,7 @@ from matnb.blocks.kernels.compiled import given
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.row_parts import RowParts, product_fits
 from matnb.blocks.kernels.tile_loops import TILE
-from matnb.blocks.kernels.tile_passes import FLOAT, Ending, Tiles
+from matnb.blocks.kernels.tile_passes import FLOAT, Tiles, TileSum
 from matnb.blocks.kernels.tiles import form_of, write_tiles
 from matnb.blocks.sums import num_nodes
 from matnb.program import operators as op
@@ -35,12 +35,12 @@ def in_turn(run: Callable[[int], None], count: int) -> None:
         run(part)
 
 
-def prepare(task: Task, share: Share = in_turn) -> Prepared:
+def prepare(task: Task, share: Share = in_turn) -> PooledTask:
     """Return what runs the steps of a task again and again; ``share`` has other threads run parts of them."""
-    return Prepared(task, share)
+    return PooledTask(task, share)
 
 
-class Prepared:
+class PooledTask:
     """The steps of one task; one thread runs it at a time.
 
     Attributes
@@ -357,7 +357,7 @@ class _Fused:
                     if 0 in (prod(shape) for shape in shapes):
                         length = 0
                     nodes = None if along is None else num_nodes(start, start + length)
-                    ending = Ending(start if along is not None else 0, nodes)
+                    ending = TileSum(start if along is not None else 0, nodes)
         return write_tiles(self._links, forms, num_rows, ending)
 
 

@@ -56,7 +56,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _Keeping:
     entry: Entry
     # Kept while there is a handle, so that it is the same object when it is written again; an array without
     # one must not keep alive what it was made from.
@@ -76,7 +76,7 @@ class Store:
 
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
-        self._kept: dict[bytes, _Kept] = {}
+        self._kept: dict[bytes, _Keeping] = {}
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
         self._pinned: dict[bytes, Expr] = {}
         self._remembered: dict[bytes, None] = {}  # the one used longest ago first
@@ -96,7 +96,7 @@ class Store:
             owned = node.digest if owner is None else owner.digest
             before = self._kept.get(node.digest)
             second = second and (before is None or before.second or before.entry is not entry)
-            self._kept[node.digest] = _Kept(entry, node, owned, second)
+            self._kept[node.digest] = _Keeping(entry, node, owned, second)
             if (hiding := hidden.get()) is not None:
                 hiding.added(node)
 

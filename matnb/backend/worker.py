@@ -286,7 +286,7 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
             return source.merge(values)
         case op.Tell():
             return values[0].found
-        case op.Part(source, region):
+        case op.ReadPart(source, region):
             return source.part(values[0], values[1], region)
         case op.Assemble(source, region):
             return source.assemble(values[1:], values[0], region)

@@ -183,7 +183,7 @@ class Automatic:
         return replace(decision, acts=False, reason=refused) if refused else decision
 
 
-class Entries:
+class ByEntries:
     """As :class:`Automatic`, but only before the first run, and by counts alone, nothing that is measured."""
 
     name = "entries"
@@ -264,7 +264,7 @@ def policy_named(name: str) -> Policy:
     """
     known: dict[str, Callable[[], Policy]] = {
         "auto": Automatic,
-        "entries": Entries,
+        "entries": ByEntries,
         "presto": Presto,
         "off": Off,
     }

@@ -26,7 +26,7 @@ class Interned(type):
     operation is little else, and a frozen dataclass sets each field by a call.
     """
 
-    _nodes: ClassVar[dict[bytes, _Kept]] = {}  # by digest
+    _nodes: ClassVar[dict[bytes, _NodeRef]] = {}  # by digest
     # Without the lock, threads made twins of one expression. A node may die in the thread that holds it.
     _lock: ClassVar[RLock] = RLock()
 
@@ -44,7 +44,7 @@ class Interned(type):
             own.update(zip(form.names, values))  # noqa: B905  as many, which was looked at
             own["digest"] = digest
             node.__post_init__()
-            kept = _Kept(node, _forget)
+            kept = _NodeRef(node, _forget)
             kept.digest = digest
             with Interned._lock:
                 found = Interned._nodes.setdefault(digest, kept)
@@ -57,20 +57,20 @@ class Interned(type):
         return node  # type: ignore[return-value]  # of this class
 
 
-class _Kept(ref["Expr"]):
+class _NodeRef(ref["Expr"]):
     # A node in the table, which does not keep it alive.
     __slots__ = ("digest",)
     digest: bytes
 
 
 def _forget(kept: ref[Expr]) -> None:
-    assert isinstance(kept, _Kept)
+    assert isinstance(kept, _NodeRef)
     with Interned._lock:
         if Interned._nodes.get(kept.digest) is kept:
             del Interned._nodes[kept.digest]
 
 
-class Form(NamedTuple):
+class NodeFields(NamedTuple):
     """The fields of a class of nodes.
 
     Attributes
@@ -106,13 +106,13 @@ class Form(NamedTuple):
 
 
 @cache
-def form_of(node_class: type[Expr]) -> Form:
+def form_of(node_class: type[Expr]) -> NodeFields:
     """Return the fields of a class of nodes."""
     own = fields(node_class)
     names = tuple(field.name for field in own)
     hold = {field.name for field in own if field.type in ("Expr", "tuple[Expr, ...]")}
     places = [place for place, name in enumerate(names) if name not in hold]
-    return Form(
+    return NodeFields(
         node_class.__name__,
         names,
         {field.name: field.default for field in own if field.default is not MISSING},
@@ -125,7 +125,7 @@ def form_of(node_class: type[Expr]) -> Form:
     )
 
 
-def _digest(form: Form, values: tuple[Hashable, ...]) -> bytes:
+def _digest(form: NodeFields, values: tuple[Hashable, ...]) -> bytes:
     if form.source is not None:
         # a file's size and time tell its versions apart
         source: Source = values[form.source]  # type: ignore[assignment]  # as the class declares it

@@ -66,7 +66,7 @@ def consumers(
     return users
 
 
-class Graph:
+class ExprGraph:
     """Named expressions and all below them, down to what is known; walked once for all who ask.
 
     Parameters
@@ -95,11 +95,11 @@ class Graph:
         """Of which classes they are."""
         return frozenset(map(type, self.order))
 
-    def replaced(self, roots: dict[str, Expr]) -> Graph:
+    def replaced(self, roots: dict[str, Expr]) -> ExprGraph:
         """Return the graph of other expressions of the same names; the same graph if they are the same."""
         if all(roots[name] is root for name, root in self.roots.items()):
             return self
-        return Graph(roots, self._known)
+        return ExprGraph(roots, self._known)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Rewritten:
         For every expression that was made the expressions it stands for, among those that were given.
     """
 
-    graph: Graph
+    graph: ExprGraph
     origins: Origins
 
     @property
@@ -126,7 +126,7 @@ class Rewritten:
 class Uses:
     """Who reads each expression of a graph, while it is rewritten."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: ExprGraph) -> None:
         self._users = consumers(graph.order, graph.known)
         self.kept = set(graph.roots.values()) | graph.known
 
@@ -146,7 +146,7 @@ class Uses:
 
 
 def rewrite(
-    graph: Graph, rule: Rule, *, uses: Uses | None = None, downward: bool = False, hides: bool = True
+    graph: ExprGraph, rule: Rule, *, uses: Uses | None = None, downward: bool = False, hides: bool = True
 ) -> Rewritten:
     """Apply a rule, once from the leaves up, to what is there and to all that it makes, until it has no more.
 
@@ -169,7 +169,7 @@ def rewrite(
 class _Rewriting:
     # One rewriting. What is `done` has found its last form, and so have the operands of that.
 
-    def __init__(self, graph: Graph, rule: Rule, uses: Uses | None, downward: bool, hides: bool) -> None:
+    def __init__(self, graph: ExprGraph, rule: Rule, uses: Uses | None, downward: bool, hides: bool) -> None:
         self._graph, self._rule, self._uses, self._downward = graph, rule, uses, downward
         self._done: dict[Expr, Expr] = {node: node for node in graph.known}
         hidden = (node for node in graph.known if hides and node.operands)
@@ -300,7 +300,7 @@ def composed(first: Origins, second: Origins) -> dict[Expr, tuple[Expr, ...]]:
     return result
 
 
-def until_settled(step: Callable[[Graph], Rewritten], graph: Graph) -> Rewritten:
+def until_settled(step: Callable[[ExprGraph], Rewritten], graph: ExprGraph) -> Rewritten:
     """Repeat a rewriting whose rules ask for users, which change as it goes, until it changes nothing."""
     result = Rewritten(graph, {})
     while True:

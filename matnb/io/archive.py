@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.io.files import INFLATE_LIMIT, File
-from matnb.io.npy import NUMBERS, Header, read_header
+from matnb.io.npy import NUMBERS, NpyHeader, read_header
 
 _LARGEST_TEXT = 1000  # bytes of a member that is a word
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of others it is not known how far they inflate
@@ -69,13 +69,13 @@ class Archive:
         shaped = values.reshape(header.shape, order="F" if header.fortran else "C")
         return shaped.astype(header.dtype.newbyteorder("="), copy=False)
 
-    def header(self, name: str) -> Header:
+    def header(self, name: str) -> NpyHeader:
         """Return what a member says of itself, checked as :meth:`array` does; reads no more."""
         with self._checked(name, NUMBERS) as (header, _):
             return header
 
     @contextmanager
-    def _checked(self, name: str, kinds: str) -> Iterator[tuple[Header, IO[bytes]]]:
+    def _checked(self, name: str, kinds: str) -> Iterator[tuple[NpyHeader, IO[bytes]]]:
         if name not in self.names:
             raise self.file.error(f"has no member {name!r}; members: {', '.join(sorted(self.names)[:20])}")
         member = self._opened.getinfo(f"{name}.npy")

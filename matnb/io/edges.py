@@ -17,7 +17,7 @@ from matnb.io.digits import BadToken, parse_floats, parse_integers
 from matnb.io.entries import DUPLICATES, Entries, block_of, entries_in
 from matnb.io.files import File
 from matnb.io.lines import Chunk, blank_comments, check_skip, columns_of, head_lines, read_chunks, text_pieces
-from matnb.io.measured import Measured
+from matnb.io.measured import ReaderValue
 from matnb.io.remote import find_file
 from matnb.io.source import EdgeCounts, Found, Piece, PlainSource, Source, choose, reader
 
@@ -29,7 +29,7 @@ Ids = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
-class Edges(Measured):
+class PieceEdges(ReaderValue):
     """Edges of a piece in the order of the file, with the ids of the file."""
 
     sources: Ids
@@ -39,7 +39,7 @@ class Edges(Measured):
 
 
 @dataclass(frozen=True, eq=False)
-class Facts(Measured):
+class Facts(ReaderValue):
     """Of one piece: edges, loops among them, the largest id (-1 if none), and sorted ids if relabelled.
 
     ``loops`` are the vertices that have one, sorted. Beside the first line of the list, ``is_again`` tells
@@ -56,7 +56,7 @@ class Facts(Measured):
 
 
 @dataclass(frozen=True, eq=False)
-class Graph(Measured):
+class GraphFound(ReaderValue):
     """What is known of the graph; ``ids`` are the vertices' in order, None where they are the numbers."""
 
     found: Found
@@ -119,7 +119,7 @@ class EdgeList(PlainSource):
         """Return the list with a limit of what reading a piece of it may take."""
         return replace(self, room_bytes=room_bytes)
 
-    def parse(self, piece: Piece) -> Edges:
+    def parse(self, piece: Piece) -> PieceEdges:
         """Read the lines of a piece."""
         none = np.empty(0, np.int32)
         chunks, held = [], 0
@@ -131,14 +131,14 @@ class EdgeList(PlainSource):
         if self.weighted:
             found = (chunk.weights for chunk in chunks if chunk.weights is not None)
             weights = np.concatenate([np.empty(0), *found])
-        return Edges(
+        return PieceEdges(
             np.concatenate([none, *(chunk.sources for chunk in chunks)]),
             np.concatenate([none, *(chunk.targets for chunk in chunks)]),
             weights,
             piece.number,
         )
 
-    def _edges(self, chunk: Chunk) -> Edges:
+    def _edges(self, chunk: Chunk) -> PieceEdges:
         blank_comments(chunk, _COMMENTS)
         starts, stops = columns_of(chunk, self.num_columns, commas=True)
         sources, targets = (
@@ -154,7 +154,7 @@ class EdgeList(PlainSource):
             kept = sources != targets
             sources, targets = sources[kept], targets[kept]
             weights = None if weights is None else weights[kept]
-        return Edges(sources, targets, weights)
+        return PieceEdges(sources, targets, weights)
 
     @property
     def _limit(self) -> int | None:
@@ -162,7 +162,7 @@ class EdgeList(PlainSource):
             return None
         return LARGEST_LENGTH if self.num_vertices is None else self.num_vertices
 
-    def summary(self, parsed: Edges) -> Facts:
+    def summary(self, parsed: PieceEdges) -> Facts:
         """Return the facts of a piece."""
         both = np.concatenate([parsed.sources, parsed.targets])
         loops = parsed.sources[parsed.sources == parsed.targets]
@@ -177,7 +177,7 @@ class EdgeList(PlainSource):
         ids = _distinct(both) if self.relabel else None
         return Facts(parsed.sources.size, loops.size, largest, ids, _distinct(loops), is_again, largest_else)
 
-    def merge(self, summaries: Sequence[Facts]) -> Graph:
+    def merge(self, summaries: Sequence[Facts]) -> GraphFound:
         """Return what is known of the graph; reads the file of its vertices."""
         listed = np.empty(0, np.int32) if self.vertices is None else read_vertices(self.vertices, self._limit)
         ids = None
@@ -200,7 +200,7 @@ class EdgeList(PlainSource):
             has_labels=ids is not None,
             edges=self._counts(summaries, num_vertices),
         )
-        return Graph(found, ids)
+        return GraphFound(found, ids)
 
     def _counts(self, summaries: Sequence[Facts], num_vertices: int) -> EdgeCounts:
         num_edges, num_loops = (
@@ -219,7 +219,7 @@ class EdgeList(PlainSource):
             sizes = self.first if min(self.first[:-1]) >= needed else ()
         return EdgeCounts(num_vertices, num_edges, num_loops, own, self.directed, sizes)
 
-    def part(self, parsed: Edges, context: Graph, region: Region) -> Entries:
+    def part(self, parsed: PieceEdges, context: GraphFound, region: Region) -> Entries:
         """Return the edges that lie in a region, both directions of undirected ones, with local positions."""
         mirror = 0 if self.directed else 1
         if context.ids is None:
@@ -230,7 +230,7 @@ class EdgeList(PlainSource):
         rows, columns = (numbers_of(context.ids, ids[chosen]) for ids in (parsed.sources, parsed.targets))
         return entries_in(Entries(rows, columns, weights), region, mirror)
 
-    def _touching(self, parsed: Edges, ids: Ids, region: Region) -> npt.NDArray[np.bool_]:
+    def _touching(self, parsed: PieceEdges, ids: Ids, region: Region) -> npt.NDArray[np.bool_]:
         # Numbers follow the order of ids, so a range of numbers is a range of ids: only edges that lie in the
         # region, or whose mirror image does, are given their numbers.
         (rows, columns) = region
@@ -242,11 +242,11 @@ class EdgeList(PlainSource):
             chosen |= image
         return chosen
 
-    def assemble(self, parts: Sequence[Entries], context: Graph, region: Region) -> Block:
+    def assemble(self, parts: Sequence[Entries], context: GraphFound, region: Region) -> Block:
         """Return the block of a region."""
         return block_of(parts, region, _FLOAT, self.duplicates)
 
-    def labels(self, context: Graph, start: int, stop: int) -> Block:
+    def labels(self, context: GraphFound, start: int, stop: int) -> Block:
         """Return the ids of a range of vertices."""
         if context.ids is None:
             return super().labels(context, start, stop)

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from matnb.blocks.formats import MAX_ENTRIES, Csr, Empty, SparseBlock
 from matnb.blocks.grid import Region, region_shape
 from matnb.errors import TooLargeError
-from matnb.io.measured import Measured
+from matnb.io.measured import ReaderValue
 
 DUPLICATES = ("sum", "first", "last", "min", "max", "merge")
 
 
 @dataclass(frozen=True, eq=False)
-class Entries(Measured):
+class Entries(ReaderValue):
     """Positions and values, in the order of the file; ``values`` is None where every entry is a 1.
 
     Rows and columns are int32: global ones in a piece, local ones in a part.

@@ -17,7 +17,7 @@ from matnb.io.digits import BadToken, Places, parse_floats, parse_integers
 from matnb.io.entries import Entries, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import Chunk, columns_of, head_lines, read_chunks, text_pieces
-from matnb.io.measured import Measured
+from matnb.io.measured import ReaderValue
 from matnb.io.source import ORDERING_BYTES, Found, Piece, PlainSource, Source, reader
 
 _DTYPES = {"real": np.dtype(np.float64), "double": np.dtype(np.float64), "integer": np.dtype(np.int64),
@@ -28,7 +28,7 @@ _LONGEST_HEADER_LINE = 200
 
 
 @dataclass(frozen=True)
-class Header:
+class MatrixMarketHeader:
     """What the first lines say, and where the entries begin."""
 
     layout: str
@@ -60,14 +60,14 @@ class Header:
 
 
 @dataclass(frozen=True, eq=False)
-class Values(Measured):
+class ArrayElements(ReaderValue):
     """Elements of an array in the order of the file, column by column."""
 
     values: npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True)
-class Counts:
+class EntryCounts:
     """Of one piece: its number, the entries it lists, and how many of them have a mirror image."""
 
     number: int
@@ -88,7 +88,7 @@ class MatrixMarket(PlainSource):
     """A Matrix Market file; blocks are sparse for coordinates and dense for an array."""
 
     file: File
-    header: Header
+    header: MatrixMarketHeader
 
     def __repr__(self) -> str:
         return f"MatrixMarket({self.file!r})"
@@ -119,7 +119,7 @@ class MatrixMarket(PlainSource):
         """Return what entries take while they are put in order; those of an array are given places too."""
         return ORDERING_BYTES * (found.nnz or 0)
 
-    def parse(self, piece: Piece) -> tuple[int, Entries | Values]:
+    def parse(self, piece: Piece) -> tuple[int, Entries | ArrayElements]:
         """Read the lines of a piece."""
         is_array = self.header.layout == "array"
         entries: list[Entries] = []
@@ -135,7 +135,7 @@ class MatrixMarket(PlainSource):
             if num_listed > self.header.num_listed:
                 raise self._wrong_count(f"at least {num_listed}")
         if is_array:
-            return piece.number, Values(np.concatenate([np.empty(0, self.header.dtype), *values]))
+            return piece.number, ArrayElements(np.concatenate([np.empty(0, self.header.dtype), *values]))
         return piece.number, joined(entries, None if self.header.field == "pattern" else self.header.dtype)
 
     def _entries(self, chunk: Chunk) -> Entries:
@@ -177,15 +177,15 @@ class MatrixMarket(PlainSource):
     def _array_values(self, chunk: Chunk) -> npt.NDArray[np.generic]:
         return self._values(chunk, *columns_of(chunk, self.header.numbers_a_value))
 
-    def summary(self, parsed: tuple[int, Entries | Values]) -> Counts:
+    def summary(self, parsed: tuple[int, Entries | ArrayElements]) -> EntryCounts:
         """Return the counts of a piece."""
         number, listed = parsed
-        if isinstance(listed, Values):
-            return Counts(number, listed.values.size, 0)
+        if isinstance(listed, ArrayElements):
+            return EntryCounts(number, listed.values.size, 0)
         num_images = int(np.count_nonzero(listed.rows != listed.columns)) if self.header.mirror else 0
-        return Counts(number, listed.rows.size, num_images)
+        return EntryCounts(number, listed.rows.size, num_images)
 
-    def merge(self, summaries: Sequence[Counts]) -> Checked:
+    def merge(self, summaries: Sequence[EntryCounts]) -> Checked:
         """Return what is known of the array, if there are as many entries as the header says."""
         num_listed = sum(counts.num_listed for counts in summaries)
         if num_listed != self.header.num_listed:
@@ -207,10 +207,10 @@ class MatrixMarket(PlainSource):
             f"{counted} entries where the header says {self.header.num_listed}: truncated, or another header"
         )
 
-    def part(self, parsed: tuple[int, Entries | Values], context: Checked, region: Region) -> Entries:
+    def part(self, parsed: tuple[int, Entries | ArrayElements], context: Checked, region: Region) -> Entries:
         """Return the entries that lie in a region, mirror images too, with local positions."""
         number, listed = parsed
-        if isinstance(listed, Values):
+        if isinstance(listed, ArrayElements):
             listed = self._placed(context.firsts[number], listed.values)
         return entries_in(listed, region, self.header.mirror, conjugated=self.header.is_hermitian)
 
@@ -282,7 +282,9 @@ def _shortest(layout: str, field: str) -> int:
     return (0 if layout == "array" else 4) + 2 * _NUMBERS_A_VALUE.get(field, 1)
 
 
-def _sizes(file: File, line: bytes, number: int, begin: int, banner: tuple[str, str, str]) -> Header:
+def _sizes(
+    file: File, line: bytes, number: int, begin: int, banner: tuple[str, str, str]
+) -> MatrixMarketHeader:
     layout, field, symmetry = banner
     mirror = _MIRRORS[symmetry]
     words = line.split()
@@ -309,4 +311,4 @@ def _sizes(file: File, line: bytes, number: int, begin: int, banner: tuple[str, 
             f"claims {num_listed} entries, but the {max(0, room - 1)} bytes that follow have no room for them"
         )
         raise file.error(text, number)
-    return Header(layout, field, symmetry, (rows, columns), num_listed, begin)
+    return MatrixMarketHeader(layout, field, symmetry, (rows, columns), num_listed, begin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-class Measured:
+class ReaderValue:
     """What a reader keeps on a worker: a dataclass of arrays, other such values, and what is small."""
 
     def __sizeof__(self) -> int:
@@ -15,4 +15,4 @@ class Measured:
 def _held_bytes(value: object) -> int:
     if isinstance(value, np.ndarray):
         return value.nbytes
-    return value.__sizeof__() if isinstance(value, Measured) else 0
+    return value.__sizeof__() if isinstance(value, ReaderValue) else 0

@@ -17,7 +17,7 @@ from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, parse_intege
 from matnb.io.entries import Entries, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, text_pieces
-from matnb.io.measured import Measured
+from matnb.io.measured import ReaderValue
 from matnb.io.source import Found, Piece, PlainSource, Source, reader
 
 _FLOAT = np.dtype(np.float64)
@@ -27,7 +27,7 @@ _LONGEST_NUMBER = 40  # bytes, its space included
 
 
 @dataclass(frozen=True)
-class Header:
+class MetisHeader:
     """What the first line says; ``num_skipped`` numbers are in front of each vertex's neighbors."""
 
     num_vertices: int
@@ -44,7 +44,7 @@ class Header:
 
 
 @dataclass(frozen=True, eq=False)
-class Lists(Measured):
+class Lists(ReaderValue):
     """Neighbours that the lines of a piece list; rows count from the piece's first vertex."""
 
     number: int
@@ -54,7 +54,7 @@ class Lists(Measured):
 
 
 @dataclass(frozen=True)
-class Counts:
+class LineCounts:
     """Of one piece: vertices, blank lines at its end, and neighbors."""
 
     num_lines: int
@@ -71,7 +71,7 @@ class Numbered:
 
 
 @dataclass(frozen=True, eq=False)
-class Listed(Measured):
+class MetisEntries(ReaderValue):
     """Entries of a region, and the fingerprint of those that the other ends of its edges list."""
 
     entries: Entries
@@ -83,7 +83,7 @@ class Metis(PlainSource):
     """An undirected graph; edge weights, if any, are the values."""
 
     file: File
-    header: Header
+    header: MetisHeader
 
     def __repr__(self) -> str:
         return f"Metis({self.file!r})"
@@ -175,11 +175,11 @@ class Metis(PlainSource):
             raise chunk.error_at(int(starts[outside[0]]), reason)
         return numbers
 
-    def summary(self, parsed: Lists) -> Counts:
+    def summary(self, parsed: Lists) -> LineCounts:
         """Return the counts of a piece."""
-        return Counts(parsed.num_lines, parsed.num_last_blank, parsed.entries.rows.size)
+        return LineCounts(parsed.num_lines, parsed.num_last_blank, parsed.entries.rows.size)
 
-    def merge(self, summaries: Sequence[Counts]) -> Numbered:
+    def merge(self, summaries: Sequence[LineCounts]) -> Numbered:
         """Return what is known of the graph, if it has as many vertices and edges as the header says."""
         header = self.header
         num_lines = sum(counts.num_lines for counts in summaries)
@@ -206,12 +206,12 @@ class Metis(PlainSource):
             f"{counted} lines of vertices where the header says {self.header.num_vertices}"
         )
 
-    def part(self, parsed: Lists, context: Numbered, region: Region) -> Listed:
+    def part(self, parsed: Lists, context: Numbered, region: Region) -> MetisEntries:
         """Return the entries that lie in a region, and what the other ends of its edges say."""
         listed, mirrored = _both_ends(parsed, context.firsts[parsed.number], region)
-        return Listed(listed, fingerprint(mirrored))
+        return MetisEntries(listed, fingerprint(mirrored))
 
-    def assemble(self, parts: Sequence[Listed], context: Numbered, region: Region) -> Block:
+    def assemble(self, parts: Sequence[MetisEntries], context: Numbered, region: Region) -> Block:
         """Return the block of a region, if its edges are listed once at both their ends."""
         here, there = (
             sum(one) % 2**64
@@ -293,7 +293,7 @@ def open_metis(file: File) -> Source:
         if num_vertices > min(room, LARGEST_LENGTH) or num_edges * 4 > room or num_skipped > room:
             text = f"claims {num_vertices} vertices and {num_edges} edges, but only {room - 1} bytes follow"
             raise file.error(text, number)
-        return Metis(file, Header(num_vertices, num_edges, num_skipped, code[2] == 49, begin))
+        return Metis(file, MetisHeader(num_vertices, num_edges, num_skipped, code[2] == 49, begin))
     raise file.error("has no header: every line is blank or a comment")
 
 

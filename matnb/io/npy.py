@@ -32,7 +32,7 @@ _ENTRY = re.compile(
 
 
 @dataclass(frozen=True)
-class Header:
+class NpyHeader:
     """What a .npy file says of itself, and where the elements begin."""
 
     shape: tuple[int, ...]
@@ -46,7 +46,7 @@ class Header:
         return prod(self.shape) * self.dtype.itemsize
 
 
-def read_header(stream: IO[bytes]) -> Header:
+def read_header(stream: IO[bytes]) -> NpyHeader:
     """Return the header of a .npy file or member.
 
     Raises
@@ -70,7 +70,7 @@ def read_header(stream: IO[bytes]) -> Header:
     # Versions 2 and 3 differ in how names of fields are written, which numbers do not have.
     entries = _entries(written.decode("latin1"))
     shape = _shape_of(entries["shape"])
-    return Header(shape, _dtype_of(entries["descr"]), entries["fortran_order"] == "True", stream.tell())
+    return NpyHeader(shape, _dtype_of(entries["descr"]), entries["fortran_order"] == "True", stream.tell())
 
 
 def _entries(text: str) -> dict[str, str]:
@@ -123,7 +123,7 @@ class Npy(PlainSource):
     """A .npy file, cut along its slowest axis."""
 
     file: File
-    header: Header
+    header: NpyHeader
 
     def __repr__(self) -> str:
         return f"Npy({self.file!r})"

@@ -62,7 +62,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _ResultPiece:
     # Of one block: kind, stored entries, where its bytes are, and their checksum.
     kind: str
     nnz: int
@@ -80,7 +80,7 @@ class Result:
     _path: str
     _stream: BufferedReader
     _regions: tuple[Region, ...]
-    _pieces: tuple[_Piece, ...]
+    _pieces: tuple[_ResultPiece, ...]
     _key: bytes
 
     def sizes(self) -> tuple[int, ...]:
@@ -243,7 +243,7 @@ def _checked(path: str, stream: BufferedReader, size: int, digest: bytes, key: b
     regions, pieces, at = tuple(grid.regions()), [], _HEAD.size
     for region, (kind, nnz, one) in zip(regions, table["blocks"], strict=True):
         num_bytes = _size(kind, _count(nnz), region_shape(region), dtype, sparse)
-        pieces.append(_Piece(kind, nnz, at, num_bytes, one))
+        pieces.append(_ResultPiece(kind, nnz, at, num_bytes, one))
         at += num_bytes
     if at != begin:
         raise FileFormatError(path, f"has {begin - _HEAD.size} bytes of blocks, and lists {at - _HEAD.size}")

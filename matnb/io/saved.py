@@ -39,7 +39,7 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class Listed:
+class SavedFound:
     """What is known of the array."""
 
     found: Found
@@ -132,11 +132,11 @@ class Saved(PlainSource):
     def summary(self, parsed: Blocks) -> None:
         """Return nothing: the file says all."""
 
-    def merge(self, summaries: Sequence[None]) -> Listed:
+    def merge(self, summaries: Sequence[None]) -> SavedFound:
         """Return what is known of the array."""
-        return Listed(Found(self.grid.shape, self.dtype, self.sparse, self.pattern, self.nnz))
+        return SavedFound(Found(self.grid.shape, self.dtype, self.sparse, self.pattern, self.nnz))
 
-    def part(self, parsed: Blocks, context: Listed, region: Region) -> tuple[Block | Slab | Entries, ...]:
+    def part(self, parsed: Blocks, context: SavedFound, region: Region) -> tuple[Block | Slab | Entries, ...]:
         """Return what blocks of a piece have in a region: the block itself where it is the region."""
         parts: list[Block | Slab | Entries] = []
         for own, block in parsed.blocks:
@@ -150,7 +150,7 @@ class Saved(PlainSource):
         return tuple(parts)
 
     def assemble(
-        self, parts: Sequence[Sequence[Block | Slab | Entries]], context: Listed, region: Region
+        self, parts: Sequence[Sequence[Block | Slab | Entries]], context: SavedFound, region: Region
     ) -> Block:
         """Return the block of a region."""
         found = [one for part in parts for one in part]

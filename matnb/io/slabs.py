@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region, region_shape, relative
-from matnb.io.measured import Measured
+from matnb.io.measured import ReaderValue
 
 
 @dataclass(frozen=True, eq=False)
-class Slab(Measured):
+class Slab(ReaderValue):
     """A rectangle of an array, at global positions."""
 
     region: Region

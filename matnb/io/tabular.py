@@ -13,7 +13,7 @@ from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region, relative
 from matnb.errors import OptionError
 from matnb.io.files import File
-from matnb.io.measured import Measured
+from matnb.io.measured import ReaderValue
 from matnb.io.slabs import Slab, common, dense_of
 from matnb.io.source import Found, PlainSource
 
@@ -68,7 +68,7 @@ def are_exact(values: npt.NDArray[np.float64]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(Measured):
+class Rows(ReaderValue):
     """Rows of a piece, missing values as NaN, and what each column of them holds."""
 
     number: int

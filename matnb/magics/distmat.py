@@ -63,8 +63,8 @@ class DistMatMagics(Magics):
         super().__init__(shell)
         self.settings = DistMat(parent=shell)
         self.matcher = matcher_of(shell)
-        self.values = Values(shell, lambda: self.live)
-        self.between = Between(shell)
+        self.values = ValueDisplay(shell, lambda: self.live)
+        self.between = CellScope(shell)
         # Of the last cell's roots, and its last values; the arrays themselves are the user's to keep.
         self.names: list[str] = []
         self.values_of_cell: Mapping[str, ReferenceType[DistArray]] = {}
@@ -228,7 +228,7 @@ def unload(shell: InteractiveShell) -> None:
 # Cells can be cancelled between two values that they ask for, as while one is computed.
 
 
-class Between:
+class CellScope:
     """Lets every cell be one scope that a session's ``cancel()`` reaches; the next value obeys it.
 
     Parameters
@@ -338,7 +338,7 @@ def _arrays(shell: InteractiveShell) -> list[str]:
 _SHOWN = (HistoryView, Later, Diagnosis)  # what is measured of these is told only live
 
 
-class Values:
+class ValueDisplay:
     """Has IPython show some values of ours in another way than they show themselves.
 
     Parameters

@@ -28,7 +28,7 @@ class CellCode:
 
 
 @dataclass(frozen=True)
-class Program:
+class CellRoots:
     """The named roots of one cell: what its end computes."""
 
     roots: Mapping[str, Expr]
@@ -40,7 +40,7 @@ class RecordedCell:
 
     value: object
     record: Recording
-    program: Program
+    program: CellRoots
 
 
 def compile_cell(source: str, filename: str, flags: int = 0) -> CellCode:
@@ -137,7 +137,7 @@ def run_cell(
             wrong = f"--keep {shortened(name, LONGEST_NAME)}: no DistArray of that name"
             raise OptionError(f"{wrong}; assigned in this cell: {known}")
         roots[name] = handle.expression
-    return RecordedCell(value, record, Program(roots))
+    return RecordedCell(value, record, CellRoots(roots))
 
 
 def _handles(namespace: Mapping[str, object]) -> list[tuple[str, DistArray]]:

@@ -10,7 +10,7 @@ from matnb.expr.client_data import copied, held
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Load
 from matnb.io.source import Source
-from matnb.program.operators import Assemble, Constant, Labels, Merge, Parse, Part, Summarize, Tell
+from matnb.program.operators import Assemble, Constant, Labels, Merge, Parse, ReadPart, Summarize, Tell
 from matnb.program.place import layout_tag
 from matnb.program.plan import Plan, Shipment, Workers
 from matnb.program.writer import PlanWriter, TaskWriter
@@ -120,7 +120,7 @@ def _part(
     writer: PlanWriter,
 ) -> str:
     task = TaskWriter()
-    task.do(Part(source, region), task.read(parsed), task.read(merged))
+    task.do(ReadPart(source, region), task.read(parsed), task.read(merged))
     key = f"{base}-{number}-from-{parsed.rsplit('-', 1)[1]}"
     return writer.add(task.task(key, writer.owner_of(parsed), "part"), size)
 

@@ -13,7 +13,7 @@ from matnb.blocks.kernels import ordering
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
-from matnb.ops.ranking import Ranking, sorting_layouts
+from matnb.ops.ranking import RankSearch, sorting_layouts
 from matnb.ops.registry import Value, base_of, dense, lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
@@ -78,11 +78,11 @@ def _(node: Sort | ArgSort, writer: PlanWriter, workers: Workers) -> None:
     base = base_of(node, writer, domain, layout)
     if isinstance(node, Sort):
         values = write_sorted(node.operand, domain, base, writer)
-        parts = Parts(node.operand, values, layout, base, writer)
+        parts = PartsWriter(node.operand, values, layout, base, writer)
         keys = [parts.merge(number, ordering.merged, [values]) for number in range(layout.grid.num_blocks)]
     else:
         places, values = write_arg_sorted(node.operand, domain, base, writer)
-        parts = Parts(node.operand, values, layout, base, writer)
+        parts = PartsWriter(node.operand, values, layout, base, writer)
         keys = [
             parts.merge(number, ordering.merged_places, [values, places], size=writer.bytes_of(node, region))
             for number, region in enumerate(layout.grid.regions())
@@ -148,7 +148,7 @@ def _write_blocks(
     return made
 
 
-class Parts:
+class PartsWriter:
     """Writes what is done with each part of a 1-D array in order; the pieces of sorted blocks travel to it.
 
     Parameters
@@ -177,7 +177,7 @@ class Parts:
         self._node, self._layout, self._base, self._writer = node, layout, base, writer
         self._piece = piece
         self._cuts = layout.grid.cuts[0]
-        search = Ranking(writer, base, values, node.dtype.itemsize)
+        search = RankSearch(writer, base, values, node.dtype.itemsize)
         self._splits = search.splits(self._cuts[1:-1])
 
     def merge(

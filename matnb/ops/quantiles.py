@@ -11,12 +11,12 @@ import numpy as np
 
 from matnb.blocks.grid import Grid, whole
 from matnb.blocks.kernels import ordering, quantiles
-from matnb.blocks.kernels.quantiles import Wanted, quantiles_along
+from matnb.blocks.kernels.quantiles import QuantileRequest, quantiles_along
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.ordering import write_sorted
-from matnb.ops.ranking import Ranking, sorting_layouts
+from matnb.ops.ranking import RankSearch, sorting_layouts
 from matnb.ops.registry import Value, base_of, dense, lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
@@ -30,7 +30,7 @@ class Quantiles(Expr):
     plain: ClassVar[bool] = True
     operand: Expr
     axes: tuple[int, ...]
-    wanted: Wanted
+    wanted: QuantileRequest
 
     def __post_init__(self) -> None:
         shape = self.operand.shape
@@ -92,7 +92,7 @@ def _lower_ranks(node: Quantiles, domain: Layout, writer: PlanWriter) -> None:
     # Each block is sorted where it is; only elements near the ranks are looked at by all.
     base = base_of(node, writer, domain)
     blocks = write_sorted(node.operand, domain, base, writer)
-    search = Ranking(writer, base, blocks, node.operand.dtype.itemsize)
+    search = RankSearch(writer, base, blocks, node.operand.dtype.itemsize)
     counts = [
         search.run(f"size-{number}", quantiles.count_numbers, (node.wanted.skips_nan,), (key,), 8, owner)
         for number, (key, owner) in enumerate(blocks)

@@ -19,7 +19,7 @@ _SAMPLES = 1024  # of a block: so often less than it is looked at for each rank
 Value: TypeAlias = str | tuple[bool, int]  # the key of a task, or a register of the one that is being written
 
 
-class Ranking:
+class RankSearch:
     """Writes the search for ranks: one task where all blocks are one worker's, else a task a block and step.
 
     Parameters

@@ -48,7 +48,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Share:
     """What is on its way to the result: the task that makes it, where, and how large its value is.
 
     ``unpack`` picks it out of the task's value, where that has several.
@@ -105,7 +105,7 @@ def lower_reductions(
     by the task that reads the value, if there are several.
     """
     grid, first, operands = domain.grid, members[0], [member.operand for member in members]
-    lowerings = [_Lowering(member, grid, f"{member.digest.hex()}-{tag}", writer) for member in members]
+    lowerings = [_ReductionWriter(member, grid, f"{member.digest.hex()}-{tag}", writer) for member in members]
     detail = f"{inside_text(inside, writer)} {' '.join(member.operation for member in members)}".strip()
     keys = []
     for number, index in enumerate(grid.indices()):
@@ -128,7 +128,7 @@ def lower_reductions(
 def _begin_together(
     task: TaskWriter,
     values: Sequence[Register],
-    lowerings: Sequence[_Lowering],
+    lowerings: Sequence[_ReductionWriter],
     index: Index,
     owner: int,
     number: int,
@@ -147,11 +147,11 @@ def _begin_together(
     kind = f"reduce {' '.join(share.operation for share in shares)}"
     key = writer.add(task.task(f"{lowerings[0].base}-shares-{number}", owner, kind), packed_bytes(outputs))
     for place, lowering in enumerate(lowerings):
-        lowering.parts[index] = _Part(key, owner, outputs[place][0], Unpack(outputs, place))
+        lowering.parts[index] = _Share(key, owner, outputs[place][0], Unpack(outputs, place))
     return key
 
 
-class _Lowering:
+class _ReductionWriter:
     """Writes the tasks of one reduction.
 
     Parameters
@@ -174,7 +174,7 @@ class _Lowering:
         self._node, self._grid, self._writer = node, grid, writer
         self.wide = accumulator_dtype(node.operation, node.dtype)
         self._rounds = rounds_of(node, grid.counts)
-        self.parts: dict[Index, _Part] = {}
+        self.parts: dict[Index, _Share] = {}
         self.is_done = not self._rounds[0].merged
 
     def begin(self, task: TaskWriter, value: Register, index: Index, owner: int, number: int) -> str:
@@ -214,10 +214,10 @@ class _Lowering:
         kept = Layout(_kept_grid(self._grid, node.axes, node.keepdims), owners)
         self._writer.finish(node, kept, keys, "reduce", detail, inside)
 
-    def _numbered(self) -> list[tuple[int, tuple[Index, _Part]]]:
+    def _numbered(self) -> list[tuple[int, tuple[Index, _Share]]]:
         return list(enumerate(self.parts.items()))
 
-    def _ended(self, number: int, part: _Part) -> _Part:
+    def _ended(self, number: int, part: _Share) -> _Share:
         # the value of a share that is packed with others
         if part.unpack is None:
             return part
@@ -242,7 +242,7 @@ class _Lowering:
         ranges = tuple(self._grid.region(at)[one.along] for at in group if one.along is not None)
         return Finish(self._node.operation, *ending, one.along, ranges)
 
-    def _merge(self, one: Round, following: Round | None) -> dict[Index, _Part]:
+    def _merge(self, one: Round, following: Round | None) -> dict[Index, _Share]:
         # what combines the parts of a round, and what is done in the next one
         node = self._node
         groups: dict[Index, list[Index]] = {}
@@ -290,11 +290,11 @@ class _Lowering:
         found = tuple(lengths.get(axis, length) for axis, length in enumerate(shape))
         return (*found, NODE) if deviation and not is_later else found
 
-    def _add(self, task: TaskWriter, name: str, owner: int, kind: str, shape: tuple[int, ...]) -> _Part:
+    def _add(self, task: TaskWriter, name: str, owner: int, kind: str, shape: tuple[int, ...]) -> _Share:
         # adds a task and returns the part that it makes
         num_bytes = prod(shape) * self.wide.itemsize
         key = self._writer.add(task.task(f"{self.base}-{name}", owner, kind), num_bytes)
-        return _Part(key, owner, shape)
+        return _Share(key, owner, shape)
 
 
 def _kept_grid(grid: Grid, axes: tuple[int, ...], keepdims: bool) -> Grid:

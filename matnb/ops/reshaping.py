@@ -190,7 +190,7 @@ def _write_in_place(node: Reshape, writer: PlanWriter) -> None:
 
 
 @dataclass(frozen=True)
-class _Block:
+class _ReshapedBlock:
     # A block of the result: what region it is, which elements it has, where it is made, and its key.
     node: Reshape
     region: Region
@@ -207,7 +207,7 @@ def _write_exchange(node: Reshape, writer: PlanWriter, workers: Workers) -> None
     bounds = tuple(accumulate(map(region_size, grid.regions()), initial=0))
     owners = tuple(runs.owner_at((start + stop - 1) // 2) for start, stop in pairwise(bounds))
     blocks = [
-        _Block(node, region, bounds[number], bounds[number + 1], owners[number], f"{base}-{number}")
+        _ReshapedBlock(node, region, bounds[number], bounds[number + 1], owners[number], f"{base}-{number}")
         for number, region in enumerate(grid.regions())
     ]
     keys = [_write_block(block, runs, writer) for block in blocks]
@@ -215,7 +215,7 @@ def _write_exchange(node: Reshape, writer: PlanWriter, workers: Workers) -> None
     writer.finish(node, Layout(grid, owners), keys, "reshape", detail)
 
 
-def _write_block(block: _Block, runs: Runs, writer: PlanWriter) -> str:
+def _write_block(block: _ReshapedBlock, runs: Runs, writer: PlanWriter) -> str:
     task = TaskWriter()
     parts = [_part(block, runs, one, task, writer) for one in runs.between(block.start, block.stop)]
     kernel = kernels.entries_join if block.node.sparse else kernels.flat_join
@@ -224,7 +224,9 @@ def _write_block(block: _Block, runs: Runs, writer: PlanWriter) -> str:
     return writer.add(task.task(block.key, block.owner, "reshape"), writer.bytes_of(block.node, block.region))
 
 
-def _part(block: _Block, runs: Runs, one: int, task: TaskWriter, writer: PlanWriter) -> tuple[bool, int]:
+def _part(
+    block: _ReshapedBlock, runs: Runs, one: int, task: TaskWriter, writer: PlanWriter
+) -> tuple[bool, int]:
     # What a run gives to a block of the result; only that much travels.
     key, begin, end = runs.keys[one], *runs.bounds[one : one + 2]
     local = (max(block.start, begin) - begin, min(block.stop, end) - begin)

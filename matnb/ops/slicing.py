@@ -11,7 +11,7 @@ from matnb.expr.nodes import Index, Transpose
 from matnb.program.operators import Flip, Join, Take
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers
-from matnb.program.regions import Piece, piece_cuts, slice_pieces
+from matnb.program.regions import SlicePart, piece_cuts, slice_pieces
 from matnb.program.writer import PlanWriter, TaskWriter, cut_of, region_text
 
 _KEPT_BYTES = 24  # of an entry of a sparse block, while those of a slice are looked for
@@ -21,7 +21,7 @@ def lower_index(node: Index, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a slice: each block that has a part in the result gives a block of the result."""
     source = writer.registers[node.operand]
     grid = source.layout.grid
-    choices: list[tuple[Piece | int | None, ...]] = []
+    choices: list[tuple[SlicePart | int | None, ...]] = []
     cuts: list[tuple[int, ...]] = []
     axis = 0
     for part in node.key:
@@ -70,13 +70,13 @@ def _write_nothing(node: Index, grid: Grid, base: str, writer: PlanWriter, owner
 LocalKey = tuple[tuple[int, int | None, int] | int | None, ...]
 
 
-def _local(chosen: tuple[Piece | int | None, ...], grid: Grid) -> tuple[tuple[int, ...], LocalKey]:
+def _local(chosen: tuple[SlicePart | int | None, ...], grid: Grid) -> tuple[tuple[int, ...], LocalKey]:
     block: list[int] = []
     key: list[tuple[int, int | None, int] | int | None] = []
     for part in chosen:
         if part is None:
             key.append(None)
-        elif isinstance(part, Piece):
+        elif isinstance(part, SlicePart):
             block.append(part.block)
             key.append(part.local)
         else:

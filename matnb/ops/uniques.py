@@ -14,7 +14,7 @@ from matnb.blocks.kernels import uniques
 from matnb.blocks.kernels.uniques import FIELDS, packed_length
 from matnb.blocks.layout import Layout, spread
 from matnb.expr.nodes import Expr
-from matnb.ops.ordering import Parts, write_arg_sorted, write_sorted
+from matnb.ops.ordering import PartsWriter, write_arg_sorted, write_sorted
 from matnb.ops.ranking import sorting_layouts
 from matnb.ops.registry import Value, base_of, dense, lowers, means
 from matnb.program.operators import Join, Run
@@ -153,7 +153,7 @@ def _(node: Distinct, writer: PlanWriter, workers: Workers) -> None:
     else:
         values = write_sorted(node.operand, domain, base, writer)
         blocks = [values]
-    parts = Parts(node.operand, values, layout, base, writer, uniques.piece_and_last)
+    parts = PartsWriter(node.operand, values, layout, base, writer, uniques.piece_and_last)
     keys = []
     for number in range(count):
         parameters = (number, node.cuts[number], node.equal_nan, node.starts, node.places)

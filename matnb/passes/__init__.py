@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 from matnb.expr.nodes import Expr
-from matnb.expr.traverse import Graph, Rewritten, composed
+from matnb.expr.traverse import ExprGraph, Rewritten, composed
 from matnb.passes.chains import order_chains
 from matnb.passes.identities import drop_identities
 from matnb.passes.narrowing import narrow
@@ -14,11 +14,11 @@ from matnb.passes.order import order_operands
 from matnb.passes.transposes import move_transposes
 
 Roots = Mapping[str, Expr]
-Pass = Callable[[Graph], Rewritten]
+Pass = Callable[[ExprGraph], Rewritten]
 
 
 @dataclass(frozen=True)
-class Listed:
+class PassEntry:
     """A pass and why it stands where it does."""
 
     name: str
@@ -26,13 +26,15 @@ class Listed:
     reason: str
 
 
-PASSES: tuple[Listed, ...] = (
-    Listed("order", order_operands, "first, so that what is written in two ways is one for all others"),
-    Listed("identities", drop_identities, "next, so that what does nothing hides no pattern from the others"),
-    Listed("transposes", move_transposes, "before slices, which then meet the functions below transposes"),
-    Listed("narrowing", narrow, "before chains, whose order follows from what is left of the operands"),
-    Listed("chains", order_chains, "after whatever changes the operands of products"),
-    Listed(
+PASSES: tuple[PassEntry, ...] = (
+    PassEntry("order", order_operands, "first, so that what is written in two ways is one for all others"),
+    PassEntry(
+        "identities", drop_identities, "next, so that what does nothing hides no pattern from the others"
+    ),
+    PassEntry("transposes", move_transposes, "before slices, which then meet the functions below transposes"),
+    PassEntry("narrowing", narrow, "before chains, whose order follows from what is left of the operands"),
+    PassEntry("chains", order_chains, "after whatever changes the operands of products"),
+    PassEntry(
         "order again", order_operands, "last, so that what the others made has one name, too, in the memo"
     ),
 )
@@ -40,7 +42,7 @@ PASSES: tuple[Listed, ...] = (
 
 def optimize(roots: Roots, known: Container[Expr] = ()) -> dict[str, Expr]:
     """Run every pass; names, shapes, dtypes and formats of the roots stay."""
-    return _steps(Graph(roots, known))[-1][1].roots
+    return _steps(ExprGraph(roots, known))[-1][1].roots
 
 
 def traced(roots: Roots, known: Container[Expr] = ()) -> tuple[dict[str, Expr], dict[Expr, tuple[Expr, ...]]]:
@@ -52,7 +54,7 @@ def traced(roots: Roots, known: Container[Expr] = ()) -> tuple[dict[str, Expr], 
         The new roots; and for every expression that a pass made the recorded ones it stands for.
     """
     origins: dict[Expr, tuple[Expr, ...]] = {}
-    recorded = Graph(roots, known)
+    recorded = ExprGraph(roots, known)
     steps = _steps(recorded)
     for _, step in steps:
         if step.origins:
@@ -67,10 +69,10 @@ def stages(roots: Roots, known: Container[Expr] = ()) -> list[tuple[str, dict[st
 
     Expressions in ``known`` have values already and are left alone.
     """
-    return [(name, after.roots) for name, after in _steps(Graph(roots, known))]
+    return [(name, after.roots) for name, after in _steps(ExprGraph(roots, known))]
 
 
-def _steps(graph: Graph) -> list[tuple[str, Rewritten]]:
+def _steps(graph: ExprGraph) -> list[tuple[str, Rewritten]]:
     result = []
     for listed in PASSES:
         after = listed.run(graph)

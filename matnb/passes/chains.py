@@ -6,8 +6,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from matnb.expr.nodes import Expr, MatMul
-from matnb.expr.traverse import Graph, Rewritten, Uses, rewrite, until_settled
-from matnb.passes.entries import Entries
+from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite, until_settled
+from matnb.passes.entries import EntryEstimates
 from matnb.passes.products import is_associative, is_sampled
 
 # Time of one multiplication of dense operands, of one sparse, and of two: orders of magnitude.
@@ -18,12 +18,12 @@ _WORTH = (
 _MOST = 40  # operands of a chain; of more, every order would take long to look at
 
 
-def order_chains(graph: Graph) -> Rewritten:
+def order_chains(graph: ExprGraph) -> Rewritten:
     """Make chains of products in a cheaper order: `A @ B @ x` as `A @ (B @ x)`."""
     return until_settled(_reordered, graph)
 
 
-def _reordered(graph: Graph) -> Rewritten:
+def _reordered(graph: ExprGraph) -> Rewritten:
     products = [node for node in graph.order if isinstance(node, MatMul) and node not in graph.known]
     if len(products) < 2:
         return Rewritten(graph, {})
@@ -35,7 +35,7 @@ def _reordered(graph: Graph) -> Rewritten:
         if isinstance(operand, MatMul) and _continues(node, operand, uses)
     }
     better: dict[Expr, Expr] = {}
-    entries = Entries(graph.known)
+    entries = EntryEstimates(graph.known)
     for node in products:
         if node in inner or is_sampled(node, uses.of(node)):
             continue
@@ -72,7 +72,7 @@ def _factors(root: Expr, inner: Container[Expr]) -> list[Expr]:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ChainPart:
     # A product of neighbors: its lengths as a matrix, what it stores, and what it and all below it cost.
     rows: int
     columns: int
@@ -82,7 +82,7 @@ class _Part:
     split: int = 0
 
 
-def _better(node: MatMul, chain: Sequence[Expr], entries: Entries) -> Expr | None:
+def _better(node: MatMul, chain: Sequence[Expr], entries: EntryEstimates) -> Expr | None:
     leaves = [_leaf(one, place == 0, entries) for place, one in enumerate(chain)]
     now = _cost_of(node, chain, leaves)
     best = _best(leaves)
@@ -95,24 +95,26 @@ def _better(node: MatMul, chain: Sequence[Expr], entries: Entries) -> Expr | Non
     return found if alike else None
 
 
-def _leaf(node: Expr, first: bool, entries: Entries) -> _Part:
+def _leaf(node: Expr, first: bool, entries: EntryEstimates) -> _ChainPart:
     rows, columns = node.shape if node.ndim == 2 else ((1, *node.shape) if first else (*node.shape, 1))
-    return _Part(rows, columns, node.sparse, entries.of(node), 0.0)
+    return _ChainPart(rows, columns, node.sparse, entries.of(node), 0.0)
 
 
-def _joined(left: _Part, right: _Part, split: int) -> _Part:
+def _joined(left: _ChainPart, right: _ChainPart, split: int) -> _ChainPart:
     size = float(left.rows * right.columns)
     cost = left.cost + right.cost
     if not left.sparse and not right.sparse:
-        return _Part(left.rows, right.columns, False, size, cost + _DENSE * size * left.columns, split)
+        return _ChainPart(left.rows, right.columns, False, size, cost + _DENSE * size * left.columns, split)
     # each entry of the left meets a row of the right
     meetings = left.entries * right.entries / max(1, right.rows)
     if left.sparse and right.sparse:
-        return _Part(left.rows, right.columns, True, min(meetings, size), cost + _SPARSE * meetings, split)
-    return _Part(left.rows, right.columns, False, size, cost + _MIXED * meetings + size, split)
+        return _ChainPart(
+            left.rows, right.columns, True, min(meetings, size), cost + _SPARSE * meetings, split
+        )
+    return _ChainPart(left.rows, right.columns, False, size, cost + _MIXED * meetings + size, split)
 
 
-def _best(leaves: Sequence[_Part]) -> dict[tuple[int, int], _Part]:
+def _best(leaves: Sequence[_ChainPart]) -> dict[tuple[int, int], _ChainPart]:
     # For each run of neighbors the cheapest order: Cormen et al., Introduction to Algorithms, section 15.2.
     best = {(place, place): leaf for place, leaf in enumerate(leaves)}
     for length in range(1, len(leaves)):
@@ -123,10 +125,10 @@ def _best(leaves: Sequence[_Part]) -> dict[tuple[int, int], _Part]:
     return best
 
 
-def _cost_of(node: MatMul, chain: Sequence[Expr], leaves: Sequence[_Part]) -> float:
+def _cost_of(node: MatMul, chain: Sequence[Expr], leaves: Sequence[_ChainPart]) -> float:
     # What the order as written costs.
     remaining = list(zip(chain, leaves, strict=True))[::-1]
-    done: list[_Part] = []
+    done: list[_ChainPart] = []
     stack: list[tuple[Expr, bool]] = [(node, False)]
     while stack:
         one, ready = stack.pop()
@@ -141,7 +143,7 @@ def _cost_of(node: MatMul, chain: Sequence[Expr], leaves: Sequence[_Part]) -> fl
     return done[0].cost
 
 
-def _written(chain: Sequence[Expr], best: Mapping[tuple[int, int], _Part], semiring: str) -> Expr:
+def _written(chain: Sequence[Expr], best: Mapping[tuple[int, int], _ChainPart], semiring: str) -> Expr:
     made: dict[tuple[int, int], Expr] = {(place, place): one for place, one in enumerate(chain)}
     stack = [(0, len(chain) - 1)]
     while stack:

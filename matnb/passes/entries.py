@@ -19,7 +19,7 @@ from matnb.ops.selecting import Compress, Expand
 _A_ROW = 16  # where nothing is known of a sparse array: an average row of a graph
 
 
-class Entries:
+class EntryEstimates:
     """Estimates numbers of stored elements; what is below ``known`` expressions is not looked at."""
 
     def __init__(self, known: Container[Expr] = ()) -> None:

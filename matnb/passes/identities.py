@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Regrid, Transpose
-from matnb.expr.traverse import Graph, Rewritten, rewrite
+from matnb.expr.traverse import ExprGraph, Rewritten, rewrite
 from matnb.passes.constants import filled, folded, uniform
 
 # What gives the same when it is applied to its own result.
@@ -15,7 +15,7 @@ _IDEMPOTENT = {"absolute", "fabs", "floor", "ceil", "trunc", "rint", "sign", "po
 _INVOLUTIONS = {"negative", "invert", "logical_not"}
 
 
-def drop_identities(graph: Graph) -> Rewritten:
+def drop_identities(graph: ExprGraph) -> Rewritten:
     """Drop what changes nothing; NaN, infinities, signs of zero and stored patterns stay as they were."""
     return rewrite(graph, _simpler)
 

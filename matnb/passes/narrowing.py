@@ -6,7 +6,7 @@ from collections.abc import Container
 from math import prod
 
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Index, Key, Literal, Shape, Transpose
-from matnb.expr.traverse import Graph, Rewritten, Uses, rewrite, until_settled
+from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite, until_settled
 from matnb.ops.access import Put
 from matnb.passes.constants import folded
 from matnb.passes.identities import identity
@@ -15,12 +15,12 @@ _MOST_SLICES = 8  # of one array: from there on it is made as a whole
 _MOST_LEAVES = 1000.0
 
 
-def narrow(graph: Graph) -> Rewritten:
+def narrow(graph: ExprGraph) -> Rewritten:
     """Compute only the parts of arrays that are read, where nobody needs the whole and that is less work."""
     return until_settled(_narrowed, graph)
 
 
-def _narrowed(graph: Graph) -> Rewritten:
+def _narrowed(graph: ExprGraph) -> Rewritten:
     if graph.kinds.isdisjoint((Index, Put)):
         return Rewritten(graph, {})
     uses = Uses(graph)
@@ -28,7 +28,7 @@ def _narrowed(graph: Graph) -> Rewritten:
     return rewrite(graph, rule, downward=True)
 
 
-def _parts_read(graph: Graph, uses: Uses) -> set[Expr]:
+def _parts_read(graph: ExprGraph, uses: Uses) -> set[Expr]:
     # The expressions of which only slices are read, in less work than the whole takes.
     slices: dict[Expr, frozenset[Expr]] = {}
     partly: set[Expr] = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matnb.expr.nodes import Elementwise, Expr, Literal
 from matnb.expr.stable_order import place_of
-from matnb.expr.traverse import Graph, Rewritten, rewrite
+from matnb.expr.traverse import ExprGraph, Rewritten, rewrite
 
 # Operations by what they are with their operands exchanged, and the kinds of dtypes for which the bits stay.
 # A complex product is rounded differently; of a zero and a negative zero, maximum gives the first.
@@ -30,7 +30,7 @@ _EXCHANGED = {
 }
 
 
-def order_operands(graph: Graph) -> Rewritten:
+def order_operands(graph: ExprGraph) -> Rewritten:
     """Order the operands of what commutes by what they are, alike in every run; constants last."""
     # Nothing is hidden: another order over stored arrays than before they were stored would find none again.
     return rewrite(graph, ordered, hides=False)

@@ -6,9 +6,9 @@ from collections.abc import Container
 
 from matnb.blocks.semiring import semiring_named
 from matnb.expr.nodes import Create, Elementwise, Expr, MaskedMatMul, MatMul, Reduce, Transpose
-from matnb.expr.traverse import Graph, Rewritten, Uses, rewrite, until_settled
+from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite, until_settled
 from matnb.passes.constants import filled, uniform
-from matnb.passes.entries import Entries
+from matnb.passes.entries import EntryEstimates
 from matnb.passes.identities import identity
 from matnb.passes.products import is_sampled
 
@@ -17,12 +17,12 @@ _ORDERLESS = {"any", "all", "stored"}
 _ORDERLESS_OF_WHOLE = {"sum", "prod", "min", "max"}
 
 
-def move_transposes(graph: Graph) -> Rewritten:
+def move_transposes(graph: ExprGraph) -> Rewritten:
     """Move transposes so that fewer are made, where no bit changes; those that products absorb stay."""
     return until_settled(_moved, graph)
 
 
-def _moved(graph: Graph) -> Rewritten:
+def _moved(graph: ExprGraph) -> Rewritten:
     if Transpose not in graph.kinds:
         return Rewritten(graph, {})
     uses = Uses(graph)
@@ -33,7 +33,7 @@ class _Mover:
     # Rules that ask who reads an expression, and what its transpose would cost.
 
     def __init__(self, uses: Uses, known: Container[Expr]) -> None:
-        self._uses, self._known, self._entries = uses, known, Entries(known)
+        self._uses, self._known, self._entries = uses, known, EntryEstimates(known)
         # For each matrix how many transposes its transpose takes more than itself, at most 1.
         self._costs: dict[Expr, int] = {}
 

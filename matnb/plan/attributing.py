@@ -8,7 +8,7 @@ from typing import TypeAlias
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.program.plan import Stage, Stored, Task
-from matnb.program.program import Action, Batch, Branch, Program, Repeat, batches
+from matnb.program.program import Action, Batch, Branch, Iterate, Program, batches
 
 # Arrays that lie alike: the cuts of their rows, and who owns the parts.
 Rows: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
@@ -73,7 +73,7 @@ def works_of(
     found: dict[str, tuple[str, int]] = {}
     worked_on: dict[str, _Label] = {}  # by the tasks that made values which others read
     for action in _inside(body_of(program)):
-        if isinstance(action, Repeat):
+        if isinstance(action, Iterate):
             for names, begins in zip(action.state, action.first, strict=True):
                 there = zip(names, begins, strict=True)
                 labels.update({name: labels[one] for name, one in there if one in labels})
@@ -92,7 +92,7 @@ def works_of(
 
 def body_of(program: Program) -> tuple[Action, ...]:
     """Return what an iteration of the outermost loop does; nothing for a branch."""
-    return next((one.body for one in program.actions if isinstance(one, Repeat)), ())
+    return next((one.body for one in program.actions if isinstance(one, Iterate)), ())
 
 
 def own_name(name: str) -> str:
@@ -113,13 +113,13 @@ def _parts_of_blocks(program: Program) -> Iterator[Task]:
         yield from (task for task in batch.tasks if task.kind in ("cut", "move"))
 
 
-def _inside(actions: Iterable[Action]) -> Iterator[Batch | Repeat]:
+def _inside(actions: Iterable[Action]) -> Iterator[Batch | Iterate]:
     # The batches of a body, also of those in it, in their order; loops before what is in them.
     for action in actions:
         match action:
             case Batch():
                 yield action
-            case Repeat():
+            case Iterate():
                 yield action
                 yield from _inside(action.body)
             case Branch():

@@ -9,7 +9,7 @@ import numpy as np
 
 from matnb.blocks.formats import Dense
 from matnb.expr.nodes import Expr, Literal
-from matnb.plan.structural_key import Form
+from matnb.plan.structural_key import StructuralKey
 from matnb.program.operators import Constant, Make, MakeDrawn
 from matnb.program.plan import Plan, Step
 
@@ -36,7 +36,7 @@ def value_in(step: Step) -> Value | None:
     return None
 
 
-def check_numbers(form: Form, order: Sequence[Expr], plan: Plan, stored: Container[Expr]) -> None:
+def check_numbers(form: StructuralKey, order: Sequence[Expr], plan: Plan, stored: Container[Expr]) -> None:
     """Raise Unfit unless a form's numbers may have other values where its plan has them.
 
     They may where no pass looked at them, and the plan has them as they are.

@@ -22,7 +22,7 @@ from matnb.plan.explain import (
 )
 from matnb.plan.explain_control import bodies_of, sections_of
 from matnb.plan.looping import ControlPlan, starts_inside
-from matnb.plan.measured import MadeRun, MadeStage, Measured, Measures
+from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
 from matnb.plan.plan_counts import counts_of, tasks_by_stage
 from matnb.program.operators import Cut, Join
 from matnb.program.plan import Plan, Stage, Stored, Task
@@ -280,7 +280,7 @@ class StageDrawing:
         self,
         stage: Stage | MadeStage,
         kind: str,
-        known: Measured | None,
+        known: ArrayMeasurement | None,
         tasks: Sequence[Task],
         exchange: Exchange | None,
         num_users: int,

@@ -31,7 +31,7 @@ from matnb.ops.mapping import MapBlocks
 from matnb.ops.picking import Gather, PutEach
 from matnb.ops.selecting import Compress
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
-from matnb.plan.measured import MadeStage, Measured, Measures
+from matnb.plan.measured import ArrayMeasurement, MadeStage, Measures
 from matnb.plan.plan_counts import functions_of, reductions_of, tasks_by_stage
 from matnb.program.plan import Plan, Stage, Task
 
@@ -159,7 +159,7 @@ def explain_stages(
     return shortened(lines)
 
 
-def explain_made(made: Sequence[tuple[MadeStage, Measured | None]]) -> list[str]:
+def explain_made(made: Sequence[tuple[MadeStage, ArrayMeasurement | None]]) -> list[str]:
     """Return a line for each stage of a run that is over."""
     lines = [
         _stage_line(number, stage, "", [estimated_words(stage), *measured_words(known)])
@@ -212,7 +212,7 @@ def shared_words(tasks: Sequence[Task]) -> list[str]:
     return words
 
 
-def measured_words(known: Measured | None) -> list[str]:
+def measured_words(known: ArrayMeasurement | None) -> list[str]:
     """Return what was measured of a stage, if it was, beside what was estimated of it."""
     if known is None:
         return []

@@ -14,7 +14,7 @@ from matnb.plan.explain import Listing, explain_stages
 from matnb.plan.looping import ControlPlan
 from matnb.plan.measured import MadeStage, Measures
 from matnb.program.plan import Stage, Task
-from matnb.program.program import Action, Batch, Branch, Repeat, batches
+from matnb.program.program import Action, Batch, Branch, Iterate, batches
 
 _Stage = TypeVar("_Stage", Stage, MadeStage)
 
@@ -150,7 +150,7 @@ def sections_of(stages: Sequence[_Stage], actions: Sequence[Action]) -> list[Sec
                 straight = []
             inside = depth + (title != "once")
             match action:
-                case Repeat():
+                case Iterate():
                     write(action.body, "each iteration", inside)
                 case Branch():
                     write(action.then, "where it is true", inside)
@@ -200,7 +200,7 @@ def explain_control(plan: ControlPlan, first: int = 0, measures: Measures | None
     inside = sum(
         len(batch.tasks)
         for action in plan.program.actions
-        if isinstance(action, Repeat)
+        if isinstance(action, Iterate)
         for batch in batches(action.body)
     )
     often = f", {inside:,} in each iteration" if inside else ""

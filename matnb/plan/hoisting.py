@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from matnb.program.operators import Constant
 from matnb.program.plan import Task
-from matnb.program.program import Action, Batch, Branch, Repeat
+from matnb.program.program import Action, Batch, Branch, Iterate
 
 LAYING_OUT = frozenset(("gather", "cut", "regrid", "move", "transpose"))  # kinds of tasks
 
 
-def hoisted(repeat: Repeat) -> tuple[Action, ...]:
+def hoisted(repeat: Iterate) -> tuple[Action, ...]:
     """Return a loop without the tasks that lay out what does not change in it, after a batch of these.
 
     They are not found among the expressions: the pieces of a given vector gathered for a worker, say.
@@ -56,7 +56,7 @@ def _filled(actions: Iterable[Action]) -> set[str]:
         match action:
             case Batch():
                 found.update(task.key for task in action.tasks)
-            case Repeat():
+            case Iterate():
                 found |= {action.iteration, action.taken, *(one for names in action.state for one in names)}
                 found |= _filled(action.body)
             case Branch():
@@ -71,7 +71,7 @@ def names_read(actions: Iterable[Action]) -> set[str]:
         match action:
             case Batch():
                 found.update(name for task in action.tasks for name in task.inputs)
-            case Repeat():
+            case Iterate():
                 found.update(name for names in (*action.first, *action.after) for name in names)
                 found |= {action.limit, *(() if action.until is None else (action.until,))}
                 found |= names_read(action.body)

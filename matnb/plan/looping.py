@@ -23,7 +23,7 @@ from matnb.program.memory import estimate_bytes
 from matnb.program.operators import Join
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Stage, Stored, Task, Workers
-from matnb.program.program import Action, Batch, Branch, Names, Program, Repeat, batches
+from matnb.program.program import Action, Batch, Branch, Iterate, Names, Program, batches
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, TaskWriter
 
@@ -232,7 +232,7 @@ class ProgramWriter:
         tasks, after = self._aligned(body_results, f"{path}.next")
         starts = self._starts(loop, layouts, stored, path, goes_on)
         until = None if loop.body.until is None else inside[loop.body.until].keys[0]
-        repeat = Repeat(
+        repeat = Iterate(
             state=tuple(one.keys for one in states),
             most=int(loop.limit.value) if isinstance(loop.limit, Literal) else None,
             first=starts[1],

@@ -83,7 +83,7 @@ def lower(
     apart = stages.apart
     entries = estimate_entries(roots, stored, counted)
     writer = PlanWriter(stored, entries, wiring.products, workers.threads, present, workers.numbers, steady)
-    lowering = _Lowering(writer, workers, wiring, apart | set(stored), stages.ending, groups)
+    lowering = _PlanLowering(writer, workers, wiring, apart | set(stored), stages.ending, groups)
     for node in order:
         if node in apart:
             lowering.lower(node)
@@ -95,7 +95,7 @@ def lower(
     return replace(writer.plan(wanted), scattered=tuple(scattered))
 
 
-class _Lowering:
+class _PlanLowering:
     # Writes one array of a plan after the other, operands first.
 
     def __init__(

@@ -12,14 +12,14 @@ from matnb.blocks.layout import Layout
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.program.plan import Stage, Task
-from matnb.program.program import Action, Batch, Branch, Program, Repeat
+from matnb.program.program import Action, Batch, Branch, Iterate, Program
 
 MOST_RUNS = 64
 MOST_TASKS = 20_000  # of all runs that are remembered
 
 
 @dataclass(frozen=True)
-class Measured:
+class ArrayMeasurement:
     """What was measured of one array when it was made.
 
     Attributes
@@ -127,12 +127,12 @@ class Measures:
         ):
             self._runs.popleft()
 
-    def of(self, tasks: Sequence[str]) -> Measured | None:
+    def of(self, tasks: Sequence[str]) -> ArrayMeasurement | None:
         """Return what was measured when the blocks of these keys were last made, or None."""
         found = (self._of(run, tasks) for run in reversed(self._runs))
         return next((one for one in found if one is not None), None)
 
-    def made(self, node: Expr) -> list[tuple[MadeStage, Measured | None]]:
+    def made(self, node: Expr) -> list[tuple[MadeStage, ArrayMeasurement | None]]:
         """Return the stages of the last run that gave an expression, operands first."""
         run = self.run_of(node)
         return [] if run is None else [(stage, self._of(run, stage.tasks)) for stage in run.stages]
@@ -141,11 +141,11 @@ class Measures:
         """Return the last run that gave an expression, or None."""
         return next((run for run in reversed(self._runs) if node.digest in run.made), None)
 
-    def within(self, run: MadeRun, tasks: Sequence[str]) -> Measured | None:
+    def within(self, run: MadeRun, tasks: Sequence[str]) -> ArrayMeasurement | None:
         """Return what was measured in one run when the blocks of these keys were made, or None."""
         return self._of(run, tasks)
 
-    def _of(self, run: MadeRun, tasks: Sequence[str]) -> Measured | None:
+    def _of(self, run: MadeRun, tasks: Sequence[str]) -> ArrayMeasurement | None:
         wanted, prefixes = set(tasks), {_made_by(key) for key in tasks}
         # Of what a loop makes again and again, the last.
         sizes = {key: one.output_bytes for one in run.timed if (key := _key(one)) in wanted}
@@ -154,12 +154,12 @@ class Measures:
         led = [one for one in run.timed if _made_by(one.key) in prefixes]
         compiled = any(one.compiled for one in led)
         if not self._with_seconds:
-            return Measured(sum(sizes.values()), None, compiled)
+            return ArrayMeasurement(sum(sizes.values()), None, compiled)
         by_worker: dict[int, float] = {}
         for one in led:
             by_worker[one.worker] = by_worker.get(one.worker, 0.0) + one.seconds
         slowest = max(by_worker.values(), default=0.0)
-        return Measured(sum(sizes.values()), sum(by_worker.values()), compiled, slowest)
+        return ArrayMeasurement(sum(sizes.values()), sum(by_worker.values()), compiled, slowest)
 
 
 def _without_call(task: Task) -> Task:
@@ -173,7 +173,7 @@ def _without_calls(actions: Sequence[Action]) -> tuple[Action, ...]:
         match action:
             case Batch():
                 kept.append(replace(action, tasks=tuple(map(_without_call, action.tasks))))
-            case Repeat():
+            case Iterate():
                 kept.append(replace(action, body=_without_calls(action.body)))
             case Branch():
                 ways = _without_calls(action.then), _without_calls(action.otherwise)

@@ -36,7 +36,7 @@ _NO_ARRAY = (
 
 
 @dataclass(frozen=True)
-class Counts:
+class PlanCounts:
     """What a plan does.
 
     Attributes
@@ -59,7 +59,7 @@ class Counts:
     num_remembered: int
 
 
-def counts_of(plan: Plan, roots: Iterable[Expr] = (), made: Container[Expr] = ()) -> Counts:
+def counts_of(plan: Plan, roots: Iterable[Expr] = (), made: Container[Expr] = ()) -> PlanCounts:
     """Return what a plan does.
 
     Parameters
@@ -78,7 +78,7 @@ def counts_of(plan: Plan, roots: Iterable[Expr] = (), made: Container[Expr] = ()
         if stage.kind != "data" and not isinstance(node, Data | Literal)
     }
     there = {*plan.reused, *(root for root in roots if root not in plan.outputs)}
-    return Counts(
+    return PlanCounts(
         num_run=len(computed),
         num_arrays=_num_arrays(plan),
         num_remembered=sum(not _is_given(one) and one not in made for one in there),

@@ -10,7 +10,7 @@ from matnb.expr.control import Cond, Final, Loop, results_of
 from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.program.plan import Stored, Task, Workers
-from matnb.program.program import Action, Batch, Branch, Names, Program, Repeat
+from matnb.program.program import Action, Batch, Branch, Iterate, Names, Program
 
 _MOST_PLANS = 32
 
@@ -163,8 +163,8 @@ def _action(action: Action, renamed: Rename) -> Action:
     match action:
         case Batch(tasks, results):
             return Batch(tuple(_task(task, renamed) for task in tasks), _names(results, renamed))
-        case Repeat():
-            return Repeat(
+        case Iterate():
+            return Iterate(
                 state=tuple(_names(names, renamed) for names in action.state),
                 first=tuple(_names(names, renamed) for names in action.first),
                 after=tuple(_names(names, renamed) for names in action.after),

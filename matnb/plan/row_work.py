@@ -9,7 +9,7 @@ from matnb.expr.nodes import Expr
 from matnb.plan.attributing import body_of, own_name, rows_of
 from matnb.plan.looping import ControlPlan
 from matnb.program.plan import Stage, Stored, Task
-from matnb.program.program import Action, Batch, Branch, Repeat, batches
+from matnb.program.program import Action, Batch, Branch, Iterate, batches
 
 EXPECTED = 10  # iterations of a loop in a loop, at most where a condition ends it
 _COLUMN_PASSES = 0.5  # what another column of a product takes, the first being 1: 8 took 4.7 on a large graph
@@ -130,11 +130,11 @@ class _Phases:
         return phase
 
 
-def _inner(actions: Iterable[Action]) -> Iterator[Repeat]:
+def _inner(actions: Iterable[Action]) -> Iterator[Iterate]:
     # The loops in a body, each before those in it.
     for action in actions:
         match action:
-            case Repeat():
+            case Iterate():
                 yield action
                 yield from _inner(action.body)
             case Branch():
@@ -148,7 +148,7 @@ def _weighted(actions: Iterable[Action], times: float, phases: _Phases) -> Itera
             yield from ((task, times) for task in action.tasks)
             continue
         phases.begin()
-        if isinstance(action, Repeat):
+        if isinstance(action, Iterate):
             expected = EXPECTED if action.most is None else action.most
             expected = expected if action.until is None else min(expected, EXPECTED)
             yield from _weighted(action.body, expected * times, phases)

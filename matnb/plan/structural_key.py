@@ -34,7 +34,7 @@ _ZERO_MAKERS = {"subtract", "multiply", "bitwise_xor", "logical_xor"}
 
 
 @dataclass(frozen=True)
-class Form:
+class StructuralKey:
     """What a run is asked for; ``key`` distinguishes it from others.
 
     Attributes
@@ -62,7 +62,7 @@ def form_of(
     workers: Workers,
     with_numbers: bool = False,
     counts: Hashable = (),
-) -> Form:
+) -> StructuralKey:
     """Return the form of what is asked for.
 
     Parameters
@@ -102,7 +102,7 @@ def form_of(
             told = own if node.plain else _told(node, own)
             parts.append((type(node), node.sparse, told, *[places[one] for one in node.operands]))
     ends = tuple(places[node] for node in roots), tuple(places[node] for node in keep)
-    return Form((tuple(parts), ends, workers, with_numbers, counts), order, frozenset(numbers))
+    return StructuralKey((tuple(parts), ends, workers, with_numbers, counts), order, frozenset(numbers))
 
 
 def _stored_part(node: Expr, array: Stored, places: Mapping[Expr, int]) -> Hashable:

@@ -10,7 +10,7 @@ from matnb.expr.nodes import Data, Expr, Literal
 from matnb.expr.traverse import topological
 from matnb.passes.order import ordered
 from matnb.plan.constants import Unfit, Value, check_numbers, holds, value_in, value_of
-from matnb.plan.structural_key import Form
+from matnb.plan.structural_key import StructuralKey
 from matnb.program.operators import Constant
 from matnb.program.plan import Plan, Shipment, Stage, Step, Stored, Task
 
@@ -114,7 +114,11 @@ class Template:
     """
 
     def __init__(
-        self, form: Form, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr] = ()
+        self,
+        form: StructuralKey,
+        known: Mapping[Expr, Stored],
+        planned: Planned,
+        is_there: Container[Expr] = (),
     ) -> None:
         plan = planned.plan
         places = {node: place for place, node in enumerate(form.nodes)}
@@ -170,7 +174,7 @@ class Template:
 
     def instance(
         self,
-        form: Form,
+        form: StructuralKey,
         known: Mapping[Expr, Stored],
         is_there: Container[Expr],
         chooses: Callable[[Expr, int, int], bool],
@@ -285,7 +289,7 @@ class Template:
 
     # another one
 
-    def _expressions(self, form: Form, is_there: Container[Expr]) -> list[Expr]:
+    def _expressions(self, form: StructuralKey, is_there: Container[Expr]) -> list[Expr]:
         # Operands of what commutes are put in order again, for the names that passes would give.
         nodes: list[Expr] = []
         for one in self._nodes:
@@ -315,7 +319,7 @@ class Template:
             raise Unfit  # two expressions have one array here
         return keys
 
-    def _instance_task(self, one: _Task, keys: Sequence[str], form: Form) -> Task:
+    def _instance_task(self, one: _Task, keys: Sequence[str], form: StructuralKey) -> Task:
         inputs = tuple(keys[key] for key in one.inputs)
         if not one.numbers:
             return replace(one.task, key=keys[one.key], inputs=inputs)

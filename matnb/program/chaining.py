@@ -11,14 +11,14 @@ from matnb.program.plan import Step
 
 
 @dataclass(frozen=True)
-class Joined:
+class ChainedStep:
     """A step, and the numbers of the steps that it stands for; its value is that of the last of them."""
 
     step: Step
     members: tuple[int, ...]
 
 
-def chained(steps: Sequence[Step], num_inputs: int) -> tuple[Joined, ...]:
+def chained(steps: Sequence[Step], num_inputs: int) -> tuple[ChainedStep, ...]:
     """Return steps with the same last value, in which elementwise functions are chains as long as can be.
 
     A function joins the chain of its readers where all of them are in one, so that nothing is done twice. A
@@ -44,12 +44,12 @@ def chained(steps: Sequence[Step], num_inputs: int) -> tuple[Joined, ...]:
             if isinstance(steps[end].operator, Apply | PartialAll):
                 ends[number] = end
     places = {place: place for place in range(num_inputs)}
-    result: list[Joined] = []
+    result: list[ChainedStep] = []
     for end in sorted(set(ends)):
         members = tuple(number for number in range(end + 1) if ends[number] == end)
         step = _alone(steps[end]) if len(members) == 1 else _chain(steps, members, num_inputs)
         arguments = tuple(places[place] for place in step.arguments)
-        result.append(Joined(Step(step.operator, arguments), members))
+        result.append(ChainedStep(Step(step.operator, arguments), members))
         places[num_inputs + end] = num_inputs + len(result) - 1
     return tuple(result)
 

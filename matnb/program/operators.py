@@ -317,7 +317,7 @@ class Tell:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReadPart:
     """The entries of a piece that lie in a region."""
 
     source: Source
@@ -356,5 +356,5 @@ Operator: TypeAlias = (
     Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyPart | MultiplyMasked | SumMasked
     | Accumulate | Push | PutTogether | Partial | PartialAll | Finish | Flip | Take | Stretch
     | MakeDrawn | PickAt | OnlyPart | PutAt | PutEachAt | GatherAt
-    | ScatterBy | Call | Unpack | Parse | Summarize | Merge | Tell | Part | Assemble | Labels | Run
+    | ScatterBy | Call | Unpack | Parse | Summarize | Merge | Tell | ReadPart | Assemble | Labels | Run
 )  # fmt: skip

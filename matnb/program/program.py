@@ -30,7 +30,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Repeat:
+class Iterate:
     """A loop.
 
     Attributes
@@ -91,7 +91,7 @@ class Branch:
     from_otherwise: Names
 
 
-Action: TypeAlias = Batch | Repeat | Branch
+Action: TypeAlias = Batch | Iterate | Branch
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def batches(actions: Iterable[Action]) -> Iterator[Batch]:
         match action:
             case Batch():
                 yield action
-            case Repeat():
+            case Iterate():
                 yield from batches(action.body)
             case Branch():
                 yield from batches(action.then)

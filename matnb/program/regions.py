@@ -26,7 +26,7 @@ def operand_region(shape: tuple[int, ...], region: Region) -> Region:
 
 
 @dataclass(frozen=True)
-class Piece:
+class SlicePart:
     """What a slice picks out of one block on one axis: the range of the result, and the local slice."""
 
     block: int
@@ -35,7 +35,7 @@ class Piece:
     local: tuple[int, int | None, int]
 
 
-def slice_pieces(cuts: tuple[int, ...], chosen: slice) -> tuple[Piece, ...]:
+def slice_pieces(cuts: tuple[int, ...], chosen: slice) -> tuple[SlicePart, ...]:
     """Return what a slice picks out of each block of an axis, in the order of the result.
 
     Parameters
@@ -57,10 +57,10 @@ def slice_pieces(cuts: tuple[int, ...], chosen: slice) -> tuple[Piece, ...]:
         if first < last:
             begin, end = start + first * step - low, start + (last - 1) * step - low
             stop = end + (1 if step > 0 else -1)
-            pieces.append(Piece(block, first, last, (begin, None if stop < 0 else stop, step)))
+            pieces.append(SlicePart(block, first, last, (begin, None if stop < 0 else stop, step)))
     return tuple(sorted(pieces, key=lambda piece: piece.start))
 
 
-def piece_cuts(pieces: tuple[Piece, ...]) -> tuple[int, ...]:
+def piece_cuts(pieces: tuple[SlicePart, ...]) -> tuple[int, ...]:
     """Return the cuts of the axis that the pieces make up."""
     return (0, *(piece.stop for piece in pieces)) if pieces else (0, 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
-from matnb.program.chaining import Joined, chained
+from matnb.program.chaining import ChainedStep, chained
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
 from matnb.program.operators import Cut, Flip, Join, Operator
@@ -57,7 +57,7 @@ class TaskWriter:
         working = self._working_bytes(steps, joined) + self._taken
         return Task(key, tuple(one.step for one in joined), tuple(self._inputs), owner, kind, working)
 
-    def _working_bytes(self, steps: Sequence[Step], joined: Sequence[Joined]) -> int:
+    def _working_bytes(self, steps: Sequence[Step], joined: Sequence[ChainedStep]) -> int:
         # The most that values of steps take at a time, besides the last one; each goes with its last reader.
         # A chain holds what it reads to its end, and all that is between where it cannot run by tiles.
         count = len(self._inputs)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from matnb.backend.handshake import disagreements
-from matnb.backend.node_info import Place, places
+from matnb.backend.node_info import ProcessInfo, places
 from matnb.backend.private_sockets import SCHEME
 from matnb.config import Config
 from matnb.errors import MatnbError
@@ -51,7 +51,7 @@ class Circumstances:
         Workers that are there and did not answer.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[ProcessInfo, ...]
     config: Config
     description: str = ""
     owned: bool = True
@@ -62,7 +62,7 @@ class Circumstances:
     num_silent: int = 0
 
     @property
-    def workers(self) -> tuple[Place, ...]:
+    def workers(self) -> tuple[ProcessInfo, ...]:
         """The workers that answered."""
         return tuple(one for one in self.places if one.name.startswith("worker "))
 
@@ -330,14 +330,14 @@ def _notebook(seen: Circumstances) -> Iterator[Finding]:
         )
 
 
-def _by_host(workers: Sequence[Place]) -> dict[str, list[Place]]:
-    found: dict[str, list[Place]] = {}
+def _by_host(workers: Sequence[ProcessInfo]) -> dict[str, list[ProcessInfo]]:
+    found: dict[str, list[ProcessInfo]] = {}
     for one in workers:
         found.setdefault(one.host, []).append(one)
     return found
 
 
-def _named(ones: Sequence[Place]) -> str:
+def _named(ones: Sequence[ProcessInfo]) -> str:
     names = [one.name for one in ones[:_MOST_NAMED]]
     more = f" and {len(ones) - _MOST_NAMED} more" if len(ones) > _MOST_NAMED else ""
     return f"{', '.join(names)}{more}"

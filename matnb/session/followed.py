@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from matnb.balance.block_loads import BlockLoads
 from matnb.balance.decision import Decision
 from matnb.balance.load import LoadModel, Sample
-from matnb.balance.policy import ENTRY_SECONDS, FIXED_COSTS, ROW_SECONDS, Entries, Policy, counted_seconds
+from matnb.balance.policy import ENTRY_SECONDS, FIXED_COSTS, ROW_SECONDS, ByEntries, Policy, counted_seconds
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
 from matnb.balance.weighing import may_pay
 from matnb.plan.row_work import RowWork
@@ -99,7 +99,7 @@ class Followed:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.by_counts = Entries()
+        self.by_counts = ByEntries()
         self.profile: Profile | None = None
         self.loads: BlockLoads | None = None
         self.cuts: Cuts | None = None

@@ -22,7 +22,7 @@ from matnb.plan.constants import Unfit
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.lower import lower
 from matnb.plan.product_entries import ProductCounts, worth_counting
-from matnb.plan.structural_key import Form, form_of
+from matnb.plan.structural_key import StructuralKey, form_of
 from matnb.plan.templates import Planned, Scattering, Template
 from matnb.plan.transposes import prefers_scatter, wished
 from matnb.program.memory import estimate_bytes
@@ -280,7 +280,7 @@ class Templates:
 
     def planned(
         self,
-        form_with: Callable[[bool], Form],
+        form_with: Callable[[bool], StructuralKey],
         known: Mapping[Expr, Stored],
         is_there: Container[Expr],
         anew: Callable[[], Planned],
@@ -321,7 +321,7 @@ class Templates:
         return planned
 
     def _keep(
-        self, form: Form, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+        self, form: StructuralKey, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
     ) -> None:
         self._kept[form.key] = _template(form, known, planned, is_there)
         if len(self._kept) > _MOST:
@@ -329,7 +329,7 @@ class Templates:
 
 
 def _template(
-    form: Form, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+    form: StructuralKey, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
 ) -> Template | None:
     try:
         return Template(form, known, planned, is_there)

@@ -54,7 +54,7 @@ class Recut:
 
 
 @dataclass(frozen=True)
-class _Block:
+class _NewBlock:
     """A block that is made anew, from parts of old ones: the numbers of these, and the rectangles."""
 
     key: str
@@ -76,7 +76,7 @@ class _Change:
         tag = digest_of(layout.grid.cuts, layout.owners, self._old.keys).hex()[:8]
         self._base = f"{node.digest.hex()}-{tag}"
         self.staying: dict[int, int] = {}
-        self.blocks: dict[int, _Block] = {}
+        self.blocks: dict[int, _NewBlock] = {}
         old_places = zip(self._bounds, self._old.layout.owners, strict=True)
         there = {place: number for number, place in enumerate(old_places)}
         for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
@@ -86,7 +86,7 @@ class _Change:
             else:
                 self.blocks[number] = self._block(number, region, owner)
 
-    def _block(self, number: int, region: Region, owner: int) -> _Block:
+    def _block(self, number: int, region: Region, owner: int) -> _NewBlock:
         grid = self._old.layout.grid
         parts = []
         num_bytes = moved_bytes = 0
@@ -97,7 +97,7 @@ class _Change:
             num_bytes += size
             moved_bytes += size if self._old.layout.owners[old] != owner else 0
             parts.append((old, part))
-        return _Block(f"{self._base}-{number}", region, owner, tuple(parts), num_bytes, moved_bytes)
+        return _NewBlock(f"{self._base}-{number}", region, owner, tuple(parts), num_bytes, moved_bytes)
 
     def _bytes_of(self, old: int, part: Region) -> int:
         if not self._old.block_bytes:

@@ -22,7 +22,7 @@ from matnb.backend.cluster import Cluster, connect, start
 from matnb.backend.engine_dask import RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
-from matnb.backend.gang import Call, run_member
+from matnb.backend.gang import MemberCall, run_member
 from matnb.backend.gang_graph import owners_of, state_of
 from matnb.backend.recovery import newest_whole
 from matnb.blocks.formats import Dense
@@ -233,7 +233,7 @@ def test_a_member_that_dask_runs_again_ends_at_once(cluster: Cluster):
     try:
         engine.run(program_on(cluster), {})
         addresses = {owner: cluster.workers[owner].address for owner in cluster.alive()}
-        call = Call(
+        call = MemberCall(
             "key", engine.epoch, 0, addresses, b"", {}, "", 0, False, (), False, False, None, gangs.Relay(3)
         )
         begin = time.monotonic()

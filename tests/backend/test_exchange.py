@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from matnb.backend.exchange import Owners, is_worth_packing, plan_exchange, touched_places
-from matnb.backend.liveness import BatchPlace, RepeatPlace, Wanted, outline
+from matnb.backend.liveness import BatchPlace, PartialRead, RepeatPlace, outline
 from matnb.backend.registers import Held, parted
 from matnb.blocks.formats import Dense, Empty, csr_block
 from matnb.blocks.kernels.packing import can_pack, pack, touched, unpack
 from matnb.program.operators import Flip, Join, Multiply, Operator
 from matnb.program.plan import Step, Task
-from matnb.program.program import Batch, Program, Repeat
+from matnb.program.program import Batch, Iterate, Program
 
 FLOAT = np.dtype(np.float64)
 PRODUCT = Multiply("plus_times", FLOAT)
@@ -25,7 +25,7 @@ def task(key: str, owner: int, inputs: tuple[str, ...], *steps: tuple[Operator, 
 
 def planned(*tasks: Task, results: tuple[str, ...] = ("y0",)) -> tuple[RepeatPlace, BatchPlace]:
     """Return the places of a loop over x0 of member 0 and x1 of member 1, given A of 0 and B of 1."""
-    loop = Repeat(
+    loop = Iterate(
         (("x0",), ("x1",)), (("f0",), ("f1",)), (("y0",), ("x1",)), "limit", None, "i", "taken",
         (Batch(tasks, results),),
     )  # fmt: skip
@@ -54,21 +54,21 @@ def test_entries_are_enough_for_products_with_what_stays():
     join = (Join(((0,), (4,)), (9,), FLOAT, False), (1, 2))
     repeat, _ = planned(task("y0", 0, ("A", "x0", "x1"), join, (PRODUCT, (0, 3))))
     ((_, wanted),) = repeat.wanted
-    assert wanted == Wanted("x1", 1, 0, (("A", 4),), 5)
+    assert wanted == PartialRead("x1", 1, 0, (("A", 4),), 5)
 
 
 @pytest.mark.parametrize(("shape", "is_enough"), [((9, 3), True), ((9, 3, 2), False)])
 def test_rows_are_enough_for_products_with_matrices(shape, is_enough):
     join = (Join(((0, 0, 0)[: len(shape)], (4, 0, 0)[: len(shape)]), shape, FLOAT, False), (1, 2))
     repeat, _ = planned(task("y0", 0, ("A", "x0", "x1"), join, (PRODUCT, (0, 3))))
-    assert [wanted for _, wanted in repeat.wanted] == [Wanted("x1", 1, 0, (("A", 4),), 5)] * is_enough
+    assert [wanted for _, wanted in repeat.wanted] == [PartialRead("x1", 1, 0, (("A", 4),), 5)] * is_enough
 
 
 def test_entries_are_enough_through_a_join_of_its_own():
     whole = task("whole", 0, ("x0", "x1"), (Join(((0,), (4,)), (9,), FLOAT, False), (0, 1)))
     repeat, _ = planned(whole, task("y0", 0, ("A", "whole"), (PRODUCT, (0, 1))))
     ((_, wanted),) = repeat.wanted
-    assert wanted == Wanted("x1", 1, 0, (("A", 4),), 5)
+    assert wanted == PartialRead("x1", 1, 0, (("A", 4),), 5)
     repeat, _ = planned(whole, task("y0", 0, ("A", "whole"), (PRODUCT, (0, 1))), results=("y0", "whole"))
     assert repeat.wanted  # nothing reads it afterwards, whatever the batch calls its results
 
@@ -98,11 +98,11 @@ def test_touched_places_are_those_of_the_columns():
     dense = np.zeros((3, 9))
     dense[0, [1, 5]] = dense[2, [5, 8]] = 1
     registers = {"A": Held(csr_block(sp.csr_array(dense))), "E": Held(Empty((3, 9), FLOAT))}
-    found = touched_places(Wanted("x", 1, 0, (("A", 4), ("E", 4)), 5), registers)
+    found = touched_places(PartialRead("x", 1, 0, (("A", 4), ("E", 4)), 5), registers)
     assert found is not None
     assert found[0].tolist() == [1, 4]
     assert found[1] == 5
-    found = touched_places(Wanted("x", 1, 0, (("A", 0),), None), registers)
+    found = touched_places(PartialRead("x", 1, 0, (("A", 0),), None), registers)
     assert found is not None
     assert (found[0].tolist(), found[1]) == ([1, 5, 8], 9)
 
@@ -110,7 +110,7 @@ def test_touched_places_are_those_of_the_columns():
 def test_all_places_are_better_where_most_are_touched_or_the_block_is_dense():
     registers = {"A": Held(csr_block(sp.csr_array(np.ones((2, 4))))), "D": Held(Dense(np.ones((2, 4))))}
     for left in registers:
-        assert touched_places(Wanted("x", 1, 0, ((left, 0),), 4), registers) is None
+        assert touched_places(PartialRead("x", 1, 0, ((left, 0),), 4), registers) is None
 
 
 @pytest.mark.parametrize("shape", [(8,), (8, 1), (8, 3)])

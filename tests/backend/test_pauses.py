@@ -86,12 +86,12 @@ def test_a_program_pauses_where_the_first_member_says(
 
 
 def test_only_the_outermost_loop_pauses() -> None:
-    from matnb.program.program import Repeat
+    from matnb.program.program import Iterate
 
     program, registers = gangs.power_program(sp.csr_array(np.eye(6)), (0, 1), 3)
     (inner,) = program.actions
     held = [name for names in inner.state for name in names]
-    outer = Repeat(
+    outer = Iterate(
         (tuple(f"z{name}" for name in held),), inner.first, (tuple(held),), "limit", None, "number", "rounds",
         (replace(inner, first=(tuple(f"z{name}" for name in held),)),),
     )  # fmt: skip

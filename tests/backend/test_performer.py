@@ -22,7 +22,7 @@ from matnb.blocks.formats import Block, Csr, Dense, block_from, csr_block, to_nu
 from matnb.blocks.kernels.links import Link
 from matnb.program.operators import Apply, Chain, Cut, Multiply
 from matnb.program.plan import Task
-from matnb.program.program import Batch, Branch, Program, Repeat
+from matnb.program.program import Batch, Branch, Iterate, Program
 
 
 @pytest.mark.parametrize("through", ["x", "z"])
@@ -196,7 +196,7 @@ def loop_of(
     first = tuple((f"{name}-first",) for name in state)
     after = tuple((name,) for _, name in state.values())
     until = more.pop("until", None)
-    loop = Repeat(names, first, after, "limit", until, "iteration", "taken", tuple(body))
+    loop = Iterate(names, first, after, "limit", until, "iteration", "taken", tuple(body))
     owners = held | dict.fromkeys(state, owner) | {"iteration": 0, "taken": owner}
     results = (*state, "taken")
     return Program((loop,), held, owners, frozenset({"iteration", "taken"}), results), given
@@ -265,9 +265,9 @@ def test_loops_in_loops_and_branches(members):
         for step in (1, 2)
     ]
     branch = Branch("large", (ways[0],), (ways[1],), ("new",), ("plus1",), ("plus2",))
-    inner = Repeat((("x",),), (("s",),), (("new",),), "three", None, "j", "inner-taken", (test, branch))
+    inner = Iterate((("x",),), (("s",),), (("new",),), "three", None, "j", "inner-taken", (test, branch))
     near = Batch((task("told", 0, ["x", "j0"], (apply("add"), (0, 1))),), ("told",))
-    outer = Repeat(
+    outer = Iterate(
         (("s",), ("t",)),
         (("s-first",), ("t-first",)),
         (("x",), ("told",)),

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from matnb.backend.registers import Groups, Held, Hint, JoinUse, Pool, Wholes, parted
+from matnb.backend.registers import Held, Hint, JoinUse, Pool, Stacks, Wholes, parted
 from matnb.blocks.formats import Dense
 from matnb.program.operators import Flip, Join, Multiply
 from matnb.program.plan import Step, Task
@@ -101,7 +101,7 @@ def test_a_join_alone_leaves_nothing_and_others_are_not_set_apart():
 
 
 def test_blocks_of_one_array_lie_in_one_whole_until_the_tick_ends():
-    groups = Groups([joined("x0", "x1", lengths=(1000, 2000))], [("y0", "x0"), ("y1", "x1")])
+    groups = Stacks([joined("x0", "x1", lengths=(1000, 2000))], [("y0", "x0"), ("y1", "x1")])
     assert groups.hints["y1"].index == groups.hints["x1"].index == 1
     assert groups.hints["y0"].family == groups.hints["y1"].family != groups.hints["x0"].family
     pool = Pool()
@@ -119,7 +119,7 @@ def test_blocks_of_one_array_lie_in_one_whole_until_the_tick_ends():
 
 
 def test_what_arrives_later_gets_its_part_beside_what_is_here():
-    groups = Groups([joined("x0", "x1", lengths=(1000, 2000))], [])
+    groups = Stacks([joined("x0", "x1", lengths=(1000, 2000))], [])
     pool = Pool()
     wholes = Wholes(pool, groups.groups)
     whole, part = wholes.place(groups.hints["x0"])
@@ -134,7 +134,7 @@ def test_what_arrives_later_gets_its_part_beside_what_is_here():
 
 def test_arrays_that_change_places_do_not_share_wholes():
     x, y = joined("x0", "x1", lengths=(10, 20)), joined("y0", "y1", lengths=(10, 20))
-    groups = Groups([x, y], [("y0", "x0"), ("y1", "x1"), ("x0", "y0"), ("x1", "y1")])
+    groups = Stacks([x, y], [("y0", "x0"), ("y1", "x1"), ("x0", "y0"), ("x1", "y1")])
     assert groups.hints["x0"].family == groups.hints["x1"].family
     assert groups.hints["y0"].family == groups.hints["y1"].family != groups.hints["x0"].family
     assert groups.group_of(x) == groups.group_of(y)

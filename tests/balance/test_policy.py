@@ -21,7 +21,7 @@ from matnb.balance.policy import (
     ENTRY_SECONDS,
     ROW_SECONDS,
     Automatic,
-    Entries,
+    ByEntries,
     Learner,
     Off,
     Policy,
@@ -215,14 +215,14 @@ def test_entries_follow_counts_and_layouts_only() -> None:
         iteration_seconds=1e-9,
         block_seconds=(1.0, 1.0, 1.0, 1.0),
     )
-    decision = Entries().decide(first)
+    decision = ByEntries().decide(first)
     assert decision.acts
     assert decision.policy == "entries"
-    assert Entries().decide(slow) == decision
-    assert Entries().decide(replace(first, iteration=3)).reason.startswith("entries:")
+    assert ByEntries().decide(slow) == decision
+    assert ByEntries().decide(replace(first, iteration=3)).reason.startswith("entries:")
 
 
-@pytest.mark.parametrize("policy", [Automatic, Entries])
+@pytest.mark.parametrize("policy", [Automatic, ByEntries])
 def test_rows_that_are_waited_for_once_more_are_not_heaped_upon_a_worker(policy: type[Policy]) -> None:
     entries = np.full(100, 10)
     entries[:25] = 400_000
@@ -239,7 +239,7 @@ def test_rows_that_are_waited_for_once_more_are_not_heaped_upon_a_worker(policy:
     assert some.saving_seconds < policy().decide(alone).saving_seconds
 
 
-@pytest.mark.parametrize("policy", [Automatic, Entries, Presto])
+@pytest.mark.parametrize("policy", [Automatic, ByEntries, Presto])
 def test_blocks_leave_workers_that_have_gone(policy: type[Policy]) -> None:
     decision = policy().decide(situation(speeds={0: 1.0, 3: 1.0}, num_remaining=1, costs=Costs(99.0, 1.0)))
     assert decision.acts
@@ -247,7 +247,7 @@ def test_blocks_leave_workers_that_have_gone(policy: type[Policy]) -> None:
     assert set(decision.after.owners) == {0, 3}
 
 
-@pytest.mark.parametrize("policy", [Automatic, Entries, Presto])
+@pytest.mark.parametrize("policy", [Automatic, ByEntries, Presto])
 def test_workers_that_came_get_blocks_if_that_pays(policy: type[Policy]) -> None:
     came = situation(
         speeds=dict.fromkeys(range(4), 1.0),
@@ -331,7 +331,7 @@ def assert_valid(decision: Decision, before: Situation) -> None:
 @given(situations())
 @settings(max_examples=60)
 def test_what_is_acted_upon_is_valid_and_pays(before: Situation) -> None:
-    for policy in (Automatic(), Entries(), Presto(), Off()):
+    for policy in (Automatic(), ByEntries(), Presto(), Off()):
         decision = policy.decide(before)
         assert decision == policy.decide(before)
         assert decision.reason

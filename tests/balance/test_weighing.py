@@ -12,7 +12,7 @@ from simulated_loops import four_blocks as situation
 from simulated_loops import profile_of
 
 from matnb.balance.partition import COPY_RATE, loads_of, makespan_of, moved
-from matnb.balance.policy import Automatic, Entries
+from matnb.balance.policy import Automatic, ByEntries
 from matnb.balance.situation import Costs, Cuts
 from matnb.balance.weighing import certain_error, changed, kept, least_makespan, may_pay
 
@@ -60,7 +60,7 @@ def test_nobody_acts_where_it_cannot_pay(
         costs=Costs(fixed, 1e9),
         iteration=9 if is_measured else 0,
     )
-    for policy in (Automatic(), Entries()):
+    for policy in (Automatic(), ByEntries()):
         if policy.decide(now).acts:
             assert may_pay(now)
 

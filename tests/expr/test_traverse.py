@@ -8,7 +8,7 @@ import pstats
 import numpy as np
 
 from matnb.expr.nodes import Data, Elementwise, Expr, MatMul, Transpose
-from matnb.expr.traverse import Graph, consumers, rewrite, topological
+from matnb.expr.traverse import ExprGraph, consumers, rewrite, topological
 from matnb.lazy.ufuncs import call, literal
 
 FLOAT = np.dtype(np.float64)
@@ -59,10 +59,10 @@ def test_rewriting_goes_from_the_leaves_up_until_nothing_changes():
 
     flipped = Transpose(Transpose(Transpose(A, (1, 0)), (1, 0)), (1, 0))
     roots = {"x": add(flipped, Transpose(A, (1, 0))), "y": B}
-    after = rewrite(Graph(roots), rule).roots
+    after = rewrite(ExprGraph(roots), rule).roots
     assert after == {"x": call(np.multiply, (Transpose(A, (1, 0)), literal(2.0)))[0], "y": B}
     assert list(after) == ["x", "y"]
-    assert rewrite(Graph(after), rule).roots == after
+    assert rewrite(ExprGraph(after), rule).roots == after
     assert roots["x"] is add(flipped, Transpose(A, (1, 0)))
 
 
@@ -71,7 +71,7 @@ def test_what_is_known_is_not_rewritten():
         return B if node is A else None
 
     kept = add(A, literal(1.0))
-    after = rewrite(Graph({"x": MatMul(kept, A), "y": kept}, {kept}), to_b).roots
+    after = rewrite(ExprGraph({"x": MatMul(kept, A), "y": kept}, {kept}), to_b).roots
     assert after == {"x": MatMul(kept, B), "y": kept}
 
 
@@ -84,8 +84,8 @@ def test_rules_do_not_look_through_what_is_known():
 
     kept = Transpose(A, (1, 0))
     roots = {"x": Transpose(kept, (1, 0))}
-    assert rewrite(Graph(roots), flip).roots == {"x": A}
-    assert rewrite(Graph(roots, {kept}), flip).roots == roots  # A may be gone
+    assert rewrite(ExprGraph(roots), flip).roots == {"x": A}
+    assert rewrite(ExprGraph(roots, {kept}), flip).roots == roots  # A may be gone
 
 
 def test_long_chains_are_rewritten_in_steps_that_follow_their_length():
@@ -101,7 +101,7 @@ def test_long_chains_are_rewritten_in_steps_that_follow_their_length():
         for _ in range(length):
             node = add(node, B)
         profile = cProfile.Profile()
-        after = profile.runcall(rewrite, Graph({"x": node}), rule).roots["x"]
+        after = profile.runcall(rewrite, ExprGraph({"x": node}), rule).roots["x"]
         num_calls.append(pstats.Stats(profile).total_calls)
         assert B not in topological([after])
         assert len(topological([after])) == length + 1

@@ -27,7 +27,7 @@ from matnb.backend.engine_gang import GangEngine
 from matnb.backend.futures import Answers
 from matnb.backend.gang import GangPlugin
 from matnb.backend.mailbox import GangMailbox
-from matnb.backend.member import Member
+from matnb.backend.member import MemberRegisters
 from matnb.backend.recovery import KeptStates
 from matnb.session.rebalance import Balancer
 from matnb.session.recut import Recutter
@@ -62,7 +62,7 @@ WORKER_POINTS = {
     "a member begins": Point(GangPlugin, "_begin"),
     "members meet": Point(GangMailbox, "gather"),
     "members have met": Point(GangMailbox, "gather", True),
-    "a task of a loop begins": Point(Member, "_run"),
+    "a task of a loop begins": Point(MemberRegisters, "_run"),
     "a member sends": Point(GangMailbox, "post"),
     "a state is kept": Point(checkpoints.RingKeeper, "save"),
     "a state was kept": Point(checkpoints.RingKeeper, "save", True),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense
-from matnb.io.edges import Edges, Facts
+from matnb.io.edges import Facts, PieceEdges
 from matnb.io.entries import Entries
 from matnb.io.metis import Lists
 from matnb.io.saved import Blocks
@@ -18,7 +18,7 @@ IDS = np.arange(1000, dtype=np.uint64)
 NONE = np.empty(0, np.int32)
 ENTRIES = Entries(np.zeros(1000, np.int32), np.zeros(1000, np.int32), None)
 MEASURED = [
-    (Edges(IDS, IDS, np.ones(1000)), 24_000),
+    (PieceEdges(IDS, IDS, np.ones(1000)), 24_000),
     (Facts(5, 0, 9, IDS, NONE, (False, False), 9), 8_000),
     (Facts(5, 0, 9, None, NONE, (False, False), 9), 0),
     (ENTRIES, 8_000),

@@ -18,9 +18,9 @@ from matnb.blocks.formats import Dense
 from matnb.errors import MatnbError
 from matnb.expr.client_data import keep_copy
 from matnb.expr.nodes import Data, Expr, Transpose
-from matnb.expr.traverse import Graph, Rewritten, topological
+from matnb.expr.traverse import ExprGraph, Rewritten, topological
 from matnb.ops.interpret import Value, interpret
-from matnb.passes import PASSES, Listed, optimize, stages, traced
+from matnb.passes import PASSES, PassEntry, optimize, stages, traced
 
 FLOAT = np.dtype(np.float64)
 A = Data(b"a", (2, 3, 4), FLOAT, False)
@@ -156,9 +156,9 @@ def bits(node: Expr, values: MutableMapping[Expr, Value]) -> tuple[object, ...]:
     return found.dtype, found.shape, stored.tobytes(), tuple(found.indices), tuple(found.indptr)
 
 
-def run(passes: list[Listed], roots: dict[str, Expr]) -> dict[str, Expr]:
+def run(passes: list[PassEntry], roots: dict[str, Expr]) -> dict[str, Expr]:
     for listed in passes:
-        roots = listed.run(Graph(roots)).roots
+        roots = listed.run(ExprGraph(roots)).roots
     return roots
 
 
@@ -179,9 +179,9 @@ def test_each_pass_keeps_the_bits_of_all_but_products(roots: dict[str, Expr]):
     values: dict[Expr, Value] = {}
     before = dict(roots)
     for listed in PASSES:
-        after = listed.run(Graph(roots)).roots
+        after = listed.run(ExprGraph(roots)).roots
         check(roots, after, values)
-        assert listed.run(Graph(after)).roots == after, listed.name
+        assert listed.run(ExprGraph(after)).roots == after, listed.name
     assert roots == before
 
 
@@ -210,7 +210,7 @@ def test_passes_leave_alone_what_is_known(roots: dict[str, Expr], data: st.DataO
     known = {order[place] for place in data.draw(st.sets(st.integers(0, len(order) - 1), max_size=3))}
     gone = set(order) - set(topological(roots.values(), known))
     for listed in PASSES:
-        after = listed.run(Graph(roots, known)).roots
+        after = listed.run(ExprGraph(roots, known)).roots
         assert all(after[name] is root for name, root in roots.items() if root in known)
         # What only known values were made from may be gone.
         assert not gone & set(topological(after.values(), known)), listed.name
@@ -235,7 +235,9 @@ def test_all_passes_run_in_their_order():
 
 
 def test_a_pass_that_changes_a_dtype_is_caught(monkeypatch: pytest.MonkeyPatch):
-    wrong = Listed("wrong", lambda graph: Rewritten(Graph(dict.fromkeys(graph.roots, S)), {}), "to be caught")
+    wrong = PassEntry(
+        "wrong", lambda graph: Rewritten(ExprGraph(dict.fromkeys(graph.roots, S)), {}), "to be caught"
+    )
     monkeypatch.setattr("matnb.passes.PASSES", (wrong,))
     with pytest.raises(AssertionError, match="wrong"):
         optimize({"x": A})

@@ -10,7 +10,7 @@ import pytest
 
 import matnb as mn
 from matnb.expr.nodes import Broadcast, Data, Elementwise, Index, Regrid, Transpose
-from matnb.expr.traverse import Graph
+from matnb.expr.traverse import ExprGraph
 from matnb.lazy.ufuncs import astype, literal
 from matnb.passes import Pass, optimize, traced
 from matnb.passes.chains import order_chains
@@ -41,9 +41,9 @@ Table = list[tuple[Made, Made | None]]  # None: it stays
 
 def check(run: Pass, before: Made, after: Made | None) -> None:
     roots = {"x": before.expression}
-    found = run(Graph(roots)).roots
+    found = run(ExprGraph(roots)).roots
     assert found["x"] is (before if after is None else after).expression
-    assert run(Graph(found)).roots == found
+    assert run(ExprGraph(found)).roots == found
 
 
 def by(*tables: Table) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -79,7 +79,7 @@ def by(*tables: Table) -> Callable[[Callable[..., None]], Callable[..., None]]:
 def test_what_commutes_has_one_order(one: Made, other: Made):
     for known in ((), {X.expression, K.expression}):
         (a,), (b,) = (
-            order_operands(Graph({"x": each.expression}, known)).roots.values() for each in (one, other)
+            order_operands(ExprGraph({"x": each.expression}, known)).roots.values() for each in (one, other)
         )
         assert a is b
         assert optimize({"x": one.expression}) == optimize({"x": other.expression})
@@ -113,8 +113,8 @@ def test_stored_operands_do_not_change_the_order():
     names = [array(f"operand {k}", (6, 4)) for k in range(12)]
     for x, y in itertools.pairwise(names):
         total = (np.exp(x) + np.exp(y)).expression
-        plain = order_operands(Graph({"x": total})).roots
-        assert order_operands(Graph({"x": total}, {total.operands[0]})).roots == plain
+        plain = order_operands(ExprGraph({"x": total})).roots
+        assert order_operands(ExprGraph({"x": total}, {total.operands[0]})).roots == plain
         assert optimize({"x": total}, {total.operands[0], y.expression}) == plain
 
 
@@ -181,7 +181,7 @@ def test_a_constant_found_makes_nothing_sparse_that_was_dense():
     # S + 0 would keep absent elements absent, but it was recorded before the 0 was known.
     dense = (S + (mn.asarray(1.0) - 1)).expression
     assert not dense.sparse
-    assert drop_identities(Graph({"x": dense})).roots["x"] is dense
+    assert drop_identities(ExprGraph({"x": dense})).roots["x"] is dense
 
 
 def test_transposes_stretches_slices_and_cuts_of_no_effect():
@@ -227,11 +227,11 @@ def test_transposes_move_where_fewer_are_made(before: Made, after: Made | None):
 def test_transposes_stay_where_they_are_needed_or_known():
     turned = np.exp(X.T)
     roots = {"x": turned.T.expression, "y": turned.expression}
-    assert move_transposes(Graph(roots)).roots == roots
+    assert move_transposes(ExprGraph(roots)).roots == roots
     both = (X.T + Y.T).expression
-    assert move_transposes(Graph({"x": both}, {X.T.expression})).roots == {"x": both}
+    assert move_transposes(ExprGraph({"x": both}, {X.T.expression})).roots == {"x": both}
     hidden = np.exp(X.T).T.expression
-    kept = move_transposes(Graph({"x": hidden}, {X.T.expression})).roots["x"]
+    kept = move_transposes(ExprGraph({"x": hidden}, {X.T.expression})).roots["x"]
     assert kept is np.exp(X.T.T).expression.with_operands(Transpose(X.T.expression, (1, 0)))
 
 
@@ -268,13 +268,13 @@ def test_what_is_read_as_a_whole_is_not_narrowed():
     whole = np.exp(V)
     for others in (whole, whole.sum(), whole + 1):
         roots = {"x": whole[3].expression, "y": others.expression}
-        assert narrow(Graph(roots)).roots == roots
+        assert narrow(ExprGraph(roots)).roots == roots
     roots = {"x": whole[3].expression}
-    assert narrow(Graph(roots, {whole.expression})).roots == roots
+    assert narrow(ExprGraph(roots, {whole.expression})).roots == roots
     many = {f"x{k}": np.exp(V)[k].expression for k in range(9)}
-    assert narrow(Graph(many)).roots == many  # one array, and nine slices of it
+    assert narrow(ExprGraph(many)).roots == many  # one array, and nine slices of it
     few = {f"x{k}": np.exp(V)[k].expression for k in range(8)}
-    assert narrow(Graph(few)).roots == {f"x{k}": np.exp(V[k]).expression for k in range(8)}
+    assert narrow(ExprGraph(few)).roots == {f"x{k}": np.exp(V[k]).expression for k in range(8)}
 
 
 # chains
@@ -313,18 +313,18 @@ def test_chains_are_made_in_a_cheap_order(before: Made, after: Made | None):
 def test_products_that_are_needed_are_not_taken_apart():
     inner = A @ B
     roots = {"x": (inner @ V).expression, "y": inner.expression}
-    assert order_chains(Graph(roots)).roots == roots
+    assert order_chains(ExprGraph(roots)).roots == roots
     alone = {"x": (inner @ V).expression}
-    assert order_chains(Graph(alone, {inner.expression})).roots == alone
+    assert order_chains(ExprGraph(alone, {inner.expression})).roots == alone
     shared = {"x": (inner @ V + inner @ W).expression}
-    assert order_chains(Graph(shared)).roots == shared
+    assert order_chains(ExprGraph(shared)).roots == shared
 
 
 def test_very_long_chains_are_left():
     x = A
     for _ in range(60):
         x = x @ B
-    assert order_chains(Graph({"x": (x @ LONG).expression})).roots == {"x": (x @ LONG).expression}
+    assert order_chains(ExprGraph({"x": (x @ LONG).expression})).roots == {"x": (x @ LONG).expression}
 
 
 # where it was written

@@ -18,7 +18,7 @@ from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.reusing import ControlPlans
 from matnb.program.operators import Multiply
 from matnb.program.plan import Stored, Task, Workers
-from matnb.program.program import Program, Repeat, batches
+from matnb.program.program import Iterate, Program, batches
 
 WORKERS = Workers((3, 5), 1, 10**9)
 N = 4000
@@ -56,7 +56,7 @@ def planned(step: Callable[..., object], *state: object) -> ControlPlan:
 
 
 def body_tasks(program: Program) -> dict[str, Task]:
-    (loop,) = [one for one in program.actions if isinstance(one, Repeat)]
+    (loop,) = [one for one in program.actions if isinstance(one, Iterate)]
     return {task.key: task for batch in batches(loop.body) for task in batch.tasks}
 
 

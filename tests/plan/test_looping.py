@@ -14,7 +14,7 @@ from matnb.expr.control import Cond, Loop
 from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.program.plan import Stored, Workers
-from matnb.program.program import Action, Batch, Branch, Program, Repeat, batches
+from matnb.program.program import Action, Batch, Branch, Iterate, Program, batches
 
 WORKERS = Workers((3, 5), 2, 10**9)
 
@@ -61,7 +61,7 @@ def _check(actions: Iterable[Action], known: set[str], owners: dict[str, int], p
                     owners[task.key] = task.owner
                 assert set(results) <= made
                 known |= set(results)
-            case Repeat():
+            case Iterate():
                 assert action.limit in known
                 for state, first, after in zip(action.state, action.first, action.after, strict=True):
                     assert set(first) <= known
@@ -106,7 +106,7 @@ def kinds(actions: Iterable[Action]) -> list[str]:
 
 
 def body_of(plan: ControlPlan) -> tuple[Action, ...]:
-    (repeat,) = (action for action in plan.program.actions if isinstance(action, Repeat))
+    (repeat,) = (action for action in plan.program.actions if isinstance(action, Iterate))
     return repeat.body
 
 
@@ -131,7 +131,7 @@ def test_a_result_in_other_cuts_is_brought_back_to_those_of_the_state() -> None:
 def test_state_may_stay_swap_and_be_given() -> None:
     a = mn.asarray(np.arange(70_000.0))
     plan = planned(loop_of(lambda s: (s[1], s[0], a, s[3], s[3]), (mn.ones(70_000),) * 3 + (a, a)))
-    (repeat,) = (action for action in plan.program.actions if isinstance(action, Repeat))
+    (repeat,) = (action for action in plan.program.actions if isinstance(action, Iterate))
     assert repeat.after[0] == repeat.state[1]
     assert repeat.after[1] == repeat.state[0]
     assert repeat.after[3] == repeat.after[4] == repeat.state[3]
@@ -246,8 +246,8 @@ def test_a_loop_in_a_loop_is_rid_of_what_the_outer_one_gives() -> None:
         return mn.iterate(lambda y: np.where(y > a[:1], y, x), x, max_iterations=2)[0]
 
     plan = planned(loop_of(step, mn.ones(70_000)))
-    (outer,) = (action for action in plan.program.actions if isinstance(action, Repeat))
-    (inner,) = (action for action in outer.body if isinstance(action, Repeat))
+    (outer,) = (action for action in plan.program.actions if isinstance(action, Iterate))
+    (inner,) = (action for action in outer.body if isinstance(action, Iterate))
     assert len(inner.body) == 1
 
 
@@ -261,7 +261,7 @@ def test_a_state_that_is_a_few_functions_of_constants_is_made_by_the_program_as_
     A, at_source = graph(), mn.arange(40_000) == 7
     plan = planned(loop_of(lambda x: x @ A, np.where(at_source, 1.0, 0.0)))
     assert {node for node, _ in plan.given.values()} == {A.expression}
-    (repeat,) = (action for action in plan.program.actions if isinstance(action, Repeat))
+    (repeat,) = (action for action in plan.program.actions if isinstance(action, Iterate))
     firsts = [task for batch in plan.program.actions if isinstance(batch, Batch) for task in batch.tasks]
     assert {task.key for task in firsts} >= {name for names in repeat.first for name in names}
     assert {task.kind for task in firsts} == {"map"}  # nothing is cut and joined

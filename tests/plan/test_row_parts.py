@@ -19,7 +19,7 @@ from matnb.plan.looping import ControlPlan, plan_control
 from matnb.plan.lower import lower
 from matnb.program.operators import Run
 from matnb.program.plan import Plan, Stored, Task, Workers
-from matnb.program.program import Action, Batch, Branch, Repeat, batches
+from matnb.program.program import Action, Batch, Branch, Iterate, batches
 
 N = 400_000
 FLOAT = np.dtype(np.float64)
@@ -68,8 +68,8 @@ def loop_plan(step: object, begins: object, workers: Workers = TWO, **options: o
     return plan_control(node, {one: known[one] for one in node.inputs if one in known}, workers, [node])
 
 
-def repeat_of(actions: Iterable[Action]) -> Repeat:
-    (repeat,) = (action for action in actions if isinstance(action, Repeat))
+def repeat_of(actions: Iterable[Action]) -> Iterate:
+    (repeat,) = (action for action in actions if isinstance(action, Iterate))
     return repeat
 
 

@@ -9,7 +9,7 @@ import pytest
 from distributed import LocalCluster
 
 import matnb as mn
-from matnb.backend.node_info import Place
+from matnb.backend.node_info import ProcessInfo
 from matnb.config import Config
 from matnb.pictures.findings import Finding
 from matnb.session.doctor import Circumstances, Diagnosis, diagnosis
@@ -23,9 +23,9 @@ VERSIONS = {
     "numba": "0.61.0",
     "matnb": "0.1.0",
 }
-HERE = Place("here", VERSIONS, num_cores=4, machine_bytes=16 * 10**9, free_bytes=10**11)
-SCHEDULER = Place("the scheduler", VERSIONS, "one", "tls://one:8786", num_cores=8)
-WORKER = Place(
+HERE = ProcessInfo("here", VERSIONS, num_cores=4, machine_bytes=16 * 10**9, free_bytes=10**11)
+SCHEDULER = ProcessInfo("the scheduler", VERSIONS, "one", "tls://one:8786", num_cores=8)
+WORKER = ProcessInfo(
     "worker 0",
     VERSIONS,
     "two",

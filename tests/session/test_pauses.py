@@ -22,7 +22,7 @@ from matnb.events import Event, LoopAdvanced, LoopFinished, TasksFinished, TaskT
 from matnb.plan.looping import ControlPlan
 from matnb.program.operators import Multiply
 from matnb.program.plan import Task
-from matnb.program.program import Batch, Repeat, batches
+from matnb.program.program import Batch, Iterate, batches
 from matnb.session.looping import Taken
 
 ENGINES = {
@@ -134,7 +134,7 @@ def _multiplies(task: Task) -> bool:
 
 
 def _body(plan: ControlPlan) -> list[Batch]:
-    (loop,) = [one for one in plan.program.actions if isinstance(one, Repeat)]
+    (loop,) = [one for one in plan.program.actions if isinstance(one, Iterate)]
     return list(batches(loop.body))
 
 

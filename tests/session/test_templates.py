@@ -163,7 +163,7 @@ def test_a_small_run_is_one_task_of_dask_and_one_for_each_block_that_stays(
     counts: list[tuple[int, int]] = []
     graph_of = graphs.graph_of
 
-    def counted(run: graphs.Run, *arguments: object) -> graphs.Graph:
+    def counted(run: graphs.PlanRun, *arguments: object) -> graphs.DaskGraph:
         graph = graph_of(run, *arguments)
         counts.append((len(run.staying), sum(map(len, graph.tasks.values()))))
         return graph

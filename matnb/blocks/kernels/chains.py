@@ -18,7 +18,7 @@ from matnb.blocks.kernels.patterns import same_pattern, settled
 from matnb.blocks.kernels.select_loops import select_into
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
 from matnb.blocks.kernels.tile_passes import FLOAT, TRUTH, Tiles
-from matnb.blocks.kernels.tiles import Form, form_of, write_tiles
+from matnb.blocks.kernels.tiles import OperandForm, form_of, write_tiles
 
 # With shorter ones threads wait for the interpreter's lock, which each call takes again when it is done.
 TILE_ELEMENTS = 1 << 16
@@ -201,7 +201,7 @@ def _run_by_machine(
 
 
 @lru_cache(maxsize=256)
-def _program(links: tuple[Link, ...], forms: tuple[Form, ...]) -> Tiles | None:
+def _program(links: tuple[Link, ...], forms: tuple[OperandForm, ...]) -> Tiles | None:
     return write_tiles(links, forms, 0, None)
 
 

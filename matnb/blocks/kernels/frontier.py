@@ -147,7 +147,7 @@ def put_together(
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _FrontierPiece:
     # A piece of the vector, which of its rows are read, and their pointers.
     start: int
     rows: UnsignedArray
@@ -164,7 +164,7 @@ class _Frontier:
         self.block = block
         self.semiring = semiring
         self.identity = given(np.full(1, semiring.add.identity(dtype), dtype))
-        self.pieces: list[_Piece] = []
+        self.pieces: list[_FrontierPiece] = []
         self.num_rows = self.num_entries = 0
         self.rises = True
         least = np.full(1, MAX.identity(dtype), dtype)
@@ -174,7 +174,7 @@ class _Frontier:
             x, rows = given(values), np.empty(values.size, np.uint32)
             count, entries, rises = loops.list_rows(pointers, x, self.identity, least, rows)
             if count:
-                self.pieces.append(_Piece(start, rows[:count], pointers, x))
+                self.pieces.append(_FrontierPiece(start, rows[:count], pointers, x))
             self.num_rows += int(count)
             self.num_entries += int(entries)
             self.rises = self.rises and rises

@@ -74,7 +74,7 @@ def reduce_chain(
     shapes = _shapes_of(links, arrays) if len(arrays) == len(operands) else None
     if shapes is None or not _runs_by_tiles(links, shares, arrays, shapes):
         return _one_by_one(links, shares, operands)
-    walk = _Walk(links, shares, arrays, shapes, take)
+    walk = _SlabWalk(links, shares, arrays, shapes, take)
     with np.errstate(all="ignore"):
         for first, last in walk.slabs:
             walk.add(first, last, take, give)
@@ -92,14 +92,14 @@ def packed(values: Sequence[Dense], outputs: Sequence[Output]) -> Dense:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _PassPart:
     # The links that make one of the values, and the values that they read.
     place: int
     links: tuple[Link, ...]
     arguments: tuple[int, ...]
 
 
-def _parts(links: Sequence[Link], shares: Sequence[Share], num_operands: int) -> list[_Part]:
+def _parts(links: Sequence[Link], shares: Sequence[Share], num_operands: int) -> list[_PassPart]:
     # Values that are reduced are made once each, and what lies between them and the operands as well.
     there = set(range(num_operands))
     parts = []
@@ -116,7 +116,7 @@ def _parts(links: Sequence[Link], shares: Sequence[Share], num_operands: int) ->
             replace(link, arguments=tuple(numbers[one] for one in link.arguments))
             for link in (links[number - num_operands] for number in inside)
         )
-        parts.append(_Part(place, some, tuple(read)))
+        parts.append(_PassPart(place, some, tuple(read)))
         there.add(place)
     return parts
 
@@ -178,7 +178,7 @@ def _found_by_one_deviation(shares: Sequence[Share], arrays: Sequence[NumericArr
     )
 
 
-class _Walk:
+class _SlabWalk:
     """Goes through the values slab by slab along the first axis.
 
     Attributes

@@ -25,7 +25,7 @@ METHODS = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class QuantileRequest:
     """Which quantiles are wanted.
 
     Attributes
@@ -56,7 +56,7 @@ class Wanted:
         return np.ndarray(self.shape, self.element, self.content)
 
 
-def quantiles_along(values: np.ndarray, axes: tuple[int, ...], wanted: Wanted) -> np.ndarray:
+def quantiles_along(values: np.ndarray, axes: tuple[int, ...], wanted: QuantileRequest) -> np.ndarray:
     """Return the quantiles of an array along axes, which keep length 1."""
     if not values.size and wanted.skips_nan and not wanted.is_median:
         # NumPy gives one NaN, however many are wanted.
@@ -74,7 +74,7 @@ def quantiles_along(values: np.ndarray, axes: tuple[int, ...], wanted: Wanted) -
         return np.asarray(found)
 
 
-def along(blocks: Sequence[Block], axes: tuple[int, ...], wanted: Wanted) -> Dense:
+def along(blocks: Sequence[Block], axes: tuple[int, ...], wanted: QuantileRequest) -> Dense:
     """Return the quantiles of a block along axes."""
     return Dense(quantiles_along(to_numpy(blocks[0]), axes, wanted))
 
@@ -88,14 +88,14 @@ def count_numbers(blocks: Sequence[Block], skips_nan: bool) -> Dense:
     return Dense(np.array([count]))
 
 
-def ranks_wanted(blocks: Sequence[Block], wanted: Wanted) -> Dense:
+def ranks_wanted(blocks: Sequence[Block], wanted: QuantileRequest) -> Dense:
     """Return the ranks that quantiles are made of: two for each, and the last one, from counts of blocks."""
     count = max(1, sum(int(to_numpy(one)[0]) for one in blocks))
     before, after, _ = _between(count, wanted)
     return Dense(np.concatenate([before.ravel(), after.ravel(), [count - 1]]) % count)
 
 
-def from_ranks(blocks: Sequence[Block], wanted: Wanted, ndim: int, dtype: np.dtype) -> Dense:
+def from_ranks(blocks: Sequence[Block], wanted: QuantileRequest, ndim: int, dtype: np.dtype) -> Dense:
     """Return the quantiles, given the elements of :func:`ranks_wanted`, then the counts of blocks.
 
     Parameters
@@ -126,7 +126,7 @@ def from_ranks(blocks: Sequence[Block], wanted: Wanted, ndim: int, dtype: np.dty
     return Dense(found.astype(dtype).reshape((*wanted.shape, *(1,) * ndim)))
 
 
-def _between(count: int, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def _between(count: int, wanted: QuantileRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     # The ranks on both sides of each quantile among so many elements, and how far it is between them; None
     # where it is an element.
     shares = wanted.shares

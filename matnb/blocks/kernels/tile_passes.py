@@ -17,7 +17,7 @@ _MOST_NODES = 128  # of a sum on the way
 
 
 @dataclass(frozen=True)
-class Ending:
+class TileSum:
     """A sum over all elements, of which the first has the global place ``start``.
 
     Its share has ``num_nodes``; None for the value of the whole tree.
@@ -57,7 +57,7 @@ class Tiles:
     truth_places: tuple[int, ...]
     last: int
     direct: bool
-    _ending: Ending | None
+    _ending: TileSum | None
 
     @property
     def start(self) -> int:

@@ -15,7 +15,7 @@ from matnb.blocks.kernels import tile_loops as loops
 from matnb.blocks.kernels.compiled import given
 from matnb.blocks.kernels.links import Link
 from matnb.blocks.kernels.numpy_loops import loop_address
-from matnb.blocks.kernels.tile_passes import FLOAT, TRUTH, Ending, Tiles
+from matnb.blocks.kernels.tile_passes import FLOAT, TRUTH, Tiles, TileSum
 
 _Written: TypeAlias = tuple[int, tuple[int, ...]]  # a function of the machine, and which operands it reads
 
@@ -65,7 +65,7 @@ _OF_TRUTHS: Mapping[str, _Written] = MappingProxyType(  # which are ones and zer
 )
 
 
-class Form(NamedTuple):
+class OperandForm(NamedTuple):
     """What is known of an operand before its elements are."""
 
     shape: tuple[int, ...]
@@ -73,13 +73,13 @@ class Form(NamedTuple):
     contiguous: bool
 
 
-def form_of(values: NumericArray) -> Form:
+def form_of(values: NumericArray) -> OperandForm:
     """Return the form of an array."""
-    return Form(values.shape, values.dtype, values.flags.c_contiguous)
+    return OperandForm(values.shape, values.dtype, values.flags.c_contiguous)
 
 
 def write_tiles(
-    links: Sequence[Link], operands: Sequence[Form | None], num_rows: int, ending: Ending | None
+    links: Sequence[Link], operands: Sequence[OperandForm | None], num_rows: int, ending: TileSum | None
 ) -> Tiles | None:
     """Return the program of elementwise functions, or None where the machine does not give their bits.
 
@@ -142,7 +142,7 @@ class _Writer:
         self._num_values = loops.FIRST_NUMBER
         self._operand = 0  # among those that are no product
 
-    def read(self, place: int, form: Form | None) -> bool:
+    def read(self, place: int, form: OperandForm | None) -> bool:
         """Take the next operand; False where it is none for the machine."""
         if form is None:
             self._values.append((0, False))
@@ -204,7 +204,7 @@ class _Writer:
         self._values.append((value, link.dtype == TRUTH))
         return True
 
-    def program(self, shape: tuple[int, ...], ending: Ending | None) -> Tiles | None:
+    def program(self, shape: tuple[int, ...], ending: TileSum | None) -> Tiles | None:
         """Return the program that gives the last value."""
         last, is_truth = self._values[-1]
         if ending is not None and is_truth:

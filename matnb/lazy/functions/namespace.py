@@ -39,8 +39,8 @@ def numpy_names() -> dict[str, object]:
         "ndarray": DistArray,
         "finfo": dtypes.finfo,
         "iinfo": dtypes.iinfo,
-        "r_": Joined(),
-        "c_": Columns(),
+        "r_": RowConcatenator(),
+        "c_": ColumnConcatenator(),
         "ogrid": OpenGrid(),
         "mgrid": FullGrid(),
         "sliding_window_view": sliding.sliding_window_view,
@@ -64,7 +64,7 @@ def recorded_in(module: ModuleType) -> dict[str, Callable[..., object]]:
 # NumPy's objects that make arrays of an index: ``r_``, ``c_``, ``mgrid`` and ``ogrid``.
 
 
-class Joined:
+class RowConcatenator:
     """``numpy.r_``: slices, numbers and arrays one after the other.
 
     Examples
@@ -80,7 +80,7 @@ class Joined:
         return found
 
 
-class Columns:
+class ColumnConcatenator:
     """``numpy.c_``: slices, numbers and arrays side by side as columns."""
 
     def __getitem__(self, key: object) -> DistArray:

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from matnb.blocks.kernels.quantiles import METHODS, Wanted
+from matnb.blocks.kernels.quantiles import METHODS, QuantileRequest
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
@@ -24,11 +24,11 @@ Axis = int | tuple[int, ...] | None
 _HALF = np.array(0.5)
 
 
-def _quantiles(a: object, axis: Axis, keepdims: object, out: object, wanted: Wanted) -> DistArray:
+def _quantiles(a: object, axis: Axis, keepdims: object, out: object, wanted: QuantileRequest) -> DistArray:
     return within(_found(a, axis, keepdims, wanted), out)
 
 
-def _found(a: object, axis: Axis, keepdims: object, wanted: Wanted) -> DistArray:
+def _found(a: object, axis: Axis, keepdims: object, wanted: QuantileRequest) -> DistArray:
     node = dense_of(expression_of(a))
     if node.dtype.kind == "c" and not wanted.is_median:
         raise DTypeError("quantiles of complex numbers: they are in no order; give real ones")
@@ -54,7 +54,7 @@ def _found(a: object, axis: Axis, keepdims: object, wanted: Wanted) -> DistArray
     return wrap(Index(found, key))
 
 
-def _weighted(a: object, axis: Axis, keepdims: object, weights: object, wanted: Wanted) -> DistArray:
+def _weighted(a: object, axis: Axis, keepdims: object, weights: object, wanted: QuantileRequest) -> DistArray:
     # As NumPy: of elements in order, the first whose weight, with those before it, reaches a share of all.
     if wanted.method != "inverted_cdf":
         raise OptionError(f"quantiles with weights: method={wanted.method!r}; give method='inverted_cdf'")
@@ -106,7 +106,7 @@ def _check_weights(weight: DistArray) -> None:
         raise OptionError("quantiles: weights are negative, infinite, NaN, or all of them zero")
 
 
-def _wanted(q: object, most: int, method: str, skips_nan: bool) -> Wanted:
+def _wanted(q: object, most: int, method: str, skips_nan: bool) -> QuantileRequest:
     if method not in METHODS:
         raise OptionError(f"method={method!r}: give one of {', '.join(METHODS)}")
     shares = np.asarray(q)
@@ -116,11 +116,13 @@ def _wanted(q: object, most: int, method: str, skips_nan: bool) -> Wanted:
         shares = np.asarray(np.true_divide(shares, most))
     if shares.size and not (np.all(shares >= 0) and np.all(shares <= 1)):
         raise OptionError(f"quantiles at {q!r}: give numbers from 0 to {most}")
-    return Wanted(shares.tobytes(), shares.shape, shares.dtype, type(q) in (int, float), method, skips_nan)
+    return QuantileRequest(
+        shares.tobytes(), shares.shape, shares.dtype, type(q) in (int, float), method, skips_nan
+    )
 
 
-def _median(skips_nan: bool) -> Wanted:
-    return Wanted(_HALF.tobytes(), (), _HALF.dtype, True, "linear", skips_nan, is_median=True)
+def _median(skips_nan: bool) -> QuantileRequest:
+    return QuantileRequest(_HALF.tobytes(), (), _HALF.dtype, True, "linear", skips_nan, is_median=True)
 
 
 @implements(np.median)

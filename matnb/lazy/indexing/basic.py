@@ -6,13 +6,13 @@ import numpy as np
 
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Index, broadcast_shapes
-from matnb.lazy.indexing.keys import Parts, is_whole
+from matnb.lazy.indexing.keys import IndexKey, is_whole
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype
 from matnb.ops.access import At, Put
 
 
-def basic(node: Expr, parts: Parts) -> Expr:
+def basic(node: Expr, parts: IndexKey) -> Expr:
     """Return what the basic part of an index picks, and numbers known at run time."""
     result = node if is_whole(parts.plain, node.shape) else Index(node, parts.plain)
     for place in sorted(parts.numbers, reverse=True):
@@ -21,7 +21,7 @@ def basic(node: Expr, parts: Parts) -> Expr:
     return result
 
 
-def put(node: Expr, parts: Parts, new: Expr, drop_new_axes: bool = False) -> Expr:
+def put(node: Expr, parts: IndexKey, new: Expr, drop_new_axes: bool = False) -> Expr:
     """Return an array with a value of its dtype written where the basic part of an index says.
 
     Parameters
@@ -49,7 +49,7 @@ def put(node: Expr, parts: Parts, new: Expr, drop_new_axes: bool = False) -> Exp
     return written
 
 
-def _without_new_axes(new: Expr, parts: Parts) -> Expr:
+def _without_new_axes(new: Expr, parts: IndexKey) -> Expr:
     # A value for a place with new axes has length 1 there, if it has these axes at all.
     kept = [part for place, part in enumerate(parts.plain) if place not in parts.numbers]
     kept = [part for part in kept if not isinstance(part, int)]

@@ -25,7 +25,7 @@ from matnb.ops.picking import Pick, PutWhere
 
 
 @dataclass(frozen=True, eq=False)
-class Picked:
+class BooleanSelection:
     """The elements of an array where booleans are true: as many as are true, which only a run can tell.
 
     Attributes
@@ -130,7 +130,7 @@ def has_mask(key: object) -> bool:
     return any(_is_mask(part) for part in (key if isinstance(key, tuple) else (key,)))
 
 
-def picked(node: Expr, key: object) -> Picked | Expr:
+def picked(node: Expr, key: object) -> BooleanSelection | Expr:
     """Return the elements that an index with arrays of booleans picks.
 
     Of one such array beside integers and slices they are not counted; of others they are, and what is given
@@ -149,10 +149,10 @@ def picked(node: Expr, key: object) -> Picked | Expr:
         return indexed(node, _with_places(node, key))
     values = indexed(node, rest)
     _check(mask, axis, values)
-    return Picked(values, mask, axis)
+    return BooleanSelection(values, mask, axis)
 
 
-def assigned_where(node: Expr, key: object, value: Expr | Picked) -> Expr:
+def assigned_where(node: Expr, key: object, value: Expr | BooleanSelection) -> Expr:
     """Return an array with a value written where booleans are true.
 
     Parameters
@@ -174,14 +174,16 @@ def assigned_where(node: Expr, key: object, value: Expr | Picked) -> Expr:
         raise DTypeError(f"a value of shape {value.shape} for elements that booleans pick: give one axis")
     place = _alone(node, key)
     if place is None:
-        return assigned(node, _with_places(node, key), value.alone() if isinstance(value, Picked) else value)
+        return assigned(
+            node, _with_places(node, key), value.alone() if isinstance(value, BooleanSelection) else value
+        )
     rest, mask, axis, is_adjacent = place
     old = indexed(node, rest)
     _check(mask, axis, old)
-    chosen = Picked(old, mask, axis)
-    if isinstance(value, Picked) and (value.mask is not mask or value.axis != axis):
+    chosen = BooleanSelection(old, mask, axis)
+    if isinstance(value, BooleanSelection) and (value.mask is not mask or value.axis != axis):
         value = value.alone()
-    if isinstance(value, Picked):
+    if isinstance(value, BooleanSelection):
         new = astype(value.values, node.dtype)
     else:
         new = astype(value, node.dtype)
@@ -195,7 +197,7 @@ def assigned_where(node: Expr, key: object, value: Expr | Picked) -> Expr:
     return assigned(node, rest, where(chosen.aligned_mask, new, old))
 
 
-def filled(place: Picked, value: np.generic) -> Expr:
+def filled(place: BooleanSelection, value: np.generic) -> Expr:
     """Return the array with a value for all that the booleans do not pick."""
     content = Literal(value.tobytes(), (), value.dtype)
     return where(place.aligned_mask, place.values, content)
@@ -293,7 +295,7 @@ def _back(node: Expr, axis: int) -> Expr:
     return Transpose(node, (*rest[:axis], 0, *rest[axis:]))
 
 
-def _in_sparse(place: Picked, new: Expr) -> Expr:
+def _in_sparse(place: BooleanSelection, new: Expr) -> Expr:
     # Zeros need no entries, and elements become entries where the booleans are true.
     mask, node = place.aligned_mask, place.values
     if not mask.sparse and isinstance(new, Literal) and not new.shape and not any(new.content):
@@ -333,8 +335,8 @@ class Selection(DistArray):
     __array_priority__ = 1001
     __hash__ = None  # type: ignore[assignment]  # compares elementwise
 
-    def __init__(self, place: Picked) -> None:
-        self.place: Picked | None = place
+    def __init__(self, place: BooleanSelection) -> None:
+        self.place: BooleanSelection | None = place
         self._alone: DistArray | None = None
         self._labels = None
 
@@ -382,11 +384,11 @@ class Selection(DistArray):
         if operation in ("min", "max") and self.dtype.kind == "c":  # which no number is neutral to
             return wrap(reductions.reduce(self._expression, operation))
         if operation in ("any", "all"):
-            place = Picked(ufuncs.astype(place.values, np.bool_), place.mask, place.axis)
+            place = BooleanSelection(ufuncs.astype(place.values, np.bool_), place.mask, place.axis)
         neutral = MONOIDS[_IDENTITIES[operation]].identity(place.values.dtype)
         return wrap(reductions.reduce(filled(place, neutral), operation))
 
-    def _mean(self, place: Picked) -> DistArray:
+    def _mean(self, place: BooleanSelection) -> DistArray:
         element = reductions.mean(place.values).dtype
         wide = np.dtype(np.float32) if element == np.float16 else element
         total = self._with(ufuncs.astype(place.values, wide))._alone_reduced("sum")
@@ -428,7 +430,7 @@ class Selection(DistArray):
     def _with(self, values: Expr) -> Selection:
         # The same elements of another array.
         assert self.place is not None, "asked before"
-        return Selection(Picked(values, self.place.mask, self.place.axis))
+        return Selection(BooleanSelection(values, self.place.mask, self.place.axis))
 
     def _operand(self, value: object, ufunc: np.ufunc) -> Expr | ufuncs.Weak | None:
         # What a value is for all elements, picked or not; None where it meets the picked ones alone.
@@ -448,7 +450,7 @@ class Selection(DistArray):
             node = place.aligned(node)
         if ufunc is np.power and node.dtype.kind in "iu" and node.shape:
             # a negative power of whole numbers that are not picked is no error
-            node = filled(Picked(node, place.mask, place.axis), node.dtype.type(1))
+            node = filled(BooleanSelection(node, place.mask, place.axis), node.dtype.type(1))
         return node
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from matnb.expr.client_data import held
 from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose
 from matnb.lazy.functions.reshaping import reshaped
 from matnb.lazy.indexing.basic import basic, put, stripped
-from matnb.lazy.indexing.keys import Parts, is_whole, parts_of
+from matnb.lazy.indexing.keys import IndexKey, is_whole, parts_of
 from matnb.lazy.ufuncs import astype, literal
 from matnb.ops.picking import Gather, Pick, Place, PutEach
 
@@ -78,7 +78,7 @@ def assigned(node: Expr, key: object, value: Expr) -> Expr:
     return put_back(node, parts, _written(region, parts, new))
 
 
-def put_back(node: Expr, parts: Parts, written: Expr) -> Expr:
+def put_back(node: Expr, parts: IndexKey, written: Expr) -> Expr:
     """Return an array with what its basic part became, all of it."""
     if None in parts.plain:
         dropped = {parts.axis_of(place) for place, part in enumerate(parts.plain) if part is None}
@@ -88,10 +88,10 @@ def put_back(node: Expr, parts: Parts, written: Expr) -> Expr:
         )
     if is_whole(parts.plain, node.shape) and not parts.numbers:
         return written
-    return put(node, Parts(parts.plain, parts.numbers, {}, False), written, drop_new_axes=True)
+    return put(node, IndexKey(parts.plain, parts.numbers, {}, False), written, drop_new_axes=True)
 
 
-def _written(region: Expr, parts: Parts, new: Expr) -> Expr:
+def _written(region: Expr, parts: IndexKey, new: Expr) -> Expr:
     lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
     shape = parts.broadcast()
     check_places(lists, region.shape)

@@ -10,7 +10,7 @@ from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import asarray, holds_handles
 from matnb.lazy.force import asked
-from matnb.lazy.indexing.boolean import Picked, Selection, assigned_where, has_mask, picked
+from matnb.lazy.indexing.boolean import BooleanSelection, Selection, assigned_where, has_mask, picked
 from matnb.lazy.indexing.fancy import assigned, indexed
 
 _KNOWN = (bool, int, float, complex, np.generic, list, tuple)
@@ -22,13 +22,13 @@ def read(node: Expr, key: object) -> DistArray:
     plain = with_expressions(_listed(key, node))
     if has_mask(plain):
         found = picked(node, plain)
-        return Selection(found) if isinstance(found, Picked) else wrap(found)
+        return Selection(found) if isinstance(found, BooleanSelection) else wrap(found)
     return wrap(indexed(node, plain))
 
 
 def written(node: Expr, key: object, value: object) -> Expr:
     """Return what ``array[key] = value`` makes of the array."""
-    new: Expr | Picked
+    new: Expr | BooleanSelection
     if isinstance(value, Selection) and value.place is not None:
         new = value.place
     else:
@@ -40,7 +40,7 @@ def written(node: Expr, key: object, value: object) -> Expr:
     plain = with_expressions(key)
     if has_mask(plain):
         return assigned_where(node, plain, new)
-    return assigned(node, plain, new.alone() if isinstance(new, Picked) else new)
+    return assigned(node, plain, new.alone() if isinstance(new, BooleanSelection) else new)
 
 
 def converted(value: object, dtype: np.dtype, is_basic: bool = False) -> Expr:

@@ -14,7 +14,7 @@ from matnb.lazy.ufuncs import literal
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class IndexKey:
     """An index.
 
     Attributes
@@ -56,7 +56,7 @@ class Parts:
             ) from None
 
 
-def parts_of(key: object, shape: Shape) -> Parts:
+def parts_of(key: object, shape: Shape) -> IndexKey:
     """Return an index of an array of a shape, taken apart.
 
     Parameters
@@ -96,7 +96,7 @@ def parts_of(key: object, shape: Shape) -> Parts:
             parts.append(slice(None))
         else:
             parts.append(part)
-    return Parts(normalize_key(tuple(parts), shape), numbers, lists, is_first)
+    return IndexKey(normalize_key(tuple(parts), shape), numbers, lists, is_first)
 
 
 def is_whole(key: Key, shape: Shape) -> bool:

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import hypothesis
@@ -15,6 +15,12 @@ import leaks
 import pytest
 
 import matnb as mn
+from matnb.expr.nodes import Expr
+from matnb.plan import reusing
+from matnb.plan.looping import ControlPlan, plan_control
+from matnb.program.check import check_plan, check_program
+from matnb.program.plan import Plan
+from matnb.program.writer import PlanWriter
 
 PROJECT = Path(__file__).parents[1]
 OUTER_TEMPORARY = pytest.StashKey[tuple[str | None, str]]()
@@ -49,6 +55,29 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         os.environ["TMPDIR"] = outer
     tempfile.tempdir = None
     shutil.rmtree(own, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def contracts() -> Iterator[None]:
+    """Check every plan and every program that is written in this process."""
+    write = PlanWriter.plan
+
+    def checked(writer: PlanWriter, roots: Sequence[Expr]) -> Plan:
+        plan = write(writer, roots)
+        before = writer._owners.keys() - writer._tasks.keys()
+        holders = {writer._owners[key] for key in before}
+        check_plan(plan, {*writer.numbers, *holders} if writer.numbers else (), before)
+        return plan
+
+    def controlled(*arguments: object) -> ControlPlan:
+        plan = plan_control(*arguments)
+        check_program(plan.program)
+        return plan
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlanWriter, "plan", checked)
+        patch.setattr(reusing, "plan_control", controlled)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

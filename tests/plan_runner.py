@@ -1,19 +1,20 @@
-"""Plans run step by step in the tests' own process."""
+"""Plans and programs run step by step in the tests' own process: what they mean, without any cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from matnb.backend.worker import execute
-from matnb.blocks.formats import Block, to_numpy
+from matnb.blocks.formats import Block, Dense, to_numpy
 from matnb.blocks.grid import region_shape
 from matnb.blocks.kernels.shaping import join
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
 from matnb.ops.creation import piece_of
-from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.plan import Plan, Stored, Task, Workers
+from matnb.program.program import Action, Batch, Branch, Iterate, Names, Program
 
 ONE = Workers((0,), 2, 0)
 THREE = Workers((0, 1, 2), 1, 0)
@@ -24,12 +25,66 @@ def run_by_hand(plan: Plan, stored: Mapping[str, Block] | None = None) -> dict[s
     values = dict(stored or {})
     for one in plan.shipments:
         values[one.key] = piece_of(held(one.expression), one.region)
-    for task in plan.tasks:
+    return run_tasks(plan.tasks, values)
+
+
+def run_tasks(tasks: Iterable[Task], given: Mapping[str, Block]) -> dict[str, Block]:
+    """Run tasks, and return their values beside those given."""
+    values = dict(given)
+    for task in tasks:
         registers = [values[key] for key in task.inputs]
         for step in task.steps:
             registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
         values[task.key] = registers[-1]
     return values
+
+
+def run_program(program: Program, given: Mapping[str, Block]) -> dict[str, Block]:
+    """Run a program whose registers are given, and return the values of its results by register."""
+    values = dict(given)
+    _act(program.actions, values)
+    return {name: values[name] for name in program.results}
+
+
+def _act(actions: Iterable[Action], values: dict[str, Block]) -> None:
+    for action in actions:
+        match action:
+            case Batch(tasks, results):
+                made = run_tasks(tasks, values)
+                values.update((name, made[name]) for name in results)
+            case Iterate():
+                taken, state = 0, _flat(action.state)
+                _move(values, state, _flat(action.first))
+                while taken < _scalar(values, action.limit):
+                    values[action.iteration] = _count(taken)
+                    _act(action.body, values)
+                    taken += 1
+                    is_done = action.until is not None and bool(_scalar(values, action.until))
+                    _move(values, state, _flat(action.after))
+                    if is_done:
+                        break
+                values[action.taken] = _count(taken)
+            case Branch():
+                is_true = bool(_scalar(values, action.predicate))
+                _act(action.then if is_true else action.otherwise, values)
+                _move(values, action.results, action.from_then if is_true else action.from_otherwise)
+
+
+def _flat(arrays: Sequence[Names]) -> Names:
+    return tuple(name for names in arrays for name in names)
+
+
+def _move(values: dict[str, Block], names: Names, sources: Names) -> None:
+    # All at once: an array may change places with another.
+    values.update(zip(names, [values[source] for source in sources], strict=True))
+
+
+def _scalar(values: Mapping[str, Block], name: str) -> float:
+    return float(to_numpy(values[name])[()])
+
+
+def _count(number: int) -> Dense:
+    return Dense(np.array(number, np.int64))
 
 
 def whole(node: Expr, array: Stored, values: Mapping[str, Block]) -> np.ndarray:

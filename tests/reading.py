@@ -7,7 +7,7 @@ import numpy as np
 from matnb.blocks.formats import to_numpy
 from matnb.blocks.grid import Grid, regular
 from matnb.io.source import Found, Source
-from matnb.ops.interpret import read_blocks
+from matnb.ops.creation import read_blocks
 
 
 def read_whole(source: Source, num_pieces: int = 1, counts: int = 1) -> tuple[Found, np.ndarray]:

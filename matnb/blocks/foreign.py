@@ -126,6 +126,10 @@ def _named(data: object) -> str:
 
 
 def _way(data: object) -> str:
+    if (
+        type(data).__module__.partition(".")[0] == "networkx"
+    ):  # its views of vertices and edges are mappings too
+        return "give the graph itself, mn.asarray(G), for its adjacency matrix"
     if isinstance(data, Mapping):
         return "give np.array(list(x.values())), or mn.asarray of each value"
     if isinstance(data, Set):

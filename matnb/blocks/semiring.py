@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -136,3 +138,22 @@ def semiring_named(name: str) -> Semiring:
     if name not in SEMIRINGS:
         raise OptionError(f"no semiring {name!r}; known: {', '.join(SEMIRINGS)}")
     return SEMIRINGS[name]
+
+
+_BOTH, _FIRST = frozenset({0, 1}), frozenset({0})
+
+# Operands whose absent elements make the result absent whatever they meet, infinities and NaN included.
+ANNIHILATORS: Mapping[str, frozenset[int]] = MappingProxyType(
+    {
+        "multiply": _BOTH,
+        "logical_and": _BOTH,
+        "bitwise_and": _BOTH,
+        "divide": _FIRST,
+        "true_divide": _FIRST,
+        "floor_divide": _FIRST,
+        "remainder": _FIRST,
+        "fmod": _FIRST,
+        "left_shift": _FIRST,
+        "right_shift": _FIRST,
+    }
+)

@@ -13,8 +13,8 @@ import numpy as np
 from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace
 from matnb.blocks.formats import check_lengths
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels.elementwise import ANNIHILATORS, zero_preserving
-from matnb.blocks.semiring import semiring_named
+from matnb.blocks.kernels.elementwise import zero_preserving
+from matnb.blocks.semiring import ANNIHILATORS, semiring_named
 from matnb.errors import ShapeError
 from matnb.expr.interning import Interned, form_of
 from matnb.io.source import Source

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import LARGEST_LENGTH, Block, Dense
 from matnb.blocks.grid import Region
-from matnb.errors import OptionError
+from matnb.errors import FileFormatError, OptionError
 from matnb.io.digits import BadToken, parse_floats, parse_integers
 from matnb.io.entries import DUPLICATES, Entries, block_of, entries_in
 from matnb.io.files import File
@@ -140,7 +140,13 @@ class EdgeList(PlainSource):
 
     def _edges(self, chunk: Chunk) -> PieceEdges:
         blank_comments(chunk, _COMMENTS)
-        starts, stops = columns_of(chunk, self.num_columns, commas=True)
+        try:
+            starts, stops = columns_of(chunk, self.num_columns, commas=True)
+        except FileFormatError as error:
+            if len(self.first) == self.num_columns == 2 and error.reason.startswith("3 columns"):
+                way = "if the first line is a header such as 'n m', skip=1 leaves it out"
+                raise FileFormatError(error.path, f"{error.reason}; {way}", error.line) from None
+            raise
         sources, targets = (
             ids_of(chunk, starts[:, column], stops[:, column], self._limit) for column in (0, 1)
         )
@@ -407,4 +413,6 @@ def _first_edge(file: File, skip: int) -> tuple[int, int, int, tuple[int, ...]]:
             whole = all(re.fullmatch(rb"[0-9]{1,18}", word) for word in words[:kept])
             return begin, kept, number, tuple(map(int, words[:kept])) if whole and kept in (2, 3) else ()
         begin = end
+    if skip and number <= skip:
+        raise file.error(f"has {number:,} lines, and skip={skip} leaves all of them out")
     return begin, 2, number, ()

@@ -56,7 +56,7 @@ class EdgeCounts:
         num_edges = num_stored if self.is_directed else (num_stored + self.num_own_loops) // 2
         merged = self.num_listed - num_edges
         kept = f"{self.num_vertices:,} vertices, {num_edges:,} edges"
-        return f"{kept}, {merged:,} merged, {self.num_loops:,} loops"
+        return f"{kept}, {merged:,} merged, {self.num_loops:,} loop{'' if self.num_loops == 1 else 's'}"
 
 
 @dataclass(frozen=True)
@@ -255,6 +255,8 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     >>> open_source("three.npy").pieces(1)
     (Piece(number=0, start=0, stop=3),)
     """
+    if not isinstance(path, str | os.PathLike):
+        raise OptionError(f"{path!r} is no file: give a path, or a url as text")
     file = find_file(path)
     found = READERS.get(kind) if kind is not None else _by_suffix(file.name)
     if found is None:

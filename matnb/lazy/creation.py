@@ -314,8 +314,8 @@ def arange(
 
 
 def _real_number(value: object) -> int | float | None:
-    if isinstance(value, DistArray):
-        value = value.item()
+    if isinstance(value, DistArray) or (isinstance(value, np.ndarray) and not value.ndim):
+        value = value[()] if isinstance(value, np.ndarray) else value.item()
     if isinstance(value, np.bool):
         return int(value)
     if value is None or isinstance(value, int | float | np.integer | np.floating):

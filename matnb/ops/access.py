@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +23,8 @@ from matnb.errors import IndexingError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Expr, Key, Shape, broadcast_shapes
 from matnb.ops.combining import write_combined
 from matnb.ops.picking import check_index
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import (
     Accumulate,
     Call,
@@ -223,39 +224,29 @@ def _(node: At, writer: PlanWriter, workers: Workers) -> None:
     source, axis, length = writer.registers[node.operand], node.axis, node.operand.shape[node.axis]
     grid = source.layout.grid
     kept = Grid((*grid.cuts[:axis], *grid.cuts[axis + 1 :]))
-    base = base_of(node, writer)
     writer.note_reuse(node.operand)
-    keys, owners = [], []
-    for number, (index, region) in enumerate(zip(kept.indices(), kept.regions(), strict=True)):
+    crossed = [  # the blocks on the axis, for each block of the result
+        [grid.number((*index[:axis], along, *index[axis:])) for along in range(grid.counts[axis])]
+        for index in kept.indices()
+    ]
+    layout = Layout(kept, tuple(source.layout.owners[numbers[0]] for numbers in crossed))
+    for block in writer.each_block(node, layout, "read", f"one place on axis {axis}"):
         held: dict[int, list[tuple[int, str]]] = {}  # by owner: where each block begins, and its key
-        for along, start in enumerate(grid.cuts[axis][:-1]):
-            place = grid.number((*index[:axis], along, *index[axis:]))
+        for start, place in zip(grid.cuts[axis], crossed[block.number], strict=False):
             held.setdefault(source.layout.owners[place], []).append((start, source.keys[place]))
-        size = writer.bytes_of(node, region)
-        parts: list[str] = []
+        parts = []
         for owner, blocks in held.items():
-            task = TaskWriter()
-            starts = tuple(start for start, _ in blocks)
+            task = block if len(held) == 1 else TaskWriter()
             found = task.do(
-                PickAt(axis, starts, length),
+                PickAt(axis, tuple(start for start, _ in blocks), length),
                 task.read(writer.block(node.index, (), owner)),
                 *(task.read(key) for _, key in blocks),
-                num_bytes=size,
+                num_bytes=block.num_bytes,
             )
-            key = f"{base}-{number}"
-            if len(held) == 1:
-                task.do(OnlyPart(axis), found)
-            else:
-                key += f"-part-{len(parts)}"
-            parts.append(writer.add(task.task(key, owner, "read"), size))
-        home = next(iter(held))
-        if len(parts) > 1:
-            task = TaskWriter()
-            task.do(OnlyPart(axis), *(task.read(part) for part in parts))
-            parts = [writer.add(task.task(f"{base}-{number}", home, "read"), size)]
-        keys.append(parts[0])
-        owners.append(home)
-    writer.finish(node, Layout(kept, tuple(owners)), keys, "read", f"one place on axis {axis}")
+            if task is not block:
+                found = block.read(writer.part_of(block, task, owner, "read", block.num_bytes))
+            parts.append(found)
+        block.do(OnlyPart(axis), *parts)
 
 
 @lowers(Put)
@@ -263,25 +254,18 @@ def _(node: Put, writer: PlanWriter, workers: Workers) -> None:
     # Each block is written where it is; those which no part of the place can lie in are the operand's own.
     source = writer.registers[node.operand]
     key = tuple((one.start, one.stop, one.step) if isinstance(one, slice) else one for one in node.key)
-    base = base_of(node, writer)
     writer.note_reuse(node.operand)
-    keys = []
-    for number, (region, owner) in enumerate(
-        zip(source.layout.grid.regions(), source.layout.owners, strict=True)
-    ):
-        task = TaskWriter()
-        block = task.read(source.keys[number])
+    for block in writer.each_block(node, source.layout, "put"):
+        region, owner = block.region, block.owner
+        old = block.read(source.keys[block.number])
         part = _written(node, region)
         if part is None:
-            task.do(cut_of(region, region), block)
-        else:
-            value = writer.read(task, node.value, operand_region(node.value.shape, part), owner)
-            numbers = [task.read(writer.block(index, (), owner)) for index in node.inputs]
-            parameters = (key, region, node.shape)
-            operator = Run(put_sparse, parameters) if node.sparse else PutAt(*parameters)
-            task.do(operator, block, value, *numbers)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
-    writer.finish(node, source.layout, keys, "put", "")
+            block.do(cut_of(region, region), old)
+            continue
+        value = writer.read(block, node.value, operand_region(node.value.shape, part), owner)
+        numbers = [block.read(writer.block(index, (), owner)) for index in node.inputs]
+        parameters = (key, region, node.shape)
+        block.do(Run(put_sparse, parameters) if node.sparse else PutAt(*parameters), old, value, *numbers)
 
 
 def _written(node: Put, region: Region) -> Region | None:
@@ -306,26 +290,22 @@ def _(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
     if domain.grid.num_blocks == 1:
         domain = _rows_layout(node.labels, writer)
     layout = default_layout(node, writer.bytes_of(node), workers)
-    base = base_of(node, writer, domain, layout)
     rows_a_block = node.labels.shape[0] // domain.grid.num_blocks
     if node.length > rows_a_block and layout.grid.counts[0] == layout.grid.num_blocks > 1 and not node.free:
-        keys = _write_routed(node, domain, layout, writer, base)
-        writer.finish(node, layout, keys, "scatter", node.monoid)
+        _write_routed(node, domain, layout, writer)
         return
     # Products of floats go on from share to share, since a share of them alone may overflow.
     in_order = node.monoid == "times" and node.dtype.kind in "fc"
     shares: list[tuple[str, int]] = []
-    for number, ((rows,), owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
+    for (rows,), owner in zip(domain.grid.regions(), domain.owners, strict=True):
         task = TaskWriter()
         values = writer.read(task, node.values, rows_region(node.values.shape, rows), owner)
         labels = writer.read(task, node.labels, (rows,), owner)
         before = [task.read(shares.pop()[0])] if in_order and shares else []
         task.do(ScatterBy(node.length, node.monoid, node.dtype, rows[0]), values, labels, *before)
         num_bytes = node.size * accumulator_dtype("sum", node.dtype).itemsize
-        key = writer.add(task.task(f"{base}-share-{number}", owner, "scatter"), num_bytes)
-        shares.append((key, owner))
-    keys = write_combined(node, shares, Accumulate(node.monoid, node.dtype), layout, writer, base)
-    writer.finish(node, layout, keys, "scatter", node.monoid)
+        shares.append((writer.add_for(node, task, owner, "scatter", num_bytes), owner))
+    write_combined(node, shares, Accumulate(node.monoid, node.dtype), layout, writer, "scatter", node.monoid)
 
 
 def _rows_layout(node: Expr, writer: PlanWriter) -> Layout:
@@ -341,20 +321,18 @@ _COPIES_OF_INPUTS = 5
 
 @lowers(Replicated)
 def _(node: Replicated, writer: PlanWriter, workers: Workers) -> None:
-    owner = workers.numbers[0]
-    task = TaskWriter()
-    values = [
-        task.read(writer.block(one, tuple((0, length) for length in one.shape), owner)) for one in node.inputs
-    ]
-    task.do(Call(node.function, node.outputs), *values)
-    layout = Layout(Grid(((0, node.shape[0]),)), (owner,))
-    made = task.task(f"{base_of(node, writer, layout)}-0", owner, "call")
-    # The function gets copies of its own, dense. NumPy's linear algebra copies them once more, in LAPACK's
-    # order, and LAPACK asks for room of up to four more (gesdd); what it gives is copied out.
-    inputs = sum(one.size * one.dtype.itemsize for one in node.inputs)
-    copied = _COPIES_OF_INPUTS * inputs + node.size
-    made = replace(made, working_bytes=made.working_bytes + copied)
-    writer.finish(node, layout, [writer.add(made, node.size)], "call", node.function.name)
+    layout = Layout(Grid(((0, node.shape[0]),)), workers.numbers[:1])
+    for block in writer.each_block(node, layout, "call", node.function.name):
+        values = [
+            block.read(writer.block(one, tuple((0, length) for length in one.shape), block.owner))
+            for one in node.inputs
+        ]
+        block.do(Call(node.function, node.outputs), *values)
+        # The function gets copies of its own, dense. NumPy's linear algebra copies them once more, in
+        # LAPACK's order, and LAPACK asks for room of up to four more (gesdd); what it gives is copied out.
+        inputs = sum(one.size * one.dtype.itemsize for one in node.inputs)
+        block.take(_COPIES_OF_INPUTS * inputs + node.size)
+        block.num_bytes = node.size
 
 
 @lowers(Part)
@@ -363,14 +341,9 @@ def _(node: Part, writer: PlanWriter, workers: Workers) -> None:
     assert isinstance(call, Replicated), "checked by the node"
     source = writer.registers[call]
     writer.note_reuse(call)
-    task = TaskWriter()
-    task.do(Unpack(call.outputs, node.place), task.read(source.keys[0]))
-    owner = source.layout.owners[0]
-    layout = Layout(Grid(tuple((0, length) for length in node.shape)), (owner,))
-    key = f"{base_of(node, writer, layout)}-0"
-    writer.finish(
-        node, layout, [writer.add(task.task(key, owner, "part"), writer.bytes_of(node))], "part", ""
-    )
+    layout = Layout(Grid(tuple((0, length) for length in node.shape)), source.layout.owners[:1])
+    for block in writer.each_block(node, layout, "part"):
+        block.do(Unpack(call.outputs, node.place), block.read(source.keys[0]))
 
 
 # Values of very many labels: each goes to the worker that combines a range of labels.
@@ -378,8 +351,8 @@ def _(node: Part, writer: PlanWriter, workers: Workers) -> None:
 _CHOSEN_BYTES = 12  # a label: whether it is in a range, and what it is there
 
 
-def _write_routed(node: Scatter, domain: Layout, layout: Layout, writer: PlanWriter, base: str) -> list[str]:
-    """Write the tasks that combine values by label, each range of labels by one; return their keys.
+def _write_routed(node: Scatter, domain: Layout, layout: Layout, writer: PlanWriter) -> None:
+    """Write the tasks that combine values by label, each range of labels by one.
 
     Where there are very many labels each value goes to the worker that combines its range.
 
@@ -390,14 +363,12 @@ def _write_routed(node: Scatter, domain: Layout, layout: Layout, writer: PlanWri
     layout
         Of the result; its first axis alone is cut.
     """
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
-        within, pairs, parts = region[0], [], []
-        for sender, ((rows,), where) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
+    for block in writer.each_block(node, layout, "scatter", node.monoid):
+        within, owner, pairs, parts = block.region[0], block.owner, [], []
+        for (rows,), where in zip(domain.grid.regions(), domain.owners, strict=True):
             if where == owner:
-                pairs.append(writer.read(task, node.values, rows_region(node.values.shape, rows), owner))
-                pairs.append(writer.read(task, node.labels, (rows,), owner))
+                pairs.append(writer.read(block, node.values, rows_region(node.values.shape, rows), owner))
+                pairs.append(writer.read(block, node.labels, (rows,), owner))
                 parts.append(rows[0])
                 continue
             parts.append(-1)
@@ -408,14 +379,10 @@ def _write_routed(node: Scatter, domain: Layout, layout: Layout, writer: PlanWri
             chosen.do(Run(labels_within, (within, node.length, rows[0])), labels)
             values = writer.read(sent, node.values, rows_region(node.values.shape, rows), where)
             sent.do(Run(values_within, (within,)), values, writer.read(sent, node.labels, (rows,), where))
-            for name, sending, array in (("values", sent, node.values), ("labels", chosen, node.labels)):
-                key = f"{base}-{name}-{sender}-to-{number}"
+            for sending, array in ((sent, node.values), (chosen, node.labels)):
                 size = writer.bytes_of(array, rows_region(array.shape, rows)) // layout.grid.num_blocks
-                pairs.append(task.read(writer.add(sending.task(key, where, "send"), size)))
+                pairs.append(block.read(writer.part_of(block, sending, where, "send", size)))
         run = Run(reduced_within, (tuple(parts), within, node.length, node.monoid, node.dtype))
-        task.take(3 * (writer.bytes_of(node.values) + writer.bytes_of(node.labels)) // layout.grid.num_blocks)
-        task.do(run, *pairs)
-        keys.append(
-            writer.add(task.task(f"{base}-{number}", owner, "scatter"), writer.bytes_of(node, region))
-        )
-    return keys
+        read_bytes = writer.bytes_of(node.values) + writer.bytes_of(node.labels)
+        block.take(3 * read_bytes // layout.grid.num_blocks)
+        block.do(run, *pairs)

@@ -16,9 +16,10 @@ def write_combined(
     combine: Operator,
     layout: Layout,
     writer: PlanWriter,
-    base: str,
-) -> list[str]:
-    """Write the tasks that combine shares of an array, each as large as the array; return their keys.
+    kind: str,
+    detail: str,
+) -> None:
+    """Write the tasks that combine shares of an array, each as large as the array.
 
     Parameters
     ----------
@@ -28,18 +29,15 @@ def write_combined(
         Makes a part of the array of the same part of each share.
     """
     whole = tuple((0, length) for length in layout.grid.shape)
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        task, size = TaskWriter(), writer.bytes_of(node, region)
+    for block in writer.each_block(node, layout, kind, detail):
         parts = []
         for share, where in shares:
-            if where == owner or region == whole:
-                value = task.read(share)
-                parts.append(value if region == whole else task.do(cut_of(region, whole), value))
+            if where == block.owner or block.region == whole:
+                value = block.read(share)
+                parts.append(value if block.region == whole else block.do(cut_of(block.region, whole), value))
                 continue
             cut = TaskWriter()
-            cut.do(cut_of(region, whole), cut.read(share))
-            parts.append(task.read(writer.add(cut.task(f"{share}-cut-{number}", where, "cut"), size)))
-        task.do(combine, *parts)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "combine"), size))
-    return keys
+            cut.do(cut_of(block.region, whole), cut.read(share))
+            parts.append(block.read(writer.part_of(block, cut, where, "cut", block.num_bytes)))
+        block.do(combine, *parts)
+        block.kind = "combine"

@@ -15,7 +15,8 @@ from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.einsum_subscripts import spelled
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Accumulate, Run
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Workers
@@ -99,42 +100,41 @@ def _(node: Contract, writer: PlanWriter, workers: Workers) -> None:
     cuts = _cuts(node, writer, workers)
     grid = Grid(tuple(cuts[name] for name in node.output))
     inner = sorted(set(cuts).difference(node.output))
-    base = base_of(node, writer, Layout(grid, (workers.numbers[0],) * grid.num_blocks))
     run = Run(contract, (node.names, node.output, node.dtype))
-    keys, owners = [], []
-    for number, region in enumerate(grid.regions()):
-        known = dict(zip(node.output, region, strict=True))
-        num_bytes = writer.bytes_of(node, region)
-        parts: list[str] = []
-        combinations = list(itertools.product(*(itertools.pairwise(cuts[name]) for name in inner)))
-        for place, some in enumerate(combinations):
-            ranges = {**known, **dict(zip(inner, some, strict=True))}
-            owner = writer.home_of(node.inputs[0], _region(node.names[0], ranges))
-            task = TaskWriter()
+    combinations = list(itertools.product(*(itertools.pairwise(cuts[name]) for name in inner)))
+
+    def ranges_of(region: Region, place: int) -> Ranges:
+        return dict(zip((*node.output, *inner), (*region, *combinations[place]), strict=True))
+
+    def home(ranges: Ranges) -> int:
+        return writer.home_of(node.inputs[0], _region(node.names[0], ranges))
+
+    layout = Layout(grid, tuple(home(ranges_of(region, 0)) for region in grid.regions()))
+    for block in writer.each_block(node, layout, "product", spelled(node.names, node.output)):
+        parts = []
+        for place in range(len(combinations)):
+            ranges = ranges_of(block.region, place)
+            owner = home(ranges)
+            task = block if len(combinations) == 1 else TaskWriter()
             values = [
                 writer.read(task, one, _region(own, ranges), owner)
                 for one, own in zip(node.inputs, node.names, strict=True)
             ]
-            task.do(run, *values, num_bytes=num_bytes)
+            task.do(run, *values, num_bytes=block.num_bytes)
             # Axes are brought side by side, which copies.
             task.take(
-                num_bytes
+                block.num_bytes
                 + sum(
                     writer.bytes_of(one, _region(own, ranges))
                     for one, own in zip(node.inputs, node.names, strict=True)
                 )
             )
-            name = f"{base}-{number}" if len(combinations) == 1 else f"{base}-{number}-part-{place}"
-            parts.append(writer.add(task.task(name, owner, "product"), num_bytes))
-        if len(parts) > 1:
-            task = TaskWriter()
+            if task is not block:
+                parts.append(writer.part_of(block, task, owner, "product", block.num_bytes))
+        if parts:
             monoid = "lor" if node.dtype.kind == "b" else "plus"
-            task.do(Accumulate(monoid, node.dtype), *(task.read(part) for part in parts))
-            owner = writer.owner_of(parts[0])
-            parts = [writer.add(task.task(f"{base}-{number}", owner, "accumulate"), num_bytes)]
-        keys.append(parts[0])
-        owners.append(writer.owner_of(parts[0]))
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "product", spelled(node.names, node.output))
+            block.do(Accumulate(monoid, node.dtype), *map(block.read, parts))
+            block.kind = "accumulate"
 
 
 def _cuts(node: Contract, writer: PlanWriter, workers: Workers) -> dict[int, Cuts]:
@@ -178,20 +178,15 @@ def _(node: Kron, writer: PlanWriter, workers: Workers) -> None:
             for some, length, n in zip(pieces, node.right.shape, node.shape, strict=True)
         )
     )
-    base = base_of(node, writer, Layout(grid, (workers.numbers[0],) * grid.num_blocks))
     heavy = 0 if writer.bytes_of(node.left) >= writer.bytes_of(node.right) else 1
-    keys, owners = [], []
-    for number, (region, chosen) in enumerate(zip(grid.regions(), itertools.product(*pieces), strict=True)):
-        left, right = tuple(part[0] for part in chosen), tuple(part[1] for part in chosen)
-        owner = writer.home_of(node.operands[heavy], (left, right)[heavy])
-        task, num_bytes = TaskWriter(), writer.bytes_of(node, region)
-        values = writer.read(task, node.left, left, owner), writer.read(task, node.right, right, owner)
-        task.do(Run(kronecker, (node.dtype,)), *values, num_bytes=num_bytes)
+    meeting = [tuple(zip(*chosen, strict=True)) for chosen in itertools.product(*pieces)]
+    owners = tuple(writer.home_of(node.operands[heavy], both[heavy]) for both in meeting)
+    for block in writer.each_block(node, Layout(grid, owners), "product", "kron"):
+        operands = zip(node.operands, meeting[block.number], strict=True)
+        values = [writer.read(block, one, region, block.owner) for one, region in operands]
+        block.do(Run(kronecker, (node.dtype,)), *values, num_bytes=block.num_bytes)
         # SciPy lists places and values before it sorts them into rows.
-        task.take((3 if node.sparse else 1) * num_bytes)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "product"), num_bytes))
-        owners.append(owner)
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "product", "kron")
+        block.take((3 if node.sparse else 1) * block.num_bytes)
 
 
 def _pieces(node: Kron, axis: int, writer: PlanWriter) -> list[tuple[tuple[int, int], tuple[int, int]]]:

@@ -2,20 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matnb.blocks.formats import Block, Dense
-from matnb.blocks.grid import Region, relative
+from matnb.blocks.grid import Grid, Region, relative, whole
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout, spread
+from matnb.errors import SessionEnded
 from matnb.expr.client_data import copied, held
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Load
-from matnb.io.source import Source
+from matnb.io.source import Found, Source
+from matnb.ops.reference import Value, value_of
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Assemble, Constant, Labels, Merge, Parse, ReadPart, Summarize, Tell
-from matnb.program.place import layout_tag
+from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Shipment, Workers
 from matnb.program.writer import PlanWriter, TaskWriter
 
+
+@means(Data)
+def _(node: Data, operands: Sequence[Value]) -> Value:
+    """Return a user's array.
+
+    Raises
+    ------
+    SessionEnded
+        Where it is on the workers alone.
+    """
+    block = held(node)
+    if block is None:
+        raise SessionEnded("an array that was sent to the workers is not in this process; give it again")
+    return value_of(block)
+
+
+@means(Load)
+def _(node: Load, operands: Sequence[Value]) -> Value:
+    """Return what a source has."""
+    return value_of(read_here(node.source)[1] if node.field == "matrix" else labels_here(node.source))
+
+
+# A source read in this process, piece by piece: what the engine does on workers.
+
+
+def read_blocks(source: Source, num_pieces: int = 1, grid: Grid | None = None) -> tuple[Found, list[Block]]:
+    """Return what was found in a source, and its blocks in the order of the grid; None is a single block."""
+    parsed = [source.parse(piece) for piece in source.pieces(num_pieces)]
+    context = source.merge([source.summary(one) for one in parsed])
+    found: Found = context.found
+
+    def block(region: Region) -> Block:
+        return source.assemble([source.part(one, context, region) for one in parsed], context, region)
+
+    return found, [block(region) for region in (grid or whole(found.shape)).regions()]
+
+
+def read_here(source: Source, num_pieces: int = 1) -> tuple[Found, Block]:
+    """Return what was found in a source, and all of it as one block."""
+    found, blocks = read_blocks(source, num_pieces)
+    return found, blocks[0]
+
+
+def labels_here(source: Source) -> Block:
+    """Return the original ids of a graph's vertices as a dense block."""
+    context = source.merge([source.summary(source.parse(piece)) for piece in source.pieces(1)])
+    return source.labels(context, 0, context.found.shape[0])
+
+
+# Tasks: blocks of a user's data are sent, or travel inside the plan; sources are read in pieces.
+
 INLINE_BYTES = 16 * 1024  # up to here a block travels inside the plan, which saves a round trip
+
+
+@lowers(Data)
+def _(node: Data, writer: PlanWriter, workers: Workers) -> None:
+    """Write what brings a user's array to its owners."""
+    lower_data(node, node, default_layout(node, writer.bytes_of(node), workers), writer)
+
+
+@lowers(Load)
+def _(node: Load, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that read a source."""
+    lower_load(node, node, default_layout(node, writer.bytes_of(node), workers), writer, workers)
 
 
 def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> None:
@@ -36,7 +104,7 @@ def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> No
     block = held(node)
     if block is None:
         raise KeyError(node)
-    base = f"{made.digest.hex()}-{layout_tag(layout)}"
+    base = writer.base_of(made, layout)
     keys = []
     for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
         key, num_bytes = f"{base}-{number}", writer.bytes_of(node, region)
@@ -69,19 +137,16 @@ def lower_load(node: Load, made: Expr, layout: Layout, writer: PlanWriter, worke
     """
     source = node.source
     parsed, merged = parsing_tasks(source, workers, writer)
-    base = f"{made.digest.hex()}-{layout_tag(layout)}"
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
-        size = writer.bytes_of(node, region)
+    for block in writer.each_block(made, layout, "load", repr(source)):
         if node.field == "labels":
-            task.do(Labels(source, *region[0]), task.read(merged))
-        else:
-            parts = [_part(source, one, merged, region, base, number, size, writer) for one in parsed]
-            registers = [task.read(part) for part in parts]
-            task.do(Assemble(source, region), task.read(merged), *registers)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "load"), size))
-    writer.finish(made, layout, keys, "load", repr(source))
+            block.do(Labels(source, *block.region[0]), block.read(merged))
+            continue
+        parts = []
+        for one in parsed:
+            task = TaskWriter()
+            task.do(ReadPart(source, block.region), task.read(one), task.read(merged))
+            parts.append(writer.part_of(block, task, writer.owner_of(one), "part", block.num_bytes))
+        block.do(Assemble(source, block.region), block.read(merged), *map(block.read, parts))
 
 
 def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple[list[str], str]:
@@ -107,22 +172,6 @@ def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple
     task = TaskWriter()
     task.do(Merge(source), *(task.read(key) for key in facts))
     return parsed, writer.add(task.task(f"{base}-{len(pieces)}-merge", workers.numbers[0], "merge"), 64)
-
-
-def _part(
-    source: Source,
-    parsed: str,
-    merged: str,
-    region: Region,
-    base: str,
-    number: int,
-    size: int,
-    writer: PlanWriter,
-) -> str:
-    task = TaskWriter()
-    task.do(ReadPart(source, region), task.read(parsed), task.read(merged))
-    key = f"{base}-{number}-from-{parsed.rsplit('-', 1)[1]}"
-    return writer.add(task.task(key, writer.owner_of(parsed), "part"), size)
 
 
 def reading_plan(source: Source, workers: Workers) -> tuple[Plan, tuple[str, ...], str]:

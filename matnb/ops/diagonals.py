@@ -15,11 +15,12 @@ from matnb.blocks.kernels import diagonals as kernels
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join, Run
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,34 +116,25 @@ def _(node: Diagonal, writer: PlanWriter, workers: Workers) -> None:
     source = writer.registers[node.operand]
     grid = source.layout.grid
     row, column = node.start
-    crossed = {cut - row for cut in grid.cuts[node.rows]} | {cut - column for cut in grid.cuts[node.columns]}
-    along = (0, *sorted(cut for cut in crossed if 0 < cut < node.length), node.length)
+    bends = {cut - row for cut in grid.cuts[node.rows]} | {cut - column for cut in grid.cuts[node.columns]}
+    along = (0, *sorted(cut for cut in bends if 0 < cut < node.length), node.length)
     others = [axis for axis in range(node.operand.ndim) if axis not in (node.rows, node.columns)]
     out = Grid((*(grid.cuts[axis] for axis in others), along if node.length else (0, 0)))
-    base = base_of(node, writer)
-    keys, owners = [], []
-    for number, region in enumerate(out.regions()):
-        task = TaskWriter()
-        owner = workers.numbers[0]
-        if 0 in region_shape(region):
-            task.do(Join((), region_shape(region), node.dtype, False))
-        else:
-            wanted = _crossing(node, others, region)
-            (index,) = grid.overlapping(wanted)
-            bounds, place = grid.region(index), grid.number(index)
-            offset = node.offset + bounds[node.rows][0] - bounds[node.columns][0]
-            length = region[-1][1] - region[-1][0]
-            writer.note_reuse(node.operand)
-            task.do(
-                Run(kernels.diagonal, (offset, node.rows, node.columns, length)),
-                task.read(source.keys[place]),
-            )
-            owner = source.layout.owners[place]
-        keys.append(
-            writer.add(task.task(f"{base}-{number}", owner, "diagonal"), writer.bytes_of(node, region))
-        )
-        owners.append(owner)
-    writer.finish(node, Layout(out, tuple(owners)), keys, "diagonal", "")
+    crossed = [
+        None if 0 in region_shape(region) else next(grid.overlapping(_crossing(node, others, region)))
+        for region in out.regions()
+    ]
+    owners = (source.layout.owners[grid.number(one)] if one else workers.numbers[0] for one in crossed)
+    for block in writer.each_block(node, Layout(out, tuple(owners)), "diagonal"):
+        index = crossed[block.number]
+        if index is None:
+            block.do(Join((), region_shape(block.region), node.dtype, False))
+            continue
+        writer.note_reuse(node.operand)
+        bounds, (start, stop) = grid.region(index), block.region[-1]
+        offset = node.offset + bounds[node.rows][0] - bounds[node.columns][0]
+        run = Run(kernels.diagonal, (offset, node.rows, node.columns, stop - start))
+        block.do(run, block.read(source.keys[grid.number(index)]))
 
 
 def _crossing(node: Diagonal, others: list[int], region: Region) -> Region:
@@ -166,25 +158,18 @@ def _(node: DiagonalMatrix, writer: PlanWriter, workers: Workers) -> None:
         layout = Layout(grid, vector.layout.owners)
     else:
         layout = default_layout(node, writer.bytes_of(node), workers)
-    base = base_of(node, writer, layout)
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        (top, bottom), (left, right) = region
+    for block in writer.each_block(node, layout, "diagonal", "matrix"):
+        (top, bottom), (left, right) = block.region
         start = min(max(0, top - row, left - column), length)
         stop = max(start, min(length, bottom - row, right - column))
-        task = TaskWriter()
-        shape = region_shape(region)
+        shape = region_shape(block.region)
         if start == stop:
-            task.do(Join((), shape, node.dtype, node.sparse))
+            block.do(Join((), shape, node.dtype, node.sparse))
         else:
             place = (start + row - top, start + column - left)
-            part = writer.read(task, node.operand, ((start, stop),), owner)
-            task.take(4 * 8 * (stop - start))  # where they go
-            task.do(Run(kernels.diagonal_matrix, (*place, shape, node.sparse)), part)
-        keys.append(
-            writer.add(task.task(f"{base}-{number}", owner, "diagonal"), writer.bytes_of(node, region))
-        )
-    writer.finish(node, layout, keys, "diagonal", "matrix")
+            part = writer.read(block, node.operand, ((start, stop),), block.owner)
+            block.take(4 * 8 * (stop - start))  # where they go
+            block.do(Run(kernels.diagonal_matrix, (*place, shape, node.sparse)), part)
 
 
 @lowers(Triangle)
@@ -192,16 +177,9 @@ def _(node: Triangle, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a triangle, cut as the matrix is."""
     source = writer.registers[node.operand]
     writer.note_reuse(node.operand)
-    base = base_of(node, writer)
-    layout = source.layout
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        (top, _), (left, _) = region[-2:]
-        task = TaskWriter()
+    for block in writer.each_block(node, source.layout, "triangle", "upper" if node.upper else "lower"):
+        (top, _), (left, _) = block.region[-2:]
         if node.sparse:
-            task.take(_PLACED_BYTES * writer.entries_of(node.operand, region))
-        task.do(Run(kernels.triangle, (node.offset + top - left, node.upper)), task.read(source.keys[number]))
-        keys.append(
-            writer.add(task.task(f"{base}-{number}", owner, "triangle"), writer.bytes_of(node, region))
-        )
-    writer.finish(node, layout, keys, "triangle", "upper" if node.upper else "lower")
+            block.take(_PLACED_BYTES * writer.entries_of(node.operand, block.region))
+        run = Run(kernels.triangle, (node.offset + top - left, node.upper))
+        block.do(run, block.read(source.keys[block.number]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,8 @@ from matnb.blocks.kernels.folding import extreme_places, folded, least_and_great
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.regions import region_size
@@ -131,35 +133,29 @@ def _lower_lines(
     for index in grid.indices():
         kept = tuple(0 if axis in axes else place for axis, place in enumerate(index))
         groups.setdefault(kept, []).append(index)
-    base = base_of(node, writer)
-    keys, owners = [], []
-    for number, (kept, group) in enumerate(groups.items()):
-        owner = layout.owners[grid.number(kept)]
-        num_lines = 1
-        for axis, length in enumerate(grid.block_shape(kept)):
-            num_lines *= 1 if axis in axes else length
-        task = TaskWriter()
-        parts = []
-        for place, index in enumerate(group):
-            region, where = grid.region(index), layout.owners[grid.number(index)]
-            own = task if len(group) == 1 else TaskWriter()
-            block = writer.read(own, node.operand, region, where)
-            # Copies: along the axis and without NaN, or in another dtype.
-            each = 2 * (node.operand.dtype.itemsize + 1) if isinstance(node, Extreme) else node.dtype.itemsize
-            own.take(each * region_size(region))
-            part = own.do(share_of(region), block, num_bytes=num_lines * line_bytes)
-            if own is not task:
-                made = own.task(f"{base}-{number}-share-{place}", where, kind)
-                part = task.read(writer.add(made, num_lines * line_bytes))
-            parts.append(part)
-        task.take(max(1, len(parts)) * num_lines * line_bytes)
-        task.do(finish, *parts)
-        size = num_lines * node.dtype.itemsize
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, kind), size))
-        owners.append(owner)
     cuts = [
         (0, 1) if axis in axes else one
         for axis, one in enumerate(grid.cuts)
         if node.keepdims or axis not in axes
     ]
-    writer.finish(node, Layout(Grid(tuple(cuts)), tuple(owners)), keys, "reduce", kind)
+    out = Layout(Grid(tuple(cuts)), tuple(layout.owners[grid.number(kept)] for kept in groups))
+    firsts = list(groups)
+    for block in writer.each_block(node, out, "reduce", kind):
+        kept = firsts[block.number]
+        group = groups[kept]
+        num_lines = prod(length for axis, length in enumerate(grid.block_shape(kept)) if axis not in axes)
+        parts = []
+        for index in group:
+            region, where = grid.region(index), layout.owners[grid.number(index)]
+            own = block if len(group) == 1 else TaskWriter()
+            value = writer.read(own, node.operand, region, where)
+            # Copies: along the axis and without NaN, or in another dtype.
+            each = 2 * (node.operand.dtype.itemsize + 1) if isinstance(node, Extreme) else node.dtype.itemsize
+            own.take(each * region_size(region))
+            part = own.do(share_of(region), value, num_bytes=num_lines * line_bytes)
+            if own is not block:
+                part = block.read(writer.part_of(block, own, where, kind, num_lines * line_bytes))
+            parts.append(part)
+        block.take(max(1, len(parts)) * num_lines * line_bytes)
+        block.do(finish, *parts)
+        block.kind = kind

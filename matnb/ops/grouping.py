@@ -21,11 +21,12 @@ from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.regions import rows_region
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter
 
 Cuts = tuple[int, ...]
 
@@ -239,24 +240,17 @@ def _write(
     workers: Workers,
 ) -> None:
     # A task a part: it reads that part of each array, where the part of ``home`` is.
-    base = base_of(node, writer)
     places = read[-1][1]
-    rest = tuple((0, length) for length in node.shape[1:])
-    keys, owners = [], []
-    for number, run in enumerate(runs):
-        rows = (places[number], places[number + 1])
-        owner = writer.home_of(home, (rows,))
-        task = TaskWriter()
-        task.do(
-            run,
-            *(
-                writer.read(task, one, rows_region(one.shape, (parts[number], parts[number + 1])), owner)
-                for one, parts in read
-            ),
-        )
-        task.take((_CODED_BYTES if isinstance(node, Codes) else _PICKED_BYTES) * (rows[1] - rows[0]))
-        size = writer.bytes_of(node, ((cuts[number], cuts[number + 1]), *rest))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "group"), size))
-        owners.append(owner)
-    grid = Grid((cuts, *((0, length) for length in node.shape[1:])))
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "group", "by key")
+    layout = Layout(
+        Grid((cuts, *((0, length) for length in node.shape[1:]))),
+        tuple(writer.home_of(home, (rows,)) for rows in pairwise(places)),
+    )
+    for block in writer.each_block(node, layout, "group", "by key"):
+        number = block.number
+        values = [
+            writer.read(block, one, rows_region(one.shape, (parts[number], parts[number + 1])), block.owner)
+            for one, parts in read
+        ]
+        block.do(runs[number], *values)
+        num_rows = places[number + 1] - places[number]
+        block.take((_CODED_BYTES if isinstance(node, Codes) else _PICKED_BYTES) * num_rows)

@@ -14,12 +14,13 @@ from matnb.blocks.kernels import padding as kernels
 from matnb.blocks.layout import LARGE_BYTES, Layout
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join, Run
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Workers
 from matnb.program.regions import region_size
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,21 +130,21 @@ def _(node: Concatenate, writer: PlanWriter, workers: Workers) -> None:
     fine = tuple(joined) if len(joined) > 1 else (0, 0)
     cuts[node.axis] = _merged(node, fine, heaviest.grid, writer, workers)
     grid = Grid(tuple(cuts))
-    base = base_of(node, writer)
-    keys, owners = [], []
-    for number, region in enumerate(grid.regions()):
+
+    def parts_of(region: Region) -> list[Region]:
         start, stop = region[node.axis]
         bounds = (start, *(one for one in fine if start < one < stop), stop)
-        parts = [(*region[: node.axis], part, *region[node.axis + 1 :]) for part in pairwise(bounds)]
-        largest = max(parts, key=region_size)
-        owner = writer.home_of(*_where(node, starts, largest))
-        task = TaskWriter()
-        blocks = [task.read(writer.block(*_where(node, starts, part), owner)) for part in parts]
+        return [(*region[: node.axis], part, *region[node.axis + 1 :]) for part in pairwise(bounds)]
+
+    owners = (
+        writer.home_of(*_where(node, starts, max(parts_of(one), key=region_size))) for one in grid.regions()
+    )
+    for block in writer.each_block(node, Layout(grid, tuple(owners)), "concatenate"):
+        region, parts = block.region, parts_of(block.region)
+        blocks = [block.read(writer.block(*_where(node, starts, part), block.owner)) for part in parts]
         offsets = tuple(tuple(a - b for (a, _), (b, _) in zip(part, region, strict=True)) for part in parts)
-        task.do(Join(offsets, region_shape(region), node.dtype, node.sparse), *blocks)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "join"), writer.bytes_of(node, region)))
-        owners.append(owner)
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "concatenate", "")
+        block.do(Join(offsets, region_shape(region), node.dtype, node.sparse), *blocks)
+        block.kind = "join"
 
 
 def _merged(
@@ -191,20 +192,18 @@ def _(node: Pad, writer: PlanWriter, workers: Workers) -> None:
         for along, (before, after) in zip(grid.cuts, node.widths, strict=True)
     ]
     layout = Layout(Grid(tuple(cuts)), source.layout.owners)
-    base = base_of(node, writer)
-    keys = []
-    for number, (index, region) in enumerate(zip(grid.indices(), layout.grid.regions(), strict=True)):
+    indices = list(grid.indices())
+    for block in writer.each_block(node, layout, "pad", "" if node.constants else "edges"):
+        index = indices[block.number]
         widths = tuple(
             (before if place == 0 else 0, after if place == count - 1 else 0)
             for place, count, (before, after) in zip(index, grid.counts, node.widths, strict=True)
         )
-        task, owner = TaskWriter(), layout.owners[number]
-        block = task.read(source.keys[number])
+        value = block.read(source.keys[block.number])
         if not node.sparse and node.operand.sparse:
-            block = task.do(Join(((0,) * node.ndim,), grid.block_shape(index), node.dtype, False), block)
+            value = block.do(Join(((0,) * node.ndim,), grid.block_shape(index), node.dtype, False), value)
         if any(before or after for before, after in widths):
-            task.do(Run(kernels.pad, (widths, node.constants)), block)
-        elif task.is_copy:
-            task.do(Join(((0,) * node.ndim,), region_shape(region), node.dtype, node.sparse), block)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "pad"), writer.bytes_of(node, region)))
-    writer.finish(node, layout, keys, "pad", "" if node.constants else "edges")
+            block.do(Run(kernels.pad, (widths, node.constants)), value)
+        elif block.is_copy:
+            shape = region_shape(block.region)
+            block.do(Join(((0,) * node.ndim,), shape, node.dtype, node.sparse), value)

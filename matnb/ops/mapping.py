@@ -10,17 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Dense, csr_block, to_numpy, to_scipy
-from matnb.blocks.grid import Grid
+from matnb.blocks.grid import Grid, region_shape
 from matnb.blocks.kernels.calls import Function, call_on_block
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape, broadcast_shapes
 from matnb.ops.lanes import lanes_layout
-from matnb.ops.registry import Value, base_of, lowers, means
+from matnb.ops.reference import Value
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.regions import operand_region
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,23 +84,15 @@ def _(node: MapBlocks, writer: PlanWriter, workers: Workers) -> None:
         source = lanes_layout(first, (node.along,), writer, workers)
     elif node.shape != first.shape:
         source = lanes_layout(first, range(1, first.ndim), writer, workers)
-    base = base_of(node, writer, source)
     cuts = _placed(node, source.grid.cuts, tuple((0, length) for length in node.shape))
-    keys = []
-    for number, (region, owner) in enumerate(zip(source.grid.regions(), source.owners, strict=True)):
-        made = _placed(node, region, tuple((0, length) for length in node.shape))
-        shape = tuple(stop - start for start, stop in made)
-        task = TaskWriter()
-        parts = [operand_region(one.shape, region) for one in node.inputs]
-        values = [writer.read(task, one, part, owner) for one, part in zip(node.inputs, parts, strict=True)]
-        task.do(Run(call_on_block, (node.function, shape, node.dtype, node.sparse, node.along)), *values)
+    read = list(source.grid.regions())
+    for block in writer.each_block(node, Layout(Grid(cuts), source.owners), "call", node.function.name):
+        parts = [(one, operand_region(one.shape, read[block.number])) for one in node.inputs]
+        values = [writer.read(block, one, part, block.owner) for one, part in parts]
+        options = (node.function, region_shape(block.region), node.dtype, node.sparse, node.along)
+        block.do(Run(call_on_block, options), *values)
         # The function gets copies of its own, and what it gives is copied.
-        size = writer.bytes_of(node, made)
-        task.take(
-            size + sum(writer.bytes_of(one, part) for one, part in zip(node.inputs, parts, strict=True))
-        )
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "call"), size))
-    writer.finish(node, Layout(Grid(cuts), source.owners), keys, "call", node.function.name)
+        block.take(block.num_bytes + sum(writer.bytes_of(one, part) for one, part in parts))
 
 
 def _placed(node: MapBlocks, source: tuple[_Part, ...], whole: tuple[_Part, ...]) -> tuple[_Part, ...]:

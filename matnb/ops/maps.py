@@ -1,42 +1,103 @@
-"""Elementwise chains written into one task a block, whatever their length."""
+"""Functions of elements, constants, and what is made from nothing; a chain of them is one task a block."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
+import scipy.sparse as sp
 
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region, region_shape
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout
-from matnb.expr.digest import digest_of
+from matnb.blocks.semiring import ANNIHILATORS
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Reduce
 from matnb.ops.access import Draw
 from matnb.ops.products import detail_of, write_product
+from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, value_of
+from matnb.ops.registry import means
 from matnb.program.matching import Product
 from matnb.program.operators import Apply, Constant, Make, MakeDrawn, Operator, Stretch
-from matnb.program.place import layout_tag
 from matnb.program.regions import operand_region
 from matnb.program.writer import PlanWriter, TaskWriter
 
 
+@means(Literal)
+def _(node: Literal, operands: Sequence[Value]) -> Value:
+    """Return the constant."""
+    return node.value
+
+
+@means(Create)
+def _(node: Create, operands: Sequence[Value]) -> Value:
+    """Return what is made from nothing but its shape."""
+    creation = node.creation
+    return value_of(creation.make(tuple((0, length) for length in creation.shape)))
+
+
+@means(Broadcast)
+def _(node: Broadcast, operands: Sequence[Value]) -> Value:
+    """Return the array stretched to a shape."""
+    return np.broadcast_to(dense(operands[0]), node.shape)
+
+
+@means(Elementwise)
+def _(node: Elementwise, operands: Sequence[Value]) -> Value:
+    """Return a function of elements."""
+    if node.sparse:
+        return _sparse_elementwise(node, operands)
+    # Not stretched first: NumPy takes the power of a number, such as 0.5, by another function.
+    return np.asarray(_called(node, [dense(value) for value in operands]))
+
+
+def _called(node: Elementwise, arguments: Sequence[np.ndarray]) -> np.ndarray:
+    cast = [one.astype(dtype) for one, dtype in zip(arguments, node.input_dtypes, strict=True)]
+    match node.name:
+        case "astype":
+            from_complex = cast[0].dtype.kind == "c" and node.dtype.kind not in "cb"
+            return (cast[0].real if from_complex else cast[0]).astype(node.dtype)
+        case "where":
+            return np.where(*cast)
+        case "complex_of":
+            parts = np.broadcast_arrays(*cast)
+            return np.stack(parts, axis=-1).view(node.dtype)[..., 0]
+    result = getattr(np, node.name)(*cast)
+    return np.asarray(result[node.output] if isinstance(result, tuple) else result).astype(node.dtype)
+
+
+def _sparse_elementwise(node: Elementwise, operands: Sequence[Value]) -> sp.csr_array:
+    # The pattern is the union of the patterns; of those alone whose absent elements annihilate, if there are
+    # any, the intersection.
+    patterns = {place: flat_positions(value) for place, value in enumerate(operands) if sp.issparse(value)}
+    meet = [keys for place, keys in patterns.items() if place in ANNIHILATORS.get(node.name, ())]
+    keys = reduce(np.intersect1d, meet) if meet else reduce(np.union1d, patterns.values())
+    arguments = []
+    for value in operands:
+        if sp.issparse(value):
+            own = flat_positions(value)
+            picked = np.zeros(len(keys), value.dtype)
+            _, at, source = np.intersect1d(keys, own, return_indices=True)
+            picked[at] = value.data[source]
+        elif not value.shape:
+            picked = value
+        else:
+            picked = np.broadcast_to(value, node.shape)[keys // node.shape[1], keys % node.shape[1]]
+        arguments.append(picked)
+    return from_flat_positions(keys, _called(node, arguments), node.shape)
+
+
+# Chains of these written into one task a block, whatever their length.
+
+
 def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWriter) -> None:
     """Write the tasks that make an array block by block; ``inside`` is what each computes, operands first."""
-    base = f"{node.digest.hex()}-{stage_tag(layout, inside, writer)}"
     kind = "product" if any(one in writer.products for one in inside) else "map"
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
-        write_fused(task, inside, inside[-1:], region, owner, writer, layout.owners.count(owner))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, kind), writer.bytes_of(node, region)))
-    writer.finish(node, layout, keys, kind, inside_text(inside, writer).removesuffix(";") or "make", inside)
-
-
-def stage_tag(layout: Layout, inside: Sequence[Expr], writer: PlanWriter) -> str:
-    """Return a few characters that tell apart the ways in which a stage may be made."""
-    ways = [writer.products[node].way for node in inside if node in writer.products]
-    return f"{layout_tag(layout)}{digest_of(*ways).hex()[:4]}" if ways else layout_tag(layout)
+    detail = inside_text(inside, writer).removesuffix(";") or "make"
+    for block in writer.each_block(node, layout, kind, detail, inside):
+        num_tasks = layout.owners.count(block.owner)
+        write_fused(block, inside, inside[-1:], block.region, block.owner, writer, num_tasks)
 
 
 def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:

@@ -14,11 +14,12 @@ from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.ranking import RankSearch, sorting_layouts
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.regions import region_size
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import BlockTask, PlanWriter, TaskWriter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,77 +76,63 @@ def _(node: Sort | ArgSort, writer: PlanWriter, workers: Workers) -> None:
     if domain.grid.num_blocks == 1:
         _lower_lanes(node, domain, writer)
         return
-    base = base_of(node, writer, domain, layout)
     if isinstance(node, Sort):
-        values = write_sorted(node.operand, domain, base, writer)
-        parts = PartsWriter(node.operand, values, layout, base, writer)
-        keys = [parts.merge(number, ordering.merged, [values]) for number in range(layout.grid.num_blocks)]
+        blocks = [write_sorted(node, node.operand, domain, writer)]
     else:
-        places, values = write_arg_sorted(node.operand, domain, base, writer)
-        parts = PartsWriter(node.operand, values, layout, base, writer)
-        keys = [
-            parts.merge(number, ordering.merged_places, [values, places], size=writer.bytes_of(node, region))
-            for number, region in enumerate(layout.grid.regions())
-        ]
-    writer.finish(node, layout, keys, "sort", "")
+        places, values = write_arg_sorted(node, node.operand, domain, writer)
+        blocks = [values, places]
+    parts = PartsWriter(node, node.operand, blocks[0], layout.grid.cuts[0], writer)
+    kernel = ordering.merged if isinstance(node, Sort) else ordering.merged_places
+    for block in writer.each_block(node, layout, "sort"):
+        parts.merge(block, kernel, blocks)
 
 
 def _lower_lanes(node: Sort | ArgSort, layout: Layout, writer: PlanWriter) -> None:
-    base = base_of(node, writer, layout)
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
-        block = writer.read(task, node.operand, region, owner, alone=True)
+    for block in writer.each_block(node, layout, "sort", "along an axis"):
+        value = writer.read(block, node.operand, block.region, block.owner, alone=True)
         run = Run(ordering.sort, (node.axis,))
         if isinstance(node, ArgSort):
             run = Run(ordering.arg_sort, (node.axis, 0))
-            task.take(_ARG_SORT_BYTES * region_size(region))
-        task.do(run, block)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "sort"), writer.bytes_of(node, region)))
-    writer.finish(node, layout, keys, "sort", "along an axis")
+            block.take(_ARG_SORT_BYTES * region_size(block.region))
+        block.do(run, value)
 
 
-def write_sorted(node: Expr, domain: Layout, base: str, writer: PlanWriter) -> Sorted:
-    """Write the sorting of each block of a 1-D array."""
-    return _write_blocks(node, domain, f"{base}-block", writer, ordering.sort, lambda start: (0,))
+def write_sorted(made: Expr, node: Expr, domain: Layout, writer: PlanWriter) -> Sorted:
+    """Write the sorting of each block of a 1-D array, on the way to what is made of it."""
+    return _write_blocks(made, node, domain, writer, ordering.sort, lambda start: (0,))
 
 
-def write_arg_sorted(node: Expr, domain: Layout, base: str, writer: PlanWriter) -> tuple[Sorted, Sorted]:
+def write_arg_sorted(made: Expr, node: Expr, domain: Layout, writer: PlanWriter) -> tuple[Sorted, Sorted]:
     """Write for each block of a 1-D array the places of its elements in order, and these elements."""
-    places = _write_blocks(
-        node, domain, f"{base}-places", writer, ordering.arg_sort, lambda start: (0, start)
-    )
+    places = _write_blocks(made, node, domain, writer, ordering.arg_sort, lambda start: (0, start))
     values: Sorted = []
-    for number, ((region, owner), (key, _)) in enumerate(
-        zip(zip(domain.grid.regions(), domain.owners, strict=True), places, strict=True)
-    ):
+    for region, (key, owner) in zip(domain.grid.regions(), places, strict=True):
         task = TaskWriter()
         block = writer.read(task, node, region, owner, alone=True)
         task.do(Run(ordering.picked, (region[0][0],)), block, task.read(key))
         task.take(_PLACE_BYTES * region_size(region))
-        made = task.task(f"{base}-block-{number}", owner, "sort")
-        values.append((writer.add(made, writer.bytes_of(node, region)), owner))
+        values.append((writer.add_for(made, task, owner, "sort", writer.bytes_of(node, region)), owner))
     return places, values
 
 
 def _write_blocks(
+    made: Expr,
     node: Expr,
     domain: Layout,
-    base: str,
     writer: PlanWriter,
     kernel: Kernel,
     parameters: Callable[[int], tuple[Hashable, ...]],
 ) -> Sorted:
-    made: Sorted = []
-    for number, (region, owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
+    found: Sorted = []
+    for region, owner in zip(domain.grid.regions(), domain.owners, strict=True):
         task = TaskWriter()
         block = writer.read(task, node, region, owner, alone=True)
         task.do(Run(kernel, parameters(region[0][0])), block)
         size = writer.bytes_of(node, region)
         if kernel is ordering.arg_sort:
             task.take(_ARG_SORT_BYTES * region_size(region))
-        made.append((writer.add(task.task(f"{base}-{number}", owner, "sort"), size), owner))
-    return made
+        found.append((writer.add_for(made, task, owner, "sort", size), owner))
+    return found
 
 
 class PartsWriter:
@@ -153,59 +140,51 @@ class PartsWriter:
 
     Parameters
     ----------
-    node
-        The array.
-    values
-        Its sorted blocks.
-    layout
+    made
+        What the parts are.
+    node, values
+        The array, and its sorted blocks.
+    cuts
         Of the array in order.
-    base
-        What the keys of tasks begin with.
     piece
         What cuts a piece out of a sorted block, given the splits, and the numbers of the block and the part.
     """
 
     def __init__(
         self,
+        made: Expr,
         node: Expr,
         values: Sorted,
-        layout: Layout,
-        base: str,
+        cuts: tuple[int, ...],
         writer: PlanWriter,
         piece: Kernel = ordering.piece,
     ) -> None:
-        self._node, self._layout, self._base, self._writer = node, layout, base, writer
-        self._piece = piece
-        self._cuts = layout.grid.cuts[0]
-        search = RankSearch(writer, base, values, node.dtype.itemsize)
-        self._splits = search.splits(self._cuts[1:-1])
+        self._node, self._cuts, self._writer, self._piece = node, cuts, writer, piece
+        self._splits = RankSearch(writer, made, values, node.dtype.itemsize).splits(cuts[1:-1])
 
     def merge(
         self,
-        number: int,
+        block: BlockTask,
         kernel: Kernel,
         blocks: Sequence[Sorted],
         parameters: tuple[Hashable, ...] = (),
-        size: int | None = None,
         reads_splits: bool = False,
-    ) -> str:
+    ) -> None:
         """Write what makes a part from its pieces of some blocks, after the splits if it reads them."""
-        writer, owner, task = self._writer, self._layout.owners[number], TaskWriter()
-        length = self._cuts[number + 1] - self._cuts[number]
-        pieces = [task.read(self._splits)] if reads_splits else []
-        for kind, several in enumerate(blocks):
+        length = self._cuts[block.number + 1] - self._cuts[block.number]
+        pieces = [block.read(self._splits)] if reads_splits else []
+        for several in blocks:
             for place, (key, where) in enumerate(several):
-                cut = Run(self._piece, (place, number))
-                if where == owner:
-                    pieces.append(task.do(cut, task.read(key), task.read(self._splits)))
+                cut = Run(self._piece, (place, block.number))
+                if where == block.owner:
+                    pieces.append(block.do(cut, block.read(key), block.read(self._splits)))
                     continue
-                there, name = TaskWriter(), f"{self._base}-piece-{kind}-{place}-{number}"
+                there = TaskWriter()
                 there.do(cut, there.read(key), there.read(self._splits))
                 num_bytes = length * 8 // len(several)
-                pieces.append(task.read(writer.add(there.task(name, where, "cut"), num_bytes)))
-        task.do(Run(kernel, parameters), *pieces)
+                pieces.append(block.read(self._writer.part_of(block, there, where, "cut", num_bytes)))
+        block.do(Run(kernel, parameters), *pieces)
+        block.kind = "merge"
         # Pairs of pieces are merged first, and elements beside their places.
         each = 2 * (self._node.dtype.itemsize + _PLACE_BYTES * (len(blocks) - 1))
-        task.take(length * (each + 2 * _PLACE_BYTES if len(blocks) > 1 else each))
-        made = task.task(f"{self._base}-{number}", owner, "merge")
-        return writer.add(made, length * self._node.dtype.itemsize if size is None else size)
+        block.take(length * (each + 2 * _PLACE_BYTES if len(blocks) > 1 else each))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
 from typing import Any, ClassVar
@@ -18,7 +18,8 @@ from matnb.blocks.layout import Layout, spread
 from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.expr.nodes import Expr, Shape, broadcast_shapes
 from matnb.ops.lanes import lanes_layout
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import GatherAt, PutEachAt, Run
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Workers
@@ -284,43 +285,40 @@ def _write_pick(
     lengths = node.operand.shape[axis:last]
     whole = tuple((0, length) for length in lengths)
     is_small = writer.bytes_of(node.operand) <= SMALL_BYTES
-    base = base_of(node, writer)
     writer.note_reuse(node.operand)
-    ranges = list(pairwise(listed))
-    cuts = (*source.grid.cuts[:axis], listed, *source.grid.cuts[last:])
-    keys, owners = [], []
-    for number, region in enumerate(Grid(cuts).regions()):
-        part = region[axis]
-        home = owners_listed[ranges.index(part)]
-        size = writer.bytes_of(node, region)
-        groups: dict[int, list[tuple[Region, str]]] = {}
-        if is_small:
-            block = writer.block(node.operand, (*region[:axis], *whole, *region[axis + 1 :]), home)
-            groups[home] = [(whole, block)]
-        else:
-            groups = _by_owner(node.operand, region, axis, last, writer)
-        if len(groups) == 1:
-            home = next(iter(groups))
+    homes = dict(zip(pairwise(listed), owners_listed, strict=True))
+    grid = Grid((*source.grid.cuts[:axis], listed, *source.grid.cuts[last:]))
+
+    def groups_of(region: Region) -> dict[int, list[tuple[Region, str]]]:
+        if not is_small:
+            return _by_owner(node.operand, region, axis, last, writer)
+        home = homes[region[axis]]
+        read = (*region[:axis], *whole, *region[axis + 1 :])
+        return {home: [(whole, writer.block(node.operand, read, home))]}
+
+    read = [groups_of(region) for region in grid.regions()]
+    owners = (
+        next(iter(groups)) if len(groups) == 1 else homes[region[axis]]
+        for groups, region in zip(read, grid.regions(), strict=True)
+    )
+    for block in writer.each_block(node, Layout(grid, tuple(owners)), "gather", "by an index"):
+        part, groups, size = block.region[axis], read[block.number], block.num_bytes
+        block.kind = "pick"
         parts = []
         for owner, blocks in groups.items():
-            task = TaskWriter()
+            task = block if len(groups) == 1 else TaskWriter()
             places = [writer.read(task, index, (part,), owner) for index in inputs]
             task.take(2 * size + _LISTED_BYTES * (len(inputs) + 2) * (part[1] - part[0]))
             operator = Run(pick_parts, (len(inputs), axis, lengths, tuple(one for one, _ in blocks)))
             task.do(operator, *places, *(task.read(key) for _, key in blocks))
-            key = f"{base}-{number}" if len(groups) == 1 else f"{base}-{number}-from-{owner}"
-            parts.append(writer.add(task.task(key, owner, "pick"), size // len(groups)))
-        if len(groups) > 1:
-            task = TaskWriter()
-            places = [writer.read(task, index, (part,), home) for index in inputs]
-            task.take(_LISTED_BYTES * (len(inputs) + 2) * (part[1] - part[0]))
+            if task is not block:
+                parts.append(writer.part_of(block, task, owner, "pick", size // len(groups)))
+        if parts:
+            places = [writer.read(block, index, (part,), block.owner) for index in inputs]
+            block.take(_LISTED_BYTES * (len(inputs) + 2) * (part[1] - part[0]))
             found = tuple(tuple(one for one, _ in blocks) for blocks in groups.values())
             operator = Run(put_parts, (len(inputs), axis, lengths, found))
-            task.do(operator, *places, *(task.read(key) for key in parts))
-            parts = [writer.add(task.task(f"{base}-{number}", home, "pick"), size)]
-        keys.append(parts[0])
-        owners.append(home)
-    writer.finish(node, Layout(Grid(cuts), tuple(owners)), keys, "gather", "by an index")
+            block.do(operator, *places, *map(block.read, parts))
 
 
 def _listed(
@@ -370,7 +368,7 @@ def _write_place(node: Place | PutEach, inputs: Sequence[Expr], axis: int, write
     grid, owners = source.layout.grid, source.layout.owners
     last = axis + len(inputs)
     lengths = node.operand.shape[axis:last]
-    base = base_of(node, writer)
+    base = writer.base_of(node)
     writer.note_reuse(node.operand)
     length = inputs[0].shape[0]
     small = sum(map(writer.bytes_of, (*inputs, node.value))) <= SMALL_BYTES
@@ -383,18 +381,17 @@ def _write_place(node: Place | PutEach, inputs: Sequence[Expr], axis: int, write
     for region, owner in zip(grid.regions(), owners, strict=True):
         beside = (*region[:axis], *region[last:])
         regions.setdefault(owner, {}).setdefault(beside, []).append(region[axis:last])
-    keys = []
-    for number, (region, owner) in enumerate(zip(grid.regions(), owners, strict=True)):
-        task = TaskWriter()
-        block = task.read(source.keys[number])
+    for block in writer.each_block(node, source.layout, "put", "by an index"):
+        region, owner = block.region, block.owner
+        old = block.read(source.keys[block.number])
         beside = (*region[:axis], *region[last:])
         arguments: list[tuple[bool, int]] = []
         sent: list[tuple[Region, ...]] = []
         for turn, (part, sender) in enumerate(zip(pairwise(listed), senders, strict=True)):
             target = operand_region(node.value.shape, (*beside[:axis], part, *beside[axis:]))
-            arguments += [writer.read(task, index, (part,), owner) for index in inputs]
+            arguments += [writer.read(block, index, (part,), owner) for index in inputs]
             if small or not is_each or sender == owner:
-                arguments.append(writer.read(task, node.value, target, owner))
+                arguments.append(writer.read(block, node.value, target, owner))
                 sent.append(())
                 continue
             there = tuple(regions[owner][beside])
@@ -405,32 +402,25 @@ def _write_place(node: Place | PutEach, inputs: Sequence[Expr], axis: int, write
             sending.do(Run(send, (len(inputs), along, lengths, there)), *places, value)
             tag = f"{base}-{turn}-to-{owner}-{'.'.join(str(start) for start, _ in beside)}"
             size = writer.bytes_of(node.value, target) // max(1, len(regions))
-            arguments.append(task.read(writer.add(sending.task(tag, sender, "send"), size)))
+            arguments.append(block.read(writer.add(sending.task(tag, sender, "send"), size)))
             sent.append(there)
-        task.take(2 * _LISTED_BYTES * (len(inputs) + 2) * length + writer.bytes_of(node.value))
+        block.take(2 * _LISTED_BYTES * (len(inputs) + 2) * length + writer.bytes_of(node.value))
         operator = Run(write, (len(inputs), axis, lengths, region[axis:last], tuple(sent)))
-        task.do(operator, block, *arguments)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
-    writer.finish(node, source.layout, keys, "put", "by an index")
+        block.do(operator, old, *arguments)
 
 
 @lowers(PutWhere)
 def _(node: PutWhere, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that write where booleans are true, block by block."""
     source = writer.registers[node.operand]
-    base = base_of(node, writer)
     writer.note_reuse(node.operand)
-    keys = []
-    for number, (region, owner) in enumerate(
-        zip(source.layout.grid.regions(), source.layout.owners, strict=True)
-    ):
-        task = TaskWriter()
-        block = task.read(source.keys[number])
-        mask = writer.read(task, node.mask, operand_region(node.mask.shape, region), owner)
-        value = writer.read(task, node.value, operand_region(node.value.shape, region), owner)
-        task.do(Run(put_where), block, mask, value)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
-    writer.finish(node, source.layout, keys, "put", "by booleans")
+    for block in writer.each_block(node, source.layout, "put", "by booleans"):
+        old = block.read(source.keys[block.number])
+        others = [
+            writer.read(block, one, operand_region(one.shape, block.region), block.owner)
+            for one in (node.mask, node.value)
+        ]
+        block.do(Run(put_where), old, *others)
 
 
 @lowers(TakeAlong, PutAlong)
@@ -441,30 +431,19 @@ def _(node: TakeAlong | PutAlong, writer: PlanWriter, workers: Workers) -> None:
     others = [cuts for axis, cuts in enumerate(layout.grid.cuts) if axis != node.axis]
     own = (0, node.shape[node.axis])
     grid = Grid((*others[: node.axis], own, *others[node.axis :]))
-    base = base_of(node, writer, layout)
-    keys = []
-    for number, (region, owner) in enumerate(zip(grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
+    kernel = take_along if isinstance(node, TakeAlong) else put_along
+
+    def lane(region: Region, length: int) -> Region:
+        return (*region[: node.axis], (0, length), *region[node.axis + 1 :])
+
+    for block in writer.each_block(node, Layout(grid, layout.owners), "lanes", f"along axis {node.axis}"):
         values = [
-            writer.read(
-                task,
-                one,
-                operand_region(
-                    one.shape,
-                    (*region[: node.axis], (0, length), *region[node.axis + 1 :]),
-                ),
-                owner,
-            )
+            writer.read(block, one, operand_region(one.shape, lane(block.region, length)), block.owner)
             for one, length in _lanes(node)
         ]
-        task.take(
-            2
-            * _LISTED_BYTES
-            * region_size((*region[: node.axis], (0, node.index.shape[node.axis]), *region[node.axis + 1 :]))
-        )
-        task.do(Run(take_along if isinstance(node, TakeAlong) else put_along, (node.axis,)), *values)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "lanes"), writer.bytes_of(node, region)))
-    writer.finish(node, Layout(grid, layout.owners), keys, "lanes", f"along axis {node.axis}")
+        num_listed = region_size(lane(block.region, node.index.shape[node.axis]))
+        block.take(2 * _LISTED_BYTES * num_listed)
+        block.do(Run(kernel, (node.axis,)), *values)
 
 
 def _lanes(node: TakeAlong | PutAlong) -> list[tuple[Expr, int]]:
@@ -502,35 +481,23 @@ def _gather(node: Gather, writer: PlanWriter) -> None:
     layout = writer.registers[node.index].layout
     whole = tuple((0, length) for length in node.operand.shape)
     grid = Grid((*layout.grid.cuts, *whole[1:]))
-    base = base_of(node, writer)
-    keys = []
-    for number, (region, owner) in enumerate(zip(grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
-        operand = task.read(writer.block(node.operand, whole, owner))
-        task.do(GatherAt(), operand, writer.read(task, node.index, region[:1], owner))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "gather"), writer.bytes_of(node, region)))
-    writer.finish(node, Layout(grid, layout.owners), keys, "gather", "by an index")
+    for block in writer.each_block(node, Layout(grid, layout.owners), "gather", "by an index"):
+        operand = block.read(writer.block(node.operand, whole, block.owner))
+        block.do(GatherAt(), operand, writer.read(block, node.index, block.region[:1], block.owner))
 
 
 def _put_each(node: PutEach, writer: PlanWriter) -> None:
     # Few places, or a loop: each block is written where it is, at those of all places that lie in it. What
     # stays the same from one iteration to the next travels once.
     source, length = writer.registers[node.operand], node.operand.shape[0]
-    base = base_of(node, writer)
     writer.note_reuse(node.operand)
-    keys = []
-    for number, (region, owner) in enumerate(
-        zip(source.layout.grid.regions(), source.layout.owners, strict=True)
-    ):
-        task = TaskWriter()
-        block = task.read(source.keys[number])
-        index = task.read(writer.block(node.index, ((0, node.index.shape[0]),), owner))
+    for block in writer.each_block(node, source.layout, "put", "by an index"):
+        region, owner = block.region, block.owner
+        old = block.read(source.keys[block.number])
+        index = block.read(writer.block(node.index, ((0, node.index.shape[0]),), owner))
         part = ((0, node.index.shape[0]), *region[1:])
-        value = writer.read(task, node.value, operand_region(node.value.shape, part), owner)
-        task.do(PutEachAt(region[0][0], length), block, index, value)
-        made = task.task(f"{base}-{number}", owner, "put")
+        value = writer.read(block, node.value, operand_region(node.value.shape, part), owner)
+        block.do(PutEachAt(region[0][0], length), old, index, value)
         # The places as numbers in the block, which of them lie there, and what they get.
         row_bytes = prod(region_shape(region[1:])) * node.dtype.itemsize
-        made = replace(made, working_bytes=made.working_bytes + node.index.size * (32 + row_bytes))
-        keys.append(writer.add(made, writer.bytes_of(node, region)))
-    writer.finish(node, source.layout, keys, "put", "by an index")
+        block.take(node.index.size * (32 + row_bytes))

@@ -1,4 +1,4 @@
-"""Matrix products: each part where the heaviest operand is, then the parts of one block put together."""
+"""Matrix products over semirings, under masks too."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import scipy.sparse as sp
 
 from matnb.blocks.formats import SPARSE_DTYPES, sparse_bytes
 from matnb.blocks.grid import Grid, Region, finer_cuts, intersect, regular_cuts
@@ -16,11 +17,13 @@ from matnb.blocks.kernels.dense_products import multiply_parts
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.shared_rows import part_of_row, row_of_parts
 from matnb.blocks.layout import Layout
-from matnb.blocks.semiring import semiring_named
+from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
 from matnb.blocks.shared_rows import entries_before, is_shared, leaves_of, num_leaves
 from matnb.blocks.sums import num_nodes
 from matnb.expr.digest import digest_of
-from matnb.expr.nodes import Expr
+from matnb.expr.nodes import Expr, MaskedMatMul, MatMul
+from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, positions
+from matnb.ops.registry import means
 from matnb.program.matching import Product
 from matnb.program.operators import (
     Accumulate,
@@ -37,6 +40,124 @@ from matnb.program.place import SMALL_BYTES, default_layout
 from matnb.program.plan import Workers
 from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter
+
+
+@means(MatMul)
+def _(node: MatMul, operands: Sequence[Value]) -> Value:
+    """Return the product of two arrays over a semiring."""
+    return _product(operands[0], operands[1], semiring_named(node.semiring), node.dtype)
+
+
+@means(MaskedMatMul)
+def _(node: MaskedMatMul, operands: Sequence[Value]) -> Value:
+    """Return the part of a product that a mask leaves."""
+    product = _product(operands[0], operands[1], semiring_named(node.semiring), node.dtype)
+    return _masked(node, product, operands[2], node.complement)
+
+
+def _product(left: Value, right: Value, semiring: Semiring, dtype: np.dtype) -> Value:
+    if not sp.issparse(left) and not sp.issparse(right) and semiring.name == "plus_times":
+        return np.asarray(np.matmul(left, right)).astype(dtype)
+    if max(left.ndim, right.ndim) > 2:
+        return _stacked_product(left, right, semiring, dtype)  # type: ignore[arg-type]  # dense here
+    rows = _entries(left if left.ndim == 2 else left.reshape((1, -1)))
+    columns = _entries(right if right.ndim == 2 else right.reshape((-1, 1)))
+    if semiring.leaves_out and sp.issparse(left) != sp.issparse(right):
+        rows = _present(rows, semiring) if left.ndim == 1 else rows
+        columns = _present(columns, semiring) if right.ndim == 1 else columns
+    shape = (left.shape[0] if left.ndim == 2 else 1, right.shape[1] if right.ndim == 2 else 1)
+    result = _joined(rows, columns, shape, semiring, dtype)
+    if sp.issparse(left) and sp.issparse(right):
+        return result
+    dense = np.full(shape, semiring.add.identity(dtype))
+    dense[positions(result)] = result.data
+    return dense.reshape(left.shape[: left.ndim - 1] + right.shape[1:])
+
+
+def _masked(node: MaskedMatMul, product: Value, mask: Value, complement: bool) -> Value:
+    chosen = (dense(mask) != 0) ^ complement
+    if not node.sparse:
+        return np.where(chosen, dense(product), semiring_named(node.semiring).add.identity(node.dtype))
+    if sp.issparse(product):
+        kept = chosen[positions(product)]
+        return from_flat_positions(flat_positions(product)[kept], product.data[kept], node.shape)
+    rows, columns = np.nonzero(chosen)
+    return from_flat_positions(
+        rows.astype(np.int64) * node.shape[1] + columns, product[rows, columns], node.shape
+    )
+
+
+def _stacked_product(left: np.ndarray, right: np.ndarray, semiring: Semiring, dtype: np.dtype) -> np.ndarray:
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    first = np.broadcast_to(left, (*batch, *left.shape[-2:])) if left.ndim > 1 else left
+    second = np.broadcast_to(right, (*batch, *right.shape[-2:])) if right.ndim > 1 else right
+    ends = (*(left.shape[-2:-1] if left.ndim > 1 else ()), *(right.shape[-1:] if right.ndim > 1 else ()))
+    result = np.empty((*batch, *ends), dtype)
+    for place in np.ndindex(batch):
+        one = first[place] if left.ndim > 1 else first
+        other = second[place] if right.ndim > 1 else second
+        result[place] = _product(one, other, semiring, dtype)
+    return result
+
+
+def _entries(value: Value) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if sp.issparse(value):
+        rows = np.repeat(np.arange(value.shape[0]), np.diff(value.indptr))
+        return rows, value.indices.astype(np.int64), value.data
+    places = np.indices(value.shape)
+    return places[0].ravel(), places[1].ravel(), value.ravel()
+
+
+def _present(
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray], semiring: Semiring
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows, columns, data = entries
+    kept = data != semiring.add.identity(data.dtype)
+    return rows[kept], columns[kept], data[kept]
+
+
+def _joined(
+    left: tuple[np.ndarray, np.ndarray, np.ndarray],
+    right: tuple[np.ndarray, np.ndarray, np.ndarray],
+    shape: tuple[int, int],
+    semiring: Semiring,
+    dtype: np.dtype,
+) -> sp.csr_array:
+    # Every entry (i, k) of the left meets every entry (k, j) of the right; products of one (i, j) are added.
+    i, k, a = left
+    row, j, b = right
+    order = np.argsort(row, kind="stable")
+    row, j, b = row[order], j[order], b[order]
+    begin, end = np.searchsorted(row, k), np.searchsorted(row, k, side="right")
+    counts = end - begin
+    meets = np.repeat(np.arange(len(k)), counts)
+    partner = (
+        np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(begin, counts)
+    )
+    match semiring.multiply:
+        case "times":
+            products = a[meets].astype(dtype) * b[partner].astype(dtype)
+        case "plus":
+            products = a[meets].astype(dtype) + b[partner].astype(dtype)
+        case "pair":
+            products = np.ones(len(meets), dtype)
+        case "first" | "second":
+            products = (a[meets] if semiring.multiply == "first" else b[partner]).astype(dtype)
+        case _:
+            products = (a[meets] != 0) & (b[partner] != 0)
+    keys: np.ndarray = i[meets].astype(np.int64) * max(1, shape[1]) + j[partner]
+    order = np.argsort(keys, kind="stable")
+    keys, products = keys[order], products[order]
+    firsts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, int)
+    add = getattr(np, MONOIDS[semiring.add.name].ufunc)
+    data = add.reduceat(products, firsts).astype(dtype) if len(keys) else products.astype(dtype)
+    return from_flat_positions(keys[firsts], data, shape)
+
+
+# A source read in this process, piece by piece: what the engine does on workers.
+
+
+# Tasks: each part where the heaviest operand is, then the parts of one block put together.
 
 TASKS_PER_SLOT = 8  # of a product of sparse arrays, whose work is skewed: the longest of 16 took 0.2 of all
 _SUM_BYTES = 8  # of the sums of real numbers at most
@@ -132,26 +253,18 @@ def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Wor
         return
     cuts = product_cuts(node, product, writer, workers)
     layout = product_layout(product, cuts, writer)
-    base = (
-        f"{node.digest.hex()}-{digest_of(cuts.grid.cuts, cuts.inner, layout.owners, product.way).hex()[:8]}"
-    )
     add = semiring_named(product.semiring).add.name
-    keys = []
-    for number, (region, owner) in enumerate(zip(cuts.grid.regions(), layout.owners, strict=True)):
-        num_bytes = writer.bytes_of(node, region)
-        parts: list[str] = []
-        for place, inner in enumerate(itertools.pairwise(cuts.inner)):
-            where = _owner(product, cuts, region, inner, writer)
-            task = TaskWriter()
-            write_product(task, node, product, region, inner, where, writer, layout.owners.count(where))
-            key = f"{base}-{number}" if cuts.is_local else f"{base}-{number}-part-{place}"
-            parts.append(writer.add(task.task(key, where, "product"), num_bytes))
-        if len(parts) > 1:
-            task = TaskWriter()
-            task.do(Accumulate(add, node.dtype), *(task.read(part) for part in parts))
-            parts = [writer.add(task.task(f"{base}-{number}", owner, "accumulate"), num_bytes)]
-        keys.append(parts[0])
-    writer.finish(node, layout, keys, "product", detail_of(product, writer))
+    for block in writer.each_block(node, layout, "product", detail_of(product, writer)):
+        parts = []
+        for inner in itertools.pairwise(cuts.inner):
+            where = _owner(product, cuts, block.region, inner, writer)
+            task = block if cuts.is_local else TaskWriter()
+            write_product(task, node, product, block.region, inner, where, writer, layout.owners.count(where))
+            if task is not block:
+                parts.append(writer.part_of(block, task, where, "product", block.num_bytes))
+        if parts:
+            block.do(Accumulate(add, node.dtype), *map(block.read, parts))
+            block.kind = "accumulate"
 
 
 def write_product(
@@ -324,11 +437,9 @@ def lower_push(node: Expr, product: Product, writer: PlanWriter, workers: Worker
     x, A = product.left, product.right
     graph, along = writer.registers[A].layout, writer.registers[x].layout.grid
     layout = _result_layout(node, product, writer, workers)
-    cuts = (graph.grid.cuts, graph.owners, along.cuts, layout.grid.cuts, layout.owners)
-    base = f"{node.digest.hex()}-{digest_of(*cuts).hex()[:8]}"
     operator = Push(product.semiring, product.dtype, product.mask is not None, product.complement)
     pushed: list[tuple[str, int, tuple[int, int]]] = []
-    for number, (region, owner) in enumerate(zip(graph.grid.regions(), graph.owners, strict=True)):
+    for region, owner in zip(graph.grid.regions(), graph.owners, strict=True):
         rows, columns = region
         task = TaskWriter()
         values = [writer.read(task, A, region, owner)]
@@ -338,34 +449,26 @@ def lower_push(node: Expr, product: Product, writer: PlanWriter, workers: Worker
         values.extend(writer.read(task, x, piece, owner) for piece in pieces)
         size = writer.bytes_of(node, (columns,))
         task.do(operator, *values, num_bytes=size)
-        key = writer.add(task.task(f"{base}-from-{number}", owner, "product"), size)
-        pushed.append((key, owner, columns))
+        pushed.append((writer.add_for(node, task, owner, "product", size), owner, columns))
     monoid = semiring_named(product.semiring).add.name
-    keys = []
-    for number, (((start, stop),), owner) in enumerate(
-        zip(layout.grid.regions(), layout.owners, strict=True)
-    ):
-        size = writer.bytes_of(node, ((start, stop),))
+    words = "pushed from where the vector has something"
+    detail = f"{product.semiring} {words}" + (", inside a mask" if product.mask is not None else "")
+    for block in writer.each_block(node, layout, "product", detail):
+        ((start, stop),) = block.region
         parts: dict[int, list[tuple[str, tuple[int, int]]]] = {}
         for key, where, (first, last) in pushed:
             if first <= start and stop <= last:
                 parts.setdefault(where, []).append((key, (start - first, stop - first)))
-        here = parts.pop(owner, [])
+        here = parts.pop(block.owner, [])
         for where, theirs in parts.items():
-            key = f"{base}-{number}-of-{where}"
-            task = _combining(PutTogether(monoid, node.dtype, tuple(at for _, at in theirs), False), theirs)
-            here.append((writer.add(task.task(key, where, "accumulate"), size), (0, stop - start)))
-        task = _combining(PutTogether(monoid, node.dtype, tuple(at for _, at in here), True), here)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "accumulate"), size))
-    words = "pushed from where the vector has something"
-    detail = f"{product.semiring} {words}" + (", inside a mask" if product.mask is not None else "")
-    writer.finish(node, layout, keys, "product", detail)
-
-
-def _combining(operator: PutTogether, parts: list[tuple[str, tuple[int, int]]]) -> TaskWriter:
-    task = TaskWriter()
-    task.do(operator, *(task.read(key) for key, _ in parts))
-    return task
+            task = TaskWriter()
+            together = PutTogether(monoid, node.dtype, tuple(at for _, at in theirs), False)
+            task.do(together, *(task.read(key) for key, _ in theirs))
+            key = writer.part_of(block, task, where, "accumulate", block.num_bytes)
+            here.append((key, (0, stop - start)))
+        together = PutTogether(monoid, node.dtype, tuple(at for _, at in here), True)
+        block.do(together, *(block.read(key) for key, _ in here))
+        block.kind = "accumulate"
 
 
 def _result_layout(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> Layout:

@@ -17,10 +17,11 @@ from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.ordering import write_sorted
 from matnb.ops.ranking import RankSearch, sorting_layouts
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,39 +71,35 @@ def _(node: Quantiles, writer: PlanWriter, workers: Workers) -> None:
             return
     else:
         domain = lanes_layout(node.operand, node.axes, writer, workers)
-    base = base_of(node, writer, domain)
     first = tuple((0, length) for length in node.wanted.shape)
     cuts = (
         (0, 1) if axis in node.axes and node.shape[len(first) + axis] else cuts
         for axis, cuts in enumerate(domain.grid.cuts)
     )
     layout = Layout(Grid((*first, *cuts)), domain.owners)
-    keys = []
-    for number, (region, owner) in enumerate(zip(domain.grid.regions(), domain.owners, strict=True)):
-        task = TaskWriter()
-        block = writer.read(task, node.operand, region, owner, alone=True)
-        task.take(3 * writer.bytes_of(node.operand, region))  # copies in which NumPy partitions
-        task.do(Run(quantiles.along, (node.axes, node.wanted)), block)
-        size = writer.bytes_of(node) // domain.grid.num_blocks
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "quantile"), size))
-    writer.finish(node, layout, keys, "quantile", "along axes")
+    read = list(domain.grid.regions())
+    for block in writer.each_block(node, layout, "quantile", "along axes"):
+        region = read[block.number]
+        value = writer.read(block, node.operand, region, block.owner, alone=True)
+        block.take(3 * writer.bytes_of(node.operand, region))  # copies in which NumPy partitions
+        block.do(Run(quantiles.along, (node.axes, node.wanted)), value)
+        block.num_bytes = writer.bytes_of(node) // domain.grid.num_blocks
 
 
 def _lower_ranks(node: Quantiles, domain: Layout, writer: PlanWriter) -> None:
     # Each block is sorted where it is; only elements near the ranks are looked at by all.
-    base = base_of(node, writer, domain)
-    blocks = write_sorted(node.operand, domain, base, writer)
-    search = RankSearch(writer, base, blocks, node.operand.dtype.itemsize)
+    blocks = write_sorted(node, node.operand, domain, writer)
+    search = RankSearch(writer, node, blocks, node.operand.dtype.itemsize)
     counts = [
-        search.run(f"size-{number}", quantiles.count_numbers, (node.wanted.skips_nan,), (key,), 8, owner)
-        for number, (key, owner) in enumerate(blocks)
+        search.run(quantiles.count_numbers, (node.wanted.skips_nan,), (key,), 8, owner)
+        for key, owner in blocks
     ]
     num_ranks = 2 * node.size + 1
-    ranks = search.run("ranks", quantiles.ranks_wanted, (node.wanted,), counts, 8 * num_ranks)
+    ranks = search.run(quantiles.ranks_wanted, (node.wanted,), counts, 8 * num_ranks)
     brackets, windows = search.windows(ranks, num_ranks)
     size = num_ranks * node.dtype.itemsize
-    elements = search.run("elements", ordering.at_ranks, (), (brackets, *windows), size)
+    elements = search.run(ordering.at_ranks, (), (brackets, *windows), size)
     parameters = (node.wanted, 1, node.dtype)
-    value = search.run("value", quantiles.from_ranks, parameters, (elements, *counts), size)
+    value = search.run(quantiles.from_ranks, parameters, (elements, *counts), size)
     layout = Layout(whole(node.shape), (domain.owners[0],))
-    writer.finish(node, layout, [search.done("value", value, size)], "quantile", "by ranks")
+    writer.finish(node, layout, [search.done(value, size)], "quantile", "by ranks")

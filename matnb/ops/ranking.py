@@ -24,8 +24,8 @@ class RankSearch:
 
     Parameters
     ----------
-    base
-        What the keys of its tasks begin with.
+    made
+        What the ranks are wanted for.
     blocks
         Keys of sorted blocks, and their owners.
     itemsize
@@ -33,9 +33,9 @@ class RankSearch:
     """
 
     def __init__(
-        self, writer: PlanWriter, base: str, blocks: Sequence[tuple[str, int]], itemsize: int
+        self, writer: PlanWriter, made: Expr, blocks: Sequence[tuple[str, int]], itemsize: int
     ) -> None:
-        self._writer, self._base, self._blocks, self._itemsize = writer, base, blocks, itemsize
+        self._writer, self._made, self._blocks, self._itemsize = writer, made, blocks, itemsize
         self._home = blocks[0][1]
         owners = {owner for _, owner in blocks}
         self._task = TaskWriter() if len(owners) == 1 else None
@@ -43,7 +43,6 @@ class RankSearch:
 
     def run(
         self,
-        name: str,
         kernel: Callable[..., Block],
         parameters: tuple[Hashable, ...],
         inputs: Sequence[Value],
@@ -59,19 +58,14 @@ class RankSearch:
         if self._task is not None:
             return value
         where = self._home if owner is None else owner
-        return self._writer.add(task.task(f"{self._base}-{name}", where, "rank"), size)
+        return self._writer.add_for(self._made, task, where, "rank", size)
 
     def each(
-        self,
-        name: str,
-        kernel: Callable[..., Block],
-        numbered: bool,
-        inputs: Sequence[Value],
-        size: int,
+        self, kernel: Callable[..., Block], numbered: bool, inputs: Sequence[Value], size: int
     ) -> list[Value]:
         """Write a step for each sorted block, which it reads first, and return their values."""
         return [
-            self.run(f"{name}-{number}", kernel, (number,) if numbered else (), (key, *inputs), size, owner)
+            self.run(kernel, (number,) if numbered else (), (key, *inputs), size, owner)
             for number, (key, owner) in enumerate(self._blocks)
         ]
 
@@ -79,35 +73,34 @@ class RankSearch:
         """Write the search for so many ranks; return the brackets and the windows."""
         number, size = len(self._blocks), self._itemsize
         samples = [
-            self.run(f"sample-{place}", ordering.sample, (_SAMPLES,), (key,), _SAMPLES * size, owner)
-            for place, (key, owner) in enumerate(self._blocks)
+            self.run(ordering.sample, (_SAMPLES,), (key,), _SAMPLES * size, owner)
+            for key, owner in self._blocks
         ]
-        wanted = self.run("wanted", ordering.distinct, (), samples, number * _SAMPLES * size)
-        self.counts = self.each("count", ordering.count_below, False, (wanted,), number * _SAMPLES * 16)
+        wanted = self.run(ordering.distinct, (), samples, number * _SAMPLES * size)
+        self.counts = self.each(ordering.count_below, False, (wanted,), number * _SAMPLES * 16)
         brackets = self.run(
-            "bracket",
             ordering.bracket,
             (),
             (ranks, *self.counts),
             (2 * number + 1) * count * 8,
             looked_at=number * number * _SAMPLES * 16,
         )
-        return brackets, self.each("window", ordering.window, True, (brackets,), count * _SAMPLES * size)
+        return brackets, self.each(ordering.window, True, (brackets,), count * _SAMPLES * size)
 
     def splits(self, ranks: Sequence[int]) -> str:
         """Write the search for how many elements of each block come before ranks, and return the key."""
-        given = self.run("ranks", ordering.ranks_of, tuple(ranks), (), 8 * len(ranks))
+        given = self.run(ordering.ranks_of, tuple(ranks), (), 8 * len(ranks))
         brackets, windows = self.windows(given, len(ranks))
         inputs = (brackets, *windows, *self.counts)
         size = (len(ranks) + 2) * len(self._blocks) * 8
-        return self.done("splits", self.run("splits", ordering.splits, (), inputs, size), size)
+        return self.done(self.run(ordering.splits, (), inputs, size), size)
 
-    def done(self, name: str, value: Value, size: int) -> str:
+    def done(self, value: Value, size: int) -> str:
         """Return the key of the last value."""
         if isinstance(value, str):
             return value
         assert self._task is not None, "only then values are registers"
-        return self._writer.add(self._task.task(f"{self._base}-{name}", self._home, "rank"), size)
+        return self._writer.add_for(self._made, self._task, self._home, "rank", size)
 
 
 def sorting_layouts(node: Expr, writer: PlanWriter, workers: Workers) -> tuple[Layout, Layout]:

@@ -8,6 +8,7 @@ from itertools import pairwise, product
 from math import prod
 
 import numpy as np
+import scipy.sparse as sp
 
 from matnb.blocks.deviations import num_deviation_nodes
 from matnb.blocks.grid import Grid, Index, region_shape, regular
@@ -17,13 +18,54 @@ from matnb.blocks.kernels.one_pass import Share
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.running_products import multiplied
 from matnb.blocks.layout import Layout
+from matnb.blocks.semiring import LAND, MAX, MIN, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree
 from matnb.expr.nodes import Expr, Reduce
 from matnb.ops.maps import inside_text, write_fused
-from matnb.ops.registry import base_of
+from matnb.ops.reference import Value, dense, positions
+from matnb.ops.registry import means
 from matnb.program.operators import Finish, Partial, PartialAll, Run, Unpack
 from matnb.program.regions import region_size
 from matnb.program.writer import Ending, PlanWriter, TaskWriter
+
+
+@means(Reduce)
+def _(node: Reduce, operands: Sequence[Value]) -> Value:
+    """Return what is left of some axes."""
+    (value,) = operands
+    axes, keep = node.axes, node.keepdims
+    if node.operation == "stored":
+        pattern: np.ndarray = np.ones(value.shape, np.int64)
+        if sp.issparse(value):
+            pattern = sp.csr_array(
+                (np.ones(value.nnz, np.int64), value.indices, value.indptr), value.shape
+            ).toarray()
+        return np.asarray(pattern.sum(axis=axes, keepdims=keep))
+    if node.operation.endswith(" of stored"):
+        return _reduced_stored(node, value)
+    elements = dense(value)
+    if node.operation in ("sum", "prod"):
+        return np.asarray(getattr(np, node.operation)(elements, axis=axes, keepdims=keep, dtype=node.dtype))
+    if node.operation == "deviation":
+        wide = elements.astype(np.float64)
+        away = wide - wide.mean(axis=axes, keepdims=True) if elements.size else wide
+        return np.asarray((away**2).sum(axis=axes, keepdims=keep)).astype(node.dtype)
+    return np.asarray(getattr(np, node.operation)(elements, axis=axes, keepdims=keep)).astype(node.dtype)
+
+
+def _reduced_stored(node: Reduce, value: Value) -> np.ndarray:
+    # Elements that are not stored are what changes nothing.
+    operation = node.operation.removesuffix(" of stored")
+    monoid = {"prod": TIMES, "min": MIN, "max": MAX, "all": LAND}[operation]
+    element = np.dtype(bool) if operation == "all" else node.dtype
+    elements = np.full(value.shape, monoid.identity(element))
+    assert sp.issparse(value)
+    elements[positions(value)] = value.data
+    found = getattr(np, monoid.ufunc).reduce(elements, axis=node.axes, keepdims=node.keepdims)
+    return np.asarray(found).astype(node.dtype)
+
+
+# Tasks: each block's share where the block is, then the shares put together, axis by axis for sums.
 
 Register = tuple[bool, int]  # of a task being written: among its inputs or its steps, and which
 
@@ -95,7 +137,6 @@ def lower_reductions(
     members: Sequence[Reduce],
     inside: Sequence[Expr],
     domain: Layout,
-    tag: str,
     writer: PlanWriter,
     ending: Container[Expr],
 ) -> None:
@@ -105,7 +146,7 @@ def lower_reductions(
     by the task that reads the value, if there are several.
     """
     grid, first, operands = domain.grid, members[0], [member.operand for member in members]
-    lowerings = [_ReductionWriter(member, grid, f"{member.digest.hex()}-{tag}", writer) for member in members]
+    lowerings = [_ReductionWriter(member, domain, inside, writer) for member in members]
     detail = f"{inside_text(inside, writer)} {' '.join(member.operation for member in members)}".strip()
     keys = []
     for number, index in enumerate(grid.indices()):
@@ -154,13 +195,10 @@ def _begin_together(
 class _ReductionWriter:
     """Writes the tasks of one reduction.
 
-    Parameters
+    Attributes
     ----------
     base
         What its keys begin with.
-
-    Attributes
-    ----------
     wide
         The dtype of its shares.
     parts
@@ -169,11 +207,11 @@ class _ReductionWriter:
         True where one block's share is the value.
     """
 
-    def __init__(self, node: Reduce, grid: Grid, base: str, writer: PlanWriter) -> None:
-        self.base = base
-        self._node, self._grid, self._writer = node, grid, writer
+    def __init__(self, node: Reduce, domain: Layout, inside: Sequence[Expr], writer: PlanWriter) -> None:
+        self.base = writer.base_of(node, domain, inside=inside)
+        self._node, self._grid, self._writer = node, domain.grid, writer
         self.wide = accumulator_dtype(node.operation, node.dtype)
-        self._rounds = rounds_of(node, grid.counts)
+        self._rounds = rounds_of(node, self._grid.counts)
         self.parts: dict[Index, _Share] = {}
         self.is_done = not self._rounds[0].merged
 
@@ -330,31 +368,19 @@ def lower_running_product(node: Reduce, writer: PlanWriter) -> None:
     ]
     run = Run(multiplied, (node.operation, axes, accumulator_dtype(node.operation, node.dtype)))
     finish = Finish(node.operation, axes, node.keepdims, node.dtype, None, ())
-    base = base_of(node, writer)
-    keys, owners = [], []
-    for number, lane in enumerate(product(*lanes)):
-        line_bytes = node.dtype.itemsize
-        for axis, length in enumerate(region_shape(lane)):
-            line_bytes *= 1 if axis in axes else length
-        before: str | None = None
-        for place, part in enumerate(parts):
-            region = (*lane[:along], part, *lane[along + 1 :])
-            owner = writer.home_of(operand, region)
-            task = TaskWriter()
-            block = writer.read(task, operand, region, owner)
-            task.take(2 * line_bytes + (8 * region_shape(region)[-1] if operand.sparse else 0))
+    lines = [[(*lane[:along], part, *lane[along + 1 :]) for part in parts] for lane in product(*lanes)]
+    owners = tuple(writer.home_of(operand, line[-1]) for line in lines)
+    layout = Layout(_kept_grid(grid, axes, node.keepdims), owners)
+    for block in writer.each_block(node, layout, "reduce", node.operation):
+        line = lines[block.number]
+        before: list[str] = []
+        for region in line:
+            task, owner = (block if region is line[-1] else TaskWriter()), writer.home_of(operand, region)
+            value = writer.read(task, operand, region, owner)
+            task.take(2 * block.num_bytes + (8 * region_shape(region)[-1] if operand.sparse else 0))
             if not operand.sparse:
-                task.take(2 * line_bytes + node.dtype.itemsize * region_size(region))
-            total = task.do(run, block, *(() if before is None else (task.read(before),)))
-            if place + 1 == len(parts):
-                task.do(finish, total)
-            before = writer.add(task.task(f"{base}-{number}-{place}", owner, "reduce"), line_bytes)
-        assert before is not None, "there are parts"
-        keys.append(before)
-        owners.append(owner)
-    cuts = [
-        (0, 1) if axis in axes else one
-        for axis, one in enumerate(grid.cuts)
-        if node.keepdims or axis not in axes
-    ]
-    writer.finish(node, Layout(Grid(tuple(cuts)), tuple(owners)), keys, "reduce", node.operation)
+                task.take(2 * block.num_bytes + node.dtype.itemsize * region_size(region))
+            total = task.do(run, value, *map(task.read, before))
+            if task is not block:
+                before = [writer.part_of(block, task, owner, "reduce", block.num_bytes)]
+        block.do(finish, total)

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
-import numpy as np
-import scipy.sparse as sp
-
-from matnb.blocks.layout import Layout
-from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr
+from matnb.ops.reference import Value
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
 
-Value: TypeAlias = np.ndarray | sp.csr_array
 # Of a node of the registered kind: its value from those of its operands, and what writes its tasks, when its
 # operands are arrays in registers.
 Meaning: TypeAlias = Callable[[Any, Sequence[Value]], Value]
@@ -65,14 +60,3 @@ class Rules(Generic[_Rule]):
 
 means: Rules[Meaning] = Rules("meaning")
 lowers: Rules[Lowering] = Rules("lowering")
-
-
-def dense(value: Value) -> np.ndarray:
-    """Return a value as a NumPy array."""
-    return value.toarray() if sp.issparse(value) else value
-
-
-def base_of(node: Expr, writer: PlanWriter, *layouts: Layout) -> str:
-    """Return what the keys of an array's tasks begin with: it, and how all that takes part is laid out."""
-    taking = (*(writer.registers[operand].layout for operand in node.operands), *layouts)
-    return f"{node.digest.hex()}-{digest_of(*((one.grid.cuts, one.owners) for one in taking)).hex()[:8]}"

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matnb.blocks.grid import Grid, region_shape
 from matnb.blocks.layout import Layout, spread
 from matnb.expr.nodes import Data, Expr, Load, Regrid
 from matnb.ops.creation import lower_data, lower_load
 from matnb.ops.maps import lower_map
+from matnb.ops.reference import Value
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join
-from matnb.program.place import layout_tag
 from matnb.program.plan import Workers
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter
 
 
-def lower_regrid(node: Regrid, writer: PlanWriter, workers: Workers) -> None:
+@means(Regrid)
+def _(node: Regrid, operands: Sequence[Value]) -> Value:
+    """Return the same values."""
+    return operands[0]
+
+
+@lowers(Regrid)
+def _(node: Regrid, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that make an array in the cuts that were asked for.
 
     The owners follow from the cuts alone, so that arrays cut alike lie alike, whatever they are made from.
@@ -48,11 +58,7 @@ def _cut_before(node: Regrid, writer: PlanWriter) -> Expr | None:
 
 
 def _put_together(node: Regrid, source: Expr, layout: Layout, writer: PlanWriter) -> None:
-    base = f"{node.digest.hex()}-{layout_tag(layout)}"
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
-        block = task.read(writer.block(source, region, owner))
-        task.do(Join(((0,) * node.ndim,), region_shape(region), node.dtype, node.sparse), block)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "regrid"), writer.bytes_of(node, region)))
-    writer.finish(node, layout, keys, "regrid", "")
+    for block in writer.each_block(node, layout, "regrid"):
+        value = block.read(writer.block(source, block.region, block.owner))
+        shape = region_shape(block.region)
+        block.do(Join(((0,) * node.ndim,), shape, node.dtype, node.sparse), value)

@@ -17,12 +17,13 @@ from matnb.blocks.kernels import reshaping as kernels
 from matnb.blocks.layout import LARGE_BYTES, Layout, spread
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join, Run
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Workers
 from matnb.program.regions import region_size
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import BlockTask, PlanWriter, TaskWriter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,10 +168,8 @@ def _longer_than_one(shape: Shape) -> Shape:
 
 def _write_nothing(node: Reshape, writer: PlanWriter, workers: Workers) -> None:
     layout = Layout(Grid(tuple((0, length) for length in node.shape)), workers.numbers[:1])
-    task = TaskWriter()
-    task.do(Join((), node.shape, node.dtype, node.sparse))
-    key = writer.add(task.task(f"{base_of(node, writer)}-0", layout.owners[0], "reshape"), 0)
-    writer.finish(node, layout, [key], "reshape", "nothing")
+    for block in writer.each_block(node, layout, "reshape", "nothing"):
+        block.do(Join((), node.shape, node.dtype, node.sparse))
 
 
 def _write_in_place(node: Reshape, writer: PlanWriter) -> None:
@@ -178,75 +177,44 @@ def _write_in_place(node: Reshape, writer: PlanWriter) -> None:
     writer.note_reuse(node.operand)
     cuts = iter([one for one in source.layout.grid.cuts if one[-1] != 1])
     grid = Grid(tuple((0, 1) if length == 1 else next(cuts) for length in node.shape))
-    base = base_of(node, writer)
-    keys = []
-    for number, (region, owner) in enumerate(zip(grid.regions(), source.layout.owners, strict=True)):
-        task = TaskWriter()
-        task.do(Run(kernels.flat_join, (region_shape(region),)), task.read(source.keys[number]))
-        keys.append(
-            writer.add(task.task(f"{base}-{number}", owner, "reshape"), writer.bytes_of(node, region))
-        )
-    writer.finish(node, Layout(grid, source.layout.owners), keys, "reshape", "in place")
-
-
-@dataclass(frozen=True)
-class _ReshapedBlock:
-    # A block of the result: what region it is, which elements it has, where it is made, and its key.
-    node: Reshape
-    region: Region
-    start: int
-    stop: int
-    owner: int
-    key: str
+    for block in writer.each_block(node, Layout(grid, source.layout.owners), "reshape", "in place"):
+        run = Run(kernels.flat_join, (region_shape(block.region),))
+        block.do(run, block.read(source.keys[block.number]))
 
 
 def _write_exchange(node: Reshape, writer: PlanWriter, workers: Workers) -> None:
     runs = runs_of(node.operand, writer, workers)
     grid = run_grid(node.shape, runs.bounds)
-    base = base_of(node, writer)
     bounds = tuple(accumulate(map(region_size, grid.regions()), initial=0))
     owners = tuple(runs.owner_at((start + stop - 1) // 2) for start, stop in pairwise(bounds))
-    blocks = [
-        _ReshapedBlock(node, region, bounds[number], bounds[number + 1], owners[number], f"{base}-{number}")
-        for number, region in enumerate(grid.regions())
-    ]
-    keys = [_write_block(block, runs, writer) for block in blocks]
+    kernel = kernels.entries_join if node.sparse else kernels.flat_join
     detail = "in place" if bounds == runs.bounds else ""
-    writer.finish(node, Layout(grid, owners), keys, "reshape", detail)
-
-
-def _write_block(block: _ReshapedBlock, runs: Runs, writer: PlanWriter) -> str:
-    task = TaskWriter()
-    parts = [_part(block, runs, one, task, writer) for one in runs.between(block.start, block.stop)]
-    kernel = kernels.entries_join if block.node.sparse else kernels.flat_join
-    task.do(Run(kernel, (region_shape(block.region),)), *parts)
-    task.take(writer.bytes_of(block.node, block.region))  # blocks that do not lie in order are copied
-    return writer.add(task.task(block.key, block.owner, "reshape"), writer.bytes_of(block.node, block.region))
+    for block in writer.each_block(node, Layout(grid, owners), "reshape", detail):
+        elements = (bounds[block.number], bounds[block.number + 1])
+        parts = [_part(node, block, elements, runs, one, writer) for one in runs.between(*elements)]
+        block.do(Run(kernel, (region_shape(block.region),)), *parts)
+        block.take(block.num_bytes)  # blocks that do not lie in order are copied
 
 
 def _part(
-    block: _ReshapedBlock, runs: Runs, one: int, task: TaskWriter, writer: PlanWriter
+    node: Reshape, block: BlockTask, elements: tuple[int, int], runs: Runs, one: int, writer: PlanWriter
 ) -> tuple[bool, int]:
-    # What a run gives to a block of the result; only that much travels.
+    # What a run gives to a block that has some elements of the result; only that much travels.
     key, begin, end = runs.keys[one], *runs.bounds[one : one + 2]
-    local = (max(block.start, begin) - begin, min(block.stop, end) - begin)
-    if block.node.sparse:
-        run = Run(kernels.entries_part, (begin - block.start, *local, region_shape(block.region)))
-        name = f"{block.key}-of-{one}"
+    local = (max(elements[0], begin) - begin, min(elements[1], end) - begin)
+    if node.sparse:
+        run = Run(kernels.entries_part, (begin - elements[0], *local, region_shape(block.region)))
     elif local == (0, end - begin):
-        return task.read(key)
+        return block.read(key)
     else:
         run = Run(kernels.flat_part, local)
-        name = f"{key}-flat-{local[0]}.{local[1]}"
-    size = writer.bytes_of(block.node) * (local[1] - local[0]) // block.node.size
+    size = writer.bytes_of(node) * (local[1] - local[0]) // node.size
     if runs.owners[one] == block.owner:
-        return task.do(run, task.read(key), num_bytes=size)
-    if not writer.has(name):
-        there = TaskWriter()
-        there.do(run, there.read(key))
-        there.take(writer.bytes_of(block.node) * (end - begin) // block.node.size)
-        writer.add(there.task(name, runs.owners[one], "cut"), size)
-    return task.read(name)
+        return block.do(run, block.read(key), num_bytes=size)
+    there = TaskWriter()
+    there.do(run, there.read(key))
+    there.take(writer.bytes_of(node) * (end - begin) // node.size)
+    return block.read(writer.part_of(block, there, runs.owners[one], "cut", size))
 
 
 def runs_of(node: Expr, writer: PlanWriter, workers: Workers) -> Runs:
@@ -333,28 +301,24 @@ def _(node: Repeat, writer: PlanWriter, workers: Workers) -> None:
     cuts[node.axis] = tuple(along) if len(along) > 1 else (0, 0)
     grid = Grid(tuple(cuts))
     is_finer = grid.num_blocks > source.layout.grid.num_blocks
-    base = base_of(node, writer)
-    keys, owners = [], []
-    for number, region in enumerate(grid.regions()):
+    count = max(1, node.count)
+
+    def read_by(region: Region) -> Region:
         start, stop = region[node.axis]
-        first, last = start // max(1, node.count), -(-stop // max(1, node.count))
-        wanted = _with(region, node.axis, (first, last))
-        found = next(source.layout.grid.overlapping(wanted), None)
-        task = TaskWriter()
-        if found is None:
-            owner = workers.numbers[0]
-            task.do(Join((), region_shape(region), node.dtype, node.sparse))
-        else:
-            owner = source.layout.owners[source.layout.grid.number(found)]
-            if is_finer:
-                owner = spread(grid.num_blocks, workers.numbers)[number]
-            part = writer.read(task, node.operand, wanted, owner)
-            skipped = start - first * node.count
-            task.take(_COUNT_BYTES * (last - first))
-            task.do(Run(kernels.repeat, (node.count, node.axis, skipped, stop - start)), part)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "repeat"), writer.bytes_of(node, region)))
-        owners.append(owner)
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "repeat", "")
+        return _with(region, node.axis, (start // count, -(-stop // count)))
+
+    owners = spread(grid.num_blocks, workers.numbers)
+    if not is_finer:
+        owners = tuple(writer.home_of(node.operand, read_by(region)) for region in grid.regions())
+    for block in writer.each_block(node, Layout(grid, owners), "repeat"):
+        wanted = read_by(block.region)
+        if 0 in region_shape(wanted):
+            block.do(Join((), region_shape(block.region), node.dtype, node.sparse))
+            continue
+        (start, stop), (first, last) = block.region[node.axis], wanted[node.axis]
+        part = writer.read(block, node.operand, wanted, block.owner)
+        block.take(_COUNT_BYTES * (last - first))
+        block.do(Run(kernels.repeat, (node.count, node.axis, start - first * node.count, stop - start)), part)
 
 
 def _with(region: Region, axis: int, part: tuple[int, int]) -> Region:
@@ -366,13 +330,10 @@ def _(node: CountsOf, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that count what each part becomes."""
     count = node.shape[0]
     layout = Layout(Grid((tuple(range(count + 1)),)), spread(count, workers.numbers))
-    base = base_of(node, writer, layout)
-    keys = []
-    for number, (part, owner) in enumerate(zip(pairwise(node.cuts), layout.owners, strict=True)):
-        task = TaskWriter()
-        task.do(Run(kernels.counts_of), writer.read(task, node.counts, (part,), owner))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "count"), node.dtype.itemsize))
-    writer.finish(node, layout, keys, "count", "")
+    parts = list(pairwise(node.cuts))
+    for block in writer.each_block(node, layout, "count"):
+        counts = writer.read(block, node.counts, (parts[block.number],), block.owner)
+        block.do(Run(kernels.counts_of), counts)
 
 
 @lowers(RepeatEach)
@@ -387,18 +348,14 @@ def _(node: RepeatEach, writer: PlanWriter, workers: Workers) -> None:
     cuts[node.axis] = (0, *(after[1] for _, after in parts)) if parts else (0, 0)
     grid = Grid(tuple(cuts))
     layout = Layout(grid, spread(grid.num_blocks, workers.numbers))
-    base = base_of(node, writer, layout)
     before = {after: one for one, after in parts}
-    keys = []
-    for number, (region, owner) in enumerate(zip(grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
+    for block in writer.each_block(node, layout, "repeat", "by counts"):
+        region = block.region
         if 0 in region_shape(region):
-            task.do(Join((), region_shape(region), node.dtype, node.sparse))
-        else:
-            part = before[region[node.axis]]
-            block = writer.read(task, node.operand, _with(region, node.axis, part), owner)
-            counts = writer.read(task, node.counts, (part,), owner)
-            task.take(2 * _COUNT_BYTES * (part[1] - part[0]))
-            task.do(Run(kernels.repeat_each, (node.axis,)), block, counts)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "repeat"), writer.bytes_of(node, region)))
-    writer.finish(node, layout, keys, "repeat", "by counts")
+            block.do(Join((), region_shape(region), node.dtype, node.sparse))
+            continue
+        part = before[region[node.axis]]
+        value = writer.read(block, node.operand, _with(region, node.axis, part), block.owner)
+        counts = writer.read(block, node.counts, (part,), block.owner)
+        block.take(2 * _COUNT_BYTES * (part[1] - part[0]))
+        block.do(Run(kernels.repeat_each, (node.axis,)), value, counts)

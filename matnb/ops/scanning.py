@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
 from typing import ClassVar
 
 import numpy as np
 
-from matnb.blocks.grid import Grid, Index
+from matnb.blocks.grid import Grid, Index, Region
 from matnb.blocks.kernels.scanning import carried, differences, last_of, runs_in_order, scanned, total_of
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter, TaskWriter
@@ -77,53 +77,51 @@ def _(node: Scan, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a scan: every block stays where it is."""
     layout = writer.registers[node.operand].layout
     grid, axis = layout.grid, node.axis
-    base = base_of(node, writer)
-    count = grid.counts[axis]
     whole = Run(scanned, (node.ufunc, axis, node.dtype))
-    before: dict[Index, tuple[str, ...]] = {}
     in_order = runs_in_order(node.ufunc, node.dtype)
-    if count > 1 and not in_order:
-        before = _before(node, base, writer)
-    keys = []
-    for number, (index, region) in enumerate(zip(grid.indices(), grid.regions(), strict=True)):
-        task, owner = TaskWriter(), layout.owners[number]
-        block = writer.read(task, node.operand, region, owner)
-        task.do(whole, block, *(task.read(key) for key in before.get(index, ())))
-        size = writer.bytes_of(node, region)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "scan"), size))
-        if in_order and index[axis] + 1 < count:
-            last = TaskWriter()
-            last.do(Run(last_of, (axis,)), last.read(keys[-1]))
-            following = (*index[:axis], index[axis] + 1, *index[axis + 1 :])
-            size //= max(1, region[axis][1] - region[axis][0])
-            before[following] = (writer.add(last.task(f"{base}-last-{number}", owner, "scan"), size),)
-    writer.finish(node, layout, keys, "scan", node.ufunc)
+    before = {} if in_order or grid.counts[axis] == 1 else _before(node, writer)
+    names: dict[Index, str] = {}
+    indices = iter(grid.indices())
+    for block in writer.each_block(node, layout, "scan", node.ufunc):
+        index = next(indices)
+        names[index] = block.name
+        if in_order and index[axis]:
+            previous = (*index[:axis], index[axis] - 1, *index[axis + 1 :])
+            last, owner = TaskWriter(), layout.owners[grid.number(previous)]
+            last.do(Run(last_of, (axis,)), last.read(names[previous]))
+            size = _line_bytes(node, grid.region(previous), writer)
+            before[index] = (writer.part_of(block, last, owner, "scan", size),)
+        value = writer.read(block, node.operand, block.region, block.owner)
+        block.do(whole, value, *map(block.read, before.get(index, ())))
 
 
-def _before(node: Scan, base: str, writer: PlanWriter) -> dict[Index, tuple[str, ...]]:
+def _line_bytes(node: Scan, region: Region, writer: PlanWriter) -> int:
+    # Of one element, or line, along the axis.
+    start, stop = region[node.axis]
+    return writer.bytes_of(node, region) // max(1, stop - start)
+
+
+def _before(node: Scan, writer: PlanWriter) -> dict[Index, tuple[str, ...]]:
     # The keys of what is carried into each block but the first ones.
     layout, axis = writer.registers[node.operand].layout, node.axis
     grid = layout.grid
     count = grid.counts[axis]
     found: dict[Index, tuple[str, ...]] = {}
-    for index, region in zip(grid.indices(), grid.regions(), strict=True):
-        place, number = index[axis], grid.number(index)
-        if place + 1 == count:
+    for index, region, owner in zip(grid.indices(), grid.regions(), layout.owners, strict=True):
+        if index[axis] + 1 == count:
             continue
-        owner = layout.owners[number]
-        size = writer.bytes_of(node, region) // max(1, region[axis][1] - region[axis][0])
+        size = _line_bytes(node, region, writer)
         task = TaskWriter()
-        block = writer.read(task, node.operand, region, owner)
-        task.do(Run(total_of, (node.ufunc, axis, node.dtype)), block)
-        total = writer.add(task.task(f"{base}-total-{number}", owner, "scan"), size)
+        task.do(Run(total_of, (node.ufunc, axis, node.dtype)), writer.read(task, node.operand, region, owner))
+        total = writer.add_for(node, task, owner, "scan", size)
         earlier = found.get(index, ())
-        following = (*index[:axis], place + 1, *index[axis + 1 :])
+        following = (*index[:axis], index[axis] + 1, *index[axis + 1 :])
         if not earlier or (size <= _FEW_BYTES and count <= _FEW_BLOCKS):
             found[following] = (*earlier, total)
             continue
         task = TaskWriter()
         task.do(Run(carried, (node.ufunc,)), *(task.read(key) for key in (*earlier, total)))
-        found[following] = (writer.add(task.task(f"{base}-carry-{number}", owner, "scan"), size),)
+        found[following] = (writer.add_for(node, task, owner, "scan", size),)
     return found
 
 
@@ -134,22 +132,15 @@ def _(node: Differences, writer: PlanWriter, workers: Workers) -> None:
     last = node.shape[axis]
     ends = sorted({0, last, *(cut for cut in source.grid.cuts[axis] if cut < last)})
     grid = Grid((*source.grid.cuts[:axis], tuple(ends), *source.grid.cuts[axis + 1 :]))
-    base = base_of(node, writer)
-    keys, owners = [], []
-    for number, region in enumerate(product(*(pairwise(one) for one in grid.cuts))):
-        stop = region[axis][1]
+    layout = Layout(grid, tuple(writer.home_of(node.operand, region) for region in grid.regions()))
+    for block in writer.each_block(node, layout, "differences"):
+        start, stop = block.region[axis]
         is_cut = stop in source.grid.cuts[axis]
-        own = (region[axis][0], stop if is_cut else stop + 1)
-        task = TaskWriter()
-        parts = [own, (stop, stop + 1)] if is_cut else [own]
-        first = next(iter(source.grid.overlapping(region)))
-        owner = source.owners[source.grid.number(first)]
+        parts = [(start, stop), (stop, stop + 1)] if is_cut else [(start, stop + 1)]
         read = [
-            writer.read(task, node.operand, (*region[:axis], one, *region[axis + 1 :]), owner)
+            writer.read(
+                block, node.operand, (*block.region[:axis], one, *block.region[axis + 1 :]), block.owner
+            )
             for one in parts
         ]
-        task.do(Run(differences, (axis,)), *read)
-        made = task.task(f"{base}-{number}", owner, "differences")
-        keys.append(writer.add(made, writer.bytes_of(node, region)))
-        owners.append(owner)
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "differences", "")
+        block.do(Run(differences, (axis,)), *read)

@@ -12,7 +12,8 @@ from matnb.blocks.grid import Region
 from matnb.blocks.kernels import searching
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Accumulate, Run
 from matnb.program.place import SMALL_BYTES, default_layout
 from matnb.program.plan import Workers
@@ -97,37 +98,28 @@ def _(node: Search | Member, writer: PlanWriter, workers: Workers) -> None:
         layout = default_layout(node, writer.bytes_of(node.values), workers)
     run = Run(searching.search, (node.side,)) if isinstance(node, Search) else Run(searching.is_member)
     together = Accumulate("plus" if isinstance(node, Search) else "lor", node.dtype)
-    base = base_of(node, writer, layout)
     looked = writer.registers[other].layout
     small = writer.bytes_of(other) < SMALL_BYTES
     whole: Region = ((0, other.shape[0]),)
     held: dict[int, list[Region]] = {}
     for region, where in zip(looked.grid.regions(), looked.owners, strict=True):
         held.setdefault(where, []).append(region)
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        size = writer.bytes_of(node, region)
-        task = TaskWriter()
+    for block in writer.each_block(node, layout, "search"):
+        region, owner = block.region, block.owner
         if small or held.keys() == {owner}:
             regions = [whole] if small else held[owner]
-            task.take(_taken(node, region, regions))
-            task.do(
-                run,
-                writer.read(task, node.values, region, owner),
-                *(task.read(writer.block(other, one, owner)) for one in regions),
-            )
-        else:
-            parts = []
-            for where, regions in held.items():
-                part = TaskWriter()
-                values = part.read(writer.block(node.values, region, where))
-                part.take(_taken(node, region, regions))
-                part.do(run, values, *(part.read(writer.block(other, one, where)) for one in regions))
-                made = part.task(f"{base}-{number}-on-{where}", where, "search")
-                parts.append(task.read(writer.add(made, size)))
-            task.do(together, *parts)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "search"), size))
-    writer.finish(node, layout, keys, "search", "")
+            block.take(_taken(node, region, regions))
+            values = writer.read(block, node.values, region, owner)
+            block.do(run, values, *(block.read(writer.block(other, one, owner)) for one in regions))
+            continue
+        parts = []
+        for where, regions in held.items():
+            part = TaskWriter()
+            values = part.read(writer.block(node.values, region, where))
+            part.take(_taken(node, region, regions))
+            part.do(run, values, *(part.read(writer.block(other, one, where)) for one in regions))
+            parts.append(writer.part_of(block, part, where, "search", block.num_bytes))
+        block.do(together, *map(block.read, parts))
 
 
 def _taken(node: Search | Member, region: Region, regions: list[Region]) -> int:
@@ -142,15 +134,10 @@ def _taken(node: Search | Member, region: Region, regions: list[Region]) -> int:
 def _(node: Interpolate, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of an interpolation: every worker has the points, which are few."""
     layout = writer.registers[node.values].layout
-    base = base_of(node, writer, layout)
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        task = TaskWriter()
+    for block in writer.each_block(node, layout, "interpolate"):
         points = [
-            task.read(writer.block(one, tuple((0, length) for length in one.shape), owner))
+            block.read(writer.block(one, tuple((0, length) for length in one.shape), block.owner))
             for one in node.inputs
         ]
-        task.do(Run(searching.interpolate), writer.read(task, node.values, region, owner), *points)
-        made = task.task(f"{base}-{number}", owner, "interpolate")
-        keys.append(writer.add(made, writer.bytes_of(node, region)))
-    writer.finish(node, layout, keys, "interpolate", "")
+        values = writer.read(block, node.values, block.region, block.owner)
+        block.do(Run(searching.interpolate), values, *points)

@@ -10,16 +10,17 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.grid import Grid
+from matnb.blocks.grid import Grid, region_shape
 from matnb.blocks.kernels.selecting import compress, count_true, expand, true_places
 from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr, Shape
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join, Run
 from matnb.program.plan import Workers
 from matnb.program.regions import rows_region
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter
 
 Cuts = tuple[int, ...]
 
@@ -155,17 +156,12 @@ _SPARSE_PLACES = 5  # lists of places for the entries of a sparse block
 @lowers(CountTrue)
 def _(node: CountTrue, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a count for each part."""
-    base = base_of(node, writer)
-    keys, owners = [], []
-    for number, rows in enumerate(pairwise(node.cuts)):
-        owner = writer.home_of(node.mask, rows_region(node.mask.shape, rows))
-        task = TaskWriter()
-        mask = writer.read(task, node.mask, rows_region(node.mask.shape, rows), owner, alone=True)
-        task.do(Run(count_true), mask)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "count"), 8))
-        owners.append(owner)
-    layout = Layout(Grid((tuple(range(len(node.cuts))),)), tuple(owners))
-    writer.finish(node, layout, keys, "count", "what is true")
+    regions = [rows_region(node.mask.shape, rows) for rows in pairwise(node.cuts)]
+    owners = tuple(writer.home_of(node.mask, region) for region in regions)
+    layout = Layout(Grid((tuple(range(len(node.cuts))),)), owners)
+    for block in writer.each_block(node, layout, "count", "what is true"):
+        mask = writer.read(block, node.mask, regions[block.number], block.owner, alone=True)
+        block.do(Run(count_true), mask)
 
 
 @lowers(Compress)
@@ -173,27 +169,22 @@ def _(node: Compress, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that pick from each part of the array; the axes beside stay cut as they are."""
     masked = node.mask.ndim
     beside = writer.registers[node.operand].layout.grid.cuts[masked:]
-    base = base_of(node, writer)
     parts = _parts(node.before, node.after)
-    grid = Grid((_ends(parts), *beside))
-    keys, owners = [], []
     others = list(product(*(list(pairwise(cuts)) for cuts in beside)))
-    chosen = product(parts or [((0, 0), (0, 0))], others)
-    for number, ((rows, picked), rest) in enumerate(chosen):
-        owner = writer.home_of(node.operand, (rows, *((0, length) for length in node.mask.shape[1:]), *rest))
-        task = TaskWriter()
-        if parts:
-            region = (rows, *((0, length) for length in node.mask.shape[1:]))
-            values = writer.read(task, node.operand, (*region, *rest), owner)
-            task.do(Run(compress), values, writer.read(task, node.mask, region, owner))
-            task.take(_PLACE_BYTES * (picked[1] - picked[0]))
-        else:
-            shape = tuple(stop - start for start, stop in (picked, *rest))
-            task.do(Join((), shape, node.dtype, node.sparse))
-        size = writer.bytes_of(node, (picked, *rest))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "select"), size))
-        owners.append(owner)
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "select", "by booleans")
+    read = [
+        (rows_region(node.mask.shape, rows), rest)
+        for (rows, _), rest in product(parts or [((0, 0), (0, 0))], others)
+    ]
+    owners = tuple(writer.home_of(node.operand, (*region, *rest)) for region, rest in read)
+    layout = Layout(Grid((_ends(parts), *beside)), owners)
+    for block in writer.each_block(node, layout, "select", "by booleans"):
+        if not parts:
+            block.do(Join((), region_shape(block.region), node.dtype, node.sparse))
+            continue
+        region, rest = read[block.number]
+        values = writer.read(block, node.operand, (*region, *rest), block.owner)
+        block.do(Run(compress), values, writer.read(block, node.mask, region, block.owner))
+        block.take(_PLACE_BYTES * (block.region[0][1] - block.region[0][0]))
 
 
 @lowers(Expand)
@@ -202,45 +193,34 @@ def _(node: Expand, writer: PlanWriter, workers: Workers) -> None:
     masked = node.mask.ndim
     beside = writer.registers[node.operand].layout.grid.cuts[masked:]
     grid = Grid((node.before, *((0, length) for length in node.mask.shape[1:]), *beside))
-    base = base_of(node, writer)
     ends = dict(zip(pairwise(node.before), pairwise(node.after), strict=True))
-    keys, owners = [], []
-    for number, region in enumerate(grid.regions()):
-        owner = writer.home_of(node.operand, region)
-        task = TaskWriter()
-        values = writer.read(task, node.operand, region, owner)
-        mask = writer.read(task, node.mask, region[:masked], owner)
-        new = writer.read(task, node.value, (ends[region[0]], *region[masked:]), owner)
-        task.do(Run(expand), values, mask, new)
+    layout = Layout(grid, tuple(writer.home_of(node.operand, region) for region in grid.regions()))
+    for block in writer.each_block(node, layout, "put", "by booleans"):
+        region, owner = block.region, block.owner
+        values = writer.read(block, node.operand, region, owner)
+        mask = writer.read(block, node.mask, region[:masked], owner)
+        new = writer.read(block, node.value, (ends[region[0]], *region[masked:]), owner)
+        block.do(Run(expand), values, mask, new)
         start, stop = ends[region[0]]
-        task.take(_PLACE_BYTES * (node.ndim + 1) * (stop - start))  # where they go, and they in that order
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "put"), writer.bytes_of(node, region)))
-        owners.append(owner)
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "put", "by booleans")
+        block.take(_PLACE_BYTES * (node.ndim + 1) * (stop - start))  # where they go, and they in that order
 
 
 @lowers(TruePlaces)
 def _(node: TruePlaces, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that list the places in each part."""
-    base = base_of(node, writer)
     parts = _parts(node.before, node.after)
-    keys, owners = [], []
-    for number, (rows, picked) in enumerate(parts or [((0, 0), (0, 0))]):
-        owner = writer.home_of(node.mask, rows_region(node.mask.shape, rows))
-        task = TaskWriter()
-        if parts:
-            region = rows_region(node.mask.shape, rows)
-            mask = writer.read(task, node.mask, region, owner)
-            task.do(Run(true_places, (node.axis, rows[0])), mask)
-            task.take(_PLACE_BYTES * node.mask.ndim * (picked[1] - picked[0]))
-            if node.mask.sparse:  # rows, ones of a pattern, and which are kept, before they are picked
-                task.take(_SPARSE_PLACES * _PLACE_BYTES * writer.entries_of(node.mask, region))
-        else:
-            task.do(Join((), (0,), node.dtype, False))
-        size = writer.bytes_of(node, (picked,))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "places"), size))
-        owners.append(owner)
-    writer.finish(node, Layout(Grid((_ends(parts),)), tuple(owners)), keys, "places", "of what is true")
+    regions = [rows_region(node.mask.shape, rows) for rows, _ in parts or [((0, 0), (0, 0))]]
+    layout = Layout(Grid((_ends(parts),)), tuple(writer.home_of(node.mask, region) for region in regions))
+    for block in writer.each_block(node, layout, "places", "of what is true"):
+        if not parts:
+            block.do(Join((), (0,), node.dtype, False))
+            continue
+        region, ((start, stop),) = regions[block.number], block.region
+        mask = writer.read(block, node.mask, region, block.owner)
+        block.do(Run(true_places, (node.axis, region[0][0])), mask)
+        block.take(_PLACE_BYTES * node.mask.ndim * (stop - start))
+        if node.mask.sparse:  # rows, ones of a pattern, and which are kept, before they are picked
+            block.take(_SPARSE_PLACES * _PLACE_BYTES * writer.entries_of(node.mask, region))
 
 
 def _parts(before: Cuts, after: Cuts) -> list[tuple[Range, Range]]:

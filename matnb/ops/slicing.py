@@ -1,23 +1,56 @@
-"""Slices and transposes of arrays that are cut in blocks."""
+"""Slices and transposes."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, intersect, region_shape
 from matnb.blocks.layout import Layout
-from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Index, Transpose
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Flip, Join, Take
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers
 from matnb.program.regions import SlicePart, piece_cuts, slice_pieces
-from matnb.program.writer import PlanWriter, TaskWriter, cut_of, region_text
+from matnb.program.writer import PlanWriter, TaskWriter, cut_of
+
+
+@means(Transpose)
+def _(node: Transpose, operands: Sequence[Value]) -> Value:
+    """Return the array with its axes in another order."""
+    value = operands[0]
+    if not sp.issparse(value):
+        return np.transpose(value, node.axes)
+    return sp.csr_array(value.T) if node.axes == (1, 0) else value
+
+
+@means(Index)
+def _(node: Index, operands: Sequence[Value]) -> Value:
+    """Return a slice."""
+    if node.sparse:
+        return _sparse_index(operands[0], node.key)  # type: ignore[arg-type]  # sparse here
+    return np.asarray(dense(operands[0])[node.key])
+
+
+def _sparse_index(value: sp.csr_array, key: Sequence[slice | int | None]) -> sp.csr_array:
+    # SciPy's own slicing with a negative step drops nothing, so stored zeros stay.
+    result = sp.csr_array(value[key[0], :][:, key[1]])  # type: ignore[index]  # SciPy takes slices
+    result.sort_indices()
+    return result
+
+
+# Tasks: each block that has a part in the result gives a block of the result.
 
 _KEPT_BYTES = 24  # of an entry of a sparse block, while those of a slice are looked for
 
 
-def lower_index(node: Index, writer: PlanWriter, workers: Workers) -> None:
+@lowers(Index)
+def _(node: Index, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a slice: each block that has a part in the result gives a block of the result."""
     source = writer.registers[node.operand]
     grid = source.layout.grid
@@ -37,34 +70,20 @@ def lower_index(node: Index, writer: PlanWriter, workers: Workers) -> None:
             choices.append((part,))
         axis += 1
     out = Grid(tuple(cuts))
-    base = f"{node.digest.hex()}-{digest_of(grid.cuts, source.layout.owners).hex()[:8]}"
     if 0 in node.shape:
-        _write_nothing(node, out, base, writer, workers.numbers[0])
+        layout = Layout(out, (workers.numbers[0],) * out.num_blocks)
+        for block in writer.each_block(node, layout, "slice", "nothing"):
+            block.do(Join((), region_shape(block.region), node.dtype, node.sparse))
         return
     writer.note_reuse(node.operand)
-    keys, owned = [], []
-    for number, chosen in enumerate(itertools.product(*choices)):
-        block, key = _local(chosen, grid)
-        place = grid.number(block)
-        task = TaskWriter()
-        task.do(Take(key), task.read(source.keys[place]))
+    read = [_local(chosen, grid) for chosen in itertools.product(*choices)]
+    layout = Layout(out, tuple(source.layout.owners[grid.number(index)] for index, _ in read))
+    for block in writer.each_block(node, layout, "slice"):
+        index, key = read[block.number]
+        block.do(Take(key), block.read(source.keys[grid.number(index)]))
         if node.operand.sparse:
-            task.take(_KEPT_BYTES * writer.entries_of(node.operand, grid.region(block)))
-        owner = source.layout.owners[place]
-        keys.append(
-            writer.add(task.task(f"{base}-{number}", owner, "slice"), writer.bytes_of(node) // out.num_blocks)
-        )
-        owned.append(owner)
-    writer.finish(node, Layout(out, tuple(owned)), keys, "slice", "")
-
-
-def _write_nothing(node: Index, grid: Grid, base: str, writer: PlanWriter, owner: int) -> None:
-    keys = []
-    for number, region in enumerate(grid.regions()):
-        task = TaskWriter()
-        task.do(Join((), region_shape(region), node.dtype, node.sparse))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "slice"), 0))
-    writer.finish(node, Layout(grid, (owner,) * len(keys)), keys, "slice", "nothing")
+            block.take(_KEPT_BYTES * writer.entries_of(node.operand, grid.region(index)))
+        block.num_bytes = writer.bytes_of(node) // out.num_blocks
 
 
 LocalKey = tuple[tuple[int, int | None, int] | int | None, ...]
@@ -87,7 +106,8 @@ def _local(chosen: tuple[SlicePart | int | None, ...], grid: Grid) -> tuple[tupl
     return tuple(block), tuple(key)
 
 
-def lower_transpose(node: Transpose, writer: PlanWriter, workers: Workers) -> None:
+@lowers(Transpose)
+def _(node: Transpose, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a transpose.
 
     A dense array's blocks are flipped where they are. A sparse one is cut by rows again, so that a product
@@ -100,11 +120,9 @@ def lower_transpose(node: Transpose, writer: PlanWriter, workers: Workers) -> No
         layout = _flipped(source.layout, node.axes)
     else:
         layout = default_layout(node, writer.bytes_of(node), workers)
-    base = f"{node.digest.hex()}-{digest_of(grid.cuts, layout.grid.cuts, layout.owners).hex()[:8]}"
     back = [node.axes.index(axis) for axis in range(node.ndim)]
-    keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        wanted = tuple(region[axis] for axis in back)
+    for block in writer.each_block(node, layout, "transpose"):
+        wanted = tuple(block.region[axis] for axis in back)
         found = [index for index in grid.indices() if grid.region(index) == wanted] or list(
             grid.overlapping(wanted)
         )
@@ -113,27 +131,20 @@ def lower_transpose(node: Transpose, writer: PlanWriter, workers: Workers) -> No
             place = grid.number(index)
             bounds = grid.region(index)
             common = intersect(bounds, wanted)
-            task = TaskWriter()
+            task = block if len(found) == 1 else TaskWriter()
             value = task.read(source.keys[place])
             if common != bounds:
                 value = task.do(cut_of(common, bounds), value)
             task.do(Flip(node.axes), value)
-            key = f"{base}-{number}" if len(found) == 1 else f"{base}-{number}-part-{region_text(common)}"
-            where = owner if len(found) == 1 else source.layout.owners[place]
-            size = writer.bytes_of(node.operand, common)
-            parts.append(writer.add(task.task(key, where, "transpose"), size))
-            offsets.append(
-                tuple(common[axis][0] - begin for axis, (begin, _) in zip(node.axes, region, strict=True))
-            )
-        if len(found) != 1:
-            task = TaskWriter()
-            task.do(
-                Join(tuple(offsets), region_shape(region), node.dtype, node.sparse),
-                *(task.read(part) for part in parts),
-            )
-            parts = [writer.add(task.task(f"{base}-{number}", owner, "join"), writer.bytes_of(node, region))]
-        keys.append(parts[0])
-    writer.finish(node, layout, keys, "transpose", "")
+            if task is not block:
+                size = writer.bytes_of(node.operand, common)
+                parts.append(writer.part_of(block, task, source.layout.owners[place], "transpose", size))
+            starts = zip(node.axes, block.region, strict=True)
+            offsets.append(tuple(common[axis][0] - begin for axis, (begin, _) in starts))
+        if parts or not found:
+            joined = Join(tuple(offsets), region_shape(block.region), node.dtype, node.sparse)
+            block.do(joined, *map(block.read, parts))
+            block.kind = "join"
 
 
 def _flipped(layout: Layout, axes: tuple[int, ...]) -> Layout:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -14,10 +13,11 @@ from matnb.blocks.kernels import sliding as kernels
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter
 
 
 def _slid(operand: Expr, length: int, axis: int) -> tuple[int, ...]:
@@ -120,11 +120,6 @@ def _cuts(node: Expr, axis: int, length: int, offset: int, writer: PlanWriter) -
     return (0, *(cut - offset for cut in given if 0 < cut - offset < length), length)
 
 
-def _owner_at(node: Expr, region: tuple[tuple[int, int], ...], writer: PlanWriter) -> int:
-    layout = writer.registers[node].layout
-    return layout.owners[layout.grid.number(next(iter(layout.grid.overlapping(region))))]
-
-
 @lowers(Windows, WindowReduce)
 def _(node: Windows | WindowReduce, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of windows: a block has those that begin in a block of the array."""
@@ -136,21 +131,15 @@ def _(node: Windows | WindowReduce, writer: PlanWriter, workers: Workers) -> Non
         run = Run(kernels.windows, (node.length, axis))
     else:
         run = Run(kernels.windows_reduced, (node.operation, node.length, axis, node.dtype))
-    grid, base = Grid(tuple(cuts)), base_of(node, writer)
-    keys, owners = [], []
-    for number, region in enumerate(grid.regions()):
-        start, stop = region[axis]
-        read = (*region[:axis], (start, stop + node.length - 1), *region[axis + 1 : operand.ndim])
-        task, owner = TaskWriter(), _owner_at(operand, region[: operand.ndim], writer)
-        block = writer.read(task, operand, read, owner, alone=True)
-        size = writer.bytes_of(node, region)
-        if isinstance(node, WindowReduce):
-            task.take(2 * size + _TILES)
-        task.do(run, block)
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "windows"), size))
-        owners.append(owner)
+    grid = Grid(tuple(cuts))
+    layout = Layout(grid, tuple(writer.home_of(operand, one[: operand.ndim]) for one in grid.regions()))
     detail = node.operation if isinstance(node, WindowReduce) else ""
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "windows", detail)
+    for block in writer.each_block(node, layout, "windows", detail):
+        region, (start, stop) = block.region, block.region[axis]
+        read = (*region[:axis], (start, stop + node.length - 1), *region[axis + 1 : operand.ndim])
+        if isinstance(node, WindowReduce):
+            block.take(2 * block.num_bytes + _TILES)
+        block.do(run, writer.read(block, operand, read, block.owner, alone=True))
 
 
 @lowers(Convolve)
@@ -158,22 +147,14 @@ def _(node: Convolve, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a convolution, cut as the array is; each has all weights."""
     operand, width = node.operand, node.weights.size
     grid = Grid((_cuts(operand, 0, node.length, node.start, writer),))
-    base = base_of(node, writer)
-    keys, owners = [], []
-    for number, (low, high) in enumerate(pairwise(grid.cuts[0])):
+    inside = (min(max(node.start + low, 0), operand.size - 1) for low in grid.cuts[0][:-1])
+    layout = Layout(grid, tuple(writer.home_of(operand, ((one, one + 1),)) for one in inside))
+    for block in writer.each_block(node, layout, "convolve", f"{width} weights"):
+        ((low, high),) = block.region
         # Not fewer elements than weights, or NumPy takes the one for the other, and adds in another order.
         first = min(max(0, node.start + low - width + 1), operand.size - width)
         stop = min(max(node.start + high, first + width), operand.size)
-        inside = min(max(node.start + low, 0), operand.size - 1)
-        task, owner = TaskWriter(), _owner_at(operand, ((inside, inside + 1),), writer)
-        part = writer.read(task, operand, ((first, stop),), owner, alone=True)
-        weights = writer.read(task, node.weights, ((0, width),), owner)
-        task.take(3 * (stop - first + width) * node.dtype.itemsize)
-        task.do(Run(kernels.convolved, (first, node.start + low, high - low)), part, weights)
-        keys.append(
-            writer.add(
-                task.task(f"{base}-{number}", owner, "convolve"), writer.bytes_of(node, ((low, high),))
-            )
-        )
-        owners.append(owner)
-    writer.finish(node, Layout(grid, tuple(owners)), keys, "convolve", f"{width} weights")
+        part = writer.read(block, operand, ((first, stop),), block.owner, alone=True)
+        weights = writer.read(block, node.weights, ((0, width),), block.owner)
+        block.take(3 * (stop - first + width) * node.dtype.itemsize)
+        block.do(Run(kernels.convolved, (first, node.start + low, high - low)), part, weights)

@@ -16,10 +16,11 @@ from matnb.blocks.layout import Layout, spread
 from matnb.expr.nodes import Expr
 from matnb.ops.ordering import PartsWriter, write_arg_sorted, write_sorted
 from matnb.ops.ranking import sorting_layouts
-from matnb.ops.registry import Value, base_of, dense, lowers, means
+from matnb.ops.reference import Value, dense
+from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join, Run
 from matnb.program.plan import Workers
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,56 +145,48 @@ def _(node: DistinctField, operands: Sequence[Value]) -> Value:
 def _(node: Distinct, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that find what is distinct in each part of the order."""
     domain, _ = sorting_layouts(node.operand, writer, workers)
-    count = len(node.cuts) - 1
-    layout = Layout(Grid((node.cuts,)), spread(count, workers.numbers))
-    base = base_of(node, writer, domain, layout)
+    layout = Layout(Grid((node.ends,)), spread(len(node.ends) - 1, workers.numbers))
     if node.places:
-        places, values = write_arg_sorted(node.operand, domain, base, writer)
+        places, values = write_arg_sorted(node, node.operand, domain, writer)
         blocks = [values, places]
     else:
-        values = write_sorted(node.operand, domain, base, writer)
-        blocks = [values]
-    parts = PartsWriter(node.operand, values, layout, base, writer, uniques.piece_and_last)
-    keys = []
-    for number in range(count):
+        blocks = [write_sorted(node, node.operand, domain, writer)]
+    parts = PartsWriter(node, node.operand, blocks[0], node.cuts, writer, uniques.piece_and_last)
+    for block in writer.each_block(node, layout, "distinct"):
+        number = block.number
         parameters = (number, node.cuts[number], node.equal_nan, node.starts, node.places)
-        size = node.ends[number + 1] - node.ends[number]
-        keys.append(parts.merge(number, uniques.distinct, blocks, parameters, size, reads_splits=True))
-    writer.finish(node, Layout(Grid((node.ends,)), layout.owners), keys, "distinct", "")
+        parts.merge(block, uniques.distinct, blocks, parameters, reads_splits=True)
+        block.num_bytes = node.ends[number + 1] - node.ends[number]
 
 
 @lowers(CountDistinct)
 def _(node: CountDistinct, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that tell how many distinct elements each part has."""
-    base = base_of(node, writer)
-    keys, owners = [], []
-    for number, part in enumerate(pairwise(node.ends)):
-        task, owner = TaskWriter(), writer.home_of(node.operand, (part,))
-        task.do(Run(uniques.count_of), task.read(writer.block(node.operand, (part,), owner)))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "count"), 8))
-        owners.append(owner)
-    layout = Layout(Grid((tuple(range(len(keys) + 1)),)), tuple(owners))
-    writer.finish(node, layout, keys, "count", "what is distinct")
+    parts = list(pairwise(node.ends))
+    owners = tuple(writer.home_of(node.operand, (part,)) for part in parts)
+    layout = Layout(Grid((tuple(range(len(node.ends))),)), owners)
+    for block in writer.each_block(node, layout, "count", "what is distinct"):
+        part = writer.block(node.operand, (parts[block.number],), block.owner)
+        block.do(Run(uniques.count_of), block.read(part))
 
 
 @lowers(DistinctField)
 def _(node: DistinctField, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that pick what is distinct out of each part that has some."""
-    base = base_of(node, writer)
-    keys, owners, cuts = [], [], [0]
-    for number, (part, count) in enumerate(zip(pairwise(node.ends), node.counts, strict=True)):
-        if not count:
+    parts = [
+        (part, stop - start, count)
+        for part, (start, stop), count in zip(
+            pairwise(node.ends), pairwise(node.cuts), node.counts, strict=True
+        )
+        if count
+    ]
+    owners = [writer.home_of(node.operand, (part,)) for part, _, _ in parts] or [workers.numbers[0]]
+    cuts = (0, *accumulate(count for _, _, count in parts)) if parts else (0, 0)
+    for block in writer.each_block(node, Layout(Grid((cuts,)), tuple(owners)), "pick", node.field):
+        if not parts:
+            block.do(Join((), (0,), node.dtype, False))
             continue
-        task, owner = TaskWriter(), writer.home_of(node.operand, (part,))
-        length = node.cuts[number + 1] - node.cuts[number]
+        part, length, _ = parts[block.number]
         options = (node.field, length, node.element, node.starts, node.places)
-        task.do(Run(uniques.field_of, options), task.read(writer.block(node.operand, (part,), owner)))
-        keys.append(writer.add(task.task(f"{base}-{number}", owner, "pick"), count * node.dtype.itemsize))
-        owners.append(owner)
-        cuts.append(cuts[-1] + count)
-    if not keys:
-        task = TaskWriter()
-        task.do(Join((), (0,), node.dtype, False))
-        owners, cuts = [workers.numbers[0]], [0, 0]
-        keys = [writer.add(task.task(f"{base}-0", owners[0], "pick"), 0)]
-    writer.finish(node, Layout(Grid((tuple(cuts),)), tuple(owners)), keys, "pick", node.field)
+        value = block.read(writer.block(node.operand, (part,), block.owner))
+        block.do(Run(uniques.field_of, options), value)

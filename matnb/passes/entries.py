@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from math import prod
 
-from matnb.blocks.kernels.elementwise import ANNIHILATORS
+from matnb.blocks.semiring import ANNIHILATORS
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Create, Elementwise, Expr, Index, Load, MaskedMatMul, MatMul, Regrid, Transpose
 from matnb.expr.traverse import Either, topological

@@ -16,9 +16,9 @@ _TASKS = {
         "gather", "send", "scatter", "move", "regrid", "re-cut", "cut", "share", "transpose", "profile",
     ),
     READ: ("load", "parse", "facts", "data"),
-    SORT: ("sort", "merge", "rank", "search"),
+    SORT: ("sort", "merge", "rank", "search", "distinct"),
     PICK: ("pick", "put", "select", "slice", "places", "part", "read"),
-    JOIN: ("join", "pad", "repeat", "reshape", "diagonal", "triangle", "windows"),
+    JOIN: ("join", "concatenate", "pad", "repeat", "reshape", "diagonal", "triangle", "windows"),
     FUNCTION: ("call",),
 }  # fmt: skip
 _WORDS = {task: word for word, tasks in _TASKS.items() for task in tasks}

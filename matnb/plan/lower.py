@@ -10,25 +10,18 @@ from matnb.blocks.layout import Layout
 from matnb.expr.nodes import (
     Broadcast,
     Create,
-    Data,
     Elementwise,
     Expr,
-    Index,
     Literal,
-    Load,
     Reduce,
     Regrid,
-    Transpose,
 )
 from matnb.expr.traverse import consumers, topological
 from matnb.ops.access import Draw
-from matnb.ops.creation import lower_data, lower_load
-from matnb.ops.maps import lower_map, stage_tag
+from matnb.ops.maps import lower_map
 from matnb.ops.products import lower_product, product_cuts, product_layout
 from matnb.ops.reducing import lower_reductions, lower_running_product
 from matnb.ops.registry import lowers
-from matnb.ops.regrid import lower_regrid
-from matnb.ops.slicing import lower_index, lower_transpose
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.grouping import Groups, reduction_groups
 from matnb.program.matching import Choice, Wiring, match_products
@@ -129,18 +122,7 @@ class _PlanLowering:
                         self._apart.add(node.operand)
                     lower_running_product(node, writer)
                     return
-                tag = stage_tag(layout, inside, writer)
-                lower_reductions(members, inside, layout, tag, writer, self._ending)
-            case Transpose():
-                lower_transpose(node, writer, workers)
-            case Index():
-                lower_index(node, writer, workers)
-            case Data():
-                lower_data(node, node, chosen_layout(node, (), writer, workers), writer)
-            case Load():
-                lower_load(node, node, chosen_layout(node, (), writer, workers), writer, workers)
-            case Regrid():
-                lower_regrid(node, writer, workers)
+                lower_reductions(members, inside, layout, writer, self._ending)
             case _:
                 lowers.of(node)(node, writer, workers)
 

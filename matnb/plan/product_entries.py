@@ -15,7 +15,7 @@ import numpy as np
 
 from matnb.blocks.creation import Full
 from matnb.blocks.formats import sparse_bytes
-from matnb.blocks.kernels.elementwise import ANNIHILATORS
+from matnb.blocks.semiring import ANNIHILATORS
 from matnb.expr.nodes import Create, Elementwise, Expr, MaskedMatMul, MatMul, Transpose
 from matnb.program.plan import Stage
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
+from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr
 from matnb.program.chaining import ChainedStep, chained
 from matnb.program.matching import Product
@@ -89,6 +90,33 @@ class TaskWriter:
         return most
 
 
+class BlockTask(TaskWriter):
+    """Collects the steps of the task that makes one block of an array.
+
+    Attributes
+    ----------
+    name
+        Of the task.
+    number, region, owner
+        Of the block: its place in the grid's order, its part of the array, and the worker that has it.
+    kind
+        For measuring; may be set to another than that of the array's other tasks.
+    num_bytes
+        Of its value, about; may be set to what is known better.
+    """
+
+    def __init__(self, name: str, number: int, region: Region, owner: int, kind: str, num_bytes: int) -> None:
+        super().__init__()
+        self.name, self.number, self.region, self.owner = name, number, region, owner
+        self.kind, self.num_bytes = kind, num_bytes
+        self._num_parts = 0
+
+    def name_part(self) -> str:
+        """Return a name for a task that makes a part of what the block is made from."""
+        self._num_parts += 1
+        return f"{self.name}-part-{self._num_parts}"
+
+
 @dataclass(frozen=True)
 class Ending:
     """How a task that reads a reduction's value puts it together from shares: their keys, and the steps.
@@ -156,6 +184,7 @@ class PlanWriter:
         self._stages: list[Stage] = []
         self._shipments: list[Shipment] = []
         self._lasting: dict[str, int] = {}
+        self._num_added: dict[str, int] = {}
         for array in stored.values():
             self._owners.update(zip(array.keys, array.layout.owners, strict=True))
             # An interrupted run did not tell its counts; then nobody knows how large its blocks are.
@@ -185,6 +214,46 @@ class PlanWriter:
             self._sizes[task.key] = num_bytes
             self._owners[task.key] = task.owner
         return task.key
+
+    def each_block(
+        self, node: Expr, layout: Layout, kind: str, detail: str = "", inside: Sequence[Expr] = ()
+    ) -> Iterator[BlockTask]:
+        """Yield a task to write for each block of an array, add each, and note that the array is made.
+
+        Parameters
+        ----------
+        node, layout
+            The array, and how it is to lie.
+        kind, detail
+            For measuring, and for a user.
+        inside
+            What each task computes on the way, operands first.
+        """
+        base = self.base_of(node, layout, inside=inside)
+        places = zip(layout.grid.regions(), layout.owners, strict=True)
+        keys = []
+        for number, (region, owner) in enumerate(places):
+            name, size = f"{base}-{number}", self.bytes_of(node, region)
+            yield (task := BlockTask(name, number, region, owner, kind, size))
+            keys.append(self.add(task.task(name, owner, task.kind), task.num_bytes))
+        self.finish(node, layout, keys, kind, detail, inside)
+
+    def part_of(self, block: BlockTask, part: TaskWriter, owner: int, kind: str, num_bytes: int) -> str:
+        """Add a task that makes something of which a block is made, and return its key."""
+        return self.add(part.task(block.name_part(), owner, kind), num_bytes)
+
+    def add_for(self, node: Expr, task: TaskWriter, owner: int, kind: str, num_bytes: int) -> str:
+        """Add a task that makes something on the way to an array, and return its key."""
+        base = self.base_of(node)
+        number = self._num_added[base] = self._num_added.get(base, 0) + 1
+        return self.add(task.task(f"{base}-step-{number}", owner, kind), num_bytes)
+
+    def base_of(self, node: Expr, *layouts: Layout, inside: Sequence[Expr] = ()) -> str:
+        """Return what the names of an array's tasks begin with: it, and how all that takes part lies."""
+        taking = (*(array.layout for one in node.operands if (array := self.registers.get(one))), *layouts)
+        ways = [self.products[one].way for one in dict.fromkeys((*inside, node)) if one in self.products]
+        tag = digest_of(*((one.grid.cuts, one.owners) for one in taking), *ways).hex()[:8]
+        return f"{node.digest.hex()}-{tag}"
 
     def add_lasting(self, task: Task, num_bytes: int) -> str:
         """Add a task as ``add`` does, whose value outlives the plan in a loop: it is not made each time."""

@@ -13,7 +13,7 @@ from matnb.errors import OptionError
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import live_expressions
 from matnb.lazy.recording import Recording, active_recording
-from matnb.ops.registry import Value
+from matnb.ops.reference import Value
 
 
 @dataclass(frozen=True)

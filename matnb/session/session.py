@@ -36,8 +36,8 @@ from matnb.lazy.array import live_expressions
 from matnb.lazy.limits import check_limit
 from matnb.lazy.recording import Recording, active_recording
 from matnb.ops.creation import reading_plan
-from matnb.ops.interpret import block_of, interpret
-from matnb.ops.registry import Value
+from matnb.ops.interpret import interpret
+from matnb.ops.reference import Value, block_of
 from matnb.pictures.later import interrupted_text
 from matnb.pictures.picture import Picture
 from matnb.plan.estimate import estimate_entries

@@ -79,4 +79,14 @@ def _fields(option: str, value: object) -> dict[str, object]:
             return {option: value}
         case "workers" | "threads" | "engine" | "rebalance", _:
             return {option: value}
-    raise OptionError(f"{option}={value!r}: a value of another kind is wanted")
+    raise OptionError(f"{option}={value!r}: give {_KINDS[option]}")
+
+
+_KINDS = {
+    "memory_limit": "bytes, as in 2e9 or '2GB'",
+    "compute_limit": "bytes, as in 2e9 or '2GB'",
+    "memo": "'off', or bytes, as in '4GB'",
+    "memo_dir": "the path of a folder",
+    "processes": "True or False",
+    "security": "True or False",
+}

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from matnb.blocks.formats import Csr, Dense
 from matnb.blocks.kernels import chains
 from matnb.blocks.kernels.chains import apply_chain
-from matnb.blocks.kernels.elementwise import ANNIHILATORS, apply
+from matnb.blocks.kernels.elementwise import apply
 from matnb.blocks.kernels.links import Link
+from matnb.blocks.semiring import ANNIHILATORS
 from matnb.errors import ShapeError, UnsupportedError
 
 FLOAT, TRUTH, LONG = np.dtype(float), np.dtype(bool), np.dtype("int64")

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense, Empty
-from matnb.blocks.kernels.elementwise import ANNIHILATORS, apply, zero_preserving
+from matnb.blocks.kernels.elementwise import apply, zero_preserving
+from matnb.blocks.semiring import ANNIHILATORS
 from matnb.errors import ShapeError, UnsupportedError
 
 DENSE, SPARSE = strategies.DENSE_DTYPES, strategies.SPARSE_DTYPES

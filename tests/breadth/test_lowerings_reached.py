@@ -19,6 +19,8 @@ WITHOUT = {
     "At": "one place, looked for in the blocks that may have it: tests/ops/test_access_lowering.py",
     "Put": "one place, written in the blocks that have it: tests/ops/test_access_lowering.py",
     "Replicated": "a function on whole arrays, which each worker is given: that is what it is for",
+    "Load": "a file: tests/io and tests/session/test_files.py",
+    "Regrid": "cuts that are asked for: tests/plan/test_lower.py",
     "Part": "a part of what such a function gave",
 }
 

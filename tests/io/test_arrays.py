@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from reading import read_whole
 
 from matnb.io.source import open_source
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 pytestmark = pytest.mark.usefixtures("small_pieces")
 RANDOM = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from bad_files import BAD, GOOD, REAL
 
 from matnb.errors import FileFormatError, MissingFileError, OptionError
 from matnb.io.source import open_source
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 _SOON = (
     5  # seconds of the processor, several times what is taken: a slip that makes work quadratic takes minutes

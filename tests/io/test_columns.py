@@ -10,7 +10,7 @@ from reading import read_whole
 
 from matnb.errors import FileFormatError, OptionError, UnsupportedError
 from matnb.io.source import open_source
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 TEXT = """id,when,flag,full,size,half,code

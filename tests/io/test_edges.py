@@ -11,7 +11,7 @@ from reading import read_whole
 
 from matnb.errors import FileFormatError, MissingFileError
 from matnb.io.source import open_source
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 pytestmark = pytest.mark.usefixtures("small_pieces")
 LISTED = "# a comment\n7 3 2\n3,7,5\n3\t3 1\n\n% another\n7 3 4  # late\n90 7 8\n"  # ids 3, 7, 90

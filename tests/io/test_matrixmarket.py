@@ -12,7 +12,7 @@ from reading import read_whole
 
 from matnb.blocks.formats import Csr, Empty
 from matnb.io.source import open_source
-from matnb.ops.interpret import read_blocks, read_here
+from matnb.ops.creation import read_blocks, read_here
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 RANDOM = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 from reading import read_whole
 
 from matnb.io.source import open_source
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 

@@ -21,7 +21,7 @@ from matnb.io import lines
 from matnb.io.remote import find_file
 from matnb.io.rmat import Rmat
 from matnb.io.source import Source, open_source
-from matnb.ops.interpret import read_blocks
+from matnb.ops.creation import read_blocks
 
 WORDS = st.text("ab ,é", max_size=12)
 NEWLINE = st.sampled_from(["\n", "\r\n"])

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from reading import read_whole
 
 from matnb.io.source import open_source
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 PIECES_AND_BLOCKS = [(1, 1), (3, 2), (7, 5)]
 pytestmark = pytest.mark.usefixtures("small_pieces")

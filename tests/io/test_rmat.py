@@ -12,7 +12,7 @@ from matnb.blocks.formats import Csr
 from matnb.errors import OptionError
 from matnb.io import rmat
 from matnb.io.rmat import Rmat
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 
 @given(

@@ -15,7 +15,7 @@ from reading import read_whole
 
 from matnb.errors import FileFormatError, OptionError
 from matnb.io.source import open_source
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 NUMBERS = st.one_of(st.just(math.nan), st.floats(allow_nan=False), st.integers(-99, 99).map(float))

@@ -24,7 +24,7 @@ from matnb.blocks.grid import Grid, region_shape, regular
 from matnb.errors import MatnbError, MissingFileError, OptionError, ShapeError, WriteError
 from matnb.io.source import open_source
 from matnb.io.write import Fetch, write
-from matnb.ops.interpret import read_blocks
+from matnb.ops.creation import read_blocks
 
 RANDOM = np.random.default_rng(0)
 GRID = Grid(((0, 7, 8, 30), (0, 11, 20)))

@@ -12,7 +12,7 @@ from fuzzed_files import bases, fuzz
 
 from matnb.errors import FileFormatError
 from matnb.io.source import open_source
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 
 def test_damaged_files_of_our_own(tmp_path: Path) -> None:

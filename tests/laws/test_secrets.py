@@ -33,7 +33,7 @@ from matnb.errors import FileFormatError, MatnbError, MissingFileError, OptionEr
 from matnb.io.source import open_source
 from matnb.lazy.array import DistArray
 from matnb.location import Location, shown_text
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 
 MARK = "h1dd3nM4RK"
 TABLE = b"n,m\n" + b"1,2\n3,4\n" * 50

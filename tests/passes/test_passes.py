@@ -19,7 +19,8 @@ from matnb.errors import MatnbError
 from matnb.expr.client_data import keep_copy
 from matnb.expr.nodes import Data, Expr, Transpose
 from matnb.expr.traverse import ExprGraph, Rewritten, topological
-from matnb.ops.interpret import Value, interpret
+from matnb.ops.interpret import interpret
+from matnb.ops.reference import Value
 from matnb.passes import PASSES, PassEntry, optimize, stages, traced
 
 FLOAT = np.dtype(np.float64)

@@ -19,18 +19,21 @@ WORDS = {
 }  # fmt: skip
 
 
+KIND_AT = {"task": 2, "each_block": 2, "part_of": 3, "add_for": 3}  # the place of a kind among what is given
+
+
 def kinds_in_plans() -> Iterator[str]:
-    """Yield what ``writer.task(key, owner, kind)`` is given as a kind, wherever that is written out."""
+    """Yield the kinds of tasks that lowerings give, wherever they are written out."""
     for path in HOUSE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "task"
-            ):
-                for one in node.args[2:3]:
-                    if isinstance(one, ast.Constant):
-                        yield str(one.value)
+            match node:
+                case ast.Call(func=ast.Attribute(attr=name), args=given) if name in KIND_AT:
+                    found: list[ast.expr] = given[KIND_AT[name] : KIND_AT[name] + 1]
+                case ast.Assign(targets=[ast.Attribute(attr="kind")], value=value):
+                    found = [value]
+                case _:
+                    continue
+            yield from (str(one.value) for one in found if isinstance(one, ast.Constant))
 
 
 def test_every_kind_of_task_has_a_word():

@@ -13,8 +13,9 @@ from matnb.blocks.layout import Layout, spread
 from matnb.expr.control import Cond, Loop
 from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
+from matnb.program.check import check_program
 from matnb.program.plan import Stored, Workers
-from matnb.program.program import Action, Batch, Branch, Iterate, Program, batches
+from matnb.program.program import Action, Batch, Branch, Iterate, batches
 
 WORKERS = Workers((3, 5), 2, 10**9)
 
@@ -36,57 +37,8 @@ def planned(node: Expr) -> ControlPlan:
     assert isinstance(node, Loop | Cond)
     inputs = {one: stored(one, k) for k, one in enumerate(node.inputs) if not starts_inside(one)}
     found = plan_control(node, inputs, WORKERS, [node])
-    check(found.program)
+    check_program(found.program)
     return found
-
-
-def check(program: Program) -> None:
-    """Walk a program as an engine does, and see that what is read was filled, where it is said to be."""
-    owners = dict(program.owners)
-    known = set(program.given)
-    _check(program.actions, known, owners, program)
-    assert set(program.results) <= known
-
-
-def _check(actions: Iterable[Action], known: set[str], owners: dict[str, int], program: Program) -> None:
-    for action in actions:
-        match action:
-            case Batch(tasks, results):
-                made = set()
-                for task in tasks:
-                    missing = set(task.inputs) - known - made
-                    assert not missing, f"{task.key} reads {missing}"
-                    assert task.key not in made
-                    made.add(task.key)
-                    owners[task.key] = task.owner
-                assert set(results) <= made
-                known |= set(results)
-            case Iterate():
-                assert action.limit in known
-                for state, first, after in zip(action.state, action.first, action.after, strict=True):
-                    assert set(first) <= known
-                    assert [owners[one] for one in first] == [owners[one] for one in state]
-                    known |= set(state)
-                    assert len(after) == len(state)
-                known |= {action.iteration, action.taken}
-                assert {action.iteration, action.taken} <= program.everywhere
-                inside = set(known)
-                _check(action.body, inside, owners, program)
-                for state, after in zip(action.state, action.after, strict=True):
-                    assert set(after) <= inside
-                    assert [owners[one] for one in after] == [owners[one] for one in state]
-                assert action.until is None or action.until in inside
-            case Branch():
-                assert action.predicate in known
-                for side, sources in (
-                    (action.then, action.from_then),
-                    (action.otherwise, action.from_otherwise),
-                ):
-                    inside = set(known)
-                    _check(side, inside, owners, program)
-                    assert set(sources) <= inside
-                    assert [owners[one] for one in sources] == [owners[one] for one in action.results]
-                known |= set(action.results)
 
 
 def loop_of(step: object, state: object, **options: object) -> Loop:

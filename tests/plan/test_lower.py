@@ -18,8 +18,10 @@ from matnb.blocks.formats import Dense, to_numpy
 from matnb.blocks.grid import Grid, regular
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data, Expr
-from matnb.ops.interpret import block_of, interpret
+from matnb.ops.interpret import interpret
+from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
+from matnb.program.check import check_plan
 from matnb.program.operators import Apply, Chain, Constant, Cut, Join, Multiply
 from matnb.program.place import layout_tag
 from matnb.program.plan import Plan, Stored, Task, Workers
@@ -55,7 +57,7 @@ def kinds(plan: Plan) -> list[str]:
 def test_a_plan_run_by_hand_gives_what_was_meant(drawn: st.DataObject, workers: Workers):
     roots = [pair.mine.expression for pair in drawn.draw(programs(mn.asarray))]
     plan = lower(roots, (), {}, workers)
-    check_sound(plan, workers)
+    check_plan(plan, workers.numbers)
     values = run_by_hand(plan)
     for root in roots:
         expected = interpret(root)
@@ -69,24 +71,6 @@ def test_a_plan_run_by_hand_gives_what_was_meant(drawn: st.DataObject, workers: 
         assert plan.moved_bytes == 0
 
 
-def check_sound(plan: Plan, workers: Workers) -> None:
-    """Inputs come before their users, keys name one task, steps read what is there, owners exist."""
-    there = {one.key for one in plan.shipments} | {
-        key for array in plan.reused.values() for key in array.keys
-    }
-    for task in plan.tasks:
-        assert task.key not in there
-        assert set(task.inputs) <= there
-        assert task.owner in workers.numbers
-        assert task.steps
-        for place, step in enumerate(task.steps):
-            assert all(0 <= one < len(task.inputs) + place for one in step.arguments)
-        there.add(task.key)
-    for node, array in plan.outputs.items():
-        assert set(array.keys) <= there
-        assert array.layout.grid.shape == node.shape
-
-
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(drawn=st.data())
 def test_a_plan_starts_from_what_is_stored(drawn: st.DataObject):
@@ -96,7 +80,7 @@ def test_a_plan_starts_from_what_is_stored(drawn: st.DataObject):
     blocks = run_by_hand(before)
     stored = {known: before.outputs[known]}
     plan = lower([values[-1]], (), stored, THREE)
-    check_sound(plan, THREE)
+    check_plan(plan, THREE.numbers)
     if known is values[-1]:
         assert not plan.tasks
         return

@@ -20,7 +20,8 @@ from matnb.expr.nodes import Data, Expr, Regrid
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
 from matnb.ops.creation import piece_of
-from matnb.ops.interpret import block_of, interpret
+from matnb.ops.interpret import interpret
+from matnb.ops.reference import block_of
 from matnb.passes import traced
 from matnb.plan.constants import Unfit
 from matnb.plan.lower import lower

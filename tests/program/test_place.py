@@ -13,7 +13,7 @@ from matnb.blocks.formats import to_scipy
 from matnb.expr.nodes import Transpose
 from matnb.io.rmat import Rmat
 from matnb.io.source import ROW_ENTRIES
-from matnb.ops.interpret import read_here
+from matnb.ops.creation import read_here
 from matnb.plan.lower import lower
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers

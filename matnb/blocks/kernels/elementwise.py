@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
-from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -23,26 +22,10 @@ from matnb.blocks.kernels.patterns import (
     values_at,
 )
 from matnb.blocks.kernels.select_loops import select_into
+from matnb.blocks.semiring import ANNIHILATORS
 from matnb.errors import MatnbError, ShapeError, UnsupportedError
 
 _PIECE = 2**15  # elements: a few temporaries of as many stay in a core's cache
-_BOTH, _FIRST = frozenset({0, 1}), frozenset({0})
-
-# Operands whose absent elements make the result absent whatever they meet, infinities and NaN included.
-ANNIHILATORS: Mapping[str, frozenset[int]] = MappingProxyType(
-    {
-        "multiply": _BOTH,
-        "logical_and": _BOTH,
-        "bitwise_and": _BOTH,
-        "divide": _FIRST,
-        "true_divide": _FIRST,
-        "floor_divide": _FIRST,
-        "remainder": _FIRST,
-        "fmod": _FIRST,
-        "left_shift": _FIRST,
-        "right_shift": _FIRST,
-    }
-)
 
 Function = Callable[..., NumericArray | tuple[NumericArray, ...]]
 _Chosen: TypeAlias = tuple[str, tuple[np.dtype, ...], np.dtype, int]  # name, input dtypes, dtype, output

@@ -152,7 +152,7 @@ def geomspace(
     axis: int = 0,
 ) -> DistArray:
     """``numpy.geomspace`` between real numbers of one sign."""
-    if np.ndim(start) or np.ndim(stop) or isinstance(start, complex) or isinstance(stop, complex):
+    if np.ndim(start) or np.ndim(stop) or np.iscomplexobj(start) or np.iscomplexobj(stop):
         raise UnsupportedError(
             "np.geomspace between arrays or complex numbers is not recorded: "
             "10 ** np.linspace(np.log10(a), np.log10(b), num)"

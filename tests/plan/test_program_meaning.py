@@ -1,0 +1,143 @@
+"""Programs of loops and branches, run by hand in this process, give what their expressions mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plan_runner import ONE, THREE, run_program, whole
+from programs import programs
+
+import matnb as mn
+from matnb.blocks.formats import Block
+from matnb.blocks.grid import Grid, Region, regular_cuts
+from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.layout import Layout, spread
+from matnb.expr.control import Final, Loop
+from matnb.expr.nodes import Data, Expr, Literal, Regrid
+from matnb.expr.traverse import topological
+from matnb.ops.interpret import interpret
+from matnb.ops.reference import block_of
+from matnb.plan.looping import plan_control, starts_inside
+from matnb.program.check import ContractError, check_plan, check_program
+from matnb.program.plan import Plan, Stored, Task, Workers
+from matnb.program.program import Batch, Program
+
+
+def stored(node: Expr, number: int, num_parts: int, workers: Workers) -> tuple[Stored, dict[str, Block]]:
+    """Return an array as if it were on the workers, its rows in parts, and its blocks by key."""
+    rows = [regular_cuts(length, min(num_parts, max(1, length))) for length in node.shape[:1]]
+    grid = Grid((*rows, *((0, length) for length in node.shape[1:])))
+    block = block_of(interpret(node))
+    blocks = [cut(block, _slices(region)) for region in grid.regions()]
+    keys = tuple(f"in{number}-{place}" for place in range(len(blocks)))
+    layout = Layout(grid, spread(len(blocks), workers.numbers))
+    array = Stored(layout, keys, tuple(one.nnz for one in blocks), tuple(one.nbytes for one in blocks))
+    return array, dict(zip(keys, blocks, strict=True))
+
+
+def _slices(region: Region) -> tuple[slice, ...]:
+    return tuple(slice(*part) for part in region)
+
+
+def performed(results: list[mn.DistArray], num_parts: int, workers: Workers) -> list[np.ndarray]:
+    """Return what the loop or branch gives whose results these are, run by hand."""
+    node = results[0].expression.control
+    arrays: dict[Expr, Stored] = {}
+    given: dict[str, Block] = {}
+    for number, one in enumerate(node.inputs):
+        if not starts_inside(one):
+            arrays[one], blocks = stored(one, number, num_parts, workers)
+            given |= blocks
+    wanted = [one.expression for one in results]
+    plan = plan_control(node, arrays, workers, wanted)
+    check_program(plan.program)
+    values = run_program(plan.program, {name: given[name] for name in plan.program.given})
+    return [whole(one, plan.outputs[one], values) for one in wanted]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn=st.data(), num_parts=st.integers(1, 4), workers=st.sampled_from([ONE, THREE]))
+def test_a_loop_run_by_hand_gives_what_was_meant(
+    drawn: st.DataObject, num_parts: int, workers: Workers
+) -> None:
+    roots = [pair.mine.expression for pair in drawn.draw(programs(mn.asarray))]
+    starts = [
+        mn.asarray(sp.csr_array(root.shape, dtype=root.dtype))
+        if root.sparse
+        else mn.zeros(root.shape, root.dtype)
+        for root in roots
+    ]
+    (_, *results), _ = mn.iterate(
+        lambda state: (state[0], *_with_state(roots, state[0])), (mn.asarray(1.0), *starts), max_iterations=2
+    )
+    found = performed(results, num_parts, workers)
+    for one, value in zip(results, found, strict=True):
+        expected = interpret(one.expression)
+        expected = expected.toarray() if sp.issparse(expected) else expected
+        np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
+
+
+def _with_state(roots: list[Expr], one: mn.DistArray) -> list[mn.DistArray]:
+    # The same program with every given array multiplied by the state, so that all runs inside.
+    new: dict[Expr, Expr] = {}
+    for node in topological(roots):
+        if isinstance(node, Data | Regrid | Literal) and node.shape:
+            new[node] = (mn.DistArray(node) * one.astype(node.dtype)).expression
+        else:
+            new[node] = node.with_operands(*(new[operand] for operand in node.operands))
+    return [mn.DistArray(new[root]) for root in roots]
+
+
+@pytest.mark.parametrize("workers", [ONE, THREE])
+def test_a_loop_ends_by_its_condition_and_tells_how_often_it_ran(workers: Workers) -> None:
+    A = mn.asarray(sp.random_array((40, 40), density=0.2, format="csr", rng=np.random.default_rng(0)))
+    x, taken = mn.iterate(
+        lambda x: A @ x / (A @ x).sum(),
+        mn.asarray(np.full(40, 1 / 40)),
+        until=lambda old, new: abs(new - old).sum() < 1e-6,
+        max_iterations=200,
+    )
+    assert isinstance(taken.expression, Loop)
+    assert isinstance(x.expression, Final)
+    (found,) = performed([x], 4, workers)
+    np.testing.assert_allclose(found, interpret(x.expression), rtol=1e-9)
+
+
+@pytest.mark.parametrize("is_true", [True, False])
+def test_a_branch_takes_one_way(is_true: bool) -> None:
+    x = mn.asarray(np.arange(60.0))
+    one, other = mn.cond(mn.asarray(is_true), lambda: (x[::-1] * 2, x.sum()), lambda: (x + 1, x.max()))
+    found, number = performed([one, other], 3, THREE)
+    np.testing.assert_allclose(found, interpret(one.expression))
+    np.testing.assert_allclose(number, interpret(other.expression))
+
+
+def test_state_may_change_places() -> None:
+    (a, b), _ = mn.iterate(
+        lambda s: (s[1], s[0] + 1), (mn.asarray(np.arange(9.0)), mn.asarray(np.zeros(9))), max_iterations=5
+    )
+    for one, value in zip((a, b), performed([a, b], 2, THREE), strict=True):
+        np.testing.assert_array_equal(value, interpret(one.expression))
+
+
+ADD = Task("a", (), ("x",), 0, "move")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "words"),
+    [
+        ((ADD, ADD), "made twice"),
+        ((Task("a", (), ("y",), 0, "move"),), "not there"),
+        ((Task("a", (), (), 0, "move"),), "does nothing"),
+        ((Task("a", (), ("x",), 7, "move"),), "no worker 7"),
+    ],
+)
+def test_a_plan_that_no_engine_could_run_is_told_of(tasks: tuple[Task, ...], words: str) -> None:
+    with pytest.raises(ContractError, match=words):
+        check_plan(Plan(tasks, (), (), {}, {}, {}, 0), (0,), ("x",))
+    if words != "no worker 7":
+        with pytest.raises(ContractError, match=words):
+            check_program(Program((Batch(tasks, ("a",)),), {"x": 0}, {"x": 0}, frozenset(), ("a",)))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.errors import FileContentWarning, OptionError
+from matnb.errors import FileContentWarning, FileFormatError, OptionError
 from matnb.io import lines
 from matnb.io.source import Found, open_source
 from matnb.lazy.recording import recording
@@ -127,3 +127,20 @@ def test_lines_are_skipped(folder: Path) -> None:
     for wrong in (-1, 1.0, True, "x"):
         with pytest.raises(OptionError, match="skip="):
             open_source(path, skip=wrong)
+
+
+def test_a_header_before_weighted_edges_is_named(folder: Path) -> None:
+    path = folder / "weighted.e"
+    path.write_text("4 3\n0 1 1\n1 2 1\n2 3 1\n")
+    with pytest.raises(FileFormatError, match=r"line 2: 3 columns .* skip=1"):
+        read_here(open_source(path))
+    found, _ = read_here(open_source(path, skip=1))
+    assert found.shape == (4, 4)
+    with pytest.raises(FileFormatError, match="4 lines, and skip=9"):
+        open_source(path, skip=9)
+
+
+@pytest.mark.parametrize("wrong", [5, None, b"a.e"])
+def test_what_is_no_path_is_refused(wrong: object) -> None:
+    with pytest.raises(OptionError, match="is no file: give a path"):
+        open_source(wrong)

@@ -18,6 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
+from matnb.errors import UnsupportedError
 
 Call = Callable[[Any, Any, Any], Any]
 DTYPES = (
@@ -302,3 +303,13 @@ def test_numpys_numbers_as_bounds_of_ranges_are_not_weak(a: Any, b: Any, c: Any)
 def test_coefficients_of_a_list_have_the_dtype_of_the_list() -> None:
     x = np.array([40], np.int8)
     assert mn.polyval([1, 2, 3], mn.asarray(x)).compute() == np.polyval([1, 2, 3], x) == 1683
+
+
+def test_bounds_may_be_arrays_of_no_axis_and_none_is_silently_real() -> None:
+    for bound in (np.array(3), np.array(2.5), np.array(True)):
+        expected, found = np.arange(bound), mn.arange(bound).compute()
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    for bounds in ((3, np.complex64(2)), (np.complex128(3), 4)):
+        with pytest.raises(UnsupportedError, match="complex numbers is not recorded"):
+            mn.geomspace(*bounds, 3)

@@ -62,7 +62,7 @@ MANY_PARAMETERS = {
 TAKES_NAMES_APART = {
     "matnb/backend/cluster.py", "matnb/backend/gang_lock.py", "matnb/backend/handshake.py",
     "matnb/plan/explain.py", "matnb/session/stamp.py",
-    "matnb/backend/worker.py", "matnb/plan/attributing.py", "matnb/plan/explain_control.py",
+    "matnb/plan/attributing.py", "matnb/plan/explain_control.py",
     "matnb/plan/measured.py", "matnb/session/failures.py", "matnb/session/looping.py",
     "matnb/session/running.py",
 }  # fmt: skip

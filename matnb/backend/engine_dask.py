@@ -122,7 +122,7 @@ class DaskEngine:
             On an interrupt; whole arrays that were finished are in its ``outcome``.
         """
         begin = time.perf_counter()
-        run_id = f"{self._prefix}r{next(self._runs)}"
+        run_id = worker.RunId(self._prefix, next(self._runs))
         owners = self._owners(plan)
         self._answers.check_alive(owners)
         futures: dict[str, Future] = {}
@@ -132,7 +132,7 @@ class DaskEngine:
         run = PlanRun(plan, run_id, {*wanted, *hold, *fetch}, fetch, self._blas is not None, threads)
         expected = worker.expect(run_id, run.owners) if run.is_here else []
         if self._telemetry is not None:
-            self._telemetry.began(run_id)
+            self._telemetry.began(str(run_id))
         try:
             self._ship(plan.shipments, futures, counts)
             names = {key: future.key for key, future in {**(given or {}), **futures}.items()}
@@ -306,7 +306,9 @@ class DaskEngine:
         for owner, blocks in by_owner.items():
             futures.update(self.ship(blocks, owner))
 
-    def _submit(self, graph: DaskGraph, run_id: str, keys: Sequence[str], futures: dict[str, Future]) -> None:
+    def _submit(
+        self, graph: DaskGraph, run_id: worker.RunId, keys: Sequence[str], futures: dict[str, Future]
+    ) -> None:
         if not graph.tasks:
             return
         layers = {}
@@ -328,7 +330,7 @@ class DaskEngine:
             if key in read:
                 future.release()
 
-    def _cancelled(self, plan: Plan, futures: Mapping[str, Future], run_id: str) -> RunCancelled:
+    def _cancelled(self, plan: Plan, futures: Mapping[str, Future], run_id: worker.RunId) -> RunCancelled:
         done = {key for key, future in futures.items() if future.status == "finished"}
         kept = {
             node: tuple(futures[key] for key in array.keys)

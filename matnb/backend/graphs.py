@@ -53,7 +53,7 @@ class PlanRun:
     """
 
     plan: Plan
-    run_id: str
+    run_id: worker.RunId
     staying: Collection[str]
     fetched: Collection[str]
     is_here: bool
@@ -176,7 +176,7 @@ class Bundle:
 
 
 def perform(
-    run_id: str,
+    run_id: worker.RunId,
     owner: int,
     tasks: Sequence[Task],
     results: Sequence[str],
@@ -243,7 +243,7 @@ class _Sharing:
     """
 
     def __init__(
-        self, run_id: str, tasks: Sequence[Task], values: dict[str, Any], staying: Collection[str]
+        self, run_id: worker.RunId, tasks: Sequence[Task], values: dict[str, Any], staying: Collection[str]
     ) -> None:
         self._run_id, self._tasks, self._values, self._staying = run_id, tasks, values, staying
         self._changed = threading.Condition()

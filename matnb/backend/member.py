@@ -22,6 +22,8 @@ from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.packing import pack, unpack
 
+_AGAIN = worker.RunId("again", 0)  # of a task that failed, run once more to tell why
+
 
 class TaskRaised(Exception):  # noqa: N818  how a member ends; the driver tells what went wrong
     """One of the member's own tasks raised."""
@@ -387,9 +389,9 @@ class MemberRegisters:
         task = job.task
         try:  # once more, step by step: which operator was it?
             values = [self.held[name].value for name in task.inputs]
-            failed = worker.run(task.key, task.kind, "again", task.owner, task.steps, *values)
+            failed = worker.run(task.key, task.kind, _AGAIN, task.owner, task.steps, *values)
         finally:
-            worker.forget("again")
+            worker.forget(_AGAIN)
         if isinstance(failed, worker.Failed) and type(failed.error) is type(error):
             return failed
         running = None if job.prepared is None else job.prepared.running

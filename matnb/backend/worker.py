@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from matnb.blocks.creation import drawn_anew
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
@@ -33,12 +33,26 @@ from matnb.program.plan import Step
 
 _CARRIED_BYTES = 64 * 1024  # up to here a value that is wanted at home goes there with the report
 
-_UnderWay: TypeAlias = tuple[str, int, str, float]  # the run, worker and kind of a task, and seconds
 
-_timed: dict[tuple[str, int], list[TaskTimed]] = {}
-_under_way: dict[int, _UnderWay] = {}  # by thread, with the time when the task began
-_expected: dict[tuple[str, int], Future[Report]] = {}  # by runs whose driver is in this process
-_forgotten: set[str] = set()
+@dataclass(frozen=True, order=True)
+class RunId:
+    """One run of a session: which session's, and its number there; as text it begins the names of tasks."""
+
+    session: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.session}r{self.number}"
+
+    def is_before(self, other: RunId) -> bool:
+        """Tell whether it is an earlier run of the same session."""
+        return self.session == other.session and self.number < other.number
+
+
+_timed: dict[tuple[RunId, int], list[TaskTimed]] = {}
+_under_way: dict[int, tuple[RunId, int, str, float]] = {}  # by thread: run, worker, kind, and when it began
+_expected: dict[tuple[RunId, int], Future[Report]] = {}  # by runs whose driver is in this process
+_forgotten: set[RunId] = set()
 _lock = threading.Lock()
 
 
@@ -52,7 +66,7 @@ class Failed:
     operator: op.Operator | None = None
 
 
-def run(key: str, kind: str, run_id: str, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
+def run(key: str, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
     """Run the steps of a task and return the last value, or a Failed."""
     for value in inputs:
         if isinstance(value, Failed):
@@ -108,7 +122,7 @@ class Report:
 
 
 def report(
-    run_id: str,
+    run_id: RunId,
     owner: int,
     keys: Sequence[str],
     *finished: Any,
@@ -134,13 +148,12 @@ def report(
         for key, value in zip(keys, finished, strict=True)
         if key in fetched and isinstance(value, Dense) and value.nbytes <= _CARRIED_BYTES
     }
-    session, _, number = run_id.rpartition("r")
     with _lock:
         timed = tuple(_timed.pop((run_id, owner), ()))
         # A kernel that was running when its run was cancelled told its time afterwards.
-        for other in [other for other, _ in _timed if _is_before(other, session, number)]:
+        for other in [other for other, _ in _timed if other.is_before(run_id)]:
             _drop_times(other)
-        _forgotten.difference_update([other for other in _forgotten if _is_before(other, session, number)])
+        _forgotten.difference_update([other for other in _forgotten if other.is_before(run_id)])
         expected = _expected.pop((run_id, owner), None)
     told = Report(failed, timed, counts, values)
     if expected is not None:
@@ -148,8 +161,10 @@ def report(
     return told
 
 
-def timed_now(prefix: str) -> tuple[dict[tuple[str, int], tuple[list[TaskTimed], int]], list[_UnderWay]]:
-    """Return what is under way in this process, of runs whose names begin so.
+def timed_now(
+    session: str,
+) -> tuple[dict[tuple[str, int], tuple[list[TaskTimed], int]], list[tuple[str, int, str, float]]]:
+    """Return what is under way in this process, of a session's runs.
 
     Returns
     -------
@@ -160,34 +175,33 @@ def timed_now(prefix: str) -> tuple[dict[tuple[str, int], tuple[list[TaskTimed],
         Of each task that runs now the run, the worker, the kind, and the seconds so far.
     """
     with _lock:
-        done = {key: (timed, len(timed)) for key, timed in _timed.items() if key[0].startswith(prefix)}
+        done = {
+            (str(run_id), owner): (timed, len(timed))
+            for (run_id, owner), timed in _timed.items()
+            if run_id.session == session
+        }
         now, running = time.perf_counter(), list(_under_way.copy().values())
     return done, [
-        (run_id, owner, kind, now - begin)
+        (str(run_id), owner, kind, now - begin)
         for run_id, owner, kind, begin in running
-        if run_id.startswith(prefix)
+        if run_id.session == session
     ]
 
 
-def _is_before(run_id: str, session: str, number: str) -> bool:
-    of_session, _, before = run_id.rpartition("r")
-    return of_session == session and int(before) < int(number)
-
-
-def _drop_times(run_id: str) -> None:
+def _drop_times(run_id: RunId) -> None:
     for key in [key for key in _timed if key[0] == run_id]:
         del _timed[key]
 
 
-def expect(run_id: str, owners: Collection[int]) -> list[Future[Report]]:
+def expect(run_id: RunId, owners: Collection[int]) -> list[Future[Report]]:
     """Return where the reports of workers in this process will be, before Dask has told of them."""
-    found: dict[tuple[str, int], Future[Report]] = {(run_id, owner): Future() for owner in owners}
+    found: dict[tuple[RunId, int], Future[Report]] = {(run_id, owner): Future() for owner in owners}
     with _lock:
         _expected.update(found)
     return list(found.values())
 
 
-def forget(run_id: str) -> None:
+def forget(run_id: RunId) -> None:
     """Drop the times of a run that was cancelled, and begin no more of its tasks."""
     with _lock:
         _forgotten.add(run_id)
@@ -196,7 +210,7 @@ def forget(run_id: str) -> None:
             del _expected[key]
 
 
-def is_forgotten(run_id: str) -> bool:
+def is_forgotten(run_id: RunId) -> bool:
     """Tell whether a run was cancelled."""
     return run_id in _forgotten
 

@@ -1,4 +1,4 @@
-"""The methods of handles that are NumPy's functions under the same names: one table."""
+"""The methods of handles that are NumPy's functions under the same names."""
 
 from __future__ import annotations
 
@@ -11,19 +11,48 @@ import numpy as np
 from matnb.errors import UnsupportedError
 from matnb.lazy.registry import recorded
 
-# Each is the function of that name with the array first; where a method takes other arguments, or changes its
-# array, it is written out below or in the class of handles.
-NAMES: tuple[str, ...] = (
-    "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "conj", "conjugate",
-    "cumprod", "cumsum", "diagonal", "dot", "nonzero", "put", "ravel", "repeat", "round", "searchsorted",
-    "squeeze", "swapaxes", "take", "trace",
-)  # fmt: skip
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+    call = function if isinstance(function, np.ufunc) else None
+
+    @wraps(getattr(np.ndarray, name))
+    def method(self: Methods, *args: object, **kwargs: object) -> object:
+        return (call or recorded(function))(self, *args, **kwargs)
+
+    method.__doc__ = f"``numpy.{name}`` of this array."
+    return method
 
 
 class Methods:
     """The methods of ``numpy.ndarray`` that call the function of their name."""
 
     __slots__ = ()
+
+    # Each is NumPy's function of that name with the array first.
+
+    argmax = _method("argmax")
+    argmin = _method("argmin")
+    argpartition = _method("argpartition")
+    argsort = _method("argsort")
+    choose = _method("choose")
+    clip = _method("clip")
+    conj = _method("conj")
+    conjugate = _method("conjugate")
+    cumprod = _method("cumprod")
+    cumsum = _method("cumsum")
+    diagonal = _method("diagonal")
+    dot = _method("dot")
+    nonzero = _method("nonzero")
+    put = _method("put")
+    ravel = _method("ravel")
+    repeat = _method("repeat")
+    round = _method("round")
+    searchsorted = _method("searchsorted")
+    squeeze = _method("squeeze")
+    swapaxes = _method("swapaxes")
+    take = _method("take")
+    trace = _method("trace")
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise NotImplementedError
@@ -57,19 +86,3 @@ class Methods:
     def partition(self, kth: Any, axis: int = -1, kind: str = "introselect", order: None = None) -> None:
         """Put what a sort would have at ``kth`` there, less before, more behind; the handle changes."""
         self[...] = recorded(np.partition)(self, kth, axis=axis)
-
-
-def _method(name: str) -> Callable[..., Any]:
-    function = getattr(np, name)
-    call = function if isinstance(function, np.ufunc) else None
-
-    @wraps(getattr(np.ndarray, name))
-    def method(self: Methods, *args: object, **kwargs: object) -> object:
-        return (call or recorded(function))(self, *args, **kwargs)
-
-    method.__doc__ = f"``numpy.{name}`` of this array."
-    return method
-
-
-for _name in NAMES:
-    setattr(Methods, _name, _method(_name))

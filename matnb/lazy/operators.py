@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,28 +16,83 @@ from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import WEAK, call
 
-_BINARY = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.true_divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "matmul": np.matmul,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
-_COMPARISONS = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}
-_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+Operator = Callable[..., Any]
+
+
+def _named(name: str, operator: Operator) -> Operator:
+    operator.__name__, operator.__qualname__ = name, f"Operators.{name}"
+    return operator
+
+
+def _usual(name: str) -> Callable[[Operators, object], object]:
+    # NumPy's way to the handle, by the ufunc.
+    usual: Callable[[Operators, object], object] = getattr(NDArrayOperatorsMixin, name)
+    if name not in ("__mul__", "__rmul__", "__imul__"):
+        return usual
+
+    def operator(self: Operators, other: object) -> object:
+        # SciPy's matrices (not its arrays) and NumPy's mean the matrix product by `*`, from either side.
+        if isinstance(other, sp.spmatrix | np.matrix) and self._expression.ndim:
+            return getattr(self, name.replace("mul", "matmul"))(other)
+        return usual(self, other)
+
+    return operator
+
+
+def _forward(ufunc: np.ufunc, name: str) -> Operator:
+    usual = _usual(name)
+
+    def operator(self: Operators, other: object) -> object:
+        if type(other) is type(self):
+            return self._recorded(call(ufunc, (self._expression, other._expression))[0])
+        if type(other) in WEAK:
+            return self._recorded(call(ufunc, (self._expression, other))[0])  # type: ignore[arg-type]  # a number
+        return usual(self, other)
+
+    return _named(name, operator)
+
+
+def _reflected(ufunc: np.ufunc, name: str) -> Operator:
+    usual = _usual(name)
+
+    def operator(self: Operators, other: object) -> object:
+        if type(other) in WEAK:
+            return self._recorded(call(ufunc, (other, self._expression))[0])  # type: ignore[arg-type]  # a number
+        return usual(self, other)
+
+    return _named(name, operator)
+
+
+def _in_place(ufunc: np.ufunc, name: str) -> Operator:
+    usual = _usual(name)
+
+    def operator(self: Operators, other: object) -> object:
+        if type(other) is type(self):
+            return self._changed_to(call(ufunc, (self._expression, other._expression))[0])
+        if type(other) in WEAK:
+            return self._changed_to(call(ufunc, (self._expression, other))[0])  # type: ignore[arg-type]  # a number
+        return usual(self, other)
+
+    return _named(name, operator)
+
+
+def _unary(ufunc: np.ufunc, name: str) -> Operator:
+    def operator(self: Operators) -> object:
+        return self._recorded(call(ufunc, (self._expression,))[0])
+
+    return _named(name, operator)
+
+
+def _power() -> Operator:
+    # NumPy's operator squares where the exponent is 2. Booleans tell it from a power: int8, not int64.
+    usual = _forward(np.power, "__pow__")
+
+    def operator(self: Operators, other: object) -> object:
+        if type(other) is int and other == 2 and self._expression.dtype.kind == "b":
+            return self._recorded(call(np.square, (self._expression,))[0])
+        return usual(self, other)
+
+    return _named("__pow__", operator)
 
 
 class Operators(NDArrayOperatorsMixin):
@@ -58,6 +113,52 @@ class Operators(NDArrayOperatorsMixin):
     def _changed_to(self, node: Expr) -> Self:
         # What an operator in place leaves: this handle with a new version, or another handle.
         raise NotImplementedError
+
+    # operators
+
+    __add__ = _forward(np.add, "__add__")
+    __radd__ = _reflected(np.add, "__radd__")
+    __iadd__ = _in_place(np.add, "__iadd__")
+    __sub__ = _forward(np.subtract, "__sub__")
+    __rsub__ = _reflected(np.subtract, "__rsub__")
+    __isub__ = _in_place(np.subtract, "__isub__")
+    __mul__ = _forward(np.multiply, "__mul__")
+    __rmul__ = _reflected(np.multiply, "__rmul__")
+    __imul__ = _in_place(np.multiply, "__imul__")
+    __truediv__ = _forward(np.true_divide, "__truediv__")
+    __rtruediv__ = _reflected(np.true_divide, "__rtruediv__")
+    __itruediv__ = _in_place(np.true_divide, "__itruediv__")
+    __floordiv__ = _forward(np.floor_divide, "__floordiv__")
+    __rfloordiv__ = _reflected(np.floor_divide, "__rfloordiv__")
+    __ifloordiv__ = _in_place(np.floor_divide, "__ifloordiv__")
+    __mod__ = _forward(np.remainder, "__mod__")
+    __rmod__ = _reflected(np.remainder, "__rmod__")
+    __imod__ = _in_place(np.remainder, "__imod__")
+    __pow__ = _power()
+    __rpow__ = _reflected(np.power, "__rpow__")
+    __ipow__ = _in_place(np.power, "__ipow__")
+    __matmul__ = _forward(np.matmul, "__matmul__")
+    __rmatmul__ = _reflected(np.matmul, "__rmatmul__")
+    __imatmul__ = _in_place(np.matmul, "__imatmul__")
+    __and__ = _forward(np.bitwise_and, "__and__")
+    __rand__ = _reflected(np.bitwise_and, "__rand__")
+    __iand__ = _in_place(np.bitwise_and, "__iand__")
+    __or__ = _forward(np.bitwise_or, "__or__")
+    __ror__ = _reflected(np.bitwise_or, "__ror__")
+    __ior__ = _in_place(np.bitwise_or, "__ior__")
+    __xor__ = _forward(np.bitwise_xor, "__xor__")
+    __rxor__ = _reflected(np.bitwise_xor, "__rxor__")
+    __ixor__ = _in_place(np.bitwise_xor, "__ixor__")
+    __lt__ = _forward(np.less, "__lt__")
+    __le__ = _forward(np.less_equal, "__le__")
+    __gt__ = _forward(np.greater, "__gt__")
+    __ge__ = _forward(np.greater_equal, "__ge__")
+    __eq__ = _forward(np.equal, "__eq__")
+    __ne__ = _forward(np.not_equal, "__ne__")
+    __neg__ = _unary(np.negative, "__neg__")
+    __pos__ = _unary(np.positive, "__pos__")
+    __abs__ = _unary(np.absolute, "__abs__")
+    __invert__ = _unary(np.invert, "__invert__")
 
     # reductions: each with NumPy's parameters; the usual ones take the shorter way
 
@@ -180,83 +281,3 @@ class Operators(NDArrayOperatorsMixin):
             return self._recorded(reductions.std(self._expression, axis, keepdims, ddof, dtype))
         options = {"where": where, "mean": mean, "correction": correction}
         return recorded(np.std)(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[return-value]  # a handle
-
-
-def _binary(ufunc: np.ufunc, usual: Callable[[Operators, object], object]) -> Callable[..., object]:
-    def operator(self: Operators, other: object) -> object:
-        if type(other) is type(self):
-            return self._recorded(call(ufunc, (self._expression, other._expression))[0])
-        if type(other) in WEAK:
-            return self._recorded(call(ufunc, (self._expression, other))[0])  # type: ignore[arg-type]  # a number
-        return usual(self, other)
-
-    return operator
-
-
-def _reflected(ufunc: np.ufunc, usual: Callable[[Operators, object], object]) -> Callable[..., object]:
-    def operator(self: Operators, other: object) -> object:
-        if type(other) in WEAK:
-            return self._recorded(call(ufunc, (other, self._expression))[0])  # type: ignore[arg-type]  # a number
-        return usual(self, other)
-
-    return operator
-
-
-def _in_place(ufunc: np.ufunc, usual: Callable[[Operators, object], object]) -> Callable[..., object]:
-    def operator(self: Operators, other: object) -> object:
-        if type(other) is type(self):
-            return self._changed_to(call(ufunc, (self._expression, other._expression))[0])
-        if type(other) in WEAK:
-            return self._changed_to(call(ufunc, (self._expression, other))[0])  # type: ignore[arg-type]  # a number
-        return usual(self, other)
-
-    return operator
-
-
-def _unary(ufunc: np.ufunc) -> Callable[..., object]:
-    def operator(self: Operators) -> object:
-        return self._recorded(call(ufunc, (self._expression,))[0])
-
-    return operator
-
-
-def _install(name: str, operator: Callable[..., object]) -> None:
-    operator.__name__, operator.__qualname__ = name, f"{Operators.__name__}.{name}"
-    setattr(Operators, name, operator)
-
-
-def _usual(name: str) -> Callable[[Operators, object], object]:
-    # NumPy's way to the handle, by the ufunc.
-    usual: Callable[[Operators, object], object] = getattr(NDArrayOperatorsMixin, name)
-    if name not in ("__mul__", "__rmul__", "__imul__"):
-        return usual
-
-    def operator(self: Operators, other: object) -> object:
-        # SciPy's matrices (not its arrays) and NumPy's mean the matrix product by `*`, from either side.
-        if isinstance(other, sp.spmatrix | np.matrix) and self._expression.ndim:
-            return getattr(self, name.replace("mul", "matmul"))(other)
-        return usual(self, other)
-
-    return operator
-
-
-for _name, _ufunc in {**_BINARY, **_COMPARISONS}.items():
-    _install(f"__{_name}__", _binary(_ufunc, _usual(f"__{_name}__")))
-for _name, _ufunc in _BINARY.items():
-    _install(f"__r{_name}__", _reflected(_ufunc, _usual(f"__r{_name}__")))
-    _install(f"__i{_name}__", _in_place(_ufunc, _usual(f"__i{_name}__")))
-for _name, _ufunc in _UNARY.items():
-    _install(f"__{_name}__", _unary(_ufunc))
-
-
-def _power(usual: Callable[[Operators, object], object]) -> Callable[..., object]:
-    # NumPy's operator squares where the exponent is 2. Booleans tell it from a power: int8, not int64.
-    def operator(self: Operators, other: object) -> object:
-        if type(other) is int and other == 2 and self._expression.dtype.kind == "b":
-            return self._recorded(call(np.square, (self._expression,))[0])
-        return usual(self, other)
-
-    return operator
-
-
-_install("__pow__", _power(Operators.__pow__))

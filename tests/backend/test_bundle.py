@@ -17,7 +17,7 @@ from matnb.program.operators import Accumulate, Constant
 from matnb.program.plan import Plan, Step, Stored, Task
 
 FLOAT = np.dtype(np.float64)
-RUN = "test-bundle-r7"
+RUN = worker.RunId("test-bundle-", 7)
 
 
 def number(value: float) -> Dense:

@@ -62,8 +62,8 @@ def assert_same_bits(found, expected) -> None:
 
 
 def expected_of(task: Task, values):
-    value = worker.run(task.key, task.kind, "runr0", 0, task.steps, *values)
-    worker.forget("runr0")
+    value = worker.run(task.key, task.kind, worker.RunId("run", 0), 0, task.steps, *values)
+    worker.forget(worker.RunId("run", 0))
     return value
 
 

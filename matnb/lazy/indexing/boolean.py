@@ -311,6 +311,18 @@ _REDUCTIONS = ("sum", "prod", "any", "all", "min", "max", "mean")
 _ALONE = {getattr(np, name) for name in _REDUCTIONS}
 
 
+def _reduction(name: str) -> Any:
+    usual = getattr(DistArray, name)
+
+    @wraps(usual)
+    def method(self: Selection, *arguments: object, **options: object) -> object:
+        if self.place is None or arguments or options:
+            return usual(self, *arguments, **options)
+        return self._alone_reduced(name)
+
+    return method
+
+
 class Selection(DistArray):
     """The elements of an array where booleans are true, recorded and not computed.
 
@@ -334,6 +346,14 @@ class Selection(DistArray):
     __slots__ = ("_alone", "place")
     __array_priority__ = 1001
     __hash__ = None  # type: ignore[assignment]  # compares elementwise
+
+    sum = _reduction("sum")
+    prod = _reduction("prod")
+    any = _reduction("any")
+    all = _reduction("all")
+    min = _reduction("min")
+    max = _reduction("max")
+    mean = _reduction("mean")
 
     def __init__(self, place: BooleanSelection) -> None:
         self.place: BooleanSelection | None = place
@@ -460,20 +480,6 @@ class Selection(DistArray):
         return f"<elements of {values.shape} {values.dtype} that booleans of shape {mask.shape} pick>"
 
 
-def _reduction(name: str) -> Callable[..., object]:
-    usual = getattr(DistArray, name)
-
-    @wraps(usual)
-    def method(self: Selection, *arguments: object, **options: object) -> object:
-        if self.place is None or arguments or options:
-            return usual(self, *arguments, **options)
-        return self._alone_reduced(name)
-
-    return method
-
-
-for _name in _REDUCTIONS:
-    setattr(Selection, _name, _reduction(_name))
 # The shorter ways that a handle's operators have would ask; NumPy's mixin calls the ufunc, which need not.
 for _name, _operator in vars(NDArrayOperatorsMixin).items():
     if callable(_operator) and _name != "__hash__":

@@ -28,6 +28,7 @@ from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.errors import MatnbError
 from matnb.events import TaskTimed
+from matnb.io.measured import ReaderValue
 from matnb.program import operators as op
 from matnb.program.plan import Step
 
@@ -329,10 +330,11 @@ def _failing_link(chain: op.Chain | op.PartialAll, values: Sequence[Any]) -> op.
 
 
 def _counts(value: object) -> tuple[int, int, int]:
-    # rows, entries and bytes of a block; what is read from a file on its way counts nothing
+    # Rows, entries and bytes of a block; of what is read from a file on its way the bytes alone.
     if isinstance(value, Dense | Csr | Empty):
         return (value.shape[0] if value.shape else 1), value.nnz, value.nbytes
-    return 0, 0, 0
+    parts = value if isinstance(value, tuple) else (value,)  # a piece may come with its number
+    return 0, 0, sum(one.__sizeof__() for one in parts if isinstance(one, ReaderValue))
 
 
 def portable(error: Exception) -> Exception:

@@ -219,14 +219,17 @@ class MatrixMarket(PlainSource):
         # below it.
         num_rows, num_columns = self.header.shape
         order = np.arange(first, first + values.size)
+        # Each in its narrow dtype at once: there are as many as elements.
         if not self.header.mirror:
-            columns, rows = np.divmod(order, max(1, num_rows))
+            columns = (order // max(1, num_rows)).astype(np.int32)
+            order %= max(1, num_rows)
         else:
             above = np.arange(num_columns) + (self.header.mirror < 0)
             begins = np.concatenate([[0], np.cumsum(num_rows - above)])
-            columns = np.searchsorted(begins, order, "right") - 1
-            rows = order - begins[columns] + above[columns]
-        return Entries(rows.astype(np.int32), columns.astype(np.int32), values)
+            columns = (np.searchsorted(begins, order, "right") - 1).astype(np.int32)
+            order -= begins[columns]
+            order += above[columns]
+        return Entries(order.astype(np.int32), columns, values)
 
     def assemble(self, parts: Sequence[Entries], context: Checked, region: Region) -> Block:
         """Return the block of a region; entries listed twice are summed."""

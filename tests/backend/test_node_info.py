@@ -40,6 +40,7 @@ def test_worker_processes_are_looked_into():
     assert ports(found) == "none is open; nothing is sent anywhere"
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_hides_nobody_else():
     session = mn.start(workers=2, threads=1, processes=True)
     pids = session.cluster.client.run(os.getpid)

@@ -185,6 +185,7 @@ def test_looking_changes_no_bit(kind: str):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.cluster)])
 def test_samples_come_while_the_cell_waits_and_no_more_than_four_a_second(processes: bool):
     heard = Heard()

@@ -48,6 +48,7 @@ def test_static_no_progress_is_shown(shell, monkeypatch):
     assert not any(text.startswith("loop: 0 iterations, ") for text in run(shell, LOOP.format(10)))
 
 
+@pytest.mark.slow
 def test_seconds_and_memory_of_a_loop_count(shell):
     run(shell, LOOP.format(20_000))
     measured = shell.display_pub.outputs[-1]["metadata"]["matnb"]

@@ -38,6 +38,7 @@ def test_what_was_asked_for_fails_it_not(tmp_path):
     assert "seen" in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_does_not_depend_on_the_time(tmp_path):
     pages = []
     for seconds in (0, 1):

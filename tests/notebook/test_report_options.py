@@ -38,6 +38,7 @@ def written(*cells: str) -> str:
     return "book.ipynb"
 
 
+@pytest.mark.slow
 def test_a_recorded_trace_is_replayed_to_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
@@ -57,6 +58,7 @@ def test_a_recorded_trace_is_replayed_to_the_same_bytes(
     assert "repeats the decisions of deep/cuts.json" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_in_the_page_only_where_it_is_asked_for(tmp_path: Path) -> None:
     book = written(*SKEWED)
     assert main(["report", book, "-o", "plain.html"]) == 0

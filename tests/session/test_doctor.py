@@ -227,6 +227,7 @@ def test_a_cluster_of_others_is_looked_into_and_left_as_it_was():
         assert theirs.scheduler.tasks == {}
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_gone_is_wrong():
     theirs = LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0"

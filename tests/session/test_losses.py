@@ -81,6 +81,7 @@ def test_an_interrupt_cancels_only_what_no_task_reads(
         assert float(mn.ones(10).sum()) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_killed_worker_ends_in_recomputation() -> None:
     with mn.start(workers=2, threads=1, processes=True) as session:
@@ -135,6 +136,7 @@ def test_a_cluster_of_others_is_left_as_it_was() -> None:
     mn.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_scheduler_that_goes_away_is_told_of() -> None:
     from distributed import LocalCluster

@@ -185,6 +185,7 @@ def test_a_stop_raises_nothing_and_leaves_nothing(before: Callable) -> None:
     assert time.monotonic() - begin < 30
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_stop_ends_worker_processes_that_do_not_answer() -> None:
     session = mn.start(workers=2, threads=1, processes=True)

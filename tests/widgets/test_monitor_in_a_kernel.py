@@ -60,6 +60,7 @@ def wait_for_closed(kernel: WatchedKernel) -> None:
     kernel.take_for(0.5)
 
 
+@pytest.mark.slow
 def test_it_changes_while_a_cell_runs_and_a_picture_stays(kernel: WatchedKernel) -> None:
     kernel.run(f"mn.monitor()\n{FOR_LONG.format(divisor=1000)}")
     assert len(kernel.changes) >= 5

@@ -69,7 +69,7 @@ TAKES_NAMES_APART = {
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
-    "backend": 8.9, "balance": 3.1, "blocks": 13.4, "cli": 0.9, "config": 0.3, "errors": 0.2, "events": 0.3,
+    "backend": 9.0, "balance": 3.1, "blocks": 13.4, "cli": 0.9, "config": 0.3, "errors": 0.2, "events": 0.3,
     "expr": 1.6, "graph": 0.6, "io": 5.3, "lazy": 12.7, "linalg": 0.3, "location": 0.2, "magics": 1.6,
     "ops": 6.0, "passes": 1.1, "pictures": 3.9, "plan": 4.2, "program": 1.8, "session": 7.1, "widgets": 1.6,
 }  # fmt: skip

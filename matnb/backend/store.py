@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
 from typing import Protocol, TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from distributed import Future
 
@@ -60,7 +60,7 @@ class _Keeping:
     entry: Entry
     # Kept while there is a handle, so that it is the same object when it is written again; an array without
     # one must not keep alive what it was made from.
-    node: Expr | None = field(repr=False)
+    node: Expr | ref[Expr] | None = field(repr=False)
     owner: bytes  # digest of the expression whose handle it stays with
     second: bool  # whether the array has a first name, under which it was made
 
@@ -78,7 +78,7 @@ class Store:
         self.budget_bytes = budget_bytes
         self._kept: dict[bytes, _Keeping] = {}
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
-        self._pinned: dict[bytes, Expr] = {}
+        self._pinned: dict[bytes, Expr | ref[Expr]] = {}
         self._remembered: dict[bytes, None] = {}  # the one used longest ago first
         self._idle: set[Entry] = set()  # those without a handle, when it was looked last
         self._lock = threading.RLock()
@@ -127,6 +127,17 @@ class Store:
         """Keep nothing any more for which there is no handle."""
         with self._lock:
             self._remembered.clear()
+
+    def loosen(self) -> None:
+        """Keep no expression alive any more that no handle stands for or was recorded upon."""
+        with self._lock:
+            self._kept = {
+                digest: replace(kept, node=ref(kept.node)) if isinstance(kept.node, Expr) else kept
+                for digest, kept in self._kept.items()
+            }
+            self._pinned = {
+                digest: ref(one) if isinstance(one, Expr) else one for digest, one in self._pinned.items()
+            }
 
     def add_given(self, node: Expr, entry: Entry) -> None:
         """Keep a user's array while any expression needs it, since nobody could make it again."""
@@ -184,7 +195,10 @@ class Store:
     def named(self) -> dict[Entry, Expr]:
         """Return an expression of each array that has a handle; the one it was recorded as, if two."""
         with self._lock:
-            every = [(kept.entry, kept.node) for kept in self._kept.values()]
+            every = [
+                (kept.entry, kept.node() if isinstance(kept.node, ref) else kept.node)
+                for kept in self._kept.values()
+            ]
             every += [(entry, node) for node, entry in self._given.items()]
             return {entry: node for entry, node in every if node is not None}
 
@@ -287,7 +301,9 @@ class Store:
                     self._drop(partial(is_, entry))
 
     def _staying(self, needed: Collection[Expr]) -> set[Entry]:
-        found = {self.entry(node) for node in (*needed, *self._pinned.values(), *self._given)}
+        pinned = (one() if isinstance(one, ref) else one for one in self._pinned.values())
+        nodes = (*needed, *(one for one in pinned if one is not None), *self._given)
+        found = {self.entry(node) for node in nodes}
         return {entry for entry in found if entry is not None}
 
     def _worth(self, entry: Entry) -> tuple[bool, float]:

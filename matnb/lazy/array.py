@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 from weakref import ref
 
@@ -32,18 +32,6 @@ def live_expressions() -> set[Expr]:
     """Return the expressions that some handle stands for now."""
     handles = [handle() for handle in _live.copy().values()]
     return {*(one._expression for one in handles if one is not None), *_live_labels.copy().values()}
-
-
-def live_handles() -> tuple[ref[DistArray], ...]:
-    """Return weak references to the handles there are now."""
-    return tuple(_live.copy().values())
-
-
-def expressions_of(handles: Iterable[ref[DistArray]]) -> set[Expr]:
-    """Return the expressions, and those of labels, of the handles that are still there."""
-    there = [handle for one in handles if (handle := one()) is not None]
-    labels = {handle._labels for handle in there if handle._labels is not None}
-    return labels.union(handle._expression for handle in there)
 
 
 def renew(new: Mapping[Expr, Expr]) -> None:

@@ -25,7 +25,7 @@ from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.io.result_folder import ResultFolder
 from matnb.io.results import About, Result, writable
-from matnb.lazy.array import DistArray, expressions_of, live_expressions, live_handles
+from matnb.lazy.array import live_expressions
 from matnb.pictures.memo import MemoEntry
 from matnb.plan.explain import told_alone
 from matnb.program.place import layout_tag
@@ -62,9 +62,9 @@ class Memo:
         self._store, self._engine, self._planner, self._folder = store, engine, planner, folder
         self._config = config
         self._values: OrderedDict[bytes, _Value] = OrderedDict()
-        # All there is when the memo is off, with the handles that have kept it alive since the last request.
+        # All there is when the memo is off, with the arrays' expressions when the last request ended.
         self._shown: WeakKeyDictionary[Expr, _Value] = WeakKeyDictionary()
-        self._holders: tuple[ref[DistArray], ...] = ()
+        self._alive_then: tuple[ref[Expr], ...] = ()
         self._arrays_then: frozenset[bytes] = frozenset()
         self._requests = 0  # under way, one inside another
         self._texts: WeakKeyDictionary[Entry, tuple[str, str]] = WeakKeyDictionary()
@@ -129,10 +129,11 @@ class Memo:
     # while it is off
 
     def request(self) -> AbstractContextManager[None]:
-        """Return the scope of a request for values. With the memo off it finds what a handle has kept alive.
+        """Return the scope of a request for values. With the memo off it finds what handles have kept alive.
 
-        A handle that was made since stands for the same expression as one that is gone, so what an expression
-        is says nothing: what counts are the handles that were there when the last request ended.
+        That is what a handle stands for, or was recorded upon, without a break since the last request: a
+        loop's last state, on which no name is left once it has become the next one. The same expression
+        written again is another object by then, and is computed again.
         """
         return nullcontext() if self._config.remembers else self._forgetting()
 
@@ -148,12 +149,14 @@ class Memo:
             with self._lock:
                 self._requests -= 1
                 if not self._requests:
-                    self._holders, self._arrays_then = live_handles(), frozenset(self._store.digests())
+                    # Where what a handle stands for is here, what it was recorded upon is not needed.
+                    found = topological(live_expressions(), self._store)
+                    self._alive_then = tuple(ref(node) for node in found if node in self._store)
+                    self._store.loosen()
+                    self._arrays_then = frozenset(self._store.digests())
 
     def _forget_unheld(self) -> None:
-        held = expressions_of(self._holders)
-        for node in [node for node in self._shown if node not in held]:
-            del self._shown[node]
+        held = {node for one in self._alive_then if (node := one()) is not None}
         # What came since, a file's arrays for example, has its first handles now.
         since = {node for node in live_expressions() if node.digest not in self._arrays_then}
         self._store.retain(held | since)

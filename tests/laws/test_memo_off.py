@@ -120,3 +120,22 @@ def test_what_was_read_from_a_file_is_not_read_again(tmp_path: Path, num_tasks: 
     num_tasks()
     x.compute()
     assert num_tasks() == 0
+
+
+def test_a_state_that_became_the_next_one_is_not_made_again(
+    operands: tuple[mn.DistArray, mn.DistArray], num_tasks: Callable[[], int]
+) -> None:
+    x, A = operands
+    counts = []
+    for _ in range(6):
+        x = 0.5 * (A @ x) + 1
+        float(x.sum())
+        counts.append(num_tasks())
+    assert len(set(counts[1:])) == 1
+    y = x
+    for _ in range(3):  # two steps, and only then a value is asked for
+        y = 0.5 * (A @ y) + 1
+        y = 0.5 * (A @ y) + 1
+        float(y.max())
+        counts.append(num_tasks())
+    assert counts[-1] == counts[-2]

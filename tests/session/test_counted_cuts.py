@@ -92,6 +92,7 @@ def test_counts_decide_alike_whatever_was_measured(sessions: Callable[..., mn.se
         loop()
         named = {one.name: getattr(stubborn.seen[0], one.name) for one in fields(stubborn.seen[0])}
         profile = named.pop("profile")
+        named.pop("name")  # what is given again is another array, with the memo off
         return {**named, "places": profile.places.tolist(), "entries": profile.entries.tolist()}
 
     expected = seen()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
@@ -70,6 +70,9 @@ def _outcome(way: Callable[..., object], xp: Any, x: Any, value: object) -> tupl
 
 @settings(max_examples=60)
 @given(st.sampled_from(DTYPES), VALUES)
+@example("bool", [True, 2**70])
+@example("float64", [1, 2**70])
+@example("int64", [1, 2**70])
 def test_assignment_converts_as_numpy_does(dtype: str, value: Any) -> None:
     if isinstance(value, np.ndarray) and value.dtype == object:
         return

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from matnb.blocks.creation import Arange
-from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
+from matnb.errors import DTypeError, OptionError, RangeError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of
+from matnb.lazy.creation import holds_handles
 from matnb.lazy.force import asked
 from matnb.lazy.functions.picking import along_key, are_cut, lanes_of, modulo
 from matnb.lazy.functions.reshaping import reshaped
@@ -38,10 +39,23 @@ def copyto(dst: object, src: object, casting: str = "same_kind", where: object =
             )
         given: Expr = ufuncs.forced(src, array.dtype)
     else:
+        if casting == "unsafe" and isinstance(src, list | tuple) and not holds_handles(src):
+            listed = np.asarray(src)
+            if listed.dtype.hasobject:  # numbers wider than any dtype, which have a truth all the same
+                src = _forced(listed, array.dtype)
         given = expression_of(src)
         if not np.can_cast(given.dtype, array.dtype, casting):  # type: ignore[arg-type]  # one of them
             raise DTypeError(f"copyto: {given.dtype} does not go into {array.dtype} by casting={casting!r}")
     _write(array, ufuncs.astype(given, array.dtype), None if where is True else expression_of(where))
+
+
+def _forced(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    try:
+        return numbers.astype(dtype)
+    except OverflowError as error:
+        raise RangeError(f"copyto: a number does not fit dtype {dtype}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise DTypeError(f"copyto: what is given does not go into {dtype}: {error}") from None
 
 
 @implements(np.putmask)

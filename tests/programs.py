@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 import matnb as mn
+from matnb.expr.nodes import Data, Expr, Literal, Regrid
+from matnb.expr.traverse import topological
 
 DTYPES = [np.dtype(name) for name in ("float64", "float32", "int64", "int32", "bool")]
 UNARY = ["negative", "absolute", "square", "sign", "sqrt", "exp", "floor", "isfinite", "logical_not", "rint"]
@@ -215,3 +217,14 @@ def programs(draw: st.DrawFn, make: Callable[..., object]) -> list[Pair]:
     for _ in range(draw(st.integers(1, 4))):
         values.append(draw(steps(make, values[-1])))
     return values
+
+
+def with_state(roots: Sequence[Expr], one: mn.DistArray) -> list[mn.DistArray]:
+    """Return the same program with every given array multiplied by the state, so that all runs inside."""
+    new: dict[Expr, Expr] = {}
+    for node in topological(roots):
+        if isinstance(node, Data | Regrid | Literal) and node.shape:
+            new[node] = (mn.DistArray(node) * one.astype(node.dtype)).expression
+        else:
+            new[node] = node.with_operands(*(new[operand] for operand in node.operands))
+    return [mn.DistArray(new[root]) for root in roots]

@@ -46,8 +46,8 @@ LONG_FUNCTIONS = {
     "matnb/session/looping.py: run": "a loop with its pauses and losses",
 }
 MANY_PARAMETERS = {
-    "matnb/backend/gang_graph.py: graph_of": "all that members are told",
-    "matnb/backend/performer.py: perform": "all that a member is told",
+    "matnb/backend/gang_graph.py: graph_of": "all that members need",
+    "matnb/backend/performer.py: perform": "all that a member needs",
     "matnb/blocks/kernels/merging.py: _unite": "compiled",
     "matnb/blocks/kernels/merging.py: _meet": "compiled",
     "matnb/io/edges.py: open_edges": "a user's options",

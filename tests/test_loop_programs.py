@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from programs import programs
+from programs import programs, with_state
 from test_engines import check
 
 import matnb as mn
-from matnb.expr.nodes import Data, Expr, Literal, Regrid
-from matnb.expr.traverse import topological
 
 ENGINES = {
     "interpret": {"engine": "interpret"},
@@ -32,17 +30,6 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     with mn.start(**ENGINES[request.param]):
         yield request.param
     mn.stop()
-
-
-def with_state(roots: Sequence[Expr], one: mn.DistArray) -> list[mn.DistArray]:
-    """Return the same program with every given array multiplied by the state, so that all runs inside."""
-    new: dict[Expr, Expr] = {}
-    for node in topological(roots):
-        if isinstance(node, Data | Regrid | Literal) and node.shape:
-            new[node] = (mn.DistArray(node) * one.astype(node.dtype)).expression
-        else:
-            new[node] = node.with_operands(*(new[operand] for operand in node.operands))
-    return [mn.DistArray(new[root]) for root in roots]
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

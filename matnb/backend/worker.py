@@ -35,7 +35,7 @@ from matnb.program.plan import Step
 _CARRIED_BYTES = 64 * 1024  # up to here a value that is wanted at home goes there with the report
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class RunId:
     """One run of a session: which session's, and its number there; as text it begins the names of tasks."""
 

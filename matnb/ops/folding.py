@@ -9,11 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from matnb.blocks.grid import Grid, Index, Region
+from matnb.blocks.grid import Index, Region
 from matnb.blocks.kernels.folding import extreme_places, folded, least_and_greatest, share_bytes
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape
+from matnb.ops.reducing import kept_grid
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
@@ -133,12 +134,8 @@ def _lower_lines(
     for index in grid.indices():
         kept = tuple(0 if axis in axes else place for axis, place in enumerate(index))
         groups.setdefault(kept, []).append(index)
-    cuts = [
-        (0, 1) if axis in axes else one
-        for axis, one in enumerate(grid.cuts)
-        if node.keepdims or axis not in axes
-    ]
-    out = Layout(Grid(tuple(cuts)), tuple(layout.owners[grid.number(kept)] for kept in groups))
+    owners = tuple(layout.owners[grid.number(kept)] for kept in groups)
+    out = Layout(kept_grid(grid, axes, node.keepdims), owners)
     firsts = list(groups)
     for block in writer.each_block(node, out, "reduce", kind):
         kept = firsts[block.number]

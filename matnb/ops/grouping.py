@@ -184,7 +184,7 @@ def _parts(
     return list(zip(pairwise(node.before), pairwise(node.after), strict=True))
 
 
-# Keys told apart part by part, each part where it is: nothing moves.
+# Distinct keys part by part, each part where it is: nothing moves.
 
 _CODED_BYTES = 72  # a key, if all are distinct: the table of those that are known
 _PICKED_BYTES = 24  # a row: its place, and its value as it is summed

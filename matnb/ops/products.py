@@ -102,8 +102,8 @@ def _stacked_product(left: np.ndarray, right: np.ndarray, semiring: Semiring, dt
 
 def _entries(value: Value) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if sp.issparse(value):
-        rows = np.repeat(np.arange(value.shape[0]), np.diff(value.indptr))
-        return rows, value.indices.astype(np.int64), value.data
+        rows, columns = positions(value)
+        return rows, columns.astype(np.int64), value.data
     places = np.indices(value.shape)
     return places[0].ravel(), places[1].ravel(), value.ravel()
 
@@ -152,9 +152,6 @@ def _joined(
     add = getattr(np, MONOIDS[semiring.add.name].ufunc)
     data = add.reduceat(products, firsts).astype(dtype) if len(keys) else products.astype(dtype)
     return from_flat_positions(keys[firsts], data, shape)
-
-
-# A source read in this process, piece by piece: what the engine does on workers.
 
 
 # Tasks: each part where the heaviest operand is, then the parts of one block put together.

@@ -249,7 +249,7 @@ class _ReductionWriter:
             elif following is None:
                 self.parts = {index: self._ended(number, part) for number, (index, part) in self._numbered()}
         keys, owners = zip(*((part.key, part.owner) for part in self.parts.values()), strict=True)
-        kept = Layout(_kept_grid(self._grid, node.axes, node.keepdims), owners)
+        kept = Layout(kept_grid(self._grid, node.axes, node.keepdims), owners)
         self._writer.finish(node, kept, keys, "reduce", detail, inside)
 
     def _numbered(self) -> list[tuple[int, tuple[Index, _Share]]]:
@@ -272,7 +272,7 @@ class _ReductionWriter:
         node, parts = self._node, list(self.parts.values())
         whole = self._whole(one, list(self.parts), (node.axes, node.keepdims, node.dtype))
         ending = Ending(tuple(part.key for part in parts), tuple(part.unpack for part in parts), whole)
-        self._writer.leave(node, Layout(_kept_grid(self._grid, node.axes, False), (parts[0].owner,)), ending)
+        self._writer.leave(node, Layout(kept_grid(self._grid, node.axes, False), (parts[0].owner,)), ending)
 
     def _whole(
         self, one: Round, group: Sequence[Index], ending: tuple[tuple[int, ...], bool, np.dtype]
@@ -335,7 +335,8 @@ class _ReductionWriter:
         return _Share(key, owner, shape)
 
 
-def _kept_grid(grid: Grid, axes: tuple[int, ...], keepdims: bool) -> Grid:
+def kept_grid(grid: Grid, axes: tuple[int, ...], keepdims: bool) -> Grid:
+    """Return the cuts of what is left of some axes."""
     cuts = []
     for axis, axis_cuts in enumerate(grid.cuts):
         if axis not in axes:
@@ -370,7 +371,7 @@ def lower_running_product(node: Reduce, writer: PlanWriter) -> None:
     finish = Finish(node.operation, axes, node.keepdims, node.dtype, None, ())
     lines = [[(*lane[:along], part, *lane[along + 1 :]) for part in parts] for lane in product(*lanes)]
     owners = tuple(writer.home_of(operand, line[-1]) for line in lines)
-    layout = Layout(_kept_grid(grid, axes, node.keepdims), owners)
+    layout = Layout(kept_grid(grid, axes, node.keepdims), owners)
     for block in writer.each_block(node, layout, "reduce", node.operation):
         line = lines[block.number]
         before: list[str] = []

@@ -436,7 +436,7 @@ class Session:
         (self._telemetry.begin if wanted else self._telemetry.end)()
 
 
-# One thread at a time uses a session; who waits for it is told for what, and can be cancelled.
+# One thread at a time uses a session; a thread that waits learns for what, and can be cancelled.
 
 _TOLD_SECONDS = 0.4  # a shorter waiting is not told
 _STEP_SECONDS = 0.1
@@ -500,7 +500,7 @@ class SessionLock:
             raise
 
 
-# Values by NumPy and SciPy in this process, for who sets ``engine="interpret"``.
+# Values by NumPy and SciPy in this process, where a user sets ``engine="interpret"``.
 
 
 class Interpreter:

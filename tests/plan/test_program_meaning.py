@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_runner import ONE, THREE, run_program, whole
-from programs import programs
+from programs import programs, with_state
 
 import matnb as mn
 from matnb.blocks.formats import Block
@@ -16,8 +16,7 @@ from matnb.blocks.grid import Grid, Region, regular_cuts
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout, spread
 from matnb.expr.control import Final, Loop
-from matnb.expr.nodes import Data, Expr, Literal, Regrid
-from matnb.expr.traverse import topological
+from matnb.expr.nodes import Expr
 from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.looping import plan_control, starts_inside
@@ -71,24 +70,13 @@ def test_a_loop_run_by_hand_gives_what_was_meant(
         for root in roots
     ]
     (_, *results), _ = mn.iterate(
-        lambda state: (state[0], *_with_state(roots, state[0])), (mn.asarray(1.0), *starts), max_iterations=2
+        lambda state: (state[0], *with_state(roots, state[0])), (mn.asarray(1.0), *starts), max_iterations=2
     )
     found = performed(results, num_parts, workers)
     for one, value in zip(results, found, strict=True):
         expected = interpret(one.expression)
         expected = expected.toarray() if sp.issparse(expected) else expected
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
-
-
-def _with_state(roots: list[Expr], one: mn.DistArray) -> list[mn.DistArray]:
-    # The same program with every given array multiplied by the state, so that all runs inside.
-    new: dict[Expr, Expr] = {}
-    for node in topological(roots):
-        if isinstance(node, Data | Regrid | Literal) and node.shape:
-            new[node] = (mn.DistArray(node) * one.astype(node.dtype)).expression
-        else:
-            new[node] = node.with_operands(*(new[operand] for operand in node.operands))
-    return [mn.DistArray(new[root]) for root in roots]
 
 
 @pytest.mark.parametrize("workers", [ONE, THREE])

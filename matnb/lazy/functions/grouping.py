@@ -231,7 +231,7 @@ def _number(value: bool) -> Expr:
     return expression_of(np.asarray(value))
 
 
-# Keys told apart: which rows have the same, found where the rows are, or by the keys' own places.
+# Distinct keys: which rows have the same one, found where the rows are, or by the keys' own places.
 
 _FEW = 1 << 16  # labels that each block may have a number for, whatever its length
 _MOST_MERGED = 1 << 20  # keys of parts that one worker tells apart: eight megabytes

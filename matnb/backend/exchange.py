@@ -13,7 +13,8 @@ from matnb.backend.liveness import BatchPlace, BranchPlace, PartialRead, Place, 
 from matnb.backend.registers import Parted
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.packing import can_pack, touched
-from matnb.program.operators import Multiply, MultiplyPart
+from matnb.blocks.kernels.shared_rows import multiply_part
+from matnb.program.operators import Multiply, Operator, Run
 from matnb.program.plan import Task
 from matnb.program.program import Program
 
@@ -175,14 +176,21 @@ def _lefts(task: Task | None, inputs: Sequence[int]) -> list[str] | None:
         for number, place in enumerate(step.arguments):
             if place not in inputs:
                 continue
-            match step.operator:
-                case Multiply(_, _, False) | MultiplyPart() if number == 1 and step.arguments[0] < len(
-                    task.inputs
-                ):
-                    found.append(task.inputs[step.arguments[0]])
-                case _:
-                    return None
+            left = step.arguments[0]
+            if number != 1 or not _multiplies(step.operator) or left >= len(task.inputs):
+                return None
+            found.append(task.inputs[left])
     return found
+
+
+def _multiplies(operator: Operator) -> bool:
+    # the first operand with the second, of which each column of the first meets a place
+    match operator:
+        case Multiply(_, _, False):
+            return True
+        case Run(kernel):
+            return kernel is multiply_part
+    return False
 
 
 def is_worth_packing(value: object, places: Places) -> bool:

@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from matnb.blocks.creation import drawn_anew
+from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
-from matnb.blocks.kernels.access import gather, local_place, only, pick, put_each, put_into, scatter
-from matnb.blocks.kernels.calls import call, unpack
+from matnb.blocks.kernels.access import gather, local_place, put_each, put_into, scatter
+from matnb.blocks.kernels.calls import call
 from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise import apply
@@ -23,7 +23,6 @@ from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import combine, finish, reduce_block
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
-from matnb.blocks.kernels.shared_rows import multiply_part
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.errors import MatnbError
@@ -233,8 +232,6 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
             return multiply(values[0], values[1], semiring_named(semiring), dtype)
         case op.Multiply(semiring, dtype, True):
             return multiply_transposed(values[0], values[1], semiring_named(semiring), dtype)
-        case op.MultiplyPart(semiring, dtype):
-            return multiply_part(values[0], values[1], semiring_named(semiring), dtype)
         case op.MultiplyMasked(semiring, dtype, turned, complement, scaled):
             left, right, mask = _turned(values) if turned else values
             return masked_multiply(
@@ -272,15 +269,11 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
         case op.Stretch(shape):
             return broadcast(values[0], shape)
         case op.Make(creation, region):
+            if isinstance(creation, Random) and values:
+                creation = drawn_anew(creation, [int(one.values) for one in values])
             return creation.make(region)
-        case op.MakeDrawn(creation, region):
-            return drawn_anew(creation, [int(one.values) for one in values]).make(region)
         case op.Constant(block):
             return block
-        case op.PickAt(axis, starts, length):
-            return pick(values[0], values[1:], starts, axis, length)
-        case op.OnlyPart(axis):
-            return only(values, axis)
         case op.PutAt(key, region, shape):
             return put_into(values[0], local_place(key, region, shape, values[2:]), values[1])
         case op.PutEachAt(start, length):
@@ -291,22 +284,6 @@ def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
             return scatter(values[0], values[1], length, MONOIDS[monoid], dtype, start, *values[2:])
         case op.Call(function, outputs):
             return call(function, values, outputs)
-        case op.Unpack(outputs, place):
-            return unpack(values[0], outputs, place)
-        case op.Parse(source, piece):
-            return source.parse(piece)
-        case op.Summarize(source):
-            return source.summary(values[0])
-        case op.Merge(source):
-            return source.merge(values)
-        case op.Tell():
-            return values[0].found
-        case op.ReadPart(source, region):
-            return source.part(values[0], values[1], region)
-        case op.Assemble(source, region):
-            return source.assemble(values[1:], values[0], region)
-        case op.Labels(source, start, stop):
-            return source.labels(values[0], start, stop)
         case op.Run(kernel, parameters):
             return kernel(values, *parameters)
     raise TypeError(f"no kernel for {type(operator).__name__}")

@@ -2,7 +2,8 @@
 
 # The engine runs, on workers: parse(piece) and summary(parsed) for each piece, merge(summaries) once, then
 # for each block part(parsed, context, region) where the piece was parsed and assemble(parts, context, region)
-# at the block's owner. `read_here` in local.py is the same in one process.
+# at the block's owner, each as the kernel of this file that calls it. `read_here` in ops/creation.py is the
+# same in one process.
 
 from __future__ import annotations
 
@@ -296,3 +297,47 @@ def split_range(start: int, stop: int, count: int, smallest: int) -> tuple[Piece
     count = max(1, min(count, length // max(1, smallest)))
     cuts = [start + length * number // count for number in range(count + 1)]
     return tuple(Piece(number, cuts[number], cuts[number + 1]) for number in range(count))
+
+
+# What a source does as kernels, which get the values of other tasks first and then their parameters.
+
+
+def parse_piece(values: Sequence[Any], source: Source, piece: Piece) -> Parsed:
+    """Return a piece that was read."""
+    return source.parse(piece)
+
+
+def facts_of_piece(values: Sequence[Any], source: Source) -> Summary:
+    """Return the small facts of a piece that was read."""
+    (parsed,) = values
+    return source.summary(parsed)
+
+
+def merge_facts(values: Sequence[Any], source: Source) -> Context:
+    """Return the facts of all pieces put together and checked."""
+    return source.merge(values)
+
+
+def found_in_source(values: Sequence[Any]) -> Found:
+    """Return what is known of a source whose facts were merged."""
+    (context,) = values
+    found: Found = context.found
+    return found
+
+
+def part_of_piece(values: Sequence[Any], source: Source, region: Region) -> Part:
+    """Return the entries of a piece, which comes before the merged facts, that lie in a region."""
+    parsed, context = values
+    return source.part(parsed, context, region)
+
+
+def assemble_block(values: Sequence[Any], source: Source, region: Region) -> Block:
+    """Return the block of a region; the parts of the pieces come after the merged facts."""
+    context, *parts = values
+    return source.assemble(parts, context, region)
+
+
+def labels_of_rows(values: Sequence[Any], source: Source, start: int, stop: int) -> Block:
+    """Return a range of the original ids of a graph's vertices, from the merged facts."""
+    (context,) = values
+    return source.labels(context, start, stop)

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Dense, to_numpy
 from matnb.blocks.grid import Grid, Region
-from matnb.blocks.kernels.access import reduced_dtype, steps_within
-from matnb.blocks.kernels.calls import Function, Output, call, packed_bytes, unpacked
+from matnb.blocks.kernels.access import only, pick, reduced_dtype, steps_within
+from matnb.blocks.kernels.calls import Function, Output, call, packed_bytes, unpack, unpacked
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.routing import labels_within, reduced_within, values_within
 from matnb.blocks.kernels.writing import put_sparse
@@ -25,16 +25,7 @@ from matnb.ops.combining import write_combined
 from matnb.ops.picking import check_index
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
-from matnb.program.operators import (
-    Accumulate,
-    Call,
-    OnlyPart,
-    PickAt,
-    PutAt,
-    Run,
-    ScatterBy,
-    Unpack,
-)
+from matnb.program.operators import Accumulate, Call, PutAt, Run, ScatterBy
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers
 from matnb.program.regions import operand_region, rows_region
@@ -238,7 +229,7 @@ def _(node: At, writer: PlanWriter, workers: Workers) -> None:
         for owner, blocks in held.items():
             task = block if len(held) == 1 else TaskWriter()
             found = task.do(
-                PickAt(axis, tuple(start for start, _ in blocks), length),
+                Run(pick, (axis, tuple(start for start, _ in blocks), length)),
                 task.read(writer.block(node.index, (), owner)),
                 *(task.read(key) for _, key in blocks),
                 num_bytes=block.num_bytes,
@@ -246,7 +237,7 @@ def _(node: At, writer: PlanWriter, workers: Workers) -> None:
             if task is not block:
                 found = block.read(writer.part_of(block, task, owner, "read", block.num_bytes))
             parts.append(found)
-        block.do(OnlyPart(axis), *parts)
+        block.do(Run(only, (axis,)), *parts)
 
 
 @lowers(Put)
@@ -343,7 +334,7 @@ def _(node: Part, writer: PlanWriter, workers: Workers) -> None:
     writer.note_reuse(call)
     layout = Layout(Grid(tuple((0, length) for length in node.shape)), source.layout.owners[:1])
     for block in writer.each_block(node, layout, "part"):
-        block.do(Unpack(call.outputs, node.place), block.read(source.keys[0]))
+        block.do(Run(unpack, (call.outputs, node.place)), block.read(source.keys[0]))
 
 
 # Values of very many labels: each goes to the worker that combines a range of labels.

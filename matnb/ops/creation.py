@@ -12,10 +12,20 @@ from matnb.errors import SessionEnded
 from matnb.expr.client_data import copied, held
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Load
-from matnb.io.source import Found, Source
+from matnb.io.source import (
+    Found,
+    Source,
+    assemble_block,
+    facts_of_piece,
+    found_in_source,
+    labels_of_rows,
+    merge_facts,
+    parse_piece,
+    part_of_piece,
+)
 from matnb.ops.reference import Value, value_of
 from matnb.ops.registry import lowers, means
-from matnb.program.operators import Assemble, Constant, Labels, Merge, Parse, ReadPart, Summarize, Tell
+from matnb.program.operators import Constant, Run
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Shipment, Workers
 from matnb.program.writer import PlanWriter, TaskWriter
@@ -139,14 +149,15 @@ def lower_load(node: Load, made: Expr, layout: Layout, writer: PlanWriter, worke
     parsed, merged = parsing_tasks(source, workers, writer)
     for block in writer.each_block(made, layout, "load", repr(source)):
         if node.field == "labels":
-            block.do(Labels(source, *block.region[0]), block.read(merged))
+            block.do(Run(labels_of_rows, (source, *block.region[0])), block.read(merged))
             continue
         parts = []
         for one in parsed:
             task = TaskWriter()
-            task.do(ReadPart(source, block.region), task.read(one), task.read(merged))
+            task.do(Run(part_of_piece, (source, block.region)), task.read(one), task.read(merged))
             parts.append(writer.part_of(block, task, writer.owner_of(one), "part", block.num_bytes))
-        block.do(Assemble(source, block.region), block.read(merged), *map(block.read, parts))
+        assemble = Run(assemble_block, (source, block.region))
+        block.do(assemble, block.read(merged), *map(block.read, parts))
 
 
 def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple[list[str], str]:
@@ -162,15 +173,15 @@ def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple
     for number, (piece, owner) in enumerate(zip(pieces, spread(len(pieces), workers.numbers), strict=True)):
         size, extra = source.parsing_bytes(piece, len(pieces))
         task = TaskWriter()
-        task.do(Parse(bounded, piece))
+        task.do(Run(parse_piece, (bounded, piece)))
         task.take(extra)
         parsed.append(writer.add(task.task(f"{base}-{len(pieces)}-parse-{number}", owner, "parse"), size))
         task = TaskWriter()
-        task.do(Summarize(source), task.read(parsed[-1]))
+        task.do(Run(facts_of_piece, (source,)), task.read(parsed[-1]))
         key = f"{base}-{len(pieces)}-facts-{number}"
         facts.append(writer.add(task.task(key, owner, "facts"), 64))
     task = TaskWriter()
-    task.do(Merge(source), *(task.read(key) for key in facts))
+    task.do(Run(merge_facts, (source,)), *(task.read(key) for key in facts))
     return parsed, writer.add(task.task(f"{base}-{len(pieces)}-merge", workers.numbers[0], "merge"), 64)
 
 
@@ -179,6 +190,6 @@ def reading_plan(source: Source, workers: Workers) -> tuple[Plan, tuple[str, ...
     writer = PlanWriter({}, {}, {}, workers.threads)
     parsed, merged = parsing_tasks(source, workers, writer)
     task = TaskWriter()
-    task.do(Tell(), task.read(merged))
+    task.do(Run(found_in_source), task.read(merged))
     told = writer.add(task.task(f"{merged}-told", writer.owner_of(merged), "facts"), 64)
     return writer.plan(()), (*parsed, merged), told

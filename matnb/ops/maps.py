@@ -19,7 +19,7 @@ from matnb.ops.products import detail_of, write_product
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, value_of
 from matnb.ops.registry import means
 from matnb.program.matching import Product
-from matnb.program.operators import Apply, Constant, Make, MakeDrawn, Operator, Stretch
+from matnb.program.operators import Apply, Constant, Make, Operator, Stretch
 from matnb.program.regions import operand_region
 from matnb.program.writer import PlanWriter, TaskWriter
 
@@ -173,10 +173,8 @@ def _operator(node: Expr, region: Region) -> Operator:
             return Apply(name, input_dtypes, element, output, node.sparse)
         case Broadcast():
             return Stretch(region_shape(region))
-        case Create(creation):
+        case Create(creation) | Draw(creation):
             return Make(creation, region)
-        case Draw(creation):
-            return MakeDrawn(creation, region)
         case Literal():
             return Constant(cut(Dense(node.value), tuple(slice(*bounds) for bounds in region)))
     raise TypeError(f"{type(node).__name__} is not elementwise")

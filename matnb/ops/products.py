@@ -15,7 +15,7 @@ from matnb.blocks.formats import SPARSE_DTYPES, sparse_bytes
 from matnb.blocks.grid import Grid, Region, finer_cuts, intersect, regular_cuts
 from matnb.blocks.kernels.dense_products import multiply_parts
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.kernels.shared_rows import part_of_row, row_of_parts
+from matnb.blocks.kernels.shared_rows import multiply_part, part_of_row, row_of_parts
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
 from matnb.blocks.shared_rows import entries_before, is_shared, leaves_of, num_leaves
@@ -29,7 +29,6 @@ from matnb.program.operators import (
     Accumulate,
     Multiply,
     MultiplyMasked,
-    MultiplyPart,
     Operator,
     Push,
     PutTogether,
@@ -570,7 +569,7 @@ def write_shared_row(
         share = TaskWriter()
         operands = share.read(entries), writer.read(share, product.right, region, owner)
         first, last = leaves_of(row.num_entries, part, count)
-        share.do(MultiplyPart(*parameters), *operands)
+        share.do(Run(multiply_part, parameters), *operands)
         share.take(_MOST_LEVELS * width * _SUM_BYTES)
         key = f"{node.digest.hex()}-row-{tag}-share-{part}"
         num_bytes = num_nodes(first, last) * width * _SUM_BYTES

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.deviations import num_deviation_nodes
 from matnb.blocks.grid import Grid, Index, region_shape, regular
-from matnb.blocks.kernels.calls import packed_bytes
+from matnb.blocks.kernels.calls import packed_bytes, unpack
 from matnb.blocks.kernels.deviation_loops import NODE
 from matnb.blocks.kernels.one_pass import Share
 from matnb.blocks.kernels.reductions import accumulator_dtype
@@ -24,7 +24,7 @@ from matnb.expr.nodes import Expr, Reduce
 from matnb.ops.maps import inside_text, write_fused
 from matnb.ops.reference import Value, dense, positions
 from matnb.ops.registry import means
-from matnb.program.operators import Finish, Partial, PartialAll, Run, Unpack
+from matnb.program.operators import Finish, Partial, PartialAll, Run
 from matnb.program.regions import region_size
 from matnb.program.writer import Ending, PlanWriter, TaskWriter
 
@@ -99,7 +99,7 @@ class _Share:
     key: str
     owner: int
     shape: tuple[int, ...]
-    unpack: Unpack | None = None
+    unpack: Run | None = None
 
     def read(self, task: TaskWriter) -> Register:
         """Return the register of a task that holds it."""
@@ -188,7 +188,7 @@ def _begin_together(
     kind = f"reduce {' '.join(share.operation for share in shares)}"
     key = writer.add(task.task(f"{lowerings[0].base}-shares-{number}", owner, kind), packed_bytes(outputs))
     for place, lowering in enumerate(lowerings):
-        lowering.parts[index] = _Share(key, owner, outputs[place][0], Unpack(outputs, place))
+        lowering.parts[index] = _Share(key, owner, outputs[place][0], Run(unpack, (outputs, place)))
     return key
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from matnb.blocks.formats import Dense
 from matnb.expr.nodes import Expr, Literal
 from matnb.plan.structural_key import StructuralKey
-from matnb.program.operators import Constant, Make, MakeDrawn
+from matnb.program.operators import Constant, Make
 from matnb.program.plan import Plan, Step
 
 _NUMBERS = (float, complex, bytes, np.generic, np.ndarray)
@@ -54,7 +54,7 @@ def check_numbers(form: StructuralKey, order: Sequence[Expr], plan: Plan, stored
         value = value_in(step)
         if value is not None:
             in_plan.add(value)
-        elif not isinstance(step.operator, Make | MakeDrawn) and holds(step.operator, _NUMBERS, ()):
+        elif not isinstance(step.operator, Make) and holds(step.operator, _NUMBERS, ()):
             raise Unfit
     if not in_plan <= literals:
         raise Unfit

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matnb.blocks.kernels.access import only
+from matnb.blocks.kernels.calls import unpack
 from matnb.blocks.kernels.links import Link
 from matnb.expr.nodes import Data, Expr, Literal, Load, Regrid
+from matnb.io.source import facts_of_piece, found_in_source, merge_facts
 from matnb.plan.measured import MadeStage
 from matnb.program.operators import (
     Apply,
@@ -16,23 +19,18 @@ from matnb.program.operators import (
     Constant,
     Cut,
     Finish,
-    Merge,
-    OnlyPart,
     Operator,
     Partial,
     PartialAll,
-    Summarize,
+    Run,
     SumMasked,
     Take,
-    Tell,
-    Unpack,
 )
 from matnb.program.plan import Plan, Stage, Step, Task
 
 # What these give is far smaller than a block, is part of one, or was there before.
-_NO_ARRAY = (
-    Constant, Cut, Finish, Merge, OnlyPart, Partial, PartialAll, Summarize, SumMasked, Take, Tell, Unpack,
-)  # fmt: skip
+_NO_ARRAY = (Constant, Cut, Finish, Partial, PartialAll, SumMasked, Take)
+_SMALL_OR_PART = (facts_of_piece, found_in_source, merge_facts, only, unpack)  # kernels
 
 
 @dataclass(frozen=True)
@@ -150,6 +148,8 @@ def _last_readers(steps: Sequence[Step]) -> dict[int, int]:
 
 
 def _gives_array(operator: Operator) -> bool:
+    if isinstance(operator, Run):
+        return operator.kernel not in _SMALL_OR_PART
     return not isinstance(operator, _NO_ARRAY)
 
 

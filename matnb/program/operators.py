@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from matnb.blocks.creation import Creation, Random
+from matnb.blocks.creation import Creation
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.blocks.kernels.calls import Function, Output
 from matnb.blocks.kernels.links import Link
 from matnb.blocks.kernels.one_pass import Share
-from matnb.io.source import Piece, Source
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Make:
-    """A rectangle of an array made from parameters."""
+    """A rectangle of an array made from parameters; random numbers differ with the numbers it is given."""
 
     creation: Creation
     region: Region
@@ -74,14 +73,6 @@ class Multiply:
     semiring: str
     dtype: np.dtype
     transposed: bool = False
-
-
-@dataclass(frozen=True)
-class MultiplyPart:
-    """The share of a part of a sparse row in its product with a dense block, which comes second."""
-
-    semiring: str
-    dtype: np.dtype
 
 
 @dataclass(frozen=True)
@@ -208,33 +199,6 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class MakeDrawn:
-    """A rectangle of random numbers that differ with the numbers it is given."""
-
-    creation: Random
-    region: Region
-
-
-@dataclass(frozen=True)
-class PickAt:
-    """The elements at a place of an axis, which keeps length 1, or 0 where no block has it.
-
-    It is given the place, then blocks that begin at ``starts`` on the axis of the whole array's ``length``.
-    """
-
-    axis: int
-    starts: tuple[int, ...]
-    length: int
-
-
-@dataclass(frozen=True)
-class OnlyPart:
-    """The one of several PickAt values that is not empty, without the axis."""
-
-    axis: int
-
-
-@dataclass(frozen=True)
 class PutAt:
     """A block with a value written at a place of the whole array, of ``shape``; ``region`` is the block's.
 
@@ -282,79 +246,19 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Unpack:
-    """One of the results of a call, or of the shares of several reductions."""
-
-    outputs: tuple[Output, ...]
-    place: int
-
-
-@dataclass(frozen=True)
-class Parse:
-    """A piece of a file read."""
-
-    source: Source
-    piece: Piece
-
-
-@dataclass(frozen=True)
-class Summarize:
-    """The small facts of a piece that was read."""
-
-    source: Source
-
-
-@dataclass(frozen=True)
-class Merge:
-    """The facts of all pieces put together and checked."""
-
-    source: Source
-
-
-@dataclass(frozen=True)
-class Tell:
-    """What is known of a source that was read through."""
-
-
-@dataclass(frozen=True)
-class ReadPart:
-    """The entries of a piece that lie in a region."""
-
-    source: Source
-    region: Region
-
-
-@dataclass(frozen=True)
-class Assemble:
-    """The parts of a region put together to a block."""
-
-    source: Source
-    region: Region
-
-
-@dataclass(frozen=True)
-class Labels:
-    """A range of the original ids of a graph's vertices."""
-
-    source: Source
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True)
 class Run:
-    """A kernel, called with the blocks of its registers and with parameters.
+    """A kernel, called with the values of its registers and with parameters, which are hashable.
 
-    It is a function of a module under ``blocks.kernels``, so that it travels by name.
+    It is a function of a module, so that it travels by name: of one under ``blocks.kernels``, or of
+    ``io.source``.
     """
 
-    kernel: Callable[..., Block]
-    parameters: tuple[Hashable, ...] = ()
+    kernel: Callable[..., object]
+    parameters: tuple[object, ...] = ()
 
 
 Operator: TypeAlias = (
-    Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyPart | MultiplyMasked | SumMasked
-    | Accumulate | Push | PutTogether | Partial | PartialAll | Finish | Flip | Take | Stretch
-    | MakeDrawn | PickAt | OnlyPart | PutAt | PutEachAt | GatherAt
-    | ScatterBy | Call | Unpack | Parse | Summarize | Merge | Tell | ReadPart | Assemble | Labels | Run
+    Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate | Push
+    | PutTogether | Partial | PartialAll | Finish | Flip | Take | Stretch | PutAt | PutEachAt | GatherAt
+    | ScatterBy | Call | Run
 )  # fmt: skip

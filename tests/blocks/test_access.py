@@ -58,18 +58,18 @@ def test_pick_finds_the_place_in_one_block(drawn: st.DataObject):
     whole = np.concatenate([array_of(block) for block in blocks])
     starts = tuple(np.cumsum([0, *(rows for rows, _ in shapes)])[:-1].tolist())
     place = drawn.draw(st.integers(-len(whole), len(whole) - 1))
-    part = pick(number(place), blocks, starts, 0, len(whole))
+    part = pick([number(place), *blocks], 0, starts, len(whole))
     assert part.shape == (1, 3)
     assert not any(np.shares_memory(part.values, block.values) for block in blocks if not sparse)
     apart = [
-        pick(number(place), [block], [start], 0, len(whole))
+        pick([number(place), block], 0, [start], len(whole))
         for block, start in zip(blocks, starts, strict=True)
     ]
     assert sum(one.shape[0] for one in apart) == 1
     for found in (only([part], 0), only(apart, 0)):
         assert found.dtype == dtype
         np.testing.assert_array_equal(found.values, whole[place])
-    across = pick(number(-2), [blocks[0]], [0], 1, 3)
+    across = pick([number(-2), blocks[0]], 1, [0], 3)
     np.testing.assert_array_equal(only([across], 1).values, array_of(blocks[0])[:, 1])
 
 
@@ -224,7 +224,7 @@ def test_results_of_a_call_are_packed_and_unpacked():
     packed = call(function(fn), [given_array, number(4)], outputs)
     assert packed.shape == (packed_bytes(outputs),)
     assert given_array.values[0] == 1
-    results = [unpack(freeze(packed), outputs, place).values for place in range(4)]
+    results = [unpack([freeze(packed)], outputs, place).values for place in range(4)]
     np.testing.assert_array_equal(results[0], [9, 2, 3])
     assert results[1] == 2.5
     assert results[2].shape == (0, 2)
@@ -236,7 +236,7 @@ def test_results_of_a_call_are_packed_and_unpacked():
 
 def test_a_call_gives_what_was_recorded_or_an_error():
     one = [number(3)]
-    assert unpack(call(function(lambda x: 3), one, (((), FLOAT),)), (((), FLOAT),), 0).values == 3.0
+    assert unpack([call(function(lambda x: 3), one, (((), FLOAT),))], (((), FLOAT),), 0).values == 3.0
     with pytest.raises(ShapeError, match=r"fn gave a result of shape \(3,\), and \(2,\) when .* like="):
         call(function(lambda x: np.zeros(x)), one, (((2,), FLOAT),))
     with pytest.raises(ShapeError, match="gave 2 results, and 1"):

@@ -67,7 +67,7 @@ def test_every_share_has_the_bits_that_it_has_alone(shape, dtype, along):
     outputs = [(part.shape, part.dtype) for part in found]
     block = packed(found, outputs)
     for place, part in enumerate(found):
-        assert unpack(block, outputs, place).values.tobytes() == part.values.tobytes()
+        assert unpack([block], outputs, place).values.tobytes() == part.values.tobytes()
 
 
 @pytest.mark.parametrize("shape", [(2_000_000,), (20_000, 100)])

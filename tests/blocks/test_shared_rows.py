@@ -40,7 +40,7 @@ def operand(dtype: np.dtype, width: int | None, seed: int = 2) -> Dense:
 
 def in_parts(block: Block, right: Dense, semiring: Semiring, dtype: np.dtype, count: int) -> np.ndarray:
     parts = [part_of_row([block], part, count) for part in range(count)]
-    shares = [multiply_part(part, right, semiring, dtype) for part in parts]
+    shares = [multiply_part([part, right], semiring.name, dtype) for part in parts]
     return row_of_parts([block, *shares], semiring.name, dtype).values
 
 

@@ -9,13 +9,15 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
+from matnb.blocks.grid import Region
+from matnb.blocks.kernels.access import only, pick
 from matnb.errors import IndexingError, KernelError
 from matnb.expr.nodes import Expr
 from matnb.ops.access import Draw
 from matnb.ops.interpret import interpret
 from matnb.plan.explain import describe
 from matnb.plan.lower import lower
-from matnb.program.operators import Call, Cut, GatherAt, MakeDrawn, OnlyPart, PickAt, PutAt, ScatterBy
+from matnb.program.operators import Call, Cut, GatherAt, Make, PutAt, Run, ScatterBy
 from matnb.program.plan import Plan, Stored, Task, Workers
 
 THREE = Workers((0, 1, 2), 1, 0)
@@ -43,6 +45,14 @@ def tasks_with(plan: Plan, operator: type) -> list[Task]:
     return [task for task in plan.tasks if any(isinstance(step.operator, operator) for step in task.steps)]
 
 
+def tasks_running(plan: Plan, kernel: object) -> list[Task]:
+    return [task for task in tasks_with(plan, Run) if any(one.kernel is kernel for one in runs_of(task))]
+
+
+def runs_of(task: Task) -> list[Run]:
+    return [step.operator for step in task.steps if isinstance(step.operator, Run)]
+
+
 def moved(plan: Plan, tasks: Sequence[Task]) -> list[tuple[str, int]]:
     """Inputs of some tasks that are made on another worker."""
     owners = {task.key: task.owner for task in plan.tasks}
@@ -60,16 +70,16 @@ def moved(plan: Plan, tasks: Sequence[Task]) -> list[tuple[str, int]]:
 def test_a_row_is_looked_for_once_a_worker_and_a_column_where_it_is():
     A = mn.asarray(np.ones((8, 6)), blocks=(6, 1))
     rows = plan_of(A[unknown(2)])
-    picks = tasks_with(rows, PickAt)
+    picks = tasks_running(rows, pick)
     assert [task.owner for task in picks] == [0, 1, 2]
     assert [len(task.inputs) for task in picks] == [3, 3, 3]  # the index, and two blocks each
-    assert len(tasks_with(rows, OnlyPart)) == 1
+    assert len(tasks_running(rows, only)) == 1
     columns = plan_of(A[:, unknown(2)])
-    assert len(tasks_with(columns, PickAt)) == len(tasks_with(columns, OnlyPart)) == 6
+    assert len(tasks_running(columns, pick)) == len(tasks_running(columns, only)) == 6
     (array,) = columns.outputs.values()
     assert array.layout.grid.cuts == ((0, 1, 2, 4, 5, 6, 8),)
     assert array.layout.owners == (0, 0, 1, 1, 2, 2)
-    (index,) = {key for key, _ in moved(columns, tasks_with(columns, PickAt))}
+    (index,) = {key for key, _ in moved(columns, tasks_running(columns, pick))}
     assert index.startswith(unknown(2).expression.digest.hex())  # nothing else travels
 
 
@@ -146,18 +156,23 @@ def test_a_call_is_one_task_on_the_first_worker():
     assert len(plan.outputs) == 2
 
 
+def draws_of(plan: Plan) -> list[tuple[int, Region]]:
+    """The workers that make random numbers anew, and the region of each draw."""
+    return [
+        (task.owner, step.operator.region)
+        for task in plan.tasks
+        for step in task.steps
+        if isinstance(step.operator, Make) and step.arguments
+    ]
+
+
 def test_draws_are_made_inside_what_reads_them_in_its_cuts():
     creation = mn.random.default_rng(0).random(30).expression.creation
     draw = mn.DistArray(Draw(creation, (unknown(3).expression,)))
     plan = plan_of(mn.asarray(np.ones(30), blocks=3) + draw)
-    made = tasks_with(plan, MakeDrawn)
-    assert [task.owner for task in made] == [0, 1, 2]
-    operators = [step.operator for task in made for step in task.steps]
-    assert [one.region for one in operators if isinstance(one, MakeDrawn)] == [
-        ((0, 10),), ((10, 20),), ((20, 30),)
-    ]  # fmt: skip
+    assert draws_of(plan) == [(0, ((0, 10),)), (1, ((10, 20),)), (2, ((20, 30),))]
     plan = plan_of(mn.asarray(draw, blocks=5))
-    assert len(tasks_with(plan, MakeDrawn)) == 5
+    assert len(draws_of(plan)) == 5
     assert "regrid" not in [task.kind for task in plan.tasks]
 
 

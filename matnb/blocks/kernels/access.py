@@ -32,15 +32,16 @@ def place_of(index: Block, length: int, axis: int) -> int:
     return number % length
 
 
-def pick(index: Block, blocks: Sequence[Block], starts: Sequence[int], axis: int, length: int) -> Dense:
+def pick(values: Sequence[Block], axis: int, starts: Sequence[int], length: int) -> Dense:
     """Return the elements at one place of an axis, which keeps length 1; length 0 where no block has it.
 
     Parameters
     ----------
-    index
-        Of one element; negative from the end.
-    blocks, starts
-        Blocks that differ along the axis only, and where on it each begins.
+    values
+        The place, as a block of one element, negative from the end; then blocks that differ along the axis
+        only.
+    starts
+        Where on the axis each block begins.
     length
         Of the axis of the whole array.
 
@@ -54,6 +55,7 @@ def pick(index: Block, blocks: Sequence[Block], starts: Sequence[int], axis: int
     IndexingError
         When the index is out of range.
     """
+    index, *blocks = values
     place = place_of(index, length, axis)
     for block, start in zip(blocks, starts, strict=True):
         if start <= place < start + block.shape[axis]:
@@ -64,9 +66,9 @@ def pick(index: Block, blocks: Sequence[Block], starts: Sequence[int], axis: int
     return Dense(np.empty(shape, blocks[0].dtype))
 
 
-def only(parts: Sequence[Dense], axis: int) -> Dense:
+def only(values: Sequence[Dense], axis: int) -> Dense:
     """Return what :func:`pick` found in one of several parts, without the axis; it shares their memory."""
-    (found,) = (part.values for part in parts if part.shape[axis] == 1)
+    (found,) = (part.values for part in values if part.shape[axis] == 1)
     return Dense(found.reshape((*found.shape[:axis], *found.shape[axis + 1 :])))
 
 

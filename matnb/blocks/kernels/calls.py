@@ -248,8 +248,9 @@ def results_of(result: object, name: str) -> list[NumericArray]:
     return values
 
 
-def unpack(block: Dense, outputs: Sequence[Output], place: int) -> Dense:
+def unpack(values: Sequence[Dense], outputs: Sequence[Output], place: int) -> Dense:
     """Return one of packed results, sharing their memory."""
+    (block,) = values
     return Dense(unpacked(block.values, outputs)[place])
 
 

@@ -42,23 +42,25 @@ def part_of_row(values: Sequence[Block], part: int, count: int) -> Csr:
     return Csr(shape, ends - ends[0], row.columns[here], entries, row.dtype)
 
 
-def multiply_part(part: Csr, right: Dense, semiring: Semiring, dtype: np.dtype) -> Dense:
+def multiply_part(values: Sequence[Block], semiring: str, dtype: np.dtype) -> Dense:
     """Return the share of a part in a row's product with a vector or matrix: a row for each node.
 
     Parameters
     ----------
-    part
-        Of :func:`part_of_row`, of m columns.
-    right
-        Of shape (m,) or (m, k).
+    values
+        A part of :func:`part_of_row`, of m columns, and a Dense block of shape (m,) or (m, k).
     semiring
         How entries are multiplied and added.
     dtype
         Of the row's product; sums of floats are not rounded to it yet.
     """
-    if _follows_tree(semiring, dtype):
+    part, right = values
+    known = semiring_named(semiring)
+    if _follows_tree(known, dtype):
+        assert isinstance(part, Csr)
+        assert isinstance(right, Dense)
         return Dense(unrounded_product(part, right, dtype))
-    share = multiply(part, right, semiring, dtype)
+    share = multiply(part, right, known, dtype)
     assert isinstance(share, Dense)
     return share
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from matnb.balance.block_loads import BlockLoads
 from matnb.balance.decision import Decision, Gain
+from matnb.balance.load import BlockLoads
 from matnb.balance.partition import makespan
 from matnb.balance.policy import Learner, Policy
 from matnb.balance.situation import Costs, Cuts, Profile, Situation

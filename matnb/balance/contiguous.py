@@ -222,3 +222,12 @@ def with_rows(cuts: Integers) -> Integers:
     numbers = np.arange(len(cuts))
     free = np.minimum.accumulate((cuts - numbers)[::-1])[::-1]
     return np.maximum(free, 0) + numbers  # ... and each part before a cut has a row.
+
+
+def parts_within(work: Work, start: int, stop: int, count: int) -> tuple[int, ...]:
+    """Return ``(start, ..., stop)``: cuts of some rows in parts of about as much work, fewer if rows lack."""
+    if start == stop:
+        return (start, stop)
+    places = np.union1d(work.places[(work.places > start) & (work.places < stop)], [start, stop])
+    within = Work(places - start, work.up_to(places) - work.up_to(start))
+    return tuple(start + cut for cut in balanced_cuts(within, [1.0] * min(count, stop - start)))

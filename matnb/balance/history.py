@@ -11,9 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from matnb.balance.decision import Decision, Gain, Passed
-from matnb.balance.recorded import Recorded, Times
 from matnb.balance.situation import Situation
-from matnb.balance.trace import Trace
+from matnb.balance.trace import Recorded, Times, Trace
 
 MOST_ROUNDS = 5000  # of times that are kept
 MOST_STRETCHES = 200  # with the same cuts, to which they belong

@@ -9,10 +9,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from matnb.balance.contiguous import Work, balanced_cuts
-from matnb.balance.decision import Strategy
-from matnb.balance.regrouping import parts_within
-from matnb.balance.situation import Cuts, Floats, Integers, Situation
+from matnb.balance.contiguous import Work, balanced_cuts, parts_within
+from matnb.balance.situation import Cuts, Floats, Integers, Situation, Strategy
 from matnb.blocks.layout import LARGE_BYTES
 from matnb.blocks.shared_rows import SHARED_ENTRIES
 

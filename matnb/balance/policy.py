@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from matnb.balance.decision import Decision, Gain, Strategy
+from matnb.balance.contiguous import Work, parts_within
+from matnb.balance.decision import Decision, Gain, certain_error, changed, kept, least_makespan
 from matnb.balance.partition import cuts_for, loads_of, makespan_of
-from matnb.balance.regrouping import merge, split
-from matnb.balance.situation import Costs, Cuts, Floats, Situation
-from matnb.balance.weighing import certain_error, changed, kept, least_makespan
+from matnb.balance.situation import Costs, Cuts, Floats, Profile, Situation, Strategy
+from matnb.balance.trace import Trace
 from matnb.blocks.layout import spread
-from matnb.errors import OptionError
+from matnb.errors import OptionError, ShapeError
 from matnb.io.source import ROW_ENTRIES
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
@@ -346,3 +346,221 @@ class Presto:
         if situation.cuts.num_blocks + int(heavy.sum()) > MOST_BLOCKS_PER_SLOT * slots:
             heavy[:] = False
         return heavy, light & ~heavy
+
+
+def split(cuts: Cuts, profile: Profile, block: int, count: int) -> Cuts:
+    """Return the cuts with a block in ``count`` parts of about as many entries; fewer where it lacks rows.
+
+    The parts stay with the block's owner.
+
+    Raises
+    ------
+    ShapeError
+        When there is no such block, or ``count`` is below 1.
+    """
+    _check(cuts, block, cuts.num_blocks)
+    if count < 1:
+        raise ShapeError(f"{count} parts of block {block}: give 1 or more")
+    work = Work(profile.places, profile.entries.astype(np.float64))
+    inner = parts_within(work, cuts.cuts[block], cuts.cuts[block + 1], count)[1:-1]
+    owners = (cuts.owners[block],) * len(inner)
+    return Cuts(
+        (*cuts.cuts[: block + 1], *inner, *cuts.cuts[block + 1 :]),
+        (*cuts.owners[:block], *owners, *cuts.owners[block:]),
+    )
+
+
+def merge(cuts: Cuts, block: int) -> Cuts:
+    """Return the cuts with a block and the one after it made one, which the first one's owner gets.
+
+    Raises
+    ------
+    ShapeError
+        When there is no such block, or none after it.
+    """
+    _check(cuts, block, cuts.num_blocks - 1)
+    return Cuts(
+        (*cuts.cuts[: block + 1], *cuts.cuts[block + 2 :]),
+        (*cuts.owners[: block + 1], *cuts.owners[block + 2 :]),
+    )
+
+
+def _check(cuts: Cuts, block: int, num_blocks: int) -> None:
+    if not 0 <= block < num_blocks:
+        raise ShapeError(f"block {block} of {cuts.num_blocks}: give 0 to {num_blocks - 1}")
+
+
+# The decisions of a trace once more.
+
+_MOST_TOLD = 2
+_NOT_REPEATED = ("asked", "bits")  # by whom decisions were made that are made again without the trace
+_MOST_NAMED = 6  # groups of the trace, to a user whose own is none of them
+_SO_ALREADY = "cut so already: as the trace says"
+
+
+class Replayed:
+    """A policy that repeats the decisions of a trace, in order, at their iterations, for the same names.
+
+    A trace that knows of one group only may be repeated for a group of another name: the first that asks and
+    has as many rows, until one of its own name asks. The object has a memory, so one serves all arrays of a
+    session. Where workers have other numbers than in the trace, they stand for those in order.
+
+    Parameters
+    ----------
+    trace
+        Of which the decisions that were acted upon count, but for those a user asked for, who asks again,
+        and those for the sake of bits.
+    """
+
+    name = "replay"
+
+    def __init__(self, trace: Trace) -> None:
+        self._waiting: dict[str, _Waiting] = {}
+        for one in trace.passed:
+            waiting = self._waiting.setdefault(one.decision.name, _Waiting(one.decision.name))
+            waiting.lengths.add(one.decision.after.cuts[-1])
+            if one.decision.acts and one.decision.policy not in _NOT_REPEATED:
+                waiting.all.append(one.decision)
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return the next decision of the trace when its iteration has come, else one to keep the cuts.
+
+        A decision is told again until the cuts are as it says, at most twice: who asks while a loop runs asks
+        again when it has paused.
+        """
+        waiting = self._about(situation)
+        if waiting is None:
+            return kept(situation, self.name, self._not_known(situation))
+        waiting.serve(situation.name)
+        if waiting.is_done(situation):
+            waiting.take()
+        waiting.note(situation.iteration)
+        reason = "the trace is over: all its decisions were repeated"
+        while waiting.decisions:
+            decision = waiting.decisions[0]
+            if not waiting.has_come(situation.iteration):
+                if waiting.num_told:  # nobody acted upon it in its loop
+                    waiting.take()
+                    continue
+                reason = f"not yet: the trace re-cuts {waiting.name} after iteration {decision.iteration}"
+                break
+            repeated = _repeated(decision, situation)
+            if isinstance(repeated, Decision):
+                waiting.num_told += 1
+                return repeated
+            waiting.take()
+            reason = repeated
+            if repeated != _SO_ALREADY:
+                break
+        return kept(situation, self.name, reason)
+
+    def next_iteration(self, situation: Situation) -> float:
+        """Return after how many iterations of the loop it wants to be asked next; infinity for never."""
+        waiting = self._about(situation)
+        return math.inf if waiting is None else waiting.next_after(situation.name, situation.iteration)
+
+    def _about(self, situation: Situation) -> _Waiting | None:
+        if situation.name not in self._waiting and len(self._waiting) == 1:
+            (only,) = self._waiting.values()
+            is_free = not only.served and situation.cuts.cuts[-1] in only.lengths
+            return only if is_free or only.served == situation.name else None
+        return self._waiting.get(situation.name)
+
+    def _not_known(self, situation: Situation) -> str:
+        if not self._waiting:
+            return "not in the trace: it has no decisions"
+        if len(self._waiting) == 1:
+            (only,) = self._waiting.values()
+            if not only.served:
+                rows = " or ".join(f"{length:,}" for length in sorted(only.lengths)[:_MOST_NAMED])
+                return (
+                    f'not in the trace: it knows the group "{only.name}" of {rows} rows only, and '
+                    f'"{situation.name}" has {situation.cuts.cuts[-1]:,}'
+                )
+        known = ", ".join(
+            f'"{one.name}"' if one.served in ("", one.name) else f'"{one.name}" (here "{one.served}")'
+            for one in [*self._waiting.values()][:_MOST_NAMED]
+        )
+        more = ", ..." if len(self._waiting) > _MOST_NAMED else ""
+        return f'not in the trace: it knows groups {known}{more}, and none is called "{situation.name}"'
+
+
+@dataclass
+class _Waiting:
+    """Decisions about one name that are still to be repeated.
+
+    Iterations begin again with every loop. Decisions of a later loop, whose iterations do not go on from
+    those before, wait for it.
+    """
+
+    name: str  # in the trace
+    lengths: set[int] = field(default_factory=set)  # rows that it cuts
+    all: list[Decision] = field(default_factory=list)
+    served: str = ""  # the name of the group that asks for them
+    decisions: deque[Decision] = field(default_factory=deque)  # that are left
+    taken: int = -1  # the iteration of the decision repeated last, if it was in the loop that runs now
+    num_told: int = 0  # how often the next one was told already
+
+    def serve(self, name: str) -> None:
+        if self.served != name:
+            self.served, self.decisions = name, deque(self.all)
+            self.taken, self.num_told = -1, 0
+
+    def is_done(self, situation: Situation) -> bool:
+        if not self.num_told:
+            return False
+        return self.num_told == _MOST_TOLD or isinstance(_repeated(self.decisions[0], situation), str)
+
+    def note(self, iteration: int) -> None:
+        if iteration < self.taken or iteration == 0:
+            self.taken = -1
+
+    def has_come(self, iteration: int) -> bool:
+        wanted = self.decisions[0].iteration
+        return wanted > self.taken and (iteration >= wanted if wanted else iteration == 0)
+
+    def next_after(self, name: str, iteration: int) -> float:
+        # What was told already is done by now, or was refused.
+        is_served = self.served == name
+        left = [*self.decisions][bool(self.num_told) :] if is_served else self.all
+        taken = -1 if iteration == 0 or not is_served else self.taken
+        if is_served and self.num_told:
+            taken = max(taken, self.decisions[0].iteration)
+        wanted = left[0].iteration if left else 0
+        return max(wanted, iteration + 1) if wanted and wanted > taken else math.inf
+
+    def take(self) -> None:
+        self.taken = self.decisions.popleft().iteration
+        self.num_told = 0
+
+
+def _repeated(decision: Decision, situation: Situation) -> Decision | str:
+    """Return a decision for the workers there are, or why it cannot be repeated."""
+    length, wanted = situation.cuts.cuts[-1], decision.after.cuts[-1]
+    if length != wanted:
+        return f"does not fit: the trace cuts {wanted} rows, {situation.name} has {length}"
+    then = sorted({*decision.loads_before, *decision.loads_after, *decision.after.owners})
+    now = sorted(situation.speeds)
+    used = sorted(set(decision.after.owners))
+    if set(used) <= set(now):
+        numbers = {owner: owner for owner in then}
+    elif len(then) <= len(now):
+        numbers = dict(zip(then, now, strict=False))
+    elif len(used) <= len(now):
+        numbers = dict(zip(used, now, strict=False))
+    else:
+        return f"too few workers: the trace lays out over {len(used)}, there are {len(now)} now"
+    after = Cuts(decision.after.cuts, tuple(numbers[owner] for owner in decision.after.owners))
+    if after == situation.cuts:
+        return _SO_ALREADY
+    return replace(
+        decision,
+        name=situation.name,
+        policy=Replayed.name,
+        reason=f"replayed: {decision.reason.removeprefix('replayed: ')}",
+        before=situation.cuts,
+        after=after,
+        loads_before={numbers.get(owner, owner): load for owner, load in decision.loads_before.items()},
+        loads_after={numbers.get(owner, owner): load for owner, load in decision.loads_after.items()},
+        iteration=situation.iteration,
+    )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Strategy = Literal["segmented", "uniform"]  # whole rows, or heavy ones by themselves, shared by all
 _MOST_SECONDS = 1e200  # of an entry or a row, that sums of them stay finite
 
 

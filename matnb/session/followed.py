@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from matnb.balance.block_loads import BlockLoads
-from matnb.balance.decision import Decision
-from matnb.balance.load import LoadModel, Sample
+from matnb.balance.decision import Decision, may_pay
+from matnb.balance.load import BlockLoads, LoadModel, Sample
 from matnb.balance.policy import ENTRY_SECONDS, FIXED_COSTS, ROW_SECONDS, ByEntries, Policy, counted_seconds
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
-from matnb.balance.weighing import may_pay
 from matnb.plan.row_work import RowWork
 from matnb.program.plan import Workers
 from matnb.session.groups import Group

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from matnb.balance.policy import Policy, policy_named
-from matnb.balance.replay import Replayed
+from matnb.balance.policy import Policy, Replayed, policy_named
 from matnb.balance.trace import Trace
 from matnb.config import POLICY_NAMES, is_trace_path
 from matnb.errors import OptionError

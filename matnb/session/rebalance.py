@@ -10,13 +10,12 @@ from math import isfinite
 from weakref import WeakKeyDictionary
 
 from matnb.backend.store import Entry, Store
-from matnb.balance.decision import Decision, Gain
+from matnb.balance.decision import Decision, Gain, changed, may_pay
 from matnb.balance.history import History
 from matnb.balance.load import LoadModel
 from matnb.balance.partition import COPY_RATE, makespan
 from matnb.balance.policy import Automatic, Foreseer, Learner
 from matnb.balance.situation import Cuts, Situation
-from matnb.balance.weighing import changed, may_pay
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import spread
 from matnb.errors import TooLargeError

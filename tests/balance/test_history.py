@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from matnb.balance import trace
 from matnb.balance.decision import Decision, Gain, Passed
 from matnb.balance.history import History
-from matnb.balance.recorded import Recorded, Times
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
-from matnb.balance.trace import Trace
+from matnb.balance.trace import Recorded, Times, Trace
 from matnb.errors import FileFormatError
 
 EVEN = Cuts((0, 50, 100), (0, 1))

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from trace_replay import replay_policy
 
-from matnb.balance.block_loads import BlockLoads
 from matnb.balance.decision import Decision
+from matnb.balance.load import BlockLoads
 from matnb.balance.partition import makespan_of
 from matnb.balance.policy import Policy, policy_named
-from matnb.balance.replay import replay_policy
 from matnb.balance.situation import Costs, Cuts, Floats, Profile, Situation
 from matnb.balance.trace import Trace
 from matnb.pictures.imbalance import imbalance

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from situations import any_cuts, profile_of
 
-from matnb.balance.regrouping import merge, split
+from matnb.balance.policy import merge, split
 from matnb.balance.situation import Cuts
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout

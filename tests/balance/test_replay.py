@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trace_replay import replay_policy, seconds_under
 
 from matnb.balance.decision import Decision, Passed
 from matnb.balance.history import History
-from matnb.balance.policy import Foreseer, policy_named
-from matnb.balance.replay import Replayed, replay_policy, seconds_under
+from matnb.balance.policy import Foreseer, Replayed, policy_named
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
 from matnb.balance.trace import Trace
 

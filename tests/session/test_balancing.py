@@ -11,7 +11,7 @@ from fixed_policy import NUM_ROWS, A, B, Stubborn, looped, rng, sessions, skewed
 from simulated_loops import profile_of
 
 import matnb as mn
-from matnb.balance.block_loads import BlockLoads
+from matnb.balance.load import BlockLoads
 from matnb.balance.policy import policy_named
 from matnb.balance.situation import Cuts
 from matnb.errors import TooLargeError

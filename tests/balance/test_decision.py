@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from simulated_loops import four_blocks as situation
 from simulated_loops import profile_of
 
+from matnb.balance.decision import certain_error, changed, kept, least_makespan, may_pay
 from matnb.balance.partition import COPY_RATE, loads_of, makespan_of, moved
 from matnb.balance.policy import Automatic, ByEntries
 from matnb.balance.situation import Costs, Cuts
-from matnb.balance.weighing import certain_error, changed, kept, least_makespan, may_pay
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,13 @@ from matnb.session import (
     current_session,
     history,
     load,
-    memo,
     repartition,
     save,
     start,
     stop,
     visualize,
 )
+from matnb.session.current import memo
 from matnb.session.doctor import doctor
 from matnb.session.stamp import stamp
 from matnb.version import VERSION

@@ -56,7 +56,7 @@ MANY_PARAMETERS = {
     "matnb/lazy/functions/reductions.py: spread": "NumPy's",
     "matnb/ops/products.py: write_product": "a region of a product, and whose it is",
     "matnb/session/current.py: start": "a user's options",
-    "matnb/session/followed.py: situation": "all that a policy sees",
+    "matnb/session/groups.py: situation": "all that a policy sees",
 }
 # Where texts are taken apart that are no keys of tasks; and the keys that still are.
 TAKES_NAMES_APART = {
@@ -69,9 +69,9 @@ TAKES_NAMES_APART = {
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
-    "backend": 9.0, "balance": 3.1, "blocks": 13.4, "cli": 0.9, "config": 0.3, "errors": 0.2, "events": 0.3,
+    "backend": 9.0, "balance": 2.9, "blocks": 13.4, "cli": 0.9, "config": 0.3, "errors": 0.2, "events": 0.3,
     "expr": 1.6, "graph": 0.6, "io": 5.3, "lazy": 12.7, "linalg": 0.3, "location": 0.2, "magics": 1.6,
-    "ops": 6.0, "passes": 1.1, "pictures": 3.9, "plan": 4.2, "program": 1.8, "session": 7.1, "widgets": 1.6,
+    "ops": 6.0, "passes": 1.1, "pictures": 3.9, "plan": 4.2, "program": 1.8, "session": 7.0, "widgets": 1.6,
 }  # fmt: skip
 VAGUE_NAMES = ("util", "utils", "helper", "helpers", "common", "base", "manager")
 NODES = PurePosixPath("matnb/expr/nodes.py")

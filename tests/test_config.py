@@ -7,7 +7,7 @@ import pytest
 import matnb as mn
 from matnb.config import Config, config_from_environment, display_from_environment, parse_bytes
 from matnb.errors import OptionError
-from matnb.session.policies import rebalancing_from
+from matnb.session.settings import rebalancing_from
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from matnb.cli.pdf import find_browser, pdf_of
 from matnb.cli.timings import measured, sidecar, timings_html
 from matnb.config import rebalance_of_reports
 from matnb.errors import FileFormatError, MatnbError, MissingFileError, OptionError, UnsupportedError
-from matnb.session.policies import rebalancing_from
+from matnb.session.settings import rebalancing_from
 from matnb.version import VERSION
 
 if TYPE_CHECKING:

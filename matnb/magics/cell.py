@@ -18,6 +18,7 @@ from matnb.errors import CellCancelled
 from matnb.events import Event, LoopAdvanced, LoopFinished, SessionAwaited
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
+from matnb.lazy.loop_rolling import roll
 from matnb.magics.failures import ShownShortly
 from matnb.magics.recorder import VALUE, RecordedCell, compile_cell, last_values, run_cell
 from matnb.magics.summary import show_recorded, show_run
@@ -31,7 +32,6 @@ from matnb.session.background import Later, wait_here
 from matnb.session.failures import remember_lines
 from matnb.session.inspect import PLAN
 from matnb.session.overrides import choosing
-from matnb.session.rolling import roll
 
 
 class Cell:

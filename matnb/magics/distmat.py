@@ -37,14 +37,13 @@ from matnb.session import (
     current_session,
     follow_sessions,
     history,
-    memo,
     start,
     stop,
 )
 from matnb.session.background import Later
+from matnb.session.current import memo
 from matnb.session.doctor import Diagnosis, doctor
 from matnb.session.history_view import HistoryView
-from matnb.session.memory import entries_with
 from matnb.session.stamp import stamp
 from matnb.widgets.history import history_view
 from matnb.widgets.later import later_view
@@ -117,7 +116,7 @@ class DistMatMagics(Magics):
                     for name, handle in namespace.items()
                     if isinstance(handle, DistArray) and not name.startswith("_")
                 }
-                show_memo(entries_with(variables), self.live, self.shell)
+                show_memo(memo.entries(variables), self.live, self.shell)
             case "history":
                 self._history(chosen.save)
             case "rebalance":

@@ -9,8 +9,7 @@ from matnb.config import DISPLAYS, ENGINES, display_from_environment
 from matnb.errors import OptionError
 from matnb.pictures.quantities import bytes_text
 from matnb.session import active_session
-from matnb.session.policies import rebalancing_from
-from matnb.session.settings import OPTIONS, clear_defaults, config_with, set_default
+from matnb.session.settings import OPTIONS, clear_defaults, config_with, rebalancing_from, set_default
 
 _LATER = "From the next start on."
 

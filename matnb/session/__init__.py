@@ -2,19 +2,19 @@
 
 from matnb.session.current import (
     active_session,
+    align,
     compute,
     connect,
     current_session,
     follow_sessions,
+    repartition,
     start,
     stop,
     visualize,
 )
 from matnb.session.files import load, save
-from matnb.session.layouts import align, history, repartition
-from matnb.session.memory import memo
-from matnb.session.session import Session
-from matnb.session.status import Status
+from matnb.session.history_view import history
+from matnb.session.session import Session, Status
 
 __all__ = [
     "Session",
@@ -27,7 +27,6 @@ __all__ = [
     "follow_sessions",
     "history",
     "load",
-    "memo",
     "repartition",
     "save",
     "start",

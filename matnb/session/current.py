@@ -1,4 +1,4 @@
-"""The session in use: started on demand, replaced, stopped; and the evaluator that handles ask."""
+"""The session in use: started on demand, replaced, stopped; and what users and handles ask of it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from matnb.backend import cluster as clusters
 from matnb.backend.cancellation import cancellable, deferred
 from matnb.backend.cluster import Cluster
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
+from matnb.blocks.grid import MOST_PARTS, Grid, grid_from
 from matnb.blocks.layout import Layout
 from matnb.config import Config, data_folder_from_environment
-from matnb.errors import ClusterError, LoopBodyError, OptionError
+from matnb.errors import ClusterError, LoopBodyError, OptionError, ShapeError
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Data, Expr, Literal
 from matnb.io.result_folder import ResultFolder
@@ -26,9 +27,9 @@ from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture
 from matnb.plan.explain import describe, kind_of
 from matnb.program.plan import Stored
-from matnb.session.policies import rebalancing_from
+from matnb.session.memo import Memo, RememberedResults
 from matnb.session.session import Session
-from matnb.session.settings import config_with
+from matnb.session.settings import config_with, rebalancing_from
 
 _lock = threading.RLock()
 _session: Session | None = None
@@ -251,6 +252,14 @@ def current_session() -> Session:
         return active_session() or start()
 
 
+def _memo_in_use() -> Memo | None:
+    session = active_session()
+    return None if session is None else session.memo
+
+
+memo = RememberedResults(_memo_in_use)
+
+
 @cancellable()
 def compute(*arrays: object) -> tuple[object, ...]:
     """Compute several arrays in one run, so that what they share is computed once, and return their values.
@@ -321,6 +330,129 @@ def visualize(*arrays: object, stage: str | None = None, measured: bool = False)
     names = ["value"] if len(handles) == 1 else [f"value {place}" for place in range(len(handles))]
     roots = {name: handle.expression for name, handle in zip(names, handles, strict=True)}
     return current_session().picture(roots, stage, measured)
+
+
+@cancellable()
+def repartition(
+    array: DistArray,
+    n: int | Sequence[int] | None = None,
+    cuts: Sequence[int] | Sequence[int | Sequence[int] | None] | None = None,
+) -> DistArray:
+    """Cut an array's blocks anew; its values and what it is written as stay.
+
+    It is computed first if it was lazy. What was declared with :func:`matnb.align` is cut with it.
+
+    Parameters
+    ----------
+    array
+        Of at least one axis.
+    n
+        Into how many parts, of about equal work: by the times that were measured of a sparse array, else by
+        its entries, or elements. A count of the rows, or one for each axis. By default as many parts of the
+        rows as kernels run at a time. Such parts stay, also for what may have other last bits where an array
+        is cut elsewhere, such as products by BLAS: these then follow measured times. Give ``cuts`` where they
+        must not.
+    cuts
+        Where, instead: positions of the rows such as ``[0, 10, 25, 100]``, or for each axis positions, a
+        count of equal parts, or None.
+
+    Returns
+    -------
+    DistArray
+        The same array; its ``layout`` shows the new cuts.
+
+    Raises
+    ------
+    OptionError
+        For what is no DistArray, for both ``n`` and ``cuts``, and where n < 1.
+    ShapeError
+        When counts or cuts do not fit the shape.
+    LoopBodyError
+        For an array of the body of a loop or branch.
+    TooLargeError
+        When the old and the new blocks do not fit the workers' memory together.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> x = mn.repartition(mn.arange(10.0), cuts=[0, 3, 10])
+    >>> x.layout.grid.cuts
+    ((0, 3, 10),)
+    """
+    (node,) = _expressions((array,), "repartition")
+    if n is not None and cuts is not None:
+        raise OptionError("repartition: give n or cuts, not both")
+    if not node.ndim:
+        raise ShapeError("repartition: a number has no rows; give an array of at least one axis")
+    parts: tuple[int, ...] | Grid | None = None if n is None else _counts(n, node.ndim)
+    if cuts is not None:
+        rows_alone = all(isinstance(one, int | np.integer) for one in cuts) and _is_positions(cuts)
+        parts = grid_from(node.shape, [cuts, *[None] * (node.ndim - 1)] if rows_alone else cuts)  # type: ignore[list-item]  # it is looked at
+    session = current_session()
+    session.lay_out([node], lambda balancer: balancer.repartition(node, parts))
+    return array
+
+
+@cancellable()
+def align(*arrays: DistArray) -> None:
+    """Let arrays of as many rows lie alike from now on: cut as the heaviest of them, and re-cut together.
+
+    Those that are stored are laid out so now, others once they are computed. What meets in a loop is aligned
+    for it anyway; this is for arrays that meet again and again. Only their rows are cut then.
+
+    Parameters
+    ----------
+    *arrays
+        At least two DistArrays with the same length of their first axis.
+
+    Raises
+    ------
+    OptionError
+        For less than two arrays, and for what is no DistArray.
+    ShapeError
+        When their first axes differ.
+    LoopBodyError
+        For an array of the body of a loop or branch.
+    """
+    nodes = _expressions(arrays, "align")
+    if len(nodes) < 2:
+        raise OptionError("align: give at least two arrays")
+    if any(not node.ndim for node in nodes) or len({node.shape[0] for node in nodes}) > 1:
+        shapes = ", ".join(str(node.shape) for node in nodes)
+        raise ShapeError(f"align: arrays of shapes {shapes} do not have the same number of rows")
+    current_session().lay_out(nodes, lambda balancer: balancer.align(nodes), stored=False)
+
+
+def _expressions(arrays: Sequence[object], called: str) -> list[Expr]:
+    for one in arrays:
+        if not isinstance(one, DistArray):
+            raise OptionError(f"{called}: {type(one).__name__} is no DistArray; make one with mn.asarray")
+    nodes = [one.expression for one in arrays if isinstance(one, DistArray)]
+    if any(node.free for node in nodes):
+        raise LoopBodyError(
+            f"{called}: an array of the body of a loop or branch, which is recorded once and has no blocks "
+            f"yet; call mn.{called} before it, with arrays from outside"
+        )
+    return nodes
+
+
+def _counts(n: int | Sequence[int], ndim: int) -> tuple[int, ...]:
+    counts = tuple(n) if isinstance(n, Sequence) else (n,)
+    if any(
+        not isinstance(one, int | np.integer) or isinstance(one, bool) or not 1 <= one <= MOST_PARTS
+        for one in counts
+    ):
+        raise OptionError(f"repartition: n={n!r}: give whole numbers from 1 to {MOST_PARTS:,}")
+    if isinstance(n, int | np.integer):
+        return (int(n), *(1,) * (ndim - 1))
+    if len(counts) != ndim:
+        raise ShapeError(f"repartition: n={n!r} names {len(counts)} axes, the array has {ndim}")
+    return tuple(map(int, counts))
+
+
+def _is_positions(cuts: Sequence[object]) -> bool:
+    # [0, 3, 10] are positions of the rows; [2, 3] are counts of two axes.
+    return len(cuts) > 0 and cuts[0] == 0
 
 
 class _Evaluator:

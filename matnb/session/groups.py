@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from matnb.backend.store import Entry, Store
-from matnb.balance.situation import Cuts, Profile
+from matnb.balance.decision import Decision, may_pay
+from matnb.balance.load import BlockLoads, LoadModel, Sample
+from matnb.balance.policy import ENTRY_SECONDS, FIXED_COSTS, ROW_SECONDS, ByEntries, Policy, counted_seconds
+from matnb.balance.situation import Costs, Cuts, Profile, Situation
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
+from matnb.plan.row_work import RowWork
+from matnb.program.plan import Workers
 
 LEAST_BYTES = 10**6  # of a sparse array; below, an iteration is over before anything could be gained
 _INDEX_BYTES = 4
@@ -168,3 +173,247 @@ def _once(arrays: Mapping[Expr, Entry]) -> list[Expr]:
     for node, entry in arrays.items():
         first.setdefault(entry, node)
     return list(first.values())
+
+
+# What is known of a group: its times, who decides, and what re-cuts cost and brought.
+
+_GAIN_ITERATIONS = 3  # that are measured before it is told what a re-cut brought
+_LEAST_COST_SECONDS, _MOST_COST_SECONDS = 0.002, 2.0
+_LEAST_RATE, _MOST_RATE = 10.0**7, 10.0**11  # bytes a second
+
+
+class LearnedCosts:
+    """What changing a layout costs, learned from what it took."""
+
+    def __init__(self) -> None:
+        self._learned = FIXED_COSTS
+        self._least_seconds = 0.0
+
+    @property
+    def now(self) -> Costs:
+        """What is expected of the next change."""
+        fixed = min(max(self._learned.fixed_seconds, self._least_seconds), _MOST_COST_SECONDS)
+        return replace(self._learned, fixed_seconds=fixed)
+
+    def at_least(self, seconds: float) -> None:
+        """Take what a part of every change took when it was last done."""
+        self._least_seconds = seconds
+
+    def learn(self, seconds: float, moved_bytes: float) -> None:
+        """Take what moving so many bytes took: half of what was not expected of it is believed."""
+        fixed, rate = self._learned.fixed_seconds, self._learned.bytes_per_second
+        if moved_bytes < fixed * rate:
+            fixed += (seconds - moved_bytes / rate - fixed) / 2
+            fixed = min(max(fixed, _LEAST_COST_SECONDS), _MOST_COST_SECONDS)
+        else:
+            found = moved_bytes / max(seconds - fixed, seconds / 10)
+            rate = min(max((rate * found) ** 0.5, _LEAST_RATE), _MOST_RATE)
+        self._learned = Costs(fixed, rate)
+
+
+@dataclass
+class Pending:
+    """A re-cut whose gain is to be measured.
+
+    Attributes
+    ----------
+    number
+        Of the decision in the history.
+    before_seconds
+        What an iteration took by the clock before; 0.0 where none was measured.
+    cost_seconds
+        What changing the layout took, as far as it is known.
+    moved_bytes, weighed_bytes
+        That went to another worker; the same, and a part of what was copied on its worker.
+    paused_at
+        When the last iteration before it ended, by the clock; None before a loop, or where it is not known.
+    """
+
+    number: int
+    decision: Decision
+    before_seconds: float
+    cost_seconds: float
+    moved_bytes: int
+    weighed_bytes: float
+    paused_at: float | None
+
+
+class Followed:
+    """What is known of one group; it is kept as long as its main array is used.
+
+    Attributes
+    ----------
+    policy
+        Decides for it.
+    profile
+        Where its entries are, once that was looked at.
+    profiled
+        How it was cut then.
+    loads
+        The times of its blocks, under ``cuts``.
+    num_runs, last_by_parts
+        Runs besides loops that read it, and which of them was the last whose bits could follow the cuts.
+    hindered
+        Why it cannot be re-cut as it is cut now: then loops do not pause for it again and again.
+    pending
+        The re-cut before, until it is known what it brought.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.by_counts = ByEntries()
+        self.profile: Profile | None = None
+        self.loads: BlockLoads | None = None
+        self.cuts: Cuts | None = None
+        self.profiled: Cuts | None = None
+        self.num_runs = self.last_by_parts = 0
+        self.pending: Pending | None = None
+        self.was_recut = False
+        self.hindered = ""
+        self._units: tuple[float, float] | None = None
+        self._units_from = 0
+
+    def begin(self, group: Group, model: LoadModel) -> None:
+        """Follow the blocks as they are cut now, for the first time, in another loop, or after a re-cut."""
+        if self.loads is None:
+            self.loads = BlockLoads(self.profile or group.coarse_profile())
+        self._units, self._units_from = unit_seconds(group, model), 0
+        self.loads.begin(group.cuts, *self._units, model.fit().speeds)
+        self.cuts = group.cuts
+
+    def refine(self, group: Group, profile: Profile) -> None:
+        """Take a finer profile; the times that are known stay known."""
+        self.profile, self.profiled = profile, group.cuts
+        if self.loads is not None:
+            self.loads.profile = profile
+
+    def measured(
+        self,
+        group: Group,
+        owner: int,
+        iteration: int,
+        num_iterations: int,
+        seconds: Mapping[int, float],
+        other_seconds: float,
+        model: LoadModel,
+    ) -> None:
+        """Take what a worker needed for its blocks, the sum over some iterations."""
+        if self.loads is None or self.cuts != group.cuts:
+            self.begin(group, model)
+        assert self.loads is not None
+        self.loads.add(owner, iteration, num_iterations, seconds, other_seconds)
+        ranges, counts = group.cuts.ranges(), group.entry.stored.block_nnz
+        kind = group.main.digest.hex()
+        model.add(
+            Sample(
+                kind,
+                owner,
+                ranges[number][1] - ranges[number][0],
+                counts[number],
+                value / num_iterations,
+                num_iterations,
+            )
+            for number, value in seconds.items()
+            if value > 0
+        )
+
+    def block_seconds(self, group: Group) -> tuple[float, ...]:
+        """Return what each block takes in one iteration; empty where that is not known."""
+        if self.loads is None or self.cuts != group.cuts:
+            return ()
+        return self.loads.block_seconds()
+
+    @property
+    def num_measured(self) -> int:
+        """Iterations of loops, or runs besides, that were measured."""
+        return max(self.num_runs, 0 if self.loads is None else self.loads.num_iterations)
+
+    def leave_loop(self) -> None:
+        """Leave open what a re-cut brought whose loop is over: in another one times tell other things."""
+        if self.pending is not None and (self.pending.before_seconds or self.pending.paused_at is not None):
+            self.pending = None
+
+    @property
+    def can_tell_gain(self) -> bool:
+        """Whether enough was measured after the last re-cut."""
+        loads = self.loads
+        return loads is not None and loads.num_iterations >= _GAIN_ITERATIONS and bool(loads.block_seconds())
+
+    def situation(
+        self,
+        group: Group,
+        workers: Workers,
+        model: LoadModel,
+        costs: Costs,
+        *,
+        by_time: bool,
+        iteration: int,
+        num_remaining: float,
+        iteration_seconds: float,
+        in_loop: bool,
+        work: Callable[[], RowWork],
+    ) -> Situation:
+        """Return what a policy sees.
+
+        Parameters
+        ----------
+        by_time
+            Whether measured times may decide; where none are known of these blocks nothing else does that
+            was measured.
+        in_loop
+            Whether rows may be shared by all workers.
+        work
+            Tells what an iteration is, as its plan has it, and so what entries and rows take; asked where no
+            times tell.
+        """
+        seconds = self.block_seconds(group) if by_time else ()
+        loads = self.loads if seconds else None
+        since_last = self._since_last() if iteration else max(self._since_last(), self.num_measured or -1)
+        usual = dict.fromkeys(workers.numbers, 1.0)
+        if seconds:
+            units = (*(self._units or (ENTRY_SECONDS, ROW_SECONDS)), 0.0)
+        else:
+            done = work()
+            units = counted_seconds(done.passes, done.row_bytes, done.apart_bytes)
+        entry_seconds, row_seconds, apart_row_seconds = units
+        found = Situation(
+            name=group.name,
+            cuts=group.cuts,
+            profile=self.profile or group.coarse_profile(),
+            row_bytes=group.row_bytes,
+            entry_bytes=group.entry_bytes,
+            block_seconds=seconds,
+            error=0.0 if loads is None else loads.error(workers.threads),
+            speeds=usual if loads is None else loads.speeds(workers.numbers),
+            threads=workers.threads,
+            entry_seconds=entry_seconds,
+            row_seconds=row_seconds,
+            apart_row_seconds=apart_row_seconds,
+            iteration=iteration,
+            num_remaining=num_remaining,
+            iteration_seconds=iteration_seconds if seconds else 0.0,
+            costs=costs if seconds else FIXED_COSTS,
+            other_seconds={} if loads is None else loads.other_seconds(),
+            since_last=since_last if by_time else -1,
+            can_split_rows=in_loop or workers.threads > 1,
+        )
+        # What a row and an entry take matters to other cuts alone. A fit takes as long as some kernels, so it
+        # is made where those may pay, and anew when twice as many iterations were measured.
+        count = 0 if loads is None else loads.num_iterations
+        if not seconds or count < max(1, 2 * self._units_from) or not may_pay(found):
+            return found
+        self._units, self._units_from = unit_seconds(group, model), count
+        return replace(found, entry_seconds=self._units[0], row_seconds=self._units[1])
+
+    def _since_last(self) -> int:
+        if not self.was_recut:
+            return -1
+        return 0 if self.loads is None else self.loads.num_iterations
+
+
+def unit_seconds(group: Group, model: LoadModel) -> tuple[float, float]:
+    """Return what an entry and a row of a group's main array take in an iteration, as far as it is known."""
+    cost = model.fit().kinds.get(group.main.digest.hex())
+    if cost is None or cost.entry_seconds <= 0:
+        return ENTRY_SECONDS, ROW_SECONDS
+    return cost.entry_seconds, cost.row_seconds

@@ -13,6 +13,7 @@ from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFa
 from matnb.pictures.history import history_text
 from matnb.pictures.history_page import history_html, history_svg
 from matnb.pictures.saving import save_as
+from matnb.session.current import active_session
 
 
 class HistoryView:
@@ -90,6 +91,16 @@ class HistoryView:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return self.bundle(measured=True)
+
+
+def history() -> HistoryView:
+    """Return what was decided about re-cutting arrays in the session in use, and what it brought.
+
+    It shows itself in a notebook; ``save(path)`` writes a trace that ``mn.start(rebalance=path)`` repeats.
+    No session is started for it.
+    """
+    session = active_session()
+    return HistoryView() if session is None else HistoryView(session.history, session.rebalance)
 
 
 def decision_facts(one: Passed) -> DecisionFacts:

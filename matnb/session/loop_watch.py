@@ -10,8 +10,7 @@ from typing import Protocol
 
 from matnb.balance.decision import Decision
 from matnb.plan.row_work import RowWork
-from matnb.session.followed import Followed
-from matnb.session.groups import Group
+from matnb.session.groups import Followed, Group
 
 _LOOK_SECONDS = 0.05
 _NUM_SECONDS = 5  # of iterations, of which the median is what one takes

@@ -26,13 +26,11 @@ from matnb.plan.looping import ControlPlan
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.plan import Plan, Workers
-from matnb.session.followed import Followed, LearnedCosts, Pending
-from matnb.session.groups import Group, Groups, cuts_of, has_rows_cut
+from matnb.session.groups import Followed, Group, Groups, LearnedCosts, Pending, cuts_of, has_rows_cut
 from matnb.session.loop_watch import LoopWatch, Span
-from matnb.session.moves import Moves
 from matnb.session.planning import Planner
-from matnb.session.policies import Rebalancing, rebalancing_from
-from matnb.session.recut import Recutter
+from matnb.session.repartitioner import Moves, Recutter
+from matnb.session.settings import Rebalancing, rebalancing_from
 
 _PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
 _MANY = 10**6  # runs that are expected where a user asks for a re-cut
@@ -44,7 +42,7 @@ class Balancer:
     Parameters
     ----------
     rebalance
-        As :func:`matnb.session.policies.rebalancing_from` takes it.
+        As :func:`matnb.session.settings.rebalancing_from` takes it.
     store, planner, recutter
         Of the session.
     emit

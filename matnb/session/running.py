@@ -47,10 +47,10 @@ from matnb.program.place import default_layout, layout_tag
 from matnb.program.plan import Plan
 from matnb.session.failures import cell_error, largest, located
 from matnb.session.looping import Looper, missing_results
+from matnb.session.memo import Memo
 from matnb.session.planning import Planner
 from matnb.session.rebalance import Balancer
-from matnb.session.recut import Recutter
-from matnb.session.remembering import Memo
+from matnb.session.repartitioner import Recutter
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
 

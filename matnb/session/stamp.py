@@ -20,7 +20,7 @@ from matnb.pictures.findings import Finding, findings_html, findings_text
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.pictures.saving import save_as
 from matnb.session.current import active_session
-from matnb.session.provenance import LoadedFile, files_loaded
+from matnb.session.files import LoadedFile, files_loaded
 from matnb.version import VERSION
 
 _PACKAGES = ("numpy", "scipy", "numba", "sparse", "dask", "distributed", "ipython", "ipywidgets")

@@ -30,7 +30,7 @@ from matnb.backend.mailbox import GangMailbox
 from matnb.backend.member import MemberRegisters
 from matnb.backend.recovery import KeptStates
 from matnb.session.rebalance import Balancer
-from matnb.session.recut import Recutter
+from matnb.session.repartitioner import Recutter
 
 INJECTED = "a fault that was put here"
 _OFTEN_SECONDS = 0.05  # between two checkpoints, which are seconds apart otherwise

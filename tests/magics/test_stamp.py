@@ -12,15 +12,15 @@ from cells import fail, run
 
 import matnb as mn
 from matnb.errors import OptionError, WriteError
-from matnb.session import provenance
+from matnb.session import files
 
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch):
     monkeypatch.setattr("matnb.lazy.random._seeds", {})
-    provenance.forget_loaded()
+    files.forget_loaded()
     yield
-    provenance.forget_loaded()
+    files.forget_loaded()
     mn.stop()
 
 

@@ -16,7 +16,7 @@ from matnb.balance.policy import policy_named
 from matnb.balance.situation import Cuts
 from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Rebalanced
-from matnb.session.followed import Followed, LearnedCosts
+from matnb.session.groups import Followed, LearnedCosts
 from matnb.session.loop_watch import LoopWatch, Span
 
 __all__ = ["sessions", "small"]

@@ -17,8 +17,8 @@ from matnb.balance.policy import Off
 from matnb.balance.situation import Costs, Cuts
 from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Event, LoopAdvanced, Rebalanced
-from matnb.session import followed
-from matnb.session.recut import Recutter
+from matnb.session import groups
+from matnb.session.repartitioner import Recutter
 
 __all__ = ["sessions", "small"]
 
@@ -215,7 +215,7 @@ def test_where_entries_are_is_looked_up_only_for_loops_that_cuts_may_pay_for(
     looks: list[object] = []
     profile = Recutter.profile
     monkeypatch.setattr(Recutter, "profile", lambda *given: (looks.append(given[1]), profile(*given))[1])
-    monkeypatch.setattr(followed, "FIXED_COSTS", costs)
+    monkeypatch.setattr(groups, "FIXED_COSTS", costs)
     session = sessions(rebalance="auto", engine="dask")
     a = mn.asarray(A, blocks=([0, 500, 1000, 1500, NUM_ROWS], [0, NUM_ROWS])).persist()  # uneven
     mn.iterate(lambda x: a @ x / 10, mn.asarray(B, blocks=4), max_iterations=20)[0].compute()

@@ -25,7 +25,7 @@ from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout
 from matnb.errors import CellCancelled, TooLargeError
 from matnb.program.plan import Plan
-from matnb.session.recut import Recut, Recutter, rows_layout
+from matnb.session.repartitioner import Recut, Recutter, rows_layout
 
 NUM_ROWS = 60
 rng = np.random.default_rng(5)
@@ -195,7 +195,7 @@ def test_arrays_keep_their_places_in_the_store(session: mn.session.Session) -> N
 
 
 def test_batches_are_bounded(session: mn.session.Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matnb.session.recut._IN_FLIGHT_BYTES", 200)
+    monkeypatch.setattr("matnb.session.repartitioner._IN_FLIGHT_BYTES", 200)
     plans: list[Plan] = []
     run = DaskEngine.run
 
@@ -228,7 +228,7 @@ def test_without_room_for_both_nothing_is_done(
 def test_what_stops_half_way_leaves_all_as_it_was(
     session: mn.session.Session, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
-    monkeypatch.setattr("matnb.session.recut._IN_FLIGHT_BYTES", 200)
+    monkeypatch.setattr("matnb.session.repartitioner._IN_FLIGHT_BYTES", 200)
     a, x = mn.asarray(ARRAYS["sparse"], blocks=3).persist(), mn.asarray(ARRAYS["vector"], blocks=3).persist()
     entries = [entry_of(session, one) for one in (a, x)]
     gc.collect()
@@ -289,7 +289,7 @@ def test_a_histogram_is_that_of_the_whole_matrix(session: mn.session.Session) ->
 @pytest.mark.cluster
 def test_a_worker_killed_during_a_change_costs_nothing_but_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with mn.start(workers=2, threads=1, processes=True, rebalance="off") as session:
-        monkeypatch.setattr("matnb.session.recut._IN_FLIGHT_BYTES", 200)
+        monkeypatch.setattr("matnb.session.repartitioner._IN_FLIGHT_BYTES", 200)
         a = mn.asarray(ARRAYS["sparse"], blocks=4).persist()
         pids = list(session.cluster.client.run(os.getpid).values())
         run, num_runs = DaskEngine.run, 0

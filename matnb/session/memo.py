@@ -26,7 +26,7 @@ from matnb.expr.traverse import topological
 from matnb.io.result_folder import ResultFolder
 from matnb.io.results import About, Result, writable
 from matnb.lazy.array import live_expressions
-from matnb.pictures.memo import MemoEntry
+from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.plan.explain import told_alone
 from matnb.program.place import layout_tag
 from matnb.program.plan import Stored
@@ -418,3 +418,63 @@ class Memo:
         self._planner.retain()
         if disk and self._folder is not None:
             self._folder.clear()
+
+
+# What a user sees of it.
+
+
+class RememberedResults:
+    """What the session in use remembers; shows itself as a table. There is one, ``mn.memo``.
+
+    Results of cells and of ``compute()`` stay on the workers when no name is left for them, within the budget
+    ``mn.start(memo=...)``; small values stay in this process. What is asked for again is found there,
+    whatever names it has now. With ``memo="off"`` nothing outlasts its handles.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> float(mn.arange(1000.0).sum())
+    499500.0
+    >>> any(one.where == "value" for one in mn.memo.entries())
+    True
+
+    Parameters
+    ----------
+    memo_in_use
+        Returns the memo of the session in use, if there is one.
+    """
+
+    def __init__(self, memo_in_use: Callable[[], Memo | None]) -> None:
+        self._memo_in_use = memo_in_use
+
+    def entries(self, variables: Mapping[str, Expr] = _NO_VARIABLES) -> tuple[MemoEntry, ...]:
+        """Return what is remembered, the most bytes first; nothing without a session.
+
+        Arrays that only names keep are told of, too: ``has_handle`` distinguishes them.
+
+        Parameters
+        ----------
+        variables
+            What a user's names stand for; entries tell them.
+        """
+        memo = self._memo_in_use()
+        found = () if memo is None else memo.entries(variables)
+        return tuple(sorted(found, key=lambda one: (-one.num_bytes, one.expression)))
+
+    def clear(self, disk: bool = False) -> None:
+        """Forget small values and every array without a name or another handle.
+
+        Parameters
+        ----------
+        disk
+            Whether the files in ``memo_dir`` are removed, too.
+        """
+        memo = self._memo_in_use()
+        if memo is not None:
+            memo.clear(disk)
+
+    def __repr__(self) -> str:
+        return memo_text(self.entries())
+
+    def _repr_html_(self) -> str:
+        return memo_html(self.entries())

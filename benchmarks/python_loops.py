@@ -12,7 +12,7 @@ from harness.loops import LoopWatch
 from harness.sessions import PublicCall, public
 
 import matnb as mn
-from matnb.magics.recorder import compile_cell, run_cell
+from matnb.magics.cell import compile_cell, run_cell
 
 SCALE = 20
 ITERATIONS = 20

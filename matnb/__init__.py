@@ -11,16 +11,14 @@ from matnb.errors import CellCancelled, MatnbError
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
 from matnb.lazy import random
 from matnb.lazy.array import DistArray
-from matnb.lazy.branch import cond
 from matnb.lazy.columns import Columns
 from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zeros
-from matnb.lazy.functions.access import replicated, scatter_reduce
-from matnb.lazy.functions.grouping import GroupBy, groupby
+from matnb.lazy.functions.grouping import GroupBy, groupby, scatter_reduce
 from matnb.lazy.functions.linear import matmul
-from matnb.lazy.functions.mapping import map_blocks
+from matnb.lazy.functions.mapping import map_blocks, replicated
 from matnb.lazy.functions.namespace import numpy_names as _numpy_names
 from matnb.lazy.functions.reductions import reduce
-from matnb.lazy.loop import iterate, iteration
+from matnb.lazy.loop import cond, iterate, iteration
 from matnb.session import (
     active_session,
     align,

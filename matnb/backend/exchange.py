@@ -13,7 +13,7 @@ from matnb.backend.liveness import BatchPlace, BranchPlace, PartialRead, Place, 
 from matnb.backend.registers import Parted
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.packing import can_pack, touched
-from matnb.blocks.kernels.shared_rows import multiply_part
+from matnb.blocks.kernels.split_rows import multiply_part
 from matnb.program.operators import Multiply, Operator, Run
 from matnb.program.plan import Task
 from matnb.program.program import Program

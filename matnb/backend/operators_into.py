@@ -8,13 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from matnb.backend.worker import execute
-from matnb.blocks.formats import Block, Csr, Dense, NumericArray, to_numpy
-from matnb.blocks.kernels.access import gather, local_place, put_each, put_into
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.chains import chain_into
 from matnb.blocks.kernels.dense_products import multiply_into
+from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.frontier import push, put_together
-from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.indexing import gather, local_place, put_each, put_into
 from matnb.blocks.kernels.one_pass import packed, reduce_chain
 from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.blocks.kernels.products import accumulate

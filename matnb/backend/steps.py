@@ -16,8 +16,7 @@ from matnb.blocks.kernels.compiled import given
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.row_parts import RowParts, product_fits
 from matnb.blocks.kernels.tile_loops import TILE
-from matnb.blocks.kernels.tile_passes import FLOAT, Tiles, TileSum
-from matnb.blocks.kernels.tiles import form_of, write_tiles
+from matnb.blocks.kernels.tiles import FLOAT, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.sums import num_nodes
 from matnb.program import operators as op
 from matnb.program.chaining import taken_apart

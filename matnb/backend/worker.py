@@ -12,12 +12,13 @@ from typing import Any
 
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
-from matnb.blocks.kernels.access import gather, local_place, put_each, put_into, scatter
 from matnb.blocks.kernels.calls import call
 from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise import apply
 from matnb.blocks.kernels.frontier import push, put_together
+from matnb.blocks.kernels.indexing import gather, local_place, put_each, put_into
+from matnb.blocks.kernels.labels import scatter
 from matnb.blocks.kernels.one_pass import packed, reduce_chain
 from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import combine, finish, reduce_block
@@ -27,7 +28,7 @@ from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.errors import MatnbError
 from matnb.events import TaskTimed
-from matnb.io.measured import ReaderValue
+from matnb.io.entries import ReaderValue
 from matnb.program import operators as op
 from matnb.program.plan import Step
 

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast
 from matnb.blocks.grid import Region, region_shape
-from matnb.blocks.kernels.casting import cast
 from matnb.errors import OptionError
 
 Raw = npt.NDArray[np.uint64]

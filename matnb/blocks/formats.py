@@ -1,4 +1,4 @@
-"""The formats of one block: Dense, Csr (pattern-only ones store no values), Empty; zero-copy conversions."""
+"""The formats of one block: Dense, Csr (patterns store no values), Empty; zero-copy conversions; casts."""
 
 from __future__ import annotations
 
@@ -384,3 +384,28 @@ def _check_range(indices: _Indices, length: int) -> None:
 
 def _malformed(reason: str) -> ShapeError:
     return ShapeError(f"a malformed sparse array: {reason}; build it anew")
+
+
+def cast(values: NumericArray, dtype: np.dtype, copy: bool = False) -> NumericArray:
+    """Return the values as ``dtype``: the same array where it is that already, unless ``copy``.
+
+    What NumPy warns of (a lost imaginary part, an overflow, NaN to integer) happens without a warning.
+    """
+    if values.dtype.kind == "c" and dtype.kind not in "cb":
+        values = values.real  # what astype does too, but there with a warning that errstate does not govern
+    with np.errstate(all="ignore"):
+        return values.astype(dtype, copy=copy)
+
+
+def entries_as(block: Csr, dtype: np.dtype) -> NumericArray:
+    """Return the entries of a block as ``dtype``: its own where they are that already, ones of a pattern."""
+    return np.ones(block.nnz, dtype) if block.values is None else cast(block.values, dtype)
+
+
+def signed(places: NumericArray) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
+    """Return whole numbers of any dtype as signed ones: beyond 63 bits no array has a place, nor then."""
+    if places.dtype == np.int32:
+        return places.view(np.int32)
+    if places.dtype == np.uint64:
+        places = np.minimum(places, np.uint64(np.iinfo(np.int64).max))
+    return places.astype(np.int64, copy=False)

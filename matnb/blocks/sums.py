@@ -17,8 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from matnb.blocks.formats import IndexArray, NumericArray
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import IndexArray, NumericArray, cast
 from matnb.blocks.kernels.compiled import given, unsigned
 from matnb.blocks.kernels.sum_loops import (
     MOST_NODES,

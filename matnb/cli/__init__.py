@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matnb.cli.execution import CellFailed, execute
-from matnb.cli.page import page_of, settle
-from matnb.cli.pdf import find_browser, pdf_of
+from matnb.cli.page import find_browser, page_of, pdf_of, settle
 from matnb.cli.timings import measured, sidecar, timings_html
 from matnb.config import rebalance_of_reports
 from matnb.errors import FileFormatError, MatnbError, MissingFileError, OptionError, UnsupportedError

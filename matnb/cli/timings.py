@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from matnb.cli.closing import Closing
+from matnb.cli.execution import Closing
 from matnb.magics.summary import METADATA
 from matnb.pictures.escaping import escaped
 from matnb.pictures.quantities import bytes_text, seconds_text

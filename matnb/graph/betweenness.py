@@ -11,8 +11,8 @@ from matnb.errors import OptionError
 from matnb.graph.arguments import graph_from, vertex_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye, zeros
-from matnb.lazy.functions.access import scatter_reduce
 from matnb.lazy.functions.elementwise import where
+from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate, iteration
 

@@ -14,11 +14,9 @@ from matnb.blocks.formats import LARGEST_LENGTH, Block, Dense
 from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError, OptionError
 from matnb.io.digits import BadToken, parse_floats, parse_integers
-from matnb.io.entries import DUPLICATES, Entries, block_of, entries_in
-from matnb.io.files import File
+from matnb.io.entries import DUPLICATES, Entries, ReaderValue, block_of, entries_in
+from matnb.io.files import File, find_file
 from matnb.io.lines import Chunk, blank_comments, check_skip, columns_of, head_lines, read_chunks, text_pieces
-from matnb.io.measured import ReaderValue
-from matnb.io.remote import find_file
 from matnb.io.source import EdgeCounts, Found, Piece, PlainSource, Source, choose, reader
 
 _FLOAT = np.dtype(np.float64)

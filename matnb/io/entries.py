@@ -1,4 +1,4 @@
-"""Entries of a sparse matrix by position, and how those of a region become one block."""
+"""What is read of a file: entries by position and rectangles, and how those of a region become one block."""
 
 from __future__ import annotations
 
@@ -8,10 +8,48 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import MAX_ENTRIES, Csr, Empty, SparseBlock
-from matnb.blocks.grid import Region, region_shape
+from matnb.blocks.formats import MAX_ENTRIES, Csr, Dense, Empty, SparseBlock
+from matnb.blocks.grid import Region, region_shape, relative
 from matnb.errors import TooLargeError
-from matnb.io.measured import ReaderValue
+
+
+class ReaderValue:
+    """What a reader keeps on a worker: a dataclass of arrays, other such values, and what is small."""
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(map(_held_bytes, vars(self).values()))
+
+
+def _held_bytes(value: object) -> int:
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return value.__sizeof__() if isinstance(value, ReaderValue) else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Slab(ReaderValue):
+    """A rectangle of an array, at global positions."""
+
+    region: Region
+    values: npt.NDArray[np.generic]
+
+
+def common(one: Region, other: Region) -> Region | None:
+    """Return the rectangle that two share, None if it has no element."""
+    both = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+    return both if all(start < stop for start, stop in both) else None
+
+
+def dense_of(slabs: Sequence[Slab], region: Region, dtype: np.dtype) -> Dense:
+    """Return the block of a region from slabs that cover it; a slab that is all of it is taken as it is."""
+    for slab in slabs:
+        if slab.region == region and slab.values.dtype == dtype:
+            return Dense(slab.values)
+    values = np.empty(region_shape(region), dtype)
+    for slab in slabs:
+        values[relative(slab.region, region)] = slab.values
+    return Dense(values)
+
 
 DUPLICATES = ("sum", "first", "last", "min", "max", "merge")
 

@@ -14,10 +14,9 @@ from matnb.blocks.formats import LARGEST_LENGTH, Block, Dense
 from matnb.blocks.grid import Region, region_shape
 from matnb.errors import FileFormatError
 from matnb.io.digits import BadToken, Places, parse_floats, parse_integers
-from matnb.io.entries import Entries, block_of, entries_in, joined
+from matnb.io.entries import Entries, ReaderValue, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import Chunk, columns_of, head_lines, read_chunks, text_pieces
-from matnb.io.measured import ReaderValue
 from matnb.io.source import ORDERING_BYTES, Found, Piece, PlainSource, Source, reader
 
 _DTYPES = {"real": np.dtype(np.float64), "double": np.dtype(np.float64), "integer": np.dtype(np.int64),

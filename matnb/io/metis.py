@@ -14,10 +14,9 @@ from matnb.blocks.formats import LARGEST_LENGTH, Block
 from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError
 from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, parse_integers, token_places
-from matnb.io.entries import Entries, block_of, entries_in, joined
+from matnb.io.entries import Entries, ReaderValue, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, text_pieces
-from matnb.io.measured import ReaderValue
 from matnb.io.source import Found, Piece, PlainSource, Source, reader
 
 _FLOAT = np.dtype(np.float64)

@@ -14,9 +14,8 @@ from numpy.lib import format as npy_format
 
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
-from matnb.io.files import File
-from matnb.io.remote import RemoteFile
-from matnb.io.slabs import Slab, common, dense_of
+from matnb.io.entries import Slab, common, dense_of
+from matnb.io.files import File, RemoteFile
 from matnb.io.source import Found, Piece, PlainSource, Source, reader, split_range
 
 SMALLEST_PIECE_BYTES = 1 << 16

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matnb.errors import UnsupportedError
 from matnb.io.files import File
 from matnb.io.source import Piece, Source, reader, split_range
-from matnb.io.tabular import (
+from matnb.io.table import (
     Content,
     DTypes,
     Rows,

@@ -18,7 +18,7 @@ import numpy as np
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
-from matnb.io.remote import find_file
+from matnb.io.files import find_file
 
 ROW_ENTRIES = 4  # what a row costs in a product with a vector, beside its entries: 3.8 ns to 0.8 an entry
 ORDERING_BYTES = 48  # of an entry, while a block of entries is put together

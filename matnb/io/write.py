@@ -18,9 +18,8 @@ from numpy.lib import format as npy_format
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, to_numpy
 from matnb.blocks.grid import Grid, Region, region_shape
 from matnb.errors import DTypeError, MatnbError, MissingFileError, OptionError, ShapeError, WriteError
-from matnb.io.files import local_path
-from matnb.io.remote import file_system, is_remote, upload, without_query
-from matnb.io.saved import MARK, VERSION
+from matnb.io.files import file_system, is_remote, local_path, upload, without_query
+from matnb.io.npz import MARK, VERSION
 from matnb.location import Location
 
 Fetch = Callable[[int], Block]

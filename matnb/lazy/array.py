@@ -2,26 +2,448 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NoReturn
+from functools import wraps
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from matnb.blocks.formats import Block, block_from
-from matnb.errors import NotScalarError, ShapeError, UnsupportedError
+from matnb.blocks.formats import Block, Dense, NumericArray, block_from, to_gcxs, to_numpy, to_scipy
+from matnb.blocks.layout import Layout
+from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.client_data import given
 from matnb.expr.nodes import Data, Expr, Transpose
-from matnb.lazy import ufuncs
+from matnb.lazy import reductions, ufuncs
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.methods import Methods
+from matnb.lazy.limits import check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
-from matnb.lazy.values import Values
 from matnb.pictures.arrays import array_html, array_text
+from matnb.pictures.facts import ArrayFacts
+
+if TYPE_CHECKING:
+    from sparse import GCXS
+
+
+class Known:
+    """Attributes of handles, and the array API standard's on namespace and device."""
+
+    __slots__ = ()
+
+    _expression: Expr
+
+    def _recorded(self, node: Expr) -> Any:
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return self._expression.shape
+
+    @shape.setter
+    def shape(self, shape: object) -> None:
+        raise UnsupportedError(
+            f"x.shape = {shape!r} changes an array in place, as nothing does: x = x.reshape({shape!r})"
+        )
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+        return self._expression.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._expression.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements, absent ones included."""
+        return self._expression.size
+
+    @property
+    def sparse(self) -> bool:
+        """True when absent elements are not stored."""
+        return self._expression.sparse
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries; counted on the workers when it is not known yet."""
+        known = evaluator().facts(self._expression).nnz
+        if known is not None:
+            return known
+        return int(self._recorded(reductions.reduce(self._expression, "stored")))
+
+    @property
+    def layout(self) -> Layout | None:
+        """Cuts and owners of the blocks, or None while nothing is computed."""
+        return evaluator().layout(self._expression)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements, as a dense array would take; absent ones included."""
+        return self.size * self.itemsize
+
+    @property
+    def real(self) -> Any:
+        """The real parts."""
+        return recorded(np.real)(self)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary parts."""
+        return recorded(np.imag)(self)
+
+    @property
+    def mT(self) -> Any:
+        """The matrices of the last two axes transposed."""
+        return recorded(np.matrix_transpose)(self)
+
+    @property
+    def device(self) -> str:
+        """The standard's name of where arrays are: "cpu", the memory of the workers."""
+        return "cpu"
+
+    def to_device(self, device: str, /, stream: None = None) -> Self:
+        """Return the array, which is on the only device there is.
+
+        Raises
+        ------
+        OptionError
+            For another device.
+        """
+        if device != "cpu":
+            raise OptionError(f"device={device!r}: arrays are on the workers of the cluster, device 'cpu'")
+        return self
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
+        """Return ``matnb``, the array API standard's namespace for the array."""
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise OptionError(f"api_version={api_version!r}: matnb is at 2024.12")
+        return sys.modules[__name__.partition(".")[0]]
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+    call = function if isinstance(function, np.ufunc) else None
+
+    @wraps(getattr(np.ndarray, name))
+    def method(self: Methods, *args: object, **kwargs: object) -> object:
+        return (call or recorded(function))(self, *args, **kwargs)
+
+    method.__doc__ = f"``numpy.{name}`` of this array."
+    return method
+
+
+class Methods:
+    """The methods of ``numpy.ndarray`` that call the function of their name."""
+
+    __slots__ = ()
+
+    # Each is NumPy's function of that name with the array first.
+
+    argmax = _method("argmax")
+    argmin = _method("argmin")
+    argpartition = _method("argpartition")
+    argsort = _method("argsort")
+    choose = _method("choose")
+    clip = _method("clip")
+    conj = _method("conj")
+    conjugate = _method("conjugate")
+    cumprod = _method("cumprod")
+    cumsum = _method("cumsum")
+    diagonal = _method("diagonal")
+    dot = _method("dot")
+    nonzero = _method("nonzero")
+    put = _method("put")
+    ravel = _method("ravel")
+    repeat = _method("repeat")
+    round = _method("round")
+    searchsorted = _method("searchsorted")
+    squeeze = _method("squeeze")
+    swapaxes = _method("swapaxes")
+    take = _method("take")
+    trace = _method("trace")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise NotImplementedError
+
+    def reshape(self, *shape: Any, order: str | None = "C", copy: bool | None = None) -> Any:
+        """Return the elements, last axis fastest, in another shape; -1 is what the others leave."""
+        lengths = shape[0] if len(shape) == 1 else shape
+        return recorded(np.reshape)(self, lengths, order=order, copy=copy)
+
+    def flatten(self, order: str = "C") -> Any:
+        """Return the elements along one axis, last axis fastest."""
+        return recorded(np.ravel)(self, order=order)
+
+    def resize(self, *shape: Any, refcheck: bool = True) -> None:
+        """Raise, since blocks are never resized where they are."""
+        lengths = shape[0] if len(shape) == 1 else shape
+        raise UnsupportedError(
+            f"x.resize({lengths!r}) changes an array in place: x = np.resize(x, {lengths!r}), or np.pad"
+        )
+
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+        """Return the parts along an axis where a condition is true."""
+        return recorded(np.compress)(condition, self, axis=axis, out=out)
+
+    def sort(
+        self, axis: int = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None
+    ) -> None:
+        """Sort along an axis; the handle changes, as by an assignment."""
+        self[...] = recorded(np.sort)(self, axis=axis, stable=stable)
+
+    def partition(self, kth: Any, axis: int = -1, kind: str = "introselect", order: None = None) -> None:
+        """Put what a sort would have at ``kth`` there, less before, more behind; the handle changes."""
+        self[...] = recorded(np.partition)(self, kth, axis=axis)
+
+
+# SciPy's sparse arrays ask NumPy for a right operand as an array, and leave the operator to what gives none.
+_SCIPYS_OPERATORS = frozenset(
+    f"__{name}__" for name in ("matmul", "mul", "truediv", "eq", "ne", "lt", "le", "gt", "ge")
+)
+_FRAMES_TO_OPERATOR = 4  # from the operator to what asks, as in __mul__, multiply and what broadcasts there
+Result = np.ndarray | np.generic  # what NumPy code receives
+CPU = 1, 0  # the kind of device and its number, as DLPack counts
+
+
+class Values(Known):
+    """What a handle gives where its values are asked for."""
+
+    __slots__ = ()
+
+    def compute(self) -> Result | GCXS:
+        """Compute the array and return it: NumPy's array, or scalar when 0-d; ``sparse.GCXS`` when sparse.
+
+        Raises
+        ------
+        TooLargeError
+            When the result exceeds the session's ``compute_limit``.
+        """
+        block = evaluator().value(self._expression)
+        if not isinstance(block, Dense):
+            return to_gcxs(block)
+        return block.values if block.shape else block.values[()]
+
+    def to_scipy(self) -> sp.csr_array:
+        """Compute a sparse array and return it as SciPy's CSR array."""
+        if not self.sparse:
+            raise DTypeError("a dense array; use compute(), or scipy.sparse.csr_array(x.compute())")
+        block = evaluator().value(self._expression)
+        assert not isinstance(block, Dense)
+        return to_scipy(block)
+
+    def persist(self) -> Self:
+        """Compute the array, keep its blocks on the workers, and return this handle."""
+        evaluator().persist([self._expression])
+        return self
+
+    def explain(self, stage: str | None = None, measured: bool = False) -> str:
+        """Return how the array is computed: recorded, after each pass, and the plan; nothing is computed.
+
+        Of what is there already, and of stages that ran before, what was made is told beside the estimates.
+
+        Parameters
+        ----------
+        stage
+            Only "recorded", the name of a pass, or "plan".
+        measured
+            Whether seconds of the last run are told, too; the text depends on time then.
+
+        Raises
+        ------
+        OptionError
+            For a stage that there is not; the message names them.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> x = mn.ones(4)
+        >>> print((x * 1).explain(stage="identities"))
+        after identities
+             e0  full                                         (4,) float64  = value
+        """
+        return evaluator().explain({"value": self._expression}, stage, measured)
+
+    def facts(self) -> ArrayFacts:
+        """Return what is known of the array, computing nothing."""
+        return evaluator().facts(self._expression)
+
+    # What scipy.sparse.linalg asks of a matrix: NumPy's arrays in and out, and products on the workers.
+
+    def matvec(self, x: npt.ArrayLike) -> np.ndarray:
+        """Compute ``A @ x`` for a NumPy vector of shape (n,) or (n, 1), as SciPy's solvers ask.
+
+        Raises
+        ------
+        ShapeError
+            When the shapes do not fit.
+        TooLargeError
+            When the product exceeds the session's ``compute_limit``.
+        """
+        return self._product(np.asarray(x), False)
+
+    def rmatvec(self, x: npt.ArrayLike) -> np.ndarray:
+        """Compute the product of the conjugate transpose with a NumPy vector of shape (m,) or (m, 1)."""
+        vector = np.asarray(x)
+        if self.dtype.kind != "c":
+            return self._product(vector, True)
+        return self._product(vector.conj(), True).conj()  # the conjugate of the transpose with that of x
+
+    def matmat(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute ``A @ X`` for a NumPy matrix of shape (n, k)."""
+        return self.matvec(X)
+
+    def rmatmat(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute the product of the conjugate transpose with a NumPy matrix of shape (m, k)."""
+        return self.rmatvec(X)
+
+    def _product(self, operand: np.ndarray, transposed: bool) -> np.ndarray:
+        if len(self.shape) != 2:
+            raise ShapeError(f"an array of shape {self.shape} is no linear operator: give a matrix")
+        matrix: Any = recorded(np.transpose)(self) if transposed else self
+        return np.asarray((matrix @ operand).compute())
+
+    def item(self) -> bool | int | float | complex:
+        """Return the only element as a Python number.
+
+        Raises
+        ------
+        NotScalarError
+            When there are more, or none.
+        """
+        if self.size != 1:
+            raise NotScalarError(f"an array of shape {self.shape} holds {self.size} elements, not one")
+        number: bool | int | float | complex = to_numpy(evaluator().value(self._expression)).item()
+        return number
+
+    def __float__(self) -> float:
+        return float(self.item())  # type: ignore[arg-type]  # a complex number raises, as it should
+
+    def __int__(self) -> int:
+        return int(self.item())  # type: ignore[arg-type]  # a complex number raises, as it should
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise DTypeError(f"an array of dtype {self.dtype} is no index")
+        return int(self)
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise NotScalarError(
+                f"the truth of an array of shape {self.shape} is ambiguous; use .any() or .all()"
+            )
+        return bool(self.item())
+
+    def __str__(self) -> str:
+        # As in an f-string: a number is told, an array described.
+        return repr(self) if self.shape or self._expression.free else str(self.item())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec or not self.shape else repr(self)
+
+    def __round__(self, num_digits: int | None = None) -> float:
+        return round(self.item(), num_digits)  # type: ignore[arg-type]  # as Python rounds it
+
+    def _elements(self, size: int, *form: object) -> NumericArray:
+        # All elements, absent ones too, where `size` bytes of a form may come here: asked before computing.
+        limit = evaluator().limit(self._expression)
+        if size > limit:  # the words take longer to make than a remembered number to find
+            check_limit(limit, self._expression, size, " ".join(map(str, form)))
+        return to_numpy(evaluator().value(self._expression))
+
+    def tolist(self) -> Any:
+        """Compute the array and return it as nested lists of Python's numbers, or one number.
+
+        Raises
+        ------
+        TooLargeError
+            When the lists, which take some 40 bytes an element, exceed the session's ``compute_limit``.
+        """
+        return self._elements(list_bytes(self._expression), "lists of Python's numbers").tolist()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """Compute the array and return the bytes of its elements, last axis fastest.
+
+        Raises
+        ------
+        TooLargeError
+            When they exceed the session's ``compute_limit``.
+        """
+        return self._elements(self.nbytes, "bytes of all elements").tobytes(order)  # type: ignore[arg-type]  # or it raises
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
+    def __contains__(self, value: object) -> bool:
+        return bool((self == value).any())  # type: ignore[attr-defined]  # handles compare elementwise
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise DTypeError(
+                "np.asarray(..., copy=False): the blocks are on the workers, so a copy is needed"
+            )
+        if _is_scipys_operand():
+            return np.empty((), object)  # by which SciPy tells that the operator is for this array to define
+        wanted = None if dtype is None else np.dtype(dtype)
+        size = converted_bytes(self._expression, wanted)
+        values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
+        return values if wanted is None else values.astype(wanted, copy=False)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """Compute the array and return it as DLPack's capsule.
+
+        Raises
+        ------
+        DTypeError
+            For ``copy=False``: the blocks are on the workers, so a copy is needed.
+        TooLargeError
+            When all elements exceed the session's ``compute_limit``.
+        """
+        values = self.__array__(copy=copy).copy()  # of its own, as DLPack of old knows no read-only memory
+        return values.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's name of the device."""
+        return CPU
+
+
+def _is_scipys_operand() -> bool:
+    # Whether the array is asked for by an operator of SciPy's sparse arrays, `S @ x`, and by nothing else of
+    # theirs: what called np.asanyarray is its frame, or one that it called.
+    frame = sys._getframe(2)
+    for _ in range(_FRAMES_TO_OPERATOR):
+        if not str(frame.f_globals.get("__name__")).startswith("scipy.sparse._"):
+            return False
+        if frame.f_code.co_name in _SCIPYS_OPERATORS:
+            return True
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return False
+
 
 # The handles by their ids: they compare elementwise, and a weak table of Python's costs much more.
 _live: dict[int, ref[DistArray]] = {}

@@ -1,14 +1,14 @@
-"""The one hook through which handles get values; the session sets it."""
+"""The one hook through which handles get values, which the session sets; small values asked for at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from matnb.blocks.formats import Block
+from matnb.blocks.formats import Block, NumericArray, to_numpy
 from matnb.blocks.kernels.calls import is_calling
 from matnb.blocks.layout import Layout
-from matnb.errors import UnsupportedError
+from matnb.errors import LoopBodyError, UnsupportedError
 from matnb.expr.nodes import Data, Expr
 from matnb.pictures.facts import ArrayFacts
 
@@ -60,3 +60,24 @@ def evaluator() -> Evaluator:
             "a DistArray's value was asked for in a function given to mn.replicated: it works on NumPy arrays"
         )
     return _evaluator
+
+
+def asked(node: Expr, what: str) -> NumericArray:
+    """Return the value of a small expression now.
+
+    Parameters
+    ----------
+    what
+        What depends on it, for the message: "the length of x[mask]".
+
+    Raises
+    ------
+    LoopBodyError
+        Inside the body of a loop or branch, where nothing is computed.
+    """
+    if node.free:
+        raise LoopBodyError(
+            f"{what} depends on data, and shapes are fixed inside the body of a loop or branch: "
+            "use np.where(mask, new, old), or do it before the loop"
+        )
+    return to_numpy(evaluator().value(node))

@@ -1,25 +1,226 @@
-"""Loops as a user writes them: the step is called once, recorded, and closed to a body."""
+"""Loops and branches as a user writes them: what they run is called once, recorded, and closed to bodies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TypeVar, overload
 
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.closure_conversion import closed
-from matnb.expr.control import Body, Final, Loop, Variable
+from matnb.expr.control import Body, Cond, Final, Loop, Variable
 from matnb.expr.nodes import Broadcast, Expr, Literal
 from matnb.lazy import ufuncs
-from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.branch import converted, scalar
+from matnb.lazy.array import DistArray, expression_of, live_expressions, wrap
 from matnb.lazy.creation import zeros
-from matnb.lazy.pytree import Nesting, put_together, taken_apart
 from matnb.lazy.recording import keep_lines
-from matnb.lazy.scopes import loop_numbers, new_scope, recording_body
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A body that is being recorded, and the number of its loop's iteration, if it has one."""
+
+    iteration: Expr | None
+
+
+_scopes: ContextVar[tuple[Scope, ...]] = ContextVar("matnb_scopes", default=())
+
+
+def new_scope() -> int:
+    """Return a number that no other recording in this process has."""
+    return next(_numbers)
+
+
+def loop_numbers() -> tuple[Expr, ...]:
+    """Return the iteration numbers of the loops whose bodies are being recorded, the outermost first."""
+    return tuple(scope.iteration for scope in _scopes.get() if scope.iteration is not None)
+
+
+@contextmanager
+def recording_body(iteration: Expr | None) -> Iterator[None]:
+    """Record a body; ``iteration`` is the number of its loop's iteration, None for a branch."""
+    token = _scopes.set((*_scopes.get(), Scope(iteration)))
+    try:
+        yield
+    finally:
+        _scopes.reset(token)
+
+
+Key = str | int | float | bool | bytes | None
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """How a value is nested: its kind (None for a leaf), and what is below, by the keys of a dict."""
+
+    kind: type | None
+    keys: tuple[Key, ...]
+    below: tuple[Nesting, ...]
+
+    def paths(self, start: str) -> Iterator[str]:
+        """Yield for each leaf how a user would write it, ``start`` being the whole value."""
+        if self.kind is None:
+            yield start
+        for key, inner in zip(self.keys, self.below, strict=True):
+            yield from inner.paths(f"{start}[{key!r}]")
+
+    def __str__(self) -> str:
+        if self.kind is None:
+            return "array"
+        inner = [str(one) for one in self.below]
+        if issubclass(self.kind, dict):
+            inner = [f"{key!r}: {one}" for key, one in zip(self.keys, inner, strict=True)]
+        shown = inner if len(inner) < 8 else [*inner[:6], f"... {len(inner) - 6} more"]
+        return f"{self.kind.__name__}({', '.join(shown)})"
+
+
+LEAF = Nesting(None, (), ())
+
+
+def taken_apart(value: object, like: Nesting = LEAF) -> tuple[list[object], Nesting]:
+    """Return the leaves of a value in order, and how it is nested.
+
+    Tuples, named tuples, lists and dicts are nested; anything else is a leaf. Dicts with the keys of those of
+    ``like`` are gone through in the order of these.
+
+    Raises
+    ------
+    DTypeError
+        For a dict with keys that are no constants.
+    """
+    match value:
+        case dict():
+            for key in value:
+                if not isinstance(key, Key):
+                    raise DTypeError(f"a dict with the key {key!r}: use strings or numbers")
+            keys = like.keys if set(like.keys) == set(value) else tuple(value)
+            inner = [value[key] for key in keys]
+        case tuple() | list():
+            keys, inner = tuple(range(len(value))), list(value)
+        case _:
+            return [value], LEAF
+    leaves: list[object] = []
+    below = []
+    others = like.below if like.keys == keys else (LEAF,) * len(keys)
+    for one, other in zip(inner, others, strict=True):
+        found, nesting = taken_apart(one, other)
+        leaves += found
+        below.append(nesting)
+    return leaves, Nesting(type(value), keys, tuple(below))
+
+
+def put_together(nesting: Nesting, leaves: Sequence[object]) -> object:
+    """Return a value of this nesting with these leaves, as many as it has."""
+    remaining = iter(leaves)
+    value = _put_together(nesting, remaining)
+    assert next(remaining, None) is None
+    return value
+
+
+def _put_together(nesting: Nesting, leaves: Iterator[object]) -> object:
+    kind = nesting.kind
+    if kind is None:
+        return next(leaves)
+    inner = [_put_together(one, leaves) for one in nesting.below]
+    if issubclass(kind, dict):
+        return dict(zip(nesting.keys, inner, strict=True))
+    if issubclass(kind, list):
+        return inner
+    return kind(*inner) if hasattr(kind, "_fields") else tuple(inner)
+
 
 State = TypeVar("State")
+
+
+def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], State]) -> State:
+    """Return what one of two functions gives, by a scalar; only that one is computed.
+
+    Parameters
+    ----------
+    predicate
+        An array of one element: true chooses ``then``.
+    then, otherwise
+        Called once each, without arguments, to record what they give: the same nesting and shapes. Dtypes may
+        differ: what is given has the wider one. What had a name before is read as it is.
+
+    Raises
+    ------
+    ShapeError
+        When both do not give the same nesting and shapes, or the predicate has more than one element.
+    LoopBodyError
+        When one of them asks for a value.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> x = mn.arange(3.0)
+    >>> mn.cond(x.sum() > 2, lambda: x * 2, lambda: x).compute()
+    array([0., 2., 4.])
+    """
+    decides = scalar(predicate, "the predicate of mn.cond")
+    known = live_expressions()
+    with recording_body(None):
+        first, nesting = taken_apart(then())
+    with recording_body(None):
+        second, other = taken_apart(otherwise(), nesting)
+    if nesting != other:
+        raise ShapeError(f"mn.cond gives {nesting} on one side and {other} on the other")
+    firsts, seconds = [], []
+    for path, one, two in zip(
+        nesting.paths("result"), map(expression_of, first), map(expression_of, second), strict=True
+    ):
+        if one.shape != two.shape:
+            raise ShapeError(
+                f"{path} of mn.cond has shape {one.shape} on one side and {two.shape} on the other"
+            )
+        dtype, sparse = np.result_type(one.dtype, two.dtype), one.sparse and two.sparse
+        firsts.append(converted(one, dtype, sparse))
+        seconds.append(converted(two, dtype, sparse))
+
+    def inside(node: Expr) -> bool:
+        return bool(node.operands) and node not in known
+
+    def close(roots: Sequence[Expr], given: Sequence[Expr]) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+        made, given, became = closed(roots, inside, lambda node: None, 0, given)
+        keep_lines(became)
+        return made, tuple(given)
+
+    _, given = close(firsts, ())
+    others, given = close(seconds, given)
+    node = wrap(Cond((decides, *given), Body(close(firsts, given)[0]), Body(others))).expression
+    results = [DistArray(Final(node, place)) for place in range(len(firsts))]
+    return put_together(nesting, results)  # type: ignore[return-value]  # nested as both sides give it
+
+
+def scalar(value: object, what: str) -> Expr:
+    """Return the expression of one truth value.
+
+    Raises
+    ------
+    ShapeError
+        When there are more, or none.
+    """
+    node = expression_of(value)
+    if node.size != 1:
+        raise ShapeError(f"{what} has shape {node.shape}: give one truth value, for example with .all()")
+    if node.shape:
+        node = DistArray(node)[(0,) * node.ndim].expression
+    return ufuncs.astype(node, np.bool_)
+
+
+def converted(node: Expr, dtype: np.dtype, sparse: bool) -> Expr:
+    """Return an array in another dtype, and dense unless it may stay ``sparse``."""
+    node = ufuncs.astype(node, dtype)
+    return Broadcast(node, node.shape) if node.sparse and not sparse else node
+
+
 Kept = TypeVar("Kept")
 _COUNT = np.dtype(np.int64)
 _ENDLESS = np.iinfo(np.int64).max

@@ -16,8 +16,8 @@ from matnb.expr.nodes import Load
 from matnb.io.rmat import Rmat
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import ShapeLike, asarray, created, regridded, shape_of
+from matnb.lazy.loop import loop_numbers
 from matnb.lazy.registry import recorded
-from matnb.lazy.scopes import loop_numbers
 from matnb.lazy.ufuncs import call, number_dtype
 from matnb.ops.access import Draw
 

@@ -1,18 +1,20 @@
-"""From a NumPy reduction to expressions: sum, prod, min, max, any, all, mean, var, std and counts."""
+"""From a NumPy reduction to expressions: sums, extremes, means, counts, folds, scans; without NaN, too."""
 
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import DTypeError, RangeError, ShapeError
+from matnb.errors import DTypeError, RangeError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
-from matnb.lazy.indexing.canonical import normalize_axes
+from matnb.lazy.indexing.keys import normalize_axes
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
-from matnb.ops.folding import Extreme, kept_shape
+from matnb.ops.folding import Extreme, Fold, kept_shape
 from matnb.ops.joining import Concatenate
+from matnb.ops.scanning import Scan
 from matnb.ops.sliding import WindowReduce, Windows
 
 Axis = int | tuple[int, ...] | None
@@ -355,3 +357,198 @@ def where(condition: Expr, chosen: Expr, other: Expr) -> Expr:
     """Return the elements of ``chosen`` where the condition holds, else those of ``other``."""
     element = np.result_type(chosen.dtype, other.dtype)
     return Elementwise("where", (condition, chosen, other), (np.dtype(np.bool_), element, element), element)
+
+
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max",
+               "logical_or": "any", "logical_and": "all"}  # fmt: skip
+_OTHERS = ("fmin", "fmax", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm", "hypot",
+           "logaddexp", "logaddexp2")  # fmt: skip
+
+
+def folded(
+    node: Expr,
+    ufunc: np.ufunc,
+    axis: Axis = 0,
+    keepdims: bool = False,
+    dtype: npt.DTypeLike | None = None,
+    initial: object = None,
+    where: Expr | None = None,
+) -> Expr:
+    """Return the expression of ``ufunc.reduce``.
+
+    Raises
+    ------
+    UnsupportedError
+        For a ufunc in which grouping matters.
+    DTypeError, ShapeError
+        As NumPy raises TypeError and ValueError.
+    """
+    name = associative(ufunc, "reduce")
+    if name in _REDUCTIONS:
+        if dtype is not None and name in ("minimum", "maximum"):
+            node, dtype = astype(node, dtype), None
+        return reduce(node, _REDUCTIONS[name], axis, keepdims, dtype, initial, where)
+    axes = axes_of(axis, node.ndim)
+    element = element_of(ufunc, "reduce", node.dtype, None if dtype is None else number_dtype(dtype))
+    node = astype(node, element)
+    first = None if initial is None else initial_value(initial, element)
+    neutral = first
+    if ufunc.identity is not None:
+        neutral = literal(np.asarray(ufunc.identity).astype(element))
+    if where is not None:
+        check_mask(where, node)
+        if neutral is None:
+            raise ShapeError(f"{name}.reduce(where=) may pick nothing, which has no result: give initial=")
+        node = only_where(node, where, neutral)
+    if any(node.shape[one] == 0 for one in axes):
+        if neutral is None:
+            raise ShapeError(f"{name}.reduce of an array of shape {node.shape} over an axis without elements")
+        whole = neutral if first is None else first
+        return Broadcast(whole, kept_shape(node.shape, axes, bool(keepdims)))
+    result: Expr
+    if axes or first is not None or ufunc.identity is None:
+        result = Fold(node, name, axes, bool(keepdims), element)
+    else:  # np.gcd.reduce(-3) is 3: the identity takes part
+        (result,) = call(ufunc, (literal(np.asarray(ufunc.identity).astype(element)), node))
+    return result if first is None else astype(call(ufunc, (first, result))[0], element)
+
+
+def scanned(node: Expr, ufunc: np.ufunc, axis: int = 0, dtype: npt.DTypeLike | None = None) -> Expr:
+    """Return the expression of ``ufunc.accumulate``.
+
+    Raises
+    ------
+    UnsupportedError
+        For a ufunc in which grouping matters.
+    DTypeError, ShapeError
+        As NumPy raises TypeError and ValueError.
+    """
+    name = associative(ufunc, "accumulate")
+    if not node.shape:
+        raise DTypeError(f"{name}.accumulate of an array without axes")
+    axes = normalize_axes(axis, node.ndim)
+    if len(axes) != 1:
+        raise ShapeError(f"{name}.accumulate goes along one axis, not axis={axis}")
+    element = element_of(ufunc, "accumulate", node.dtype, None if dtype is None else number_dtype(dtype))
+    return Scan(node, name, axes[0], element)
+
+
+def associative(ufunc: np.ufunc, method: str) -> str:
+    """Return the name of a ufunc in which grouping does not matter.
+
+    Raises
+    ------
+    UnsupportedError
+        For another one.
+    """
+    name = ufunc.__name__
+    if name not in _REDUCTIONS and name not in _OTHERS:
+        known = ", ".join((*_REDUCTIONS, *_OTHERS))
+        raise UnsupportedError(
+            f"np.{name}.{method} depends on how elements are grouped, and blocks are worked at together: "
+            f"use one of {known}; or subtract a sum, divide by a product"
+        )
+    return name
+
+
+@cache
+def element_of(ufunc: np.ufunc, method: str, dtype: np.dtype, wanted: np.dtype | None) -> np.dtype:
+    """Return the dtype of what a ufunc's method gives, from NumPy itself.
+
+    Raises
+    ------
+    DTypeError
+        When the ufunc has no loop for the dtypes.
+    """
+    places = ([0],) if method == "reduceat" else ()
+    try:
+        found: np.dtype = getattr(ufunc, method)(np.ones(1, dtype), *places, dtype=wanted).dtype
+    except TypeError:
+        asked = "" if wanted is None else f" and dtype={wanted}"
+        raise DTypeError(f"{ufunc.__name__}.{method} is not defined for dtype {dtype}{asked}") from None
+    return found
+
+
+_FOLDS = {"min": np.fmin, "max": np.fmax}
+
+
+def has_nan(node: Expr) -> bool:
+    """Tell whether elements of a dtype like this array's can be NaN."""
+    return node.dtype.kind in "fc"
+
+
+def without_nan(node: Expr, number: complex) -> Expr:
+    """Return an array with a number in the place of NaN."""
+    if not has_nan(node):
+        return node
+    dtypes = (np.dtype(np.bool_), node.dtype, node.dtype)
+    return Elementwise(
+        "where", (call(np.isnan, (node,))[0], literal(number, node.dtype), node), dtypes, node.dtype
+    )
+
+
+def nan_extreme(
+    node: Expr, operation: str, axis: Axis, keepdims: bool, initial: object, mask: Expr | None
+) -> Expr:
+    """Return the least or greatest number: NaN where there is none."""
+    if not has_nan(node):
+        return reduce(node, operation, axis, keepdims, None, initial, mask)
+    if not node.sparse:
+        return folded(node, _FOLDS[operation], axis, keepdims, None, initial, mask)
+    last = np.inf if operation == "min" else -np.inf
+    found = reduce(without_nan(node, last), operation, axis, keepdims, None, initial, mask)
+    if initial is not None:
+        return found
+    nothing = reduce(call(np.isnan, (node,))[0], "all", axis, keepdims)
+    return where(nothing, literal(np.nan, node.dtype), found)
+
+
+def nan_mean(node: Expr, axis: Axis, keepdims: bool, dtype: npt.DTypeLike | None, where: Expr | None) -> Expr:
+    """Return the arithmetic mean of the numbers."""
+    if not has_nan(node):
+        return mean(node, axis, keepdims, dtype, where)
+    _check_dtype(dtype, "nanmean")
+    return mean(without_nan(node, 0), axis, keepdims, dtype, _numbers(node, where))
+
+
+def nan_var(
+    node: Expr,
+    axis: Axis,
+    keepdims: bool,
+    ddof: float,
+    dtype: npt.DTypeLike | None,
+    where: Expr | None,
+    center: Expr | None,
+) -> Expr:
+    """Return the variance of the numbers: NaN where there are no more of them than ``ddof``."""
+    if not has_nan(node):
+        return var(node, axis, keepdims, ddof, dtype, where, center)
+    _check_dtype(dtype, "nanvar")
+    numbers = _numbers(node, where)
+    element = node.dtype if dtype is None else number_dtype(dtype)
+    given = astype(without_nan(node, 0), element)
+    if center is None:
+        center = mean(given, axis, True, None, numbers)
+    square = squares(call(np.subtract, (given, center))[0])
+    wide = np.dtype(np.float32) if square.dtype == np.float16 else square.dtype
+    total = reduce(square, "sum", axis, keepdims, wide, where=numbers)
+    below = call(np.subtract, (number_of(node, axis, keepdims, numbers), ddof))[0]
+    found = call(np.divide, (total, below))[0]
+    enough = call(np.greater, (below, 0))[0]
+    element = square.dtype if dtype is None else element
+    return astype(only_where(found, enough, literal(np.nan, found.dtype)), element)
+
+
+def _check_dtype(dtype: npt.DTypeLike | None, name: str) -> None:
+    if dtype is not None and number_dtype(dtype).kind not in "fc":
+        raise DTypeError(f"{name} of numbers that may be NaN has no dtype {dtype}: give one of floats")
+
+
+def _numbers(node: Expr, where: Expr | None) -> Expr:
+    # Where there is no NaN, and a mask is true.
+    (numbers,) = call(np.logical_not, call(np.isnan, (node,)))
+    if where is None:
+        return numbers
+    check_mask(where, node)
+    whole = where if where.shape == node.shape else Broadcast(where, node.shape)
+    return call(np.logical_and, (numbers, whole))[0]

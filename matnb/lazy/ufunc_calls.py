@@ -11,16 +11,15 @@ import numpy.typing as npt
 from matnb.blocks.creation import Arange
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, broadcast_shapes
-from matnb.lazy import folds, ufuncs
+from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
-from matnb.lazy.folds import associative, element_of
-from matnb.lazy.force import asked
-from matnb.lazy.functions.reshaping import reshaped
+from matnb.lazy.evaluator import asked
+from matnb.lazy.functions.shaping import reshaped
 from matnb.lazy.indexing.basic import basic, replacing
-from matnb.lazy.indexing.canonical import one_axis
 from matnb.lazy.indexing.fancy import check_places, put_back, turned, turned_back, vectors
 from matnb.lazy.indexing.getitem import with_expressions
-from matnb.lazy.indexing.keys import parts_of
+from matnb.lazy.indexing.keys import one_axis, parts_of
+from matnb.lazy.reductions import associative, element_of
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.registry import FUNCTIONS
 from matnb.lazy.ufuncs import Operand, astype, call, literal, number_dtype
@@ -203,7 +202,7 @@ def _reduced(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obj
         )
     first = initial.expression if isinstance(initial, DistArray) else initial
     first = None if first is np._NoValue else first
-    node = folds.folded(expression_of(array), ufunc, axis, keepdims, dtype, first, where)  # type: ignore[arg-type]  # checked there
+    node = reductions.folded(expression_of(array), ufunc, axis, keepdims, dtype, first, where)  # type: ignore[arg-type]  # checked there
     return into(out, (node,), casting="unsafe")  # as NumPy does here
 
 
@@ -211,7 +210,7 @@ def _accumulated(ufunc: np.ufunc, inputs: Sequence[object], options: Options) ->
     (array, *rest) = inputs
     options.update(zip(("axis", "dtype", "out"), rest, strict=False))
     out = options.pop("out", None)
-    node = folds.scanned(expression_of(array), ufunc, **_named(options, "axis", "dtype"))  # type: ignore[arg-type]  # checked there
+    node = reductions.scanned(expression_of(array), ufunc, **_named(options, "axis", "dtype"))  # type: ignore[arg-type]  # checked there
     return into(out, (node,), casting="unsafe")  # as NumPy does here
 
 

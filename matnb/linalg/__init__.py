@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.namespace import recorded_in
-from matnb.lazy.functions.norms import norm
 from matnb.linalg.eigsh import Eigenpairs, eigsh
 
 __all__ = ["Eigenpairs", "eigsh", "norm"]

@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
-from matnb.lazy.branch import cond
 from matnb.lazy.creation import asarray, zeros
-from matnb.lazy.functions.access import replicated
-from matnb.lazy.functions.norms import norm
-from matnb.lazy.loop import iterate, iteration
+from matnb.lazy.functions.linear import norm
+from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.loop import cond, iterate, iteration
 from matnb.lazy.random import Generator, default_rng
 
 Floats = npt.NDArray[np.float64]

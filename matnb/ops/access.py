@@ -12,11 +12,10 @@ import scipy.sparse as sp
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Dense, to_numpy
 from matnb.blocks.grid import Grid, Region
-from matnb.blocks.kernels.access import only, pick, reduced_dtype, steps_within
 from matnb.blocks.kernels.calls import Function, Output, call, packed_bytes, unpack, unpacked
+from matnb.blocks.kernels.indexing import only, pick, put_sparse, steps_within
+from matnb.blocks.kernels.labels import labels_within, reduced_dtype, reduced_within, values_within
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.kernels.routing import labels_within, reduced_within, values_within
-from matnb.blocks.kernels.writing import put_sparse
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import IndexingError, ShapeError, UnsupportedError

@@ -15,7 +15,7 @@ import numpy as np
 
 from matnb.blocks.grid import Grid
 from matnb.blocks.kernels import grouping as kernels
-from matnb.blocks.kernels.access import reduced_dtype
+from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS

@@ -12,8 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
-from matnb.blocks.kernels.picking import pick_parts, put_along, put_parts, send, take_along, write
-from matnb.blocks.kernels.writing import put_where
+from matnb.blocks.kernels.indexing import pick_parts, put_along, put_parts, put_where, send, take_along, write
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.expr.nodes import Expr, Shape, broadcast_shapes

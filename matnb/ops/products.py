@@ -15,10 +15,17 @@ from matnb.blocks.formats import SPARSE_DTYPES, sparse_bytes
 from matnb.blocks.grid import Grid, Region, finer_cuts, intersect, regular_cuts
 from matnb.blocks.kernels.dense_products import multiply_parts
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.kernels.shared_rows import multiply_part, part_of_row, row_of_parts
+from matnb.blocks.kernels.split_rows import (
+    entries_before,
+    is_shared,
+    leaves_of,
+    multiply_part,
+    num_leaves,
+    part_of_row,
+    row_of_parts,
+)
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
-from matnb.blocks.shared_rows import entries_before, is_shared, leaves_of, num_leaves
 from matnb.blocks.sums import num_nodes
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr, MaskedMatMul, MatMul

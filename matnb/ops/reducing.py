@@ -10,13 +10,11 @@ from math import prod
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.deviations import num_deviation_nodes
 from matnb.blocks.grid import Grid, Index, region_shape, regular
 from matnb.blocks.kernels.calls import packed_bytes, unpack
-from matnb.blocks.kernels.deviation_loops import NODE
+from matnb.blocks.kernels.deviations import NODE, num_deviation_nodes
 from matnb.blocks.kernels.one_pass import Share
-from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.kernels.running_products import multiplied
+from matnb.blocks.kernels.reductions import accumulator_dtype, multiplied
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import LAND, MAX, MIN, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Region
-from matnb.blocks.kernels import searching
+from matnb.blocks.kernels import ordering
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense
@@ -96,7 +96,7 @@ def _(node: Search | Member, writer: PlanWriter, workers: Workers) -> None:
     layout = writer.registers[node.values].layout
     if layout.grid.num_blocks == 1:
         layout = default_layout(node, writer.bytes_of(node.values), workers)
-    run = Run(searching.search, (node.side,)) if isinstance(node, Search) else Run(searching.is_member)
+    run = Run(ordering.search, (node.side,)) if isinstance(node, Search) else Run(ordering.is_member)
     together = Accumulate("plus" if isinstance(node, Search) else "lor", node.dtype)
     looked = writer.registers[other].layout
     small = writer.bytes_of(other) < SMALL_BYTES
@@ -140,4 +140,4 @@ def _(node: Interpolate, writer: PlanWriter, workers: Workers) -> None:
             for one in node.inputs
         ]
         values = writer.read(block, node.values, block.region, block.owner)
-        block.do(Run(searching.interpolate), values, *points)
+        block.do(Run(ordering.interpolate), values, *points)

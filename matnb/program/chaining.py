@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.elementwise import Link
 from matnb.program.operators import Apply, Chain, Partial, PartialAll
 from matnb.program.plan import Step
 

@@ -12,7 +12,7 @@ from matnb.blocks.creation import Creation
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.blocks.kernels.calls import Function, Output
-from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share
 
 

@@ -19,7 +19,7 @@ from matnb.config import Config, data_folder_from_environment
 from matnb.errors import ClusterError, LoopBodyError, OptionError, ShapeError
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Data, Expr, Literal
-from matnb.io.result_folder import ResultFolder
+from matnb.io.results import ResultFolder
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator

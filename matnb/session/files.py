@@ -15,8 +15,7 @@ from matnb.backend.cancellation import cancellable
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import FileContentWarning, MatnbError, OptionError
 from matnb.expr.nodes import Expr, Load
-from matnb.io.files import File, find_local
-from matnb.io.remote import RemoteFile
+from matnb.io.files import File, RemoteFile, find_local
 from matnb.io.source import Found, Source, open_source
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of

@@ -23,8 +23,7 @@ from matnb.expr.control import Cond, Final, Loop
 from matnb.expr.memo_keys import is_small, outlasts_handles, worth_writing
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
-from matnb.io.result_folder import ResultFolder
-from matnb.io.results import About, Result, writable
+from matnb.io.results import About, Result, ResultFolder, writable
 from matnb.lazy.array import live_expressions
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.plan.explain import told_alone

@@ -34,7 +34,7 @@ from matnb.expr.control import Cond, Final, Loop
 from matnb.expr.memo_keys import lifetime
 from matnb.expr.nodes import Data, Expr
 from matnb.expr.traverse import topological
-from matnb.io.result_folder import ResultFolder
+from matnb.io.results import ResultFolder
 from matnb.lazy.recording import Recording, active_recording
 from matnb.pictures.imbalance import imbalance
 from matnb.plan.explain import explain_plan

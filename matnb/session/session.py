@@ -30,7 +30,7 @@ from matnb.expr.client_data import keep_copy
 from matnb.expr.memo_keys import is_small
 from matnb.expr.nodes import Data, Expr, Load
 from matnb.expr.traverse import topological
-from matnb.io.result_folder import ResultFolder
+from matnb.io.results import ResultFolder
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
 from matnb.lazy.limits import check_limit

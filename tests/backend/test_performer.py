@@ -19,7 +19,7 @@ from matnb.backend import worker
 from matnb.backend.mailbox import Aborted
 from matnb.backend.performer import TaskRaised, perform
 from matnb.blocks.formats import Block, Csr, Dense, block_from, csr_block, to_numpy
-from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.elementwise import Link
 from matnb.program.operators import Apply, Chain, Cut, Multiply
 from matnb.program.plan import Task
 from matnb.program.program import Batch, Branch, Iterate, Program

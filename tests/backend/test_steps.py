@@ -16,7 +16,7 @@ from matnb.backend import steps, worker
 from matnb.backend.steps import in_turn, prepare
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
 from matnb.blocks.kernels import chains, row_parts
-from matnb.blocks.kernels.tile_passes import Pass
+from matnb.blocks.kernels.tiles import Pass
 from matnb.blocks.sums import num_nodes
 from matnb.program import operators as op
 from matnb.program.plan import Task

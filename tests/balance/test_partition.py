@@ -25,8 +25,8 @@ from matnb.balance.partition import (
 )
 from matnb.balance.situation import Cuts, Profile
 from matnb.blocks.grid import Grid, regular_cuts
+from matnb.blocks.kernels.split_rows import SHARED_ENTRIES
 from matnb.blocks.layout import LARGE_BYTES, Layout
-from matnb.blocks.shared_rows import SHARED_ENTRIES
 
 
 @given(st.data())

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Dense, csr_block
-from matnb.blocks.kernels import banded_loops, dense_products, vector_loops
+from matnb.blocks.kernels import dense_product_loops, dense_products
 from matnb.blocks.kernels.compiled import given, unsigned
 from matnb.blocks.semiring import PLUS_TIMES
 
@@ -36,11 +36,11 @@ def both(A: sp.csr_array, x: np.ndarray, values: bool) -> tuple[np.ndarray, np.n
     levels = np.empty(27, np.int64 if dtype.kind == "i" else np.float64)
     room = dense_products._Room().arrays(levels.dtype)
     entries = None if block.values is None else given(block.values)
-    banded_loops.plus_times_banded(*pattern, entries, given(x), levels, *room, out)
+    dense_product_loops.plus_times_banded(*pattern, entries, given(x), levels, *room, out)
     if entries is None:
-        vector_loops.plus_times_ones(*pattern, given(x), None, levels, expected)
+        dense_product_loops.plus_times_ones(*pattern, given(x), None, levels, expected)
     else:
-        vector_loops.plus_times(*pattern, entries, given(x), None, levels, expected)
+        dense_product_loops.plus_times(*pattern, entries, given(x), None, levels, expected)
     return out, expected
 
 
@@ -81,8 +81,10 @@ def test_a_long_vector_is_multiplied_in_bands(monkeypatch: pytest.MonkeyPatch):
     A = matrix([3, 500, 0, 70, 40_000])
     x = np.random.default_rng(5).normal(size=WIDTH)
     block, called = csr_block(A), []
-    run = banded_loops.plus_times_banded
-    monkeypatch.setattr(banded_loops, "plus_times_banded", lambda *given: (called.append(1), run(*given)))
+    run = dense_product_loops.plus_times_banded
+    monkeypatch.setattr(
+        dense_product_loops, "plus_times_banded", lambda *given: (called.append(1), run(*given))
+    )
     out = np.empty(A.shape[0])
     dense_products.multiply_into(block, Dense(x), PLUS_TIMES, out)
     assert called

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from matnb.blocks.formats import Csr, Dense
 from matnb.blocks.kernels import chains
 from matnb.blocks.kernels.chains import apply_chain
-from matnb.blocks.kernels.elementwise import apply
-from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.elementwise import Link, apply
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.errors import ShapeError, UnsupportedError
 

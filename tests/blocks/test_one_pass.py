@@ -10,7 +10,7 @@ import pytest
 from matnb.blocks.formats import Dense
 from matnb.blocks.kernels.calls import unpack
 from matnb.blocks.kernels.chains import apply_chain
-from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share, packed, reduce_chain
 from matnb.blocks.kernels.reductions import reduce_block
 

@@ -8,9 +8,7 @@ import pytest
 from matnb.blocks.formats import Dense
 from matnb.blocks.kernels import elementwise
 from matnb.blocks.kernels.chains import chain_into
-from matnb.blocks.kernels.elementwise import apply
-from matnb.blocks.kernels.links import Link
-from matnb.blocks.kernels.select_loops import select_into
+from matnb.blocks.kernels.elementwise import Link, apply, select_into
 
 LENGTH = 2_000
 TRUTH = np.dtype(np.bool_)

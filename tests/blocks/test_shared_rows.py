@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 
 from matnb.blocks.formats import SPARSE_DTYPES, Block, Csr, Dense, Empty
 from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.shared_rows import multiply_part, part_of_row, row_of_parts
+from matnb.blocks.kernels.split_rows import (
+    SHARED_ENTRIES,
+    is_shared,
+    leaves_of,
+    multiply_part,
+    num_leaves,
+    part_of_row,
+    row_of_parts,
+)
 from matnb.blocks.semiring import PLUS_TIMES, SEMIRINGS, Semiring
-from matnb.blocks.shared_rows import SHARED_ENTRIES, is_shared, leaves_of, num_leaves
 from matnb.errors import DTypeError
 
 # No entry, leaves that are full and not, on both sides of where a branch of the tree is complete.

@@ -9,10 +9,9 @@ import pytest
 
 from matnb.blocks.formats import Dense
 from matnb.io.edges import Facts, PieceEdges
-from matnb.io.entries import Entries
+from matnb.io.entries import Entries, Slab
 from matnb.io.metis import Lists
-from matnb.io.saved import Blocks
-from matnb.io.slabs import Slab
+from matnb.io.npz import Blocks
 
 IDS = np.arange(1000, dtype=np.uint64)
 NONE = np.empty(0, np.int32)

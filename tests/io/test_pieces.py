@@ -18,7 +18,7 @@ from reading import read_grid, read_whole
 from matnb.blocks.grid import Grid
 from matnb.errors import FileFormatError
 from matnb.io import lines
-from matnb.io.remote import find_file
+from matnb.io.files import find_file
 from matnb.io.rmat import Rmat
 from matnb.io.source import Source, open_source
 from matnb.ops.creation import read_blocks

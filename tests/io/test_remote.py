@@ -19,7 +19,7 @@ from reading import read_whole
 
 import matnb as mn
 from matnb.errors import FileFormatError, MissingFileError, OptionError, UnsupportedError
-from matnb.io.remote import find_file
+from matnb.io.files import find_file
 from matnb.io.source import open_source
 
 MATRIX = sp.random_array((60, 40), density=0.1, format="csr", rng=3)

@@ -17,8 +17,7 @@ from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, to_numpy
 from matnb.blocks.grid import Grid, regular
 from matnb.config import data_folder_from_environment
 from matnb.errors import FileFormatError, OptionError
-from matnb.io.result_folder import ResultFolder
-from matnb.io.results import About, opened_result, write_result
+from matnb.io.results import About, ResultFolder, opened_result, write_result
 
 KEYS = data_folder_from_environment()
 DIGEST, KEY = bytes(range(16)), bytes(range(32))
@@ -181,7 +180,7 @@ def test_a_write_that_fails_leaves_nothing_and_is_told_once(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("matnb.io.result_folder.write_result", full)
+    monkeypatch.setattr("matnb.io.results.write_result", full)
     with pytest.warns(UserWarning, match="not written to .* No space left"):
         folder.write(named(0), dense)
     folder.write(named(1), dense)

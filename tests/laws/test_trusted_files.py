@@ -19,9 +19,7 @@ from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid
 from matnb.config import Config, config_from_environment, data_folder_from_environment
 from matnb.errors import OptionError
-from matnb.io.private import result_key
-from matnb.io.result_folder import ResultFolder
-from matnb.io.results import About, write_result
+from matnb.io.results import About, ResultFolder, result_key, write_result
 
 PROJECT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -265,7 +263,7 @@ def test_the_key_is_drawn_once_and_nobody_else_reads_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_processes_that_come_at_once_have_one_key(tmp_path: Path) -> None:
-    program = f"from matnb.io.private import result_key as k; print(k({str(tmp_path / 'k')!r}, '').hex())"
+    program = f"from matnb.io.results import result_key as k; print(k({str(tmp_path / 'k')!r}, '').hex())"
     environ = {**os.environ, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, "-c", program]
     every = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) for _ in range(4)]

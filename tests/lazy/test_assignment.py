@@ -13,7 +13,7 @@ from results import value
 
 import matnb as mn
 from matnb.errors import DTypeError, IndexingError, NotScalarError, ShapeError, UnsupportedError
-from matnb.lazy.indexing.boolean import Selection
+from matnb.lazy.indexing.getitem import Selection
 
 pytestmark = pytest.mark.usefixtures("interpreter")  # what booleans pick is counted
 SHAPES = [(6,), (4, 3), (1, 5), (2, 3, 2), (0, 2)]

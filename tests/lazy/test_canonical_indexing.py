@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.expr.nodes import Index
-from matnb.lazy.indexing.canonical import normalize_axes, normalize_key
+from matnb.lazy.indexing.keys import normalize_axes, normalize_key
 from matnb.lazy.ufuncs import literal
 from matnb.ops.interpret import interpret
 

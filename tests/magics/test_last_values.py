@@ -6,7 +6,7 @@ import numpy as np
 from cells import fail, run
 
 import matnb as mn
-from matnb.magics.recorder import last_values
+from matnb.magics.cell import last_values
 
 LONG = "x" * 10_000
 

@@ -46,7 +46,7 @@ def test_an_error_is_not_the_cells_and_is_kept_until_somebody_asks(shell, capsys
     assert job.cell == number
     shell.user_ns.pop("job")
     run(shell, f"%%distmat --nowait --out second\n{SINGULAR}")
-    error, text = fail(shell, capsys, "from matnb.cli.closing import raise_unasked\nraise_unasked()")
+    error, text = fail(shell, capsys, "from matnb.cli.execution import raise_unasked\nraise_unasked()")
     assert isinstance(error, SingularError)
     assert text.startswith(f"SingularError in Cell In[{number}], line 3\n")
     assert unasked() is shell.user_ns["second"]

@@ -6,7 +6,7 @@ import pytest
 
 import matnb as mn
 from matnb.errors import OptionError
-from matnb.magics.recorder import compile_cell, run_cell
+from matnb.magics.cell import compile_cell, run_cell
 
 
 def recorded(source, **namespace):

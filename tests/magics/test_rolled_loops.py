@@ -14,7 +14,7 @@ import matnb as mn
 from matnb.errors import KernelError
 from matnb.events import Event, LoopFinished, RunFinished
 from matnb.lazy.array import DistArray
-from matnb.magics.recorder import compile_cell, run_cell
+from matnb.magics.cell import compile_cell, run_cell
 from matnb.ops.interpret import interpret
 from matnb.session.session import Session
 

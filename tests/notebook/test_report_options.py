@@ -13,8 +13,7 @@ from playwright.sync_api import sync_playwright
 
 from matnb.balance.trace import Trace
 from matnb.cli import main
-from matnb.cli.page import page_of
-from matnb.cli.pdf import pdf_of
+from matnb.cli.page import page_of, pdf_of
 
 pytestmark = pytest.mark.notebook
 

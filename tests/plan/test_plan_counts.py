@@ -11,7 +11,7 @@ import matnb as mn
 from matnb.blocks.kernels.chains import chain_into
 from matnb.events import RunFinished
 from matnb.expr.nodes import MatMul
-from matnb.magics.recorder import compile_cell, run_cell
+from matnb.magics.cell import compile_cell, run_cell
 from matnb.plan.lower import lower
 from matnb.plan.plan_counts import counts_of, functions_of, num_temporaries, num_tiles, reductions_of
 from matnb.program.operators import Apply, Chain, Make

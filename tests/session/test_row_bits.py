@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
-from matnb.blocks import shared_rows
+from matnb.blocks.kernels import split_rows
 from matnb.session.session import Session
 
 CLUSTERS = [
@@ -86,7 +86,7 @@ def kinds_of(session: Session, run: Callable[[], Bits]) -> tuple[Bits, set[str]]
 
 @pytest.fixture
 def small_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_rows, "SHARED_ENTRIES", 300)
+    monkeypatch.setattr(split_rows, "SHARED_ENTRIES", 300)
 
 
 @pytest.fixture(scope="module")

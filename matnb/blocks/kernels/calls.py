@@ -16,8 +16,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.formats import Block, Dense, Empty, NumericArray, csr_block, to_numpy, to_scipy
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Dense, Empty, NumericArray, cast, csr_block, to_numpy, to_scipy
 from matnb.errors import DTypeError, ShapeError, kernel_error
 
 _calling: ContextVar[bool] = ContextVar("matnb_calling", default=False)

@@ -9,16 +9,12 @@ from math import prod
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, NumericArray
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast
 from matnb.blocks.kernels.compiled import is_ready
-from matnb.blocks.kernels.elementwise import Function, apply, compute, function_named
-from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.elementwise import Function, Link, apply, compute, function_named, select_into
 from matnb.blocks.kernels.patterns import same_pattern, settled
-from matnb.blocks.kernels.select_loops import select_into
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
-from matnb.blocks.kernels.tile_passes import FLOAT, TRUTH, Tiles
-from matnb.blocks.kernels.tiles import OperandForm, form_of, write_tiles
+from matnb.blocks.kernels.tiles import FLOAT, TRUTH, OperandForm, Tiles, form_of, write_tiles
 
 # With shorter ones threads wait for the interpreter's lock, which each call takes again when it is done.
 TILE_ELEMENTS = 1 << 16

@@ -9,8 +9,7 @@ from string import ascii_letters
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, csr_block, to_numpy, to_scipy
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, csr_block, to_numpy, to_scipy
 
 Names = tuple[int, ...]  # of a block's axes, from 0 to 51; axes of one name go together
 _LETTERS = ascii_letters

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.compiled import compiled, given, inlined
 from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.errors import DTypeError, IndexingError, ShapeError

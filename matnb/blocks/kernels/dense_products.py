@@ -8,10 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, to_numpy
-from matnb.blocks.kernels import banded_loops, vector_loops
-from matnb.blocks.kernels import dense_product_loops as matrix_loops
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, to_numpy
+from matnb.blocks.kernels import dense_product_loops as loops
 from matnb.blocks.kernels.compiled import UnsignedArray, given
 from matnb.blocks.kernels.operands import (
     entries_of_loop,
@@ -38,18 +36,18 @@ class _Room(threading.local):
     """Memory of a thread for products in bands, about a megabyte: kept, since loops call them often."""
 
     def __init__(self) -> None:
-        self._sums: dict[np.dtype, vector_loops.Sums] = {}
+        self._sums: dict[np.dtype, loops.Sums] = {}
         self._order = np.empty(0, np.uint64)
         self._rows = np.empty(0, np.uint32)
 
-    def arrays(self, dtype: np.dtype) -> tuple[vector_loops.Sums, banded_loops.WordArray, UnsignedArray]:
+    def arrays(self, dtype: np.dtype) -> tuple[loops.Sums, loops.WordArray, UnsignedArray]:
         """Return room for sums of leaves, their order, and rows by length."""
         if not self._order.size:
-            self._order = np.empty(banded_loops.LEAVES, np.uint64)
-            num_listed = banded_loops.LENGTHS * banded_loops.SUBTILE + banded_loops.LEAVES
+            self._order = np.empty(loops.LEAVES, np.uint64)
+            num_listed = loops.LENGTHS * loops.SUBTILE + loops.LEAVES
             self._rows = np.empty(num_listed, np.uint32)
         if dtype not in self._sums:
-            self._sums[dtype] = np.empty(banded_loops.LEAVES, dtype)
+            self._sums[dtype] = np.empty(loops.LEAVES, dtype)
         return self._sums[dtype], self._order, self._rows
 
 
@@ -96,11 +94,11 @@ def multiply_into(left: Csr, right: Dense, semiring: Semiring, out: NumericArray
     match semiring.name:
         case "plus_times":
             levels = np.empty((_LEVELS, target.shape[1]), sums_dtype(semiring, operand))
-            matrix_loops.plus_times_rows(*arrays, levels, target)
+            loops.plus_times_rows(*arrays, levels, target)
         case "min_plus":
-            matrix_loops.min_plus_rows(*arrays, _identity(semiring, operand), target)
+            loops.min_plus_rows(*arrays, _identity(semiring, operand), target)
         case "lor_land":
-            matrix_loops.lor_land_rows(*arrays, target)
+            loops.lor_land_rows(*arrays, target)
     if target is not out:
         out[...] = cast(target, out.dtype)
 
@@ -141,13 +139,13 @@ def multiply_rows_into(
             if rows is None:
                 multiply_pattern_into(*pattern, values, x, target, levels)
             elif values is None:
-                vector_loops.plus_times_ones(*pattern, x, rows, np.empty(_LEVELS, levels), target)
+                loops.plus_times_ones(*pattern, x, rows, np.empty(_LEVELS, levels), target)
             else:
-                vector_loops.plus_times(*pattern, values, x, rows, np.empty(_LEVELS, levels), target)
+                loops.plus_times(*pattern, values, x, rows, np.empty(_LEVELS, levels), target)
         case "min_plus":
-            vector_loops.min_plus(*pattern, *entries, x, rows, _identity(semiring, operand), target)
+            loops.min_plus(*pattern, *entries, x, rows, _identity(semiring, operand), target)
         case "lor_land":
-            vector_loops.lor_land(*pattern, *entries, x, rows, target)
+            loops.lor_land(*pattern, *entries, x, rows, target)
     if target is not out:
         np.copyto(out, cast(target, out.dtype), where=True if rows is None else rows)
 
@@ -175,11 +173,11 @@ def multiply_pattern_into(
     num_entries = int(pointers[-1]) - int(pointers[0]) if pointers.size else 0
     if x.nbytes > _NEAR_BYTES and 8 * num_entries > min(x.size, 8 * pointers.size):
         room, order, listed = _room.arrays(levels.dtype)
-        banded_loops.plus_times_banded(pointers, columns, values, x, levels, room, order, listed, out)
+        loops.plus_times_banded(pointers, columns, values, x, levels, room, order, listed, out)
     elif values is None:
-        vector_loops.plus_times_ones(pointers, columns, x, None, levels, out)
+        loops.plus_times_ones(pointers, columns, x, None, levels, out)
     else:
-        vector_loops.plus_times(pointers, columns, values, x, None, levels, out)
+        loops.plus_times(pointers, columns, values, x, None, levels, out)
 
 
 def unrounded_product(left: Csr, right: Dense, dtype: np.dtype) -> NumericArray:
@@ -200,7 +198,7 @@ def unrounded_product(left: Csr, right: Dense, dtype: np.dtype) -> NumericArray:
     if x.ndim == 1:
         multiply_pattern_into(*pattern, None if left.values is None else entries[0], x, sums)
     else:
-        matrix_loops.plus_times_rows(*pattern, *entries, x, np.empty((_LEVELS, x.shape[1])), sums)
+        loops.plus_times_rows(*pattern, *entries, x, np.empty((_LEVELS, x.shape[1])), sums)
     return sums
 
 
@@ -253,7 +251,7 @@ def affine_into(
     operands = (*pattern_of_loop(left), values, given(cast(x.values, dtype)), dtype.type(scale), given(more))
     before = None if old is None else given(cast(old, dtype))
     levels = np.empty(_LEVELS, accumulator_dtype("sum", dtype))
-    vector_loops.affine(*operands, before, levels, out, apart)
+    loops.affine(*operands, before, levels, out, apart)
 
 
 def _differences(
@@ -336,7 +334,7 @@ def _dense_dense_min_plus(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
     A = np.broadcast_to(A, (*batch, *A.shape[-2:])).reshape(math.prod(batch), *A.shape[-2:])
     B = np.broadcast_to(B, (*batch, *B.shape[-2:])).reshape(math.prod(batch), *B.shape[-2:])
     out = np.full((A.shape[0], A.shape[1], B.shape[2]), MIN_PLUS.add.identity(operand), operand)
-    matrix_loops.min_plus_dense(given(A), given(B), out)
+    loops.min_plus_dense(given(A), given(B), out)
     return Dense(cast(out.reshape(_result_shape(left, right)), dtype))
 
 

@@ -9,8 +9,18 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, IndexArray, NumericArray, is_sparse, to_numpy
-from matnb.blocks.kernels.casting import cast, entries_as
+from matnb.blocks.formats import (
+    Block,
+    Csr,
+    Dense,
+    Empty,
+    IndexArray,
+    NumericArray,
+    cast,
+    entries_as,
+    is_sparse,
+    to_numpy,
+)
 from matnb.blocks.kernels.patterns import as_csr, transposed_order
 from matnb.errors import ShapeError
 

@@ -8,9 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, IndexArray, NumericArray, SparseBlock
+from matnb.blocks.formats import Block, Csr, Dense, Empty, IndexArray, NumericArray, SparseBlock, cast
 from matnb.blocks.kernels import frontier_loops as loops
-from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
 from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, loop_dtype, own_entries
 from matnb.blocks.kernels.products import accumulate

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Dense, NumericArray
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Dense, NumericArray, cast, signed
 from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.semiring import LAND, LOR, PLUS, Monoid
-from matnb.errors import DTypeError, ShapeError
+from matnb.blocks.semiring import LAND, LOR, MONOIDS, PLUS, TIMES, Monoid
+from matnb.errors import DTypeError, IndexingError, ShapeError
 
 LabelArray = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 _Loop = Callable[[NumericArray, LabelArray, NumericArray], int]
@@ -151,3 +150,122 @@ _LOOPS: dict[str, _Loop] = {"plus": _plus, "times": _times, "min": _least, "max"
 _LOOPS_OF_TRUTH: dict[str, _Loop] = {
     "plus": _most, "times": _least, "min": _least, "max": _most, "lor": _most, "land": _least,
 }  # fmt: skip
+
+
+Range = tuple[int, int]
+
+
+def labels_within(values: Sequence[Dense], within: Range, length: int, start: int) -> Dense:
+    """Return the labels of a block that are in a range, as they follow from its start.
+
+    Parameters
+    ----------
+    length, start
+        Below what labels must be, and where in the whole array the block begins, for the message.
+
+    Raises
+    ------
+    IndexingError
+        For the first label that is no label at all.
+    """
+    labels = signed(values[0].values)
+    if labels.size and not 0 <= labels.min() <= labels.max() < length:
+        bad = int(np.flatnonzero((labels < 0) | (labels >= length))[0])
+        raise IndexingError(
+            f"label {values[0].values[bad]} at position {start + bad}: labels go from 0 to {length - 1}"
+        )
+    return Dense(labels[_are_within(labels, within)] - within[0])
+
+
+def values_within(values: Sequence[Dense], within: Range) -> Dense:
+    """Return the values, or rows, of a block whose labels are in a range."""
+    rows, labels = (one.values for one in values)
+    return Dense(rows[_are_within(signed(labels), within)])
+
+
+def reduced_within(
+    values: Sequence[Dense], parts: tuple[int, ...], within: Range, length: int, monoid: str, dtype: np.dtype
+) -> Dense:
+    """Return the values, or rows, of each label of a range combined.
+
+    Parameters
+    ----------
+    values
+        In the order of their positions values and labels in turn: of whole blocks, or of those sent.
+    parts
+        For each pair where the block begins, or -1 for those that were sent.
+    """
+    rows, labels = [], []
+    for number, start in enumerate(parts):
+        pair = values[2 * number : 2 * number + 2]
+        if start < 0:
+            rows.append(pair[0].values)
+            labels.append(pair[1].values)
+        else:
+            rows.append(values_within(pair, within).values)
+            labels.append(labels_within(pair[1:], within, length, start).values)
+    all_labels = np.concatenate(labels).astype(np.int64, copy=False)
+    found = reduce_by_label(np.concatenate(rows), all_labels, within[1] - within[0], MONOIDS[monoid], dtype)
+    return Dense(cast(found.values, dtype))
+
+
+def _are_within(labels: NumericArray, within: Range) -> NumericArray:
+    return np.greater_equal(labels, within[0]) & np.less(labels, within[1])
+
+
+def scatter(
+    values: Dense,
+    labels: Dense,
+    length: int,
+    monoid: Monoid,
+    dtype: np.dtype,
+    start: int,
+    before: Dense | None = None,
+) -> Dense:
+    """Combine the values, or rows, of the same label, as :func:`labels.reduce_by_label` does.
+
+    Parameters
+    ----------
+    labels
+        Whole numbers of any dtype.
+    start
+        Where in the whole array the labels begin, for the message.
+    before
+        What they are combined with, if it is given.
+
+    Raises
+    ------
+    IndexingError
+        For the first label that is out of range.
+    """
+    places = signed(labels.values)
+    try:
+        return reduce_by_label(
+            values.values, places, length, monoid, dtype, None if before is None else before.values
+        )
+    except ShapeError:
+        outside = np.flatnonzero((places < 0) | (places >= length))
+        if not len(outside):
+            raise
+        bad = int(outside[0])
+        raise IndexingError(
+            f"label {labels.values[bad]} at position {start + bad}: labels go from 0 to {length - 1}"
+        ) from None
+
+
+def reduced_dtype(monoid: Monoid, dtype: np.dtype) -> np.dtype:
+    """Return the dtype of values combined by label: that of NumPy's reduction over them.
+
+    Raises
+    ------
+    DTypeError
+        For values without an order and min or max, and for extended precision.
+    """
+    if monoid in (LOR, LAND):
+        return np.dtype(np.bool_)
+    if dtype.kind in "fc" and dtype.itemsize > (8 if dtype.kind == "f" else 16):
+        raise DTypeError(f"values of dtype {dtype} by label: convert to double precision with astype first")
+    if monoid in (PLUS, TIMES) and dtype.kind in "biu":
+        return np.result_type(np.add.reduce(np.empty(0, dtype)))
+    monoid.identity(dtype)
+    return dtype

@@ -9,12 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
-from matnb.blocks.deviations import Deviation, slabs
-from matnb.blocks.formats import Block, Dense, NumericArray
+from matnb.blocks.formats import Block, Dense, NumericArray, cast
 from matnb.blocks.kernels.calls import Output, packed_bytes, unpacked
-from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.chains import TILE_ELEMENTS, apply_chain, chain_into
-from matnb.blocks.kernels.links import Link
+from matnb.blocks.kernels.deviations import Deviation, slabs
+from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.reductions import DEVIATIONS, combine, reduce_block
 from matnb.blocks.sums import Range, VectorSum, merged, share_of, sums_as_tree
 

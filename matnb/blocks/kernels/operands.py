@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, NumericArray, is_sparse
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast, is_sparse
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.semiring import LOR_LAND, MIN, MIN_PLUS, PLUS_TIMES, Semiring

@@ -1,4 +1,8 @@
-"""Blocks sorted, exact ranks over several sorted blocks, and sorted pieces put together."""
+"""Elements of blocks put in order, merged, ranked and looked up.
+
+Places in arrays are unsigned in loops: Python's negative indices cost a comparison an access. Elements are
+compared as numbers: there is no NaN among them.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,162 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
-from matnb.blocks.kernels.compiled import given
-from matnb.blocks.kernels.merge_loops import merge, merge_with_places
-from matnb.blocks.kernels.place_loops import pack, settle
+from matnb.blocks.kernels.compiled import compiled, given
+
+Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+_Place = np.uint64
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+
+@compiled
+def merge(left: NumericArray, right: NumericArray, out: NumericArray) -> None:
+    """Write the elements of two sorted arrays in order.
+
+    The two halves of the result are written side by side: each choice has to wait for the one before it, so
+    a processor has time for two.
+    """
+    half = out.size // 2
+    # how many of the first half are of the left array; of equal elements its own come first
+    low, high = max(0, half - right.size), min(half, left.size)
+    while low < high:
+        middle = (low + high) >> 1
+        if right[half - middle - 1] < left[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    i, j, k = _ZERO, _ZERO, _ZERO
+    p, q, r = _Place(low), _Place(half - low), _Place(half)
+    i_end, j_end, p_end, q_end = p, q, _Place(left.size), _Place(right.size)
+    while True:
+        # so many steps reach no end
+        count = min(min(i_end - i, j_end - j), min(p_end - p, q_end - q))
+        if count == _ZERO:
+            break
+        for number in range(count):
+            step = _Place(number)
+            one, other = left[i], right[j]
+            is_right = _Place(other < one)
+            out[k + step] = other if other < one else one
+            j += is_right
+            i += _ONE - is_right
+            one, other = left[p], right[q]
+            is_right = _Place(other < one)
+            out[r + step] = other if other < one else one
+            q += is_right
+            p += _ONE - is_right
+        k += _Place(count)
+        r += _Place(count)
+    for is_last in range(2):
+        if is_last:
+            i, j, k, i_end, j_end = p, q, r, p_end, q_end
+        while True:
+            count = min(i_end - i, j_end - j)
+            if count == _ZERO:
+                break
+            for number in range(count):
+                one, other = left[i], right[j]
+                is_right = _Place(other < one)
+                out[k + _Place(number)] = other if other < one else one
+                j += is_right
+                i += _ONE - is_right
+            k += _Place(count)
+        while i < i_end:
+            out[k] = left[i]
+            i += _ONE
+            k += _ONE
+        while j < j_end:
+            out[k] = right[j]
+            j += _ONE
+            k += _ONE
+
+
+@compiled
+def merge_with_places(
+    left: NumericArray,
+    right: NumericArray,
+    left_places: Places,
+    right_places: Places,
+    out: NumericArray,
+    places: Places,
+) -> None:
+    """Write the elements of two sorted arrays in order, and their places; of equal ones the left's first."""
+    i, j, k = _ZERO, _ZERO, _ZERO
+    i_end, j_end = _Place(left.size), _Place(right.size)
+    while True:
+        count = min(i_end - i, j_end - j)
+        if count == _ZERO:
+            break
+        for number in range(count):
+            step = k + _Place(number)
+            one, other = left[i], right[j]
+            a, b = left_places[i], right_places[j]
+            is_right = _Place(other < one)
+            out[step] = other if other < one else one
+            places[step] = b if other < one else a
+            j += is_right
+            i += _ONE - is_right
+        k += _Place(count)
+    while i < i_end:
+        out[k], places[k] = left[i], left_places[i]
+        i += _ONE
+        k += _ONE
+    while j < j_end:
+        out[k], places[k] = right[j], right_places[j]
+        j += _ONE
+        k += _ONE
+
+
+Keys = npt.NDArray[np.int64]
+Packed = npt.NDArray[np.uint64]
+
+_MOST_ALIKE = 32  # keys that share what is packed of them are put in order one by one, up to so many
+
+
+@compiled
+def pack(keys: Keys, least: int, dropped: int, place_bits: int, packed: Packed) -> None:
+    """Write what is left of each key above ``least`` without its lowest bits, and below it its place."""
+    for place in range(keys.size):
+        key = np.uint64(keys[place] - least) >> np.uint64(dropped)
+        packed[place] = (key << np.uint64(place_bits)) | np.uint64(place)
+
+
+@compiled
+def settle(keys: Keys, packed: Packed, place_bits: int) -> bool:
+    """Put in order by their whole keys, then by place, what shares what is packed of its keys.
+
+    Parameters
+    ----------
+    packed
+        Sorted; changed here.
+
+    Returns
+    -------
+    False where too many share it; nothing can be said of the order then.
+    """
+    shift, mask = np.uint64(place_bits), (np.uint64(1) << np.uint64(place_bits)) - np.uint64(1)
+    start = 0
+    while start < packed.size:
+        prefix = packed[start] >> shift
+        stop = start + 1
+        is_alike = True
+        while stop < packed.size and packed[stop] >> shift == prefix:
+            is_alike = is_alike and keys[packed[stop] & mask] == keys[packed[start] & mask]
+            stop += 1
+        if stop - start > 1 and not is_alike:
+            if stop - start > _MOST_ALIKE:
+                return False
+            for one in range(start + 1, stop):
+                moved = packed[one]
+                key = keys[moved & mask]
+                place = one
+                # Places of equal keys ascend already.
+                while place > start and keys[packed[place - 1] & mask] > key:
+                    packed[place] = packed[place - 1]
+                    place -= 1
+                packed[place] = moved
+        start = stop
+    return True
+
 
 Counts = npt.NDArray[np.int64]
 
@@ -307,3 +464,37 @@ def _seen(values: NumericArray) -> NumericArray:
 def _written(values: NumericArray) -> NumericArray:
     # Truths compare as bytes do.
     return values.view(np.uint8) if values.dtype == np.bool_ else values
+
+
+def search(blocks: Sequence[Block], side: str) -> Dense:
+    """Return how many elements of ascending blocks come before each value: the sum over the blocks.
+
+    Parameters
+    ----------
+    blocks
+        The values, then blocks of the array.
+    side
+        "left": those below a value; "right": also those equal to it.
+    """
+    values, *pieces = (to_numpy(one) for one in blocks)
+    before = "left" if side == "left" else "right"
+    counts = np.zeros(values.shape, np.int64)
+    for one in pieces:
+        counts += np.searchsorted(one, values, side=before)  # type: ignore[call-overload]  # a literal
+    return Dense(counts)
+
+
+def is_member(blocks: Sequence[Block]) -> Dense:
+    """Return whether each value is in one of some blocks: the values, then the blocks."""
+    values, *pieces = (to_numpy(one) for one in blocks)
+    found = np.isin(values, pieces[0])
+    for one in pieces[1:]:
+        found |= np.isin(values, one)
+    return Dense(found)
+
+
+def interpolate(blocks: Sequence[Block]) -> Dense:
+    """Return the values of a piecewise linear function: where, its places and heights, and beyond them."""
+    values, places, heights, left, right = (np.asarray(to_numpy(one)) for one in blocks)
+    found = np.interp(values, places, heights, left[()], right[()])  # type: ignore[call-overload]  # numbers
+    return Dense(np.asarray(found))

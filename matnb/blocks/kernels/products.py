@@ -12,10 +12,10 @@ from matnb.blocks.formats import (
     Dense,
     NumericArray,
     SparseBlock,
+    cast,
     is_sparse,
 )
 from matnb.blocks.kernels import dense_products, sparse_products  # noqa: F401  # they fill PRODUCTS
-from matnb.blocks.kernels.casting import cast
 from matnb.blocks.kernels.merging import united
 from matnb.blocks.kernels.operands import check_loop_dtype, known_operands
 from matnb.blocks.kernels.patterns import as_csr, same_pattern, settled

@@ -1,4 +1,9 @@
-"""Reductions of single blocks to partial results, their combination, and the last step to the result."""
+"""Reductions of single blocks to partial results, their combination, and the last step to the result.
+
+Products of floats are made one element after the other, as NumPy multiplies them, and go on from block to
+block. A product of blocks' products is no product of the elements: 1e200 * 1e200 is infinite, where 1e-300
+came before it is not, and 0 times it is NaN. So a block begins with what the blocks before it made.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,240 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.deviations import deviation_of_shares, deviation_share
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, to_numpy
-from matnb.blocks.kernels import reduction_loops as loops
-from matnb.blocks.kernels.casting import cast, entries_as
-from matnb.blocks.kernels.compiled import given, unsigned
+from matnb.blocks.formats import (
+    Block,
+    Csr,
+    Dense,
+    Empty,
+    IndexArray,
+    NumericArray,
+    cast,
+    entries_as,
+    is_sparse,
+    to_numpy,
+)
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
+from matnb.blocks.kernels.deviations import deviation_of_shares, deviation_share
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, transposed_order
 from matnb.blocks.kernels.registry import Family
-from matnb.blocks.kernels.running_products import has_loops, multiplied
 from matnb.blocks.kernels.shaping import densify
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES, Monoid
 from matnb.blocks.sums import Range, row_sums, share_of, sum_of_shares, sums_as_tree
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import DTypeError, OptionError, ShapeError
+
+# ``out`` comes filled with the identity. It is written after every entry where its dtype must wrap, since
+# Numba computes narrow integers in 64 bits. "any" and "all" of truth values are their max and min.
+
+
+@compiled
+def add_rows(pointers: UnsignedArray, values: NumericArray, out: NumericArray) -> None:
+    """Add up the entries of each row."""
+    for i in range(out.size):
+        for place in range(pointers[i], pointers[i + 1]):
+            out[i] += values[place]
+
+
+@compiled
+def multiply_rows(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    length: int,
+    with_absent: bool,
+    shared: bool,
+    out: NumericArray,
+) -> None:
+    """Multiply what ``out`` holds by the elements of each row, one after the other.
+
+    Absent elements are zeros where they take part, at their place: of several the first one tells.
+    ``shared``: all rows have one product, and go on from each other.
+    """
+    zero = out.dtype.type(0)
+    for i in range(pointers.size - 1):
+        line = 0 if shared else i
+        total, column = out[line], 0
+        for place in range(pointers[i], pointers[i + 1]):
+            if with_absent and column >= 0 and np.int64(columns[place]) != column:
+                total, column = total * zero, -1
+            total *= values[place]
+            column += column >= 0
+        if with_absent and 0 <= column < length:
+            total *= zero
+        out[line] = total
+
+
+@compiled
+def least_of_rows(pointers: UnsignedArray, values: NumericArray, out: NumericArray) -> None:
+    """Find the least entry of each row; NaN if there is one."""
+    for i in range(out.size):
+        least = out[i]
+        for place in range(pointers[i], pointers[i + 1]):
+            value = values[place]
+            if value < least or value != value:
+                least = value
+        out[i] = least
+
+
+@compiled
+def greatest_of_rows(pointers: UnsignedArray, values: NumericArray, out: NumericArray) -> None:
+    """Find the greatest entry of each row; NaN if there is one."""
+    for i in range(out.size):
+        greatest = out[i]
+        for place in range(pointers[i], pointers[i + 1]):
+            value = values[place]
+            if value > greatest or value != value:
+                greatest = value
+        out[i] = greatest
+
+
+@compiled
+def count_columns(columns: UnsignedArray, out: IndexArray) -> None:
+    """Count the entries of each column."""
+    for place in range(columns.size):
+        out[columns[place]] += 1
+
+
+@compiled
+def add_columns(columns: UnsignedArray, values: NumericArray, out: NumericArray) -> None:
+    """Add up the entries of each column."""
+    for place in range(columns.size):
+        out[columns[place]] += values[place]
+
+
+@compiled
+def multiply_columns(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    with_absent: bool,
+    out: NumericArray,
+) -> None:
+    """Multiply what ``out`` holds by the elements of each column, as ``multiply_rows`` does of each row."""
+    zero, rows = out.dtype.type(0), pointers.size - 1
+    following = np.zeros(out.size, np.int64)  # the row whose element is the next one; -1 behind an absent one
+    for i in range(rows):
+        for place in range(pointers[i], pointers[i + 1]):
+            column = columns[place]
+            if with_absent and following[column] >= 0:
+                if following[column] != i:
+                    out[column] *= zero
+                    following[column] = -1
+                else:
+                    following[column] += 1
+            out[column] *= values[place]
+    if with_absent:
+        for column in range(out.size):
+            if 0 <= following[column] < rows:
+                out[column] *= zero
+
+
+@compiled
+def least_of_columns(columns: UnsignedArray, values: NumericArray, out: NumericArray) -> None:
+    """Find the least entry of each column; NaN if there is one."""
+    for place in range(columns.size):
+        column, value = columns[place], values[place]
+        if value < out[column] or value != value:
+            out[column] = value
+
+
+@compiled
+def greatest_of_columns(columns: UnsignedArray, values: NumericArray, out: NumericArray) -> None:
+    """Find the greatest entry of each column; NaN if there is one."""
+    for place in range(columns.size):
+        column, value = columns[place], values[place]
+        if value > out[column] or value != value:
+            out[column] = value
+
+
+_TILE = 2**14  # elements whose copy stays in cache
+_WIDE_ROW = 256  # elements beside each other, from where whole rows are taken at a time
+# With loops for sparse blocks.
+_COMPILED = ("float64", "float32", "complex128", "complex64", "int64", "int32")
+
+
+def is_multiplied_in_order(operation: str, dtype: np.dtype) -> bool:
+    """Tell whether a reduction is a product whose value depends on the order of its elements."""
+    return operation in ("prod", "prod of stored") and dtype.kind in "fc"
+
+
+def has_loops(dtype: np.dtype) -> bool:
+    """Tell whether there are loops that multiply the entries of sparse blocks in a dtype."""
+    return dtype.name in _COMPILED
+
+
+def multiplied(values: Sequence[Block], operation: str, axes: tuple[int, ...], dtype: np.dtype) -> Dense:
+    """Return the product of a block over some axes, in the order of rows, which keep length 1.
+
+    Peak memory: the result, of a dense block a copy where the axes are not its first ones, or where it is of
+    another dtype; of a sparse one 8 bytes a column, and its values where they are of another dtype. Sparse
+    blocks are made dense for a product in extended precision.
+
+    Parameters
+    ----------
+    values
+        The block, and what the blocks before it on these axes made, unless it is the first.
+    operation
+        "prod", or "prod of stored", in which absent elements of a sparse block take no part.
+    dtype
+        Of the result.
+    """
+    block, *before = values
+    shape = tuple(1 if axis in axes else length for axis, length in enumerate(block.shape))
+    start = to_numpy(before[0]).reshape(shape) if before else None
+    with np.errstate(all="ignore"):
+        if is_sparse(block) and dtype.name in _COMPILED:
+            return Dense(_of_sparse(block, operation == "prod", axes, dtype, shape, start))
+        if operation == "prod of stored" and is_sparse(block):
+            raise DTypeError(f"{operation} elements in dtype {dtype}: convert to double precision first")
+        rows = np.moveaxis(densify(block).values, axes, range(len(axes)))
+        rows = cast(rows, dtype).reshape(-1, *rows.shape[len(axes) :])
+        if start is None:
+            return Dense(np.asarray(np.multiply.reduce(rows, axis=0)).reshape(shape))
+        total = np.squeeze(start, axis=axes)
+        return Dense(np.array(_multiply_on(rows, total)).reshape(shape))
+
+
+def _multiply_on(rows: NumericArray, total: NumericArray) -> NumericArray:
+    width = max(1, total.size)
+    if width >= _WIDE_ROW:
+        total = total.copy()
+        for row in rows:
+            np.multiply(total, row, out=total)
+        return total
+    step = max(1, _TILE // width)
+    for first in range(0, len(rows), step):
+        total = accumulated(np.multiply, rows[first : first + step], total, rows.dtype)[-1]
+    return total
+
+
+def accumulated(ufunc: np.ufunc, rows: NumericArray, start: NumericArray, dtype: np.dtype) -> NumericArray:
+    """Return what a ufunc makes of a start and the rows up to each one, one after the other."""
+    joined = np.empty((len(rows) + 1, *rows.shape[1:]), dtype)
+    joined[0], joined[1:] = start, rows
+    return np.asarray(ufunc.accumulate(joined, axis=0))[1:]
+
+
+def _of_sparse(
+    block: Block,
+    with_absent: bool,
+    axes: tuple[int, ...],
+    dtype: np.dtype,
+    shape: tuple[int, ...],
+    start: NumericArray | None,
+) -> NumericArray:
+    assert not isinstance(block, Dense)
+    csr = as_csr(block)
+    columns = csr.shape[1]
+    out = np.ones(shape, dtype) if start is None else cast(start, dtype, copy=True)
+    values = given(entries_as(csr, dtype))
+    pointers, places = unsigned(csr.pointers), unsigned(csr.columns)
+    if axes == (0,):
+        multiply_columns(pointers, places, values, with_absent, out.reshape(columns))
+    else:
+        shared = len(axes) == 2
+        multiply_rows(pointers, places, values, columns, with_absent, shared, out.reshape(-1))
+    return out
+
 
 REDUCTIONS = Family("reduction")
 _MONOIDS = {"sum": PLUS, "prod": TIMES, "min": MIN, "max": MAX, "any": LOR, "all": LAND, "stored": PLUS}
@@ -33,11 +260,11 @@ _WIDE: dict[str, np.dtype] = {
 }
 _TRUTH = np.dtype(np.bool_)
 _LOOPS = {
-    "sum": (loops.add_rows, loops.add_columns),
-    "min": (loops.least_of_rows, loops.least_of_columns),
-    "max": (loops.greatest_of_rows, loops.greatest_of_columns),
-    "any": (loops.greatest_of_rows, loops.greatest_of_columns),
-    "all": (loops.least_of_rows, loops.least_of_columns),
+    "sum": (add_rows, add_columns),
+    "min": (least_of_rows, least_of_columns),
+    "max": (greatest_of_rows, greatest_of_columns),
+    "any": (greatest_of_rows, greatest_of_columns),
+    "all": (least_of_rows, least_of_columns),
 }
 _LOOP_DTYPES = (
     "float64",
@@ -216,7 +443,7 @@ def _reduce_csr(
         counts = np.zeros(columns, np.int32)
         adds = operation in ("sum", "any") and dtype.name in _LOOP_DTYPES  # absent elements change nothing
         if not adds or csr.values is None:
-            loops.count_columns(unsigned(csr.columns), counts)
+            count_columns(unsigned(csr.columns), counts)
         return Dense(_reduce_lines(operation, csr, counts, num_down, dtype, False).reshape(1, columns))
     counts = np.diff(csr.pointers)
     if axes == (1,):

@@ -8,10 +8,9 @@ from math import prod
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.compiled import compiled, given
-from matnb.blocks.kernels.running_products import accumulated
+from matnb.blocks.kernels.reductions import accumulated
 
 _TILE = 2**14  # elements that are still in cache when what came before them is added
 _ADDED = "dflq"  # kinds of numbers that a compiled loop adds up, one machine code each
@@ -19,7 +18,7 @@ _WIDE = 256  # elements beside each other, from where whole rows are taken at a 
 
 
 def runs_in_order(ufunc: str, dtype: np.dtype) -> bool:
-    """Tell whether a scan goes on from block to block: see ``running_products``."""
+    """Tell whether a scan goes on from block to block: see ``reductions``."""
     return ufunc == "multiply" and dtype.kind in "fc"
 
 

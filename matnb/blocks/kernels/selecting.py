@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, csr_block, to_numpy, to_scipy
 from matnb.blocks.kernels.compiled import compiled, given
-from matnb.blocks.kernels.writing import replaced
+from matnb.blocks.kernels.indexing import entries_at, replaced
 
 Places: TypeAlias = npt.NDArray[np.int64]
 _WORDS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
@@ -98,14 +98,6 @@ def rows_of(block: Csr | Empty, rows: Places) -> Block:
     if isinstance(block, Empty) or not len(rows):
         return Empty((len(rows), block.shape[1]), block.dtype)
     return csr_block(to_scipy(block)[rows])
-
-
-def entries_at(block: Csr | Empty, rows: Places, columns: Places) -> NumericArray:
-    """Return the elements of a sparse block at places, which may be absent ones."""
-    if isinstance(block, Empty) or not len(rows):
-        return np.zeros(len(rows), block.dtype)
-    found = to_scipy(block)[rows, columns]
-    return np.asarray(found).reshape(-1)
 
 
 def _picked(values: NumericArray, mask: NumericArray) -> NumericArray:

@@ -7,8 +7,7 @@ from math import prod
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 
 TILE = 2**15  # elements of windows whose distances from their means are made at once
 _UFUNCS = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum,

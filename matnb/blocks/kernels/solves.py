@@ -8,8 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import NumericArray, SparseBlock
-from matnb.blocks.kernels.casting import cast, entries_as
+from matnb.blocks.formats import NumericArray, SparseBlock, cast, entries_as
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
 from matnb.blocks.kernels.patterns import as_csr
 from matnb.errors import OptionError, ShapeError

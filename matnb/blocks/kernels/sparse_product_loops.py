@@ -1,14 +1,88 @@
-"""The compiled loops of products of two sparse blocks: Gustavson's algorithm with a bit for every column."""
+"""The compiled loops of products of two sparse blocks: Gustavson's algorithm with a bit for every column.
+
+A loop asks while it runs for which semiring it adds, so those of min and of truths are compiled for complex
+numbers too, which have no order. They are refused for these when they are recorded; here they only need to
+compile.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
+from numba import types
+from numba.extending import intrinsic, overload
 
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled
-from matnb.blocks.kernels.instructions import trailing_zeros
-from matnb.blocks.kernels.orders import greatest, is_less
+
+
+def _trailing_zeros(_typing: object, _word: object) -> tuple[object, Callable[..., object]]:
+    def instruction(context, builder, _signature, arguments):  # type: ignore[no-untyped-def]  # Numba's own
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, False))
+
+    return types.uint64(types.uint64), instruction
+
+
+def _prefetch(_typing: object, array: object, _place: object) -> tuple[object, Callable[..., object]]:
+    def instruction(context, builder, signature, arguments):  # type: ignore[no-untyped-def]  # Numba's own
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        takes = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        called = builder.module.declare_intrinsic("llvm.prefetch", [byte], takes)
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(called, [address, word(0), word(3), word(1)])  # to read, soon and often, as data
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), instruction
+
+
+# The place of the lowest 1 bit of a word that is not 0.
+trailing_zeros: Callable[[np.uint64], np.uint64] = intrinsic(_trailing_zeros)
+# Begin to load what is at a place of an array in C order, counted over all its axes, into the first cache.
+prefetch: Callable[[NumericArray, np.uint64], None] = intrinsic(_prefetch)
+
+
+def is_less(one: float, other: float) -> bool:
+    """Tell in a compiled loop whether ``one < other``; never so of complex numbers."""
+    return one < other
+
+
+def least(one: float, other: float) -> float:
+    """Return in a compiled loop ``min(one, other)``; of complex numbers the first."""
+    return min(one, other)
+
+
+def greatest(one: float, other: float) -> float:
+    """Return in a compiled loop ``max(one, other)``; of complex numbers the first."""
+    return max(one, other)
+
+
+# Numba wants the names and annotations of what it is given and of what it gets back to agree: there are none.
+
+
+@overload(is_less, inline="always")
+def _is_less(one, other):  # type: ignore[no-untyped-def]  # see above
+    if isinstance(one, types.Complex) or isinstance(other, types.Complex):
+        return lambda one, other: False
+    return lambda one, other: one < other
+
+
+@overload(least, inline="always")
+def _least(one, other):  # type: ignore[no-untyped-def]  # see above
+    if isinstance(one, types.Complex) or isinstance(other, types.Complex):
+        return lambda one, other: one
+    return lambda one, other: min(one, other)
+
+
+@overload(greatest, inline="always")
+def _greatest(one, other):  # type: ignore[no-untyped-def]  # see above
+    if isinstance(one, types.Complex) or isinstance(other, types.Complex):
+        return lambda one, other: one
+    return lambda one, other: max(one, other)
+
 
 # How two entries meet and are added. A number that a loop compares once a row of the right operand, so that
 # each loop is compiled once for a dtype and not once more for each semiring.

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.blocks.formats import MAX_ENTRIES, Block, Csr, Empty, IndexArray, NumericArray, SparseBlock
+from matnb.blocks.formats import (
+    MAX_ENTRIES,
+    Block,
+    Csr,
+    Empty,
+    IndexArray,
+    NumericArray,
+    SparseBlock,
+    cast,
+    entries_as,
+)
 from matnb.blocks.kernels import sparse_product_loops as loops
-from matnb.blocks.kernels.casting import cast, entries_as
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
 from matnb.blocks.kernels.operands import pattern_of_loop
 from matnb.blocks.kernels.patterns import settled

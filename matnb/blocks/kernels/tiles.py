@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -13,9 +15,228 @@ import numpy as np
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels import tile_loops as loops
 from matnb.blocks.kernels.compiled import given
-from matnb.blocks.kernels.links import Link
-from matnb.blocks.kernels.numpy_loops import loop_address
-from matnb.blocks.kernels.tile_passes import FLOAT, TRUTH, Tiles, TileSum
+from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.sum_loops import ROOM, push_run, sum_stack
+
+_DOUBLE = np.dtype(np.float64)
+# A loop of NumPy takes addresses of operands and result, how many elements, their distances, and data.
+_LOOP = ctypes.CFUNCTYPE(None, *(ctypes.c_void_p,) * 4)
+
+
+class _Ufunc(ctypes.Structure):
+    # The begin of PyUFuncObject, behind the head that every object has; part of NumPy's public C interface.
+    _fields_ = (
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+        ("data", ctypes.POINTER(ctypes.c_void_p)),
+        ("ntypes", ctypes.c_int),
+        ("reserved1", ctypes.c_int),
+        ("name", ctypes.c_char_p),
+        ("types", ctypes.POINTER(ctypes.c_char)),
+    )
+
+
+@cache
+def loop_address(name: str) -> int | None:
+    """Return where NumPy's loop of a ufunc of doubles is that gives a double; None where there is none.
+
+    It is none too where what is found there does not look as it must, or does not give the ufunc's bits: the
+    caller then calls the ufunc.
+    """
+    ufunc = getattr(np, name, None)
+    if not isinstance(ufunc, np.ufunc) or ufunc.signature is not None or ufunc.nout != 1 or ufunc.nin > 2:
+        return None
+    wanted = f"{'d' * ufunc.nin}->d"
+    if wanted not in ufunc.types:
+        return None
+    inside = _Ufunc.from_address(id(ufunc) + object.__basicsize__)
+    counts = (inside.nin, inside.nout, inside.nargs, inside.ntypes)
+    if counts != (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes) or inside.name != ufunc.__name__.encode():
+        return None
+    place = ufunc.types.index(wanted)
+    found = inside.types[place * ufunc.nargs : (place + 1) * ufunc.nargs]
+    address = inside.functions[place]
+    if found != bytes([_DOUBLE.num]) * ufunc.nargs or not address or (inside.data and inside.data[place]):
+        return None
+    return address if _gives_bits_of(ufunc, address) else None
+
+
+def _gives_bits_of(ufunc: np.ufunc, address: int) -> bool:
+    special = [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 1e308, -745.5, 709.9]
+    values = np.concatenate([special, np.linspace(-40.0, 40.0, 999), np.geomspace(1e-12, 1e12, 500)])
+    operands = [values, values[::-1].copy()][: ufunc.nin]
+    with np.errstate(all="ignore"):
+        expected = ufunc(*operands)
+        found = np.full(values.size, 7.0)
+        places = [one.ctypes.data for one in (*operands, found)]
+        _LOOP(address)(
+            (ctypes.c_void_p * len(places))(*places),
+            (ctypes.c_ssize_t * 1)(values.size),
+            (ctypes.c_ssize_t * len(places))(*[_DOUBLE.itemsize] * len(places)),
+            None,
+        )
+    return bool(found.tobytes() == expected.tobytes())
+
+
+FLOAT, TRUTH = np.dtype(np.float64), np.dtype(np.bool_)
+_MOST_NODES = 128  # of a sum on the way
+
+
+@dataclass(frozen=True)
+class TileSum:
+    """A sum over all elements, of which the first has the global place ``start``.
+
+    Its share has ``num_nodes``; None for the value of the whole tree.
+    """
+
+    start: int
+    num_nodes: int | None
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A program of the machine for operands of certain forms.
+
+    Attributes
+    ----------
+    shape, dtype
+        Of the result.
+    length
+        How many elements each operand has that has more than one.
+    code, num_first, num_buffers
+        As ``run_tiles`` has them; how many values there are besides inputs.
+    input_places, truth_places
+        Operands of double precision, and of truths, of all elements.
+    last, direct
+        The value that is wanted, and whether its function may write it where it goes.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    length: int
+    code: loops.Integers
+    num_first: int
+    num_buffers: int
+    _numbers: NumericArray
+    _number_places: tuple[tuple[int, int], ...]  # in numbers, and among the operands
+    input_places: tuple[int, ...]
+    truth_places: tuple[int, ...]
+    last: int
+    direct: bool
+    _ending: TileSum | None
+
+    @property
+    def start(self) -> int:
+        """Global place of the first element, where a sum is wanted."""
+        return 0 if self._ending is None else self._ending.start
+
+    @property
+    def is_whole_sum(self) -> bool:
+        """Whether it is the value of the whole tree."""
+        return self._ending is not None and self._ending.num_nodes is None
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the result is a sum, so that parts come one after the other."""
+        return self._ending is not None
+
+    def begin(self, operands: Sequence[NumericArray], out: NumericArray) -> Pass:
+        """Return what writes the result, part by part, into contiguous memory of its shape and dtype.
+
+        The memory may be that of an operand of this shape. Memory besides: a few tiles a part.
+
+        Parameters
+        ----------
+        operands
+            Of the forms that the program was written for, without the product.
+        """
+        numbers = self._numbers
+        if self._number_places:
+            numbers = numbers.copy()
+            for number, place in self._number_places:
+                numbers[number] = operands[place].item()
+        return Pass(self, operands, numbers, out)
+
+
+class Pass:
+    """One run of a program over its operands; parts of sums run one after the other, others side by side."""
+
+    def __init__(
+        self, tiles: Tiles, operands: Sequence[NumericArray], numbers: NumericArray, out: NumericArray
+    ) -> None:
+        self._tiles, self._numbers, self._out = tiles, numbers, out
+        self._kept = operands  # whose addresses follow
+        self._inputs = [_address(operands[place]) for place in tiles.input_places]
+        self._truths = np.zeros(loops.NUM_TRUTHS, np.int64)
+        for number, place in enumerate(tiles.truth_places):
+            self._truths[number] = _address(operands[place])
+        self._target = 0 if tiles.is_sum else _address(out)
+        self._top = 0
+        if tiles.is_sum:
+            self._stack, self._group = np.empty(_MOST_NODES), np.empty(ROOM)
+
+    def run(
+        self,
+        begin: int,
+        end: int,
+        buffers: NumericArray,
+        product: NumericArray | None = None,
+        room: NumericArray | None = None,
+    ) -> None:
+        """Run the part from one place to another.
+
+        Parameters
+        ----------
+        begin, end
+            Where sums are wanted, each part but the last ends at a multiple of 64 of the global places.
+        buffers
+            For the program's values, ``num_buffers`` times a tile.
+        product
+            Its elements alone, where there is one.
+        room
+            For as many elements, where sums are wanted.
+        """
+        tiles = self._tiles
+        places = np.arange(tiles.num_buffers + loops.NUM_INPUTS)
+        places *= loops.TILE * loops.ITEM
+        places += _address(buffers)
+        steps = np.zeros(places.size, np.int64)
+        for number, address in enumerate(self._inputs):
+            places[~number], steps[~number] = address, loops.ITEM
+        if product is not None:
+            places[0], steps[0] = _address(product) - begin * loops.ITEM, loops.ITEM
+        target = self._target if room is None else _address(room) - begin * loops.ITEM
+        # Loops that write where they read are not made of wide instructions.
+        if tiles.direct and target not in self._inputs:
+            places[tiles.last], steps[tiles.last] = target, loops.ITEM
+        to_truths = tiles.dtype == TRUTH
+        loops.run_tiles(
+            tiles.code, tiles.num_first, self._numbers, buffers, places, steps, self._truths,
+            tiles.last, begin, end, target, to_truths,
+        )  # fmt: skip
+        if room is not None:
+            self._add(begin, end, given(room))
+
+    def _add(self, begin: int, end: int, values: NumericArray) -> None:
+        # The nodes of a sum's part, and its end.
+        tiles, at = self._tiles, self._tiles.start + begin
+        is_whole, nodes = tiles.is_whole_sum, self._stack
+        self._top = push_run(
+            values, -at, at, tiles.start + end, tiles.start, is_whole, nodes, self._top, self._group
+        )
+        if end == tiles.length and is_whole:
+            self._out[0] = sum_stack(nodes, self._top)
+        elif end == tiles.length:
+            self._out[: self._top] = nodes[: self._top]
+
+
+def _address(array: NumericArray) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
 
 _Written: TypeAlias = tuple[int, tuple[int, ...]]  # a function of the machine, and which operands it reads
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, is_sparse
-from matnb.blocks.kernels import scatter_loops as loops
-from matnb.blocks.kernels.casting import cast
-from matnb.blocks.kernels.compiled import given
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, is_sparse
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given
 from matnb.blocks.kernels.frontier_loops import keep_least
 from matnb.blocks.kernels.operands import (
     check_loop_dtype,
@@ -23,17 +21,115 @@ from matnb.blocks.kernels.registry import PRODUCTS, Family
 from matnb.blocks.semiring import MIN_PLUS, SEMIRINGS, Semiring
 from matnb.errors import ShapeError
 
+# All add to what `out` holds, in the order of the rows, so that results repeat. `values` stand `apart` 1, or
+# 0 where all are the first of them, as in a pattern. The dtype of `out` is that of the sums.
+# Numba computes narrow integers in 64 bits, and only what is made their type again wraps as NumPy's do.
+
+_ONE = np.uint64(1)
+
+
+@compiled
+def plus_times_vector(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    apart: np.uint64,
+    x: NumericArray,
+    out: NumericArray,
+) -> None:
+    """Add A.T @ x to ``out``."""
+    wide = out.dtype.type
+    for i in range(np.uint64(pointers.size) - _ONE):
+        factor = wide(x[i])
+        for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
+            out[columns[place]] += values[place * apart] * factor
+
+
+@compiled
+def lor_land_vector(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    apart: np.uint64,
+    x: NumericArray,
+    out: NumericArray,
+) -> None:
+    """Set ``out`` where any A[i, k] and x[i] are both true."""
+    for i in range(np.uint64(pointers.size) - _ONE):
+        if x[i]:
+            for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
+                out[columns[place]] |= values[place * apart]
+
+
+@compiled
+def plus_times_matrix(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    apart: np.uint64,
+    X: NumericArray,
+    out: NumericArray,
+) -> None:
+    """Add A.T @ X to ``out``."""
+    wide = out.dtype.type
+    for i in range(np.uint64(pointers.size) - _ONE):
+        row = X[i]
+        for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
+            value, total = wide(values[place * apart]), out[columns[place]]
+            for j in range(row.size):
+                total[j] += value * row[j]
+
+
+@compiled
+def min_plus_matrix(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    apart: np.uint64,
+    X: NumericArray,
+    out: NumericArray,
+) -> None:
+    """Lower ``out`` to the least A[i, k] + X[i, j] over the stored entries of A."""
+    narrow = out.dtype.type
+    for i in range(np.uint64(pointers.size) - _ONE):
+        row = X[i]
+        for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
+            value, least = values[place * apart], out[columns[place]]
+            for j in range(row.size):
+                total = narrow(value + row[j])
+                least[j] = total if total < least[j] or total != total else least[j]
+
+
+@compiled
+def lor_land_matrix(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    apart: np.uint64,
+    X: NumericArray,
+    out: NumericArray,
+) -> None:
+    """Set ``out`` where any A[i, k] and X[i, j] are both true."""
+    for i in range(np.uint64(pointers.size) - _ONE):
+        row = X[i]
+        for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
+            if values[place * apart]:
+                found = out[columns[place]]
+                for j in range(row.size):
+                    found[j] |= row[j]
+
+
 TRANSPOSED_PRODUCTS = Family("transposed product")
 _TILE = 8  # columns that are scattered together: doubles of one cache line
 
 _VECTOR_LOOPS = {
-    "plus_times": loops.plus_times_vector,
-    "lor_land": loops.lor_land_vector,
+    "plus_times": plus_times_vector,
+    "lor_land": lor_land_vector,
 }
 _MATRIX_LOOPS = {
-    "plus_times": loops.plus_times_matrix,
-    "min_plus": loops.min_plus_matrix,
-    "lor_land": loops.lor_land_matrix,
+    "plus_times": plus_times_matrix,
+    "min_plus": min_plus_matrix,
+    "lor_land": lor_land_matrix,
 }
 
 

@@ -11,8 +11,8 @@ from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr, Shape
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import ones
-from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing.canonical import one_axis
+from matnb.lazy.functions.shaping import reshaped
+from matnb.lazy.indexing.keys import one_axis
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.diagonals import Diagonal, DiagonalMatrix, Triangle

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, UnsupportedError
 from matnb.expr.nodes import Expr, Index
-from matnb.lazy import gufuncs
+from matnb.lazy import contraction
 from matnb.lazy.array import expression_of
-from matnb.lazy.indexing.canonical import one_axis
+from matnb.lazy.indexing.keys import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
 from matnb.lazy.ufuncs import astype, is_weak, number_dtype
@@ -69,7 +69,7 @@ def _called(
     operands = [expression_of(0 if is_weak(one) else one) for one in (x1, x2)]
     if dtype is not None:
         operands = [_converted(one, dtype, casting) for one in operands]  # type: ignore[arg-type]  # checked there
-    node = gufuncs.called(ufunc, operands, axis)
+    node = contraction.called(ufunc, operands, axis)
     if keepdims:
         at = one_axis(axis, node.ndim + 1)
         rest = [slice(0, length, 1) for length in node.shape]

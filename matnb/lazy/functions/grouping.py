@@ -10,14 +10,13 @@ from typing import TypeAlias
 import numpy as np
 
 from matnb.blocks.creation import Arange
+from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.force import asked
-from matnb.lazy.functions.searching import found_in
-from matnb.lazy.functions.uniques import unique_of
+from matnb.lazy.evaluator import asked
+from matnb.lazy.functions.ordering import dense_of, found_in, unique_of
 from matnb.lazy.indexing.compress import parts_of, places_where
-from matnb.lazy.ordering import dense_of
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.access import Scatter
@@ -423,3 +422,56 @@ def _minus(node: Expr, number: int) -> Expr:
 
 def _plus(node: Expr, other: Expr | int) -> Expr:
     return node if other == 0 else call(np.add, (node, other))[0]
+
+
+def scatter_reduce(values: object, labels: object, length: int, monoid: str = "plus") -> DistArray:
+    """Return the values, or rows of values, of each label combined.
+
+    Parameters
+    ----------
+    values
+        Dense: n numbers, or a matrix of n rows.
+    labels
+        n whole numbers from 0 to ``length`` - 1.
+    length
+        Of the result along its first axis.
+    monoid
+        "plus", "times", "min", "max", "lor" or "land", as in GraphBLAS. The last two take what is not 0 as
+        true.
+
+    Returns
+    -------
+    DistArray
+        ``length`` numbers or rows, dense, of the dtype of NumPy's reduction over the values. A label that
+        nothing has gets the identity of the monoid: 0 for "plus", inf for the "min" of floats.
+
+        Values of one block are added in the order of their positions, then blocks in theirs: other cuts may
+        round a float sum otherwise.
+
+    Raises
+    ------
+    ShapeError
+        When there is not one label a value or row.
+    OptionError
+        For an unknown monoid, or a length that is no whole number.
+    DTypeError
+        For the least or greatest of complex numbers, and for extended precision.
+    IndexingError
+        When labels are no whole numbers; and, once it is computed, when a label is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import matnb as mn
+    >>> mn.scatter_reduce(np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), 4).compute()
+    array([2., 0., 5., 0.])
+    """
+    if monoid not in MONOIDS:
+        raise OptionError(f"no monoid {monoid!r}; known: {', '.join(MONOIDS)}")
+    try:
+        count = operator.index(length)
+    except TypeError:
+        raise OptionError(f"scatter_reduce: length={length!r} is no whole number") from None
+    if count < 0:
+        raise ShapeError(f"scatter_reduce: length={count} cannot be negative")
+    return wrap(Scatter(expression_of(values), expression_of(labels), count, monoid))

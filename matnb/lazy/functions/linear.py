@@ -1,29 +1,287 @@
-"""Products of arrays: over semirings, of vectors, matrices and stacks, by the names of axes, Kronecker's."""
+"""NumPy's linear algebra: products, decompositions, solutions and norms."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import SPARSE_DTYPES
-from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
-from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, MaskedMatMul, MatMul
-from matnb.lazy import gufuncs, ufuncs
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, TooLargeError, UnsupportedError
+from matnb.expr.client_data import SHIP_BYTES
+from matnb.expr.nodes import (
+    Broadcast,
+    Elementwise,
+    Expr,
+    Index,
+    MaskedMatMul,
+    MatMul,
+    Transpose,
+    broadcast_shapes,
+)
+from matnb.lazy import contraction, reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.contraction import contracted
 from matnb.lazy.creation import eye
-from matnb.lazy.functions.decompositions import inv
-from matnb.lazy.functions.picking import within
-from matnb.lazy.indexing.canonical import normalize_axes, one_axis
+from matnb.lazy.functions.indexing import within
+from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.indexing.keys import normalize_axes, one_axis
+from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, number_dtype
 from matnb.ops.contracting import Kron
 from matnb.ops.einsum_subscripts import Subscripts, parsed, spelled, written
 from matnb.ops.joining import Concatenate
+from matnb.pictures.quantities import bytes_text
+
+_NEAREST = "mn.linalg.eigsh finds some eigenpairs of a large symmetric matrix; X.T @ X of a tall X is small"
+Shape = tuple[int, ...]
+
+
+class EigenDecomposition(NamedTuple):
+    """The eigenvalues, in increasing order, and the eigenvectors, one a column."""
+
+    eigenvalues: DistArray
+    eigenvectors: DistArray
+
+
+class QRDecomposition(NamedTuple):
+    """An array with orthonormal columns, and an upper triangular one."""
+
+    Q: DistArray
+    R: DistArray
+
+
+class SignAndLogarithm(NamedTuple):
+    """The sign of a determinant, and the logarithm of its size."""
+
+    sign: DistArray
+    logabsdet: DistArray
+
+
+class SingularValues(NamedTuple):
+    """Left singular vectors, singular values in decreasing order, and right singular vectors, one a row."""
+
+    U: DistArray
+    S: DistArray
+    Vh: DistArray
+
+
+def _matrices(name: str, *given: object, square: bool = False) -> list[Expr]:
+    nodes = [expression_of(one) for one in given]
+    for node in nodes:
+        if node.dtype in (np.float16, np.longdouble, np.clongdouble):
+            raise DTypeError(f"{name} of dtype {node.dtype}: convert with astype to float32 or float64 first")
+        num_bytes = node.size * node.dtype.itemsize
+        if num_bytes > SHIP_BYTES:
+            raise TooLargeError(
+                f"{name} of shape {node.shape}, {bytes_text(num_bytes)}: it is made on one worker, of up to "
+                f"{bytes_text(SHIP_BYTES)}; {_NEAREST}"
+            )
+    first = nodes[0]
+    if first.ndim < 2:
+        raise ShapeError(f"{name} of shape {first.shape}: give a matrix, or a stack of them")
+    if square and first.shape[-1] != first.shape[-2]:
+        raise ShapeError(f"{name} of shape {first.shape}: the last two axes must be equally long")
+    return nodes
+
+
+def _called(
+    function: Callable[..., Any],
+    nodes: Sequence[Expr],
+    shapes: Sequence[Shape],
+    bounds: Sequence[Expr] = (),
+    **options: object,
+) -> tuple[DistArray, ...]:
+    # What NumPy's function gives, of these shapes; matrices of one row and numbers as bounds tell its dtypes.
+    matrices = (np.ones((1, 1), one.dtype) for one in nodes)
+    examples = function(*matrices, *(np.ones((), one.dtype) for one in bounds), **options)
+    several = examples if isinstance(examples, tuple) else (examples,)
+    call = partial(function, **options)
+    shown = function.args[0] if isinstance(function, partial) else function
+    call.__name__ = shown.__name__  # type: ignore[attr-defined]  # for a user, in errors and plans
+    like = tuple(
+        np.broadcast_to(np.empty((), np.asarray(one).dtype), shape)
+        for one, shape in zip(several, shapes, strict=True)
+    )
+    found = replicated(
+        call, *map(DistArray, (*nodes, *bounds)), like=like if isinstance(examples, tuple) else like[0]
+    )
+    return found if isinstance(found, tuple) else (found,)
+
+
+@implements(np.linalg.det)
+def det(a: object, /) -> DistArray:
+    """``numpy.linalg.det``, of up to 64 MB."""
+    nodes = _matrices("det", a, square=True)
+    return _called(np.linalg.det, nodes, [nodes[0].shape[:-2]])[0]
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: object, /) -> SignAndLogarithm:
+    """``numpy.linalg.slogdet``, of up to 64 MB."""
+    nodes = _matrices("slogdet", a, square=True)
+    return SignAndLogarithm(*_called(np.linalg.slogdet, nodes, [nodes[0].shape[:-2]] * 2))
+
+
+@implements(np.linalg.inv)
+def inv(a: object, /) -> DistArray:
+    """``numpy.linalg.inv``, of up to 64 MB."""
+    nodes = _matrices("inv", a, square=True)
+    return _called(np.linalg.inv, nodes, [nodes[0].shape])[0]
+
+
+@implements(np.linalg.solve)
+def solve(a: object, b: object, /) -> DistArray:
+    """``numpy.linalg.solve``, of up to 64 MB."""
+    left, right = _matrices("solve", a, b, square=True)
+    columns = right.shape if right.ndim == 1 else right.shape[-2:]
+    if not columns or columns[0] != left.shape[-1]:
+        raise ShapeError(
+            f"solve: shapes {left.shape} and {right.shape}: one row on the right for each column"
+        )
+    batch = broadcast_shapes(left.shape[:-2], right.shape[: right.ndim - len(columns)], name="solve")
+    return _called(np.linalg.solve, [left, right], [(*batch, *columns)])[0]
+
+
+@implements(np.linalg.cholesky)
+def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
+    """``numpy.linalg.cholesky``, of up to 64 MB."""
+    nodes = _matrices("cholesky", a, square=True)
+    return _called(np.linalg.cholesky, nodes, [nodes[0].shape], upper=bool(upper))[0]
+
+
+@implements(np.linalg.qr)
+def qr(a: object, /, mode: str = "reduced") -> QRDecomposition | DistArray:
+    """``numpy.linalg.qr`` with mode "reduced", "complete" or "r", of up to 64 MB."""
+    nodes = _matrices("qr", a)
+    *batch, m, n = nodes[0].shape
+    if mode not in ("reduced", "complete", "r"):
+        raise OptionError(f"qr(mode={mode!r}): choose 'reduced', 'complete' or 'r'")
+    inner = m if mode == "complete" else min(m, n)
+    upper = (*batch, inner, n)
+    if mode == "r":
+        return _called(np.linalg.qr, nodes, [upper], mode=mode)[0]
+    return QRDecomposition(*_called(np.linalg.qr, nodes, [(*batch, m, inner), upper], mode=mode))
+
+
+@implements(np.linalg.eigh)
+def eigh(a: object, /, UPLO: str = "L") -> EigenDecomposition:
+    """``numpy.linalg.eigh``, of up to 64 MB."""
+    nodes = _matrices("eigh", a, square=True)
+    shapes = [nodes[0].shape[:-1], nodes[0].shape]
+    return EigenDecomposition(*_called(np.linalg.eigh, nodes, shapes, UPLO=_triangle(UPLO)))
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: object, /, UPLO: str = "L") -> DistArray:
+    """``numpy.linalg.eigvalsh``, of up to 64 MB."""
+    nodes = _matrices("eigvalsh", a, square=True)
+    return _called(np.linalg.eigvalsh, nodes, [nodes[0].shape[:-1]], UPLO=_triangle(UPLO))[0]
+
+
+def _triangle(name: str) -> str:
+    if not isinstance(name, str) or name.upper() not in ("L", "U"):
+        raise OptionError(f"UPLO={name!r}: choose 'L' or 'U', the triangle that is read")
+    return name.upper()
+
+
+@implements(np.linalg.svd)
+def svd(
+    a: object, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> SingularValues | DistArray:
+    """``numpy.linalg.svd``, of up to 64 MB."""
+    if not compute_uv:
+        return svdvals(a)
+    nodes = _matrices("svd", a, square=bool(hermitian))
+    *batch, m, n = nodes[0].shape
+    short = min(m, n)
+    left, right = ((m, m), (n, n)) if full_matrices else ((m, short), (short, n))
+    shapes = [(*batch, *left), (*batch, short), (*batch, *right)]
+    options = {"full_matrices": bool(full_matrices), "hermitian": bool(hermitian)}
+    return SingularValues(*_called(np.linalg.svd, nodes, shapes, (), **options))
+
+
+@implements(np.linalg.svdvals)
+def svdvals(x: object, /) -> DistArray:
+    """``numpy.linalg.svdvals``, of up to 64 MB."""
+    nodes = _matrices("svdvals", x)
+    *batch, m, n = nodes[0].shape
+    return _called(np.linalg.svdvals, nodes, [(*batch, min(m, n))])[0]
+
+
+@implements(np.linalg.pinv)
+def pinv(a: object, /, rcond: object = None, hermitian: bool = False, *, rtol: object = None) -> DistArray:
+    """``numpy.linalg.pinv``, of up to 64 MB; ``rcond`` and ``rtol`` are numbers, or one for each matrix."""
+    (node,) = _matrices("pinv", a)
+    option, bounds = _bound("pinv", rcond=rcond, rtol=rtol)
+    *batch, m, n = (*_batch(node, bounds, "pinv"), *node.shape[-2:])
+    call = partial(_bounded, np.linalg.pinv, option, bool(hermitian))
+    if tuple(batch) != node.shape[:-2]:
+        raise ShapeError(f"pinv({option}=) of shape {bounds[0].shape} for matrices of shape {node.shape}")
+    return _called(call, [node], [(*batch, n, m)], bounds)[0]
+
+
+@implements(np.linalg.matrix_rank)
+def matrix_rank(
+    A: object, /, tol: object = None, hermitian: bool = False, *, rtol: object = None
+) -> DistArray:
+    """``numpy.linalg.matrix_rank``, of up to 64 MB; ``tol`` and ``rtol`` are numbers, or one a matrix."""
+    node = expression_of(A)
+    if node.ndim < 2:
+        return wrap(astype(expression_of(np.any(DistArray(node) != 0)), np.int64))
+    (node,) = _matrices("matrix_rank", A)
+    option, bounds = _bound("matrix_rank", tol=tol, rtol=rtol)
+    call = partial(_bounded, np.linalg.matrix_rank, option, bool(hermitian))
+    return _called(call, [node], [_batch(node, bounds, "matrix_rank")], bounds)[0]
+
+
+def _bounded(
+    function: Callable[..., Any], option: str, hermitian: bool, matrices: object, *bound: object
+) -> Any:
+    # What NumPy's function gives with a bound for singular values, if there is one.
+    return function(matrices, hermitian=hermitian, **({option: bound[0]} if bound else {}))
+
+
+def _batch(node: Expr, bounds: Sequence[Expr], name: str) -> Shape:
+    return broadcast_shapes(node.shape[:-2], *(one.shape for one in bounds), name=name)
+
+
+def _bound(name: str, **given: object) -> tuple[str, list[Expr]]:
+    # Which of the options was given, and its value; none if none was.
+    named = {
+        option: value for option, value in given.items() if value is not None and value is not np._NoValue
+    }
+    if len(named) > 1:
+        raise OptionError(f"{name}: give {' or '.join(named)}, not both")
+    for option, value in named.items():
+        bound = expression_of(value)
+        if bound.dtype.kind not in "biuf":
+            raise DTypeError(f"{name}({option}=) of dtype {bound.dtype}: give real numbers")
+        return option, [bound]
+    return "", []
+
+
+@implements(np.linalg.eig, np.linalg.eigvals)
+def eig(a: object, /) -> DistArray:
+    """Refuse ``numpy.linalg.eig`` and ``eigvals``, whose dtype depends on the values."""
+    raise UnsupportedError(
+        "np.linalg.eig of a DistArray: whether the result is complex depends on the values; use "
+        "mn.linalg.eigh of a symmetric matrix, or np.linalg.eig(x.compute())"
+    )
+
+
+@implements(np.linalg.lstsq)
+def lstsq(a: object, b: object, rcond: object = None) -> DistArray:
+    """Refuse ``numpy.linalg.lstsq``, whose residuals' length depends on the values."""
+    raise UnsupportedError(
+        "np.linalg.lstsq of a DistArray: the length of its residuals depends on the values; use "
+        "mn.linalg.solve(X.T @ X, X.T @ y), or mn.linalg.pinv(X) @ y where columns depend on each other"
+    )
 
 
 def matmul(
@@ -120,13 +378,13 @@ def vdot(a: object, b: object, /) -> DistArray:
         raise ShapeError(f"vdot of shapes {left.shape} and {right.shape}: give as many elements")
     if left.shape != right.shape:
         left, right = _flat(left), _flat(right)
-    return wrap(gufuncs.products_summed(left, right, tuple(range(left.ndim))))
+    return wrap(contraction.products_summed(left, right, tuple(range(left.ndim))))
 
 
 @implements(np.linalg.vecdot)
 def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> DistArray:
     """``numpy.vecdot``: bits do not depend on how the arrays are cut."""
-    return wrap(gufuncs.vecdot(expression_of(x1), expression_of(x2), axis))
+    return wrap(contraction.vecdot(expression_of(x1), expression_of(x2), axis))
 
 
 @implements(np.outer)
@@ -355,3 +613,124 @@ def linalg_diagonal(x: object, /, *, offset: int = 0) -> object:
 def linalg_trace(x: object, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> object:
     """``numpy.linalg.trace``: of the last two axes."""
     return recorded(np.trace)(wrap(expression_of(x)), offset, -2, -1, dtype)
+
+
+Order = float | str | None
+_BY_COLUMNS = {1: "max", -1: "min"}
+_BY_ROWS = {np.inf: "max", -np.inf: "min"}
+_BY_VALUES = {2: "max", -2: "min", "nuc": "sum"}
+
+
+@implements(np.linalg.norm)
+def norm(x: object, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> DistArray:
+    """``numpy.linalg.norm``: of vectors and matrices, of every order that NumPy has.
+
+    Parameters
+    ----------
+    x
+        An array.
+    ord
+        None is the 2-norm of a vector and the Frobenius norm of a matrix. With 2, -2 and "nuc", matrices are
+        small: their singular values are found on one worker, of up to 64 MB.
+    axis, keepdims
+        As in NumPy.
+    """
+    node = _inexact(expression_of(x))
+    if axis is None and ord is None:
+        return wrap(_root_of_squares(node, None, keepdims))
+    if axis is None:
+        if node.ndim not in (1, 2):
+            raise ShapeError(f"a norm with ord={ord!r} of {node.ndim} axes: name one axis, or two")
+        axis = tuple(range(node.ndim))
+    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    normalize_axes(axes, node.ndim)  # refuses what is no axis
+    places = tuple(int(one) % node.ndim for one in axes)
+    if len(places) == 1:
+        return wrap(_of_vectors(node, 2 if ord is None else ord, places[0], keepdims))
+    if len(places) == 2:
+        return wrap(_of_matrices(node, ord, (places[0], places[1]), keepdims))
+    raise ShapeError(f"a norm over axes {axis}: name one axis, or two")
+
+
+@implements(np.linalg.vector_norm)
+def vector_norm(x: object, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> DistArray:
+    """``numpy.linalg.vector_norm``: over several axes, or all, as of one long vector."""
+    node = _inexact(expression_of(x))
+    return wrap(_of_vectors(node, ord, axis, keepdims))
+
+
+@implements(np.linalg.matrix_norm)
+def matrix_norm(x: object, /, *, keepdims: bool = False, ord: Order = "fro") -> DistArray:
+    """``numpy.linalg.matrix_norm``: of the last two axes."""
+    node = _inexact(expression_of(x))
+    if node.ndim < 2:
+        raise ShapeError(f"a matrix norm of shape {node.shape}: give two axes at least")
+    return wrap(_of_matrices(node, ord, (node.ndim - 2, node.ndim - 1), keepdims))
+
+
+def _inexact(node: Expr) -> Expr:
+    return node if node.dtype.kind in "fc" else ufuncs.astype(node, np.float64)
+
+
+def _root_of_squares(node: Expr, axis: Axis, keepdims: bool) -> Expr:
+    (size,) = ufuncs.call(np.absolute, (node,))
+    (square,) = ufuncs.call(np.square, (size,))
+    return ufuncs.call(np.sqrt, (reductions.reduce(square, "sum", axis, keepdims),))[0]
+
+
+def _extreme(sizes: Expr, operation: str, axis: Axis, keepdims: bool) -> Expr:
+    # The largest of no sizes is 0, and the smallest is refused, as in NumPy.
+    initial = 0 if operation == "max" and not sizes.size else None
+    return reductions.reduce(sizes, operation, axis, keepdims, initial=initial)
+
+
+def _of_vectors(node: Expr, ord: object, axis: Axis, keepdims: bool) -> Expr:
+    if not isinstance(ord, int | float | np.number):
+        raise OptionError(f"a norm of vectors with ord={ord!r}: give a number, inf or None")
+    if ord == 2:
+        return _root_of_squares(node, axis, keepdims)
+    if ord == 0:
+        (differs,) = ufuncs.call(np.not_equal, (node, 0))
+        real = np.empty((), node.dtype).real.dtype
+        return ufuncs.astype(reductions.reduce(differs, "sum", axis, keepdims), real)
+    (size,) = ufuncs.call(np.absolute, (node,))
+    if abs(ord) == np.inf:
+        return _extreme(size, "max" if ord > 0 else "min", axis, keepdims)
+    if ord == 1:
+        return reductions.reduce(size, "sum", axis, keepdims)
+    (power,) = ufuncs.call(np.power, (size, float(ord)))
+    total = reductions.reduce(power, "sum", axis, keepdims)
+    return ufuncs.call(np.power, (total, 1 / float(ord)))[0]
+
+
+def _of_matrices(node: Expr, ord: object, axes: tuple[int, int], keepdims: bool) -> Expr:
+    if axes[0] == axes[1]:
+        raise ShapeError("a norm of matrices over one axis twice: name two axes")
+    row, column = axes
+    if ord is None or ord in ("f", "fro"):
+        return _root_of_squares(node, axes, keepdims)
+    if ord in _BY_VALUES:
+        return _by_singular_values(node, _BY_VALUES[ord], axes, keepdims)
+    (size,) = ufuncs.call(np.absolute, (node,))
+    for found, along in ((_BY_COLUMNS, row), (_BY_ROWS, column)):
+        if ord in found:
+            sums = reductions.reduce(size, "sum", along, True)
+            return _extreme(sums, found[ord], axes, keepdims)  # type: ignore[index]  # one of them
+    raise OptionError(f"a norm of matrices with ord={ord!r}: choose 'fro', 'nuc', 1, 2, inf, -1, -2 or -inf")
+
+
+def _by_singular_values(node: Expr, operation: str, axes: tuple[int, int], keepdims: bool) -> Expr:
+    rest = tuple(axis for axis in range(node.ndim) if axis not in axes)
+    order = (*rest, *axes)
+    moved = node if order == tuple(range(node.ndim)) else Transpose(node, order)
+    values = svdvals(DistArray(moved)).expression
+    if operation == "sum":
+        found = reductions.reduce(values, "sum", -1)
+    else:
+        found = _extreme(values, operation, -1, False)
+    if not keepdims:
+        return found
+    lengths = iter(found.shape)
+    return Index(
+        found, tuple(None if axis in axes else slice(0, next(lengths), 1) for axis in range(node.ndim))
+    )

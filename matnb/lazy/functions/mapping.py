@@ -1,29 +1,95 @@
-"""A user's own functions: on blocks, on lanes, on elements, and on the places of an array."""
+"""A user's functions on blocks, lanes or small whole arrays, named by all they do and use."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import warnings
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from math import prod
+from types import CodeType
+from typing import Any
 
+import cloudpickle
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.creation import Arange
 from matnb.blocks.formats import SPARSE_DTYPES, NumericArray
-from matnb.blocks.kernels.calls import WithArguments, results_of
-from matnb.errors import CellCancelled, OptionError, ShapeError, TooLargeError, UnsupportedError
+from matnb.blocks.kernels.calls import Callee, Function, Output, WithArguments, results_of
+from matnb.errors import CellCancelled, MatnbError, OptionError, ShapeError, TooLargeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.functions.naming import portable
-from matnb.lazy.indexing.canonical import one_axis
+from matnb.lazy.indexing.keys import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
+from matnb.ops.access import Part, Replicated
 from matnb.ops.mapping import MapBlocks
 from matnb.pictures.quantities import bytes_text
+
+
+def portable(fn: Callable[..., object], name: str, caller: str) -> Function:
+    """Return a function as it travels to workers.
+
+    Parameters
+    ----------
+    name, caller
+        Of the function, and of what it was given to, for messages.
+
+    Raises
+    ------
+    OptionError
+        When it cannot be sent, as it uses what cannot.
+    """
+    try:
+        return Function(name, cloudpickle.dumps(fn), named_by(fn))
+    except MatnbError as error:
+        raise OptionError(
+            f"{caller}: {name} cannot be sent to a worker: {error}; give every DistArray as an argument"
+        ) from error
+    except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise OptionError(
+            f"{caller}: {name} cannot be sent to a worker: {error}; let it use arguments and plain values"
+        ) from error
+
+
+def named_by(fn: Callable[..., object]) -> bytes:
+    """Return bytes that are the same for the same function in another cell, process or place in its file.
+
+    A function of a module that workers import is named by its code and defaults too, which tell its versions
+    apart. May raise what pickling raises.
+    """
+    own = [getattr(fn, name, None) for name in ("__code__", "__defaults__", "__kwdefaults__")]
+    buffer = BytesIO()
+    _Namer(buffer).dump((fn, *own))
+    return buffer.getvalue()
+
+
+class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
+    """Writes code as what it does. Nobody reads what is written."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, CodeType):
+            return CodeType, _does(obj)
+        return super().reducer_override(obj)
+
+
+def _does(code: CodeType) -> tuple[object, ...]:
+    return (
+        code.co_code,
+        code.co_exceptiontable,
+        code.co_flags,
+        (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+        (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
+        # The order of a set's strings is another in every process.
+        tuple(
+            ("set", *sorted(map(repr, one))) if isinstance(one, frozenset) else one for one in code.co_consts
+        ),
+    )
+
 
 _ROWS = 2  # of an example: one would not tell rows from a sum of them
 
@@ -241,3 +307,91 @@ def _lengths_of(
         f"map_blocks: {name} gave shape {made.shape} for a block of shape {example.shape}: a block gives as "
         "many rows as it has"
     )
+
+
+def replicated(
+    fn: Callable[..., object], *small: object, like: object = None
+) -> DistArray | tuple[DistArray, ...]:
+    """Call a plain NumPy function of small whole arrays, once, on one worker: for small dense solves.
+
+    Parameters
+    ----------
+    fn
+        Called as ``fn(*arrays)`` with NumPy arrays of its own, dense, or NumPy numbers for arrays without
+        axes. It gives an array, a number, or a tuple of them, always of the same shapes and dtypes. What it
+        gives may follow from its arguments alone: equal calls are computed once. DistArrays that it needs
+        are arguments too.
+    small
+        Arrays of up to 64 MB each.
+    like
+        Examples of the results: an array, a number, or a tuple of them, of which only shapes and dtypes
+        count. When left out, ``fn`` is called while recording, with identity matrices for square matrices and
+        ones for all other arrays.
+
+    Returns
+    -------
+    DistArray or tuple of DistArrays
+        As ``fn`` gives one result or a tuple.
+
+    Raises
+    ------
+    TooLargeError
+        For an argument above 64 MB.
+    OptionError
+        When ``fn`` cannot be called on examples or sent to workers.
+    DTypeError
+        When ``fn`` gives anything but numbers.
+    KernelError
+        When ``fn`` raises on the worker, with its error and trace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import matnb as mn
+    >>> X, y = mn.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), mn.asarray([1.0, 3.0, 5.0])
+    >>> mn.replicated(np.linalg.solve, X.T @ X, X.T @ y).compute().round(6)
+    array([1., 2.])
+    """
+    if not callable(fn):
+        raise OptionError(f"replicated: {fn!r} is no function")
+    name = getattr(fn, "__name__", type(fn).__name__)
+    arguments = [expression_of(one) for one in small]
+    for place, node in enumerate(arguments):
+        num_bytes = node.size * node.dtype.itemsize
+        if num_bytes > SHIP_BYTES:
+            raise TooLargeError(
+                f"argument {place} of {name}, of shape {node.shape}, takes {bytes_text(num_bytes)}: "
+                f"mn.replicated is for arrays of up to {bytes_text(SHIP_BYTES)}; reduce first, as in X.T @ X"
+            )
+    function = portable(fn, name, "mn.replicated")
+    result = _sample_result(fn, name, arguments) if like is None else _whole_example(like)
+    outputs: tuple[Output, ...] = tuple((one.shape, one.dtype) for one in results_of(result, name))
+    call = wrap(Replicated(tuple(arguments), function, outputs)).expression
+    parts = tuple(wrap(Part(call, place)) for place in range(len(outputs)))
+    return parts if isinstance(result, tuple | list) else parts[0]
+
+
+def _sample_result(fn: Callee, name: str, arguments: Sequence[Expr]) -> object:
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return fn(*(_sample(node)[()] for node in arguments))
+    except Exception as error:  # a user's function raises what it likes
+        kinds = ", ".join(f"{node.shape} {node.dtype}" for node in arguments)
+        raise OptionError(
+            f"{name} raised {type(error).__name__} on examples of its arguments ({kinds}), identity matrices "
+            f"and ones, that tell its results' shapes: {error}; give examples of the results with like="
+        ) from error
+
+
+def _sample(node: Expr) -> NumericArray:
+    if node.ndim == 2 and node.shape[0] == node.shape[1]:
+        return np.eye(node.shape[0], dtype=node.dtype)
+    return np.ones(node.shape, node.dtype)
+
+
+def _whole_example(like: object) -> object:
+    def plain(one: object) -> object:
+        return np.empty(one.shape, one.dtype) if isinstance(one, DistArray) else one
+
+    return tuple(map(plain, like)) if isinstance(like, tuple | list) else plain(like)

@@ -9,9 +9,8 @@ import numpy as np
 
 from matnb.errors import UnsupportedError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray, linspace
-from matnb.lazy.functions import calling, dtypes, sliding
-from matnb.lazy.functions.creating import meshgrid
+from matnb.lazy.creation import arange, asarray, linspace, meshgrid
+from matnb.lazy.functions import dtypes, elementwise, sliding
 from matnb.lazy.registry import FUNCTIONS, recorded
 
 _CONSTANTS = ("e", "euler_gamma", "inf", "nan", "newaxis", "pi", "little_endian", "False_", "True_")
@@ -48,7 +47,7 @@ def numpy_names() -> dict[str, object]:
         "__array_api_version__": "2024.12",
     }
     passed = {name: getattr(np, name) for name in (*_CONSTANTS, *_DTYPES, *_PASSED_ON)}
-    ufuncs = {name: calling.named(name) for name, one in vars(np).items() if isinstance(one, np.ufunc)}
+    ufuncs = {name: elementwise.named(name) for name, one in vars(np).items() if isinstance(one, np.ufunc)}
     return {**passed, **ufuncs, **recorded_in(np), **own}
 
 

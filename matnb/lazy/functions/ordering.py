@@ -1,19 +1,98 @@
-"""NumPy's functions that put elements in order."""
+"""NumPy's functions that put elements in order, look them up, and keep the distinct ones: arrays as sets."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from matnb.blocks.grid import regular_cuts
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
-from matnb.expr.nodes import Expr
-from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.functions.reshaping import laned
-from matnb.lazy.indexing.canonical import one_axis
-from matnb.lazy.ordering import arg_sorted_along, sorted_along
+from matnb.expr.nodes import Broadcast, Expr, Index
+from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.evaluator import asked, evaluator
+from matnb.lazy.functions.shaping import concatenate, laned, reshaped
+from matnb.lazy.indexing.compress import compressed
+from matnb.lazy.indexing.keys import one_axis
 from matnb.lazy.registry import implements
+from matnb.lazy.ufuncs import astype, call
+from matnb.ops.joining import Concatenate
+from matnb.ops.ordering import ArgSort, Sort
+from matnb.ops.searching import Interpolate, Member, Search
+from matnb.ops.uniques import CountDistinct, Distinct, DistinctField
+
+_FEW_LANES = 4  # up to so many lanes, each is sorted as an array of its own
+_LONG_BYTES = 2**20  # of which each has more than this, so that its blocks are sorted side by side
+
+
+def sorted_of(node: Expr) -> Expr:
+    """Return the elements of a 1-D array ascending, NaN last."""
+    return Sort(dense_of(node), 0)
+
+
+def sorted_along(node: Expr, axis: int, descending: bool = False) -> Expr:
+    """Return the elements of an array in order along an axis, in ascending order NaN last."""
+    found = by_lanes(dense_of(node), axis, lambda lane, along: Sort(lane, along))
+    return flipped(found, axis) if descending else found
+
+
+def arg_sorted_along(node: Expr, axis: int, descending: bool = False) -> Expr:
+    """Return the places of an array's elements in order along an axis, equal ones as they come."""
+    node = dense_of(node)
+    if not descending:
+        return by_lanes(node, axis, lambda lane, along: ArgSort(lane, along))
+    # The last in ascending order are first, and of equal ones, the first as the array is turned round.
+    found = by_lanes(flipped(node, axis), axis, lambda lane, along: ArgSort(lane, along))
+    return call(np.subtract, (node.shape[axis] - 1, flipped(found, axis)))[0]
+
+
+def by_lanes(node: Expr, axis: int, function: Callable[[Expr, int], Expr], first: int = 0) -> Expr:
+    """Return what a function of arrays and an axis gives, for each lane on its own where few are long.
+
+    Parameters
+    ----------
+    first
+        How many axes the function puts before those of the array.
+    """
+    lanes = node.size // max(1, node.shape[axis])
+    if node.ndim == 1 or not 1 <= lanes <= _FEW_LANES:
+        return function(node, axis)
+    if node.shape[axis] * node.dtype.itemsize < _LONG_BYTES:
+        return function(node, axis)
+    lane = next((place for place, length in enumerate(node.shape) if length > 1 and place != axis), None)
+    if lane is None:
+        key = tuple(slice(0, length, 1) if place == axis else 0 for place, length in enumerate(node.shape))
+        found = function(Index(node, key), 0)
+        kept = tuple(slice(0, length, 1) for length in found.shape)
+        back = tuple(kept[first] if place == axis else None for place in range(node.ndim))
+        return Index(found, (*kept[:first], *back))
+    parts = []
+    for number in range(node.shape[lane]):
+        key = tuple(
+            slice(number, number + 1, 1) if place == lane else slice(0, length, 1)
+            for place, length in enumerate(node.shape)
+        )
+        parts.append(by_lanes(Index(node, key), axis, function, first))
+    return Concatenate(tuple(parts), first + lane)
+
+
+def flipped(node: Expr, axis: int) -> Expr:
+    """Return an array with an axis in reverse order."""
+    return Index(
+        node,
+        tuple(
+            slice(length - 1, None, -1) if place == axis and length else slice(0, length, 1)
+            for place, length in enumerate(node.shape)
+        ),
+    )
+
+
+def dense_of(node: Expr) -> Expr:
+    """Return an array with every element stored."""
+    return Broadcast(node, node.shape) if node.sparse else node
+
 
 _KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
 
@@ -117,3 +196,327 @@ def lexsort(keys: object, axis: int = -1) -> DistArray:
         again = wrap(arg_sorted_along(DistArray(one)[order].expression, 0))
         order = order[again]
     return order
+
+
+_FEW_BYTES = 2**20  # points of a function: up to here every worker has them all
+
+
+@implements(np.searchsorted)
+def searchsorted(a: object, v: object, side: str = "left", sorter: object = None) -> DistArray:
+    """``numpy.searchsorted``."""
+    ascending, values = expression_of(a), expression_of(v)
+    if side[:1].lower() not in ("l", "r"):
+        raise OptionError(f"searchsorted: side={side!r}; give 'left' or 'right'")
+    if sorter is not None:
+        order = DistArray(expression_of(sorter))
+        if order.dtype.kind not in "iu":
+            raise DTypeError(f"searchsorted: sorter of dtype {order.dtype}: give the places of np.argsort")
+        if order.shape != ascending.shape:
+            raise ShapeError(f"searchsorted: sorter of shape {order.shape} for {ascending.shape}")
+        ascending = DistArray(ascending)[order].expression
+    return wrap(found_in(ascending, values, "left" if side[:1].lower() == "l" else "right"))
+
+
+def found_in(ascending: Expr, values: Expr, side: str) -> Expr:
+    """Return where values belong in an ascending array."""
+    dtype = np.result_type(ascending.dtype, values.dtype)
+    return Search(astype(dense_of(ascending), dtype), astype(dense_of(values), dtype), side)
+
+
+@implements(np.digitize)
+def digitize(x: object, bins: object, right: bool = False) -> DistArray:
+    """``numpy.digitize``; whether bins that are a handle go up or down is asked for."""
+    values, edges = expression_of(x), dense_of(expression_of(bins))
+    if "c" in (values.dtype.kind, edges.dtype.kind):
+        raise DTypeError("digitize: complex numbers are in no order; give real ones")
+    if edges.ndim != 1:
+        raise ShapeError(f"digitize: bins of shape {edges.shape}: give one axis")
+    if _are_all(np.less_equal, edges):
+        return wrap(found_in(edges, values, "left" if right else "right"))
+    if not _are_all(np.greater_equal, edges):
+        raise OptionError("digitize: bins go up and down; sort them first")
+    found = found_in(flipped(edges, 0), values, "left" if right else "right")
+    return wrap(call(np.subtract, (edges.shape[0], found))[0])
+
+
+def _are_all(compare: np.ufunc, edges: Expr) -> bool:
+    array = DistArray(edges)
+    if edges.shape[0] < 2:
+        return True
+    return bool(asked(compare(array[:-1], array[1:]).all().expression, "the order of bins"))
+
+
+def is_in(values: Expr, among: Expr) -> Expr:
+    """Return whether each value is among others."""
+    among = dense_of(reshaped(among, (-1,)))
+    return Member(among, dense_of(values))
+
+
+@implements(np.isin)
+def isin(
+    element: object,
+    test_elements: object,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+) -> DistArray:
+    """``numpy.isin``."""
+    if kind not in (None, "sort", "table"):
+        raise OptionError(f"isin: kind={kind!r}; give None, 'sort' or 'table'")
+    found = is_in(expression_of(element), expression_of(test_elements))
+    return wrap(call(np.logical_not, (found,))[0] if invert else found)
+
+
+@implements(np.interp)
+def interp(
+    x: object, xp: object, fp: object, left: object = None, right: object = None, period: float | None = None
+) -> DistArray:
+    """``numpy.interp``."""
+    kind = np.complex128 if expression_of(fp).dtype.kind == "c" else np.float64
+    if "c" in (expression_of(x).dtype.kind, expression_of(xp).dtype.kind):
+        raise DTypeError("interp: complex numbers are in no order; give real places, heights may be complex")
+    values = DistArray(astype(dense_of(expression_of(x)), np.float64))
+    places = DistArray(astype(dense_of(expression_of(xp)), np.float64))
+    heights = DistArray(astype(dense_of(expression_of(fp)), kind))
+    if places.ndim != 1 or heights.ndim != 1:
+        raise ShapeError(f"interp: points of shapes {places.shape} and {heights.shape}: give one axis")
+    if places.shape != heights.shape or not places.size:
+        raise ShapeError(f"interp: {places.size} places and {heights.size} heights: give as many, some")
+    ends = [expression_of(one).dtype.kind for one in (left, right) if one is not None]
+    if kind is np.float64 and "c" in ends:
+        raise DTypeError(f"interp: left={left} and right={right} of real heights: give real numbers")
+    if period is not None:
+        if period == 0:
+            raise OptionError("interp: period must be a number other than 0")
+        period = abs(period)
+        left = right = None
+        values, places = values % period, places % period
+        order = np.argsort(places)
+        places, heights = places[order], heights[order]
+        places = handle_of(np.concatenate((places[-1:] - period, places, places[:1] + period)))
+        heights = handle_of(np.concatenate((heights[-1:], heights, heights[:1])))
+    below = heights[0] if left is None else DistArray(astype(expression_of(left), kind))
+    above = heights[-1] if right is None else DistArray(astype(expression_of(right), kind))
+    if places.size * 8 <= _FEW_BYTES:
+        inputs = tuple(one.expression for one in (places, heights, below, above))
+        return wrap(Interpolate(values.expression, inputs))
+    return _between(values, places, heights, below, above)
+
+
+def _between(
+    values: DistArray, places: DistArray, heights: DistArray, below: DistArray, above: DistArray
+) -> DistArray:
+    # As NumPy computes it, with the points looked up where they are.
+    count = places.size
+    after = DistArray(found_in(places.expression, values.expression, "right"))
+    start = np.minimum(np.maximum(after - 1, 0), count - 2)
+    flat = start.reshape(-1)
+    shape = values.shape
+    one, other = places[flat].reshape(shape), places[flat + 1].reshape(shape)
+    low, high = heights[flat].reshape(shape), heights[flat + 1].reshape(shape)
+    slope = (high - low) / (other - one)
+    found = slope * (values - one) + low
+    # Where that is no number, from the other end; or both are alike.
+    again = slope * (values - other) + high
+    again = handle_of(np.where(np.isnan(again) & (low == high), low, again))
+    found = handle_of(np.where(np.isnan(found), again, found))
+    found = handle_of(np.where(values == one, low, found))
+    found = handle_of(np.where(values == places[-1], heights[-1], found))
+    found = handle_of(np.where(values > places[-1], above, found))
+    found = handle_of(np.where(values < places[0], below, found))
+    return handle_of(np.where(np.isnan(values), values, found))
+
+
+_MOST_PARTS = 1000  # of what is distinct: each is a block
+
+
+def unique_of(node: Expr, equal_nan: bool = True) -> Expr:
+    """Return the distinct elements of an array, ascending; found at once, as their number depends on data.
+
+    Raises
+    ------
+    LoopBodyError
+        Inside the body of a loop or branch.
+    """
+    (values,) = _distinct(node, equal_nan, ("values",))
+    return values.expression
+
+
+def _distinct(given: Expr, equal_nan: bool, fields: tuple[str, ...]) -> list[DistArray]:
+    flat = DistArray(dense_of(reshaped(given, (-1,))))
+    what = "how many elements of np.unique there are"
+    if flat.expression.free:
+        asked(flat.expression, what)  # which refuses
+    layout = evaluator().layout(flat.expression)
+    if layout is None:
+        # Cut as the array is, which is made first.
+        evaluator().persist([flat.expression])
+        layout = evaluator().layout(flat.expression)
+    parts = 1 if layout is None else min(layout.grid.num_blocks, _MOST_PARTS)
+    starts, places = "starts" in fields, "places" in fields
+    cuts = regular_cuts(flat.size, parts)
+    node = Distinct(flat.expression, cuts, equal_nan, starts, places)
+    packed = DistArray(node)  # it lives until it is read
+    counts = tuple(int(one) for one in asked(CountDistinct(node, node.ends), what))
+    found: list[Expr] = [
+        DistinctField(node, name, counts, cuts, flat.dtype, starts, places) for name in fields
+    ]
+    handles = [DistArray(one) for one in found]
+    evaluator().persist(found)
+    del packed
+    return handles
+
+
+@implements(np.unique)
+def unique(
+    ar: object,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> DistArray | tuple[DistArray, ...]:
+    """``numpy.unique`` of all elements, ascending; computed at once."""
+    node = expression_of(ar)
+    if axis is not None and node.ndim > 1:
+        raise UnsupportedError(
+            "np.unique(axis=) of an array of several axes is not recorded: combine each row to one number, "
+            "for example by a product with powers, and take their first places with return_index; or "
+            "np.unique(x.compute(), axis=...)"
+        )
+    if axis is not None:
+        one_axis(axis, node.ndim)  # refuses what is no axis
+    fields = ("values", *(("places",) if return_index else ()), *(("starts",) if return_counts else ()))
+    found = dict(zip(fields, _distinct(node, equal_nan, fields), strict=True))
+    results = [found["values"]]
+    if return_index:
+        results.append(found["places"])
+    if return_inverse:
+        results.append(DistArray(_inverse(node, found["values"].expression, equal_nan)))
+    if return_counts:
+        results.append(_counts(found["starts"], node.size))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _inverse(node: Expr, values: Expr, equal_nan: bool) -> Expr:
+    inverse = found_in(values, node, "left")
+    if node.dtype.kind == "c":
+        return _inverse_of_complex(node, values, inverse, equal_nan)
+    if equal_nan or node.dtype.kind != "f":
+        return inverse
+    # Each NaN is an element of its own, in the order in which they come.
+    missing = np.isnan(DistArray(dense_of(node)))
+    flat = missing.reshape(-1)
+    before = DistArray(expression_of(np.cumsum(flat.astype(np.int64)))) - 1
+    own = DistArray(inverse) + before.reshape(missing.shape)
+    return expression_of(np.where(missing, own, DistArray(inverse)))
+
+
+def _inverse_of_complex(node: Expr, values: Expr, inverse: Expr, equal_nan: bool) -> Expr:
+    # NaN in one part or both are in an order of their own behind all numbers; the first stands for all of
+    # them, or each for itself.
+    if equal_nan:
+        return call(np.minimum, (inverse, max(0, values.size - 1)))[0]
+    missing = np.isnan(DistArray(dense_of(node)))
+    order = np.argsort(DistArray(dense_of(reshaped(node, (-1,)))), kind="stable")
+    ranks = np.argsort(order, kind="stable") - (node.size - values.size)
+    own = expression_of(ranks)
+    own = own if own.shape == node.shape else reshaped(own, node.shape)
+    return expression_of(np.where(missing, DistArray(own), DistArray(inverse)))
+
+
+def _counts(starts: DistArray, total: int) -> DistArray:
+    if not starts.size:
+        return starts
+    ends = expression_of(np.concatenate([starts[1:], np.array([total])]))
+    return DistArray(call(np.subtract, (ends, starts.expression))[0])
+
+
+def _result(name: str, *values: object) -> Any:
+    # NumPy's own named tuples, as the functions return them.
+    kind: Any = type(getattr(np, name)(np.empty(0)))
+    return kind(*values)
+
+
+@implements(np.unique_values)
+def unique_values(x: object, /) -> DistArray:
+    """``numpy.unique_values``, ascending; each NaN counts."""
+    return DistArray(unique_of(expression_of(x), equal_nan=False))
+
+
+@implements(np.unique_counts)
+def unique_counts(x: object, /) -> Any:
+    """``numpy.unique_counts``; each NaN counts."""
+    values, counts = unique(x, return_counts=True, equal_nan=False)
+    return _result("unique_counts", values, counts)
+
+
+@implements(np.unique_inverse)
+def unique_inverse(x: object, /) -> Any:
+    """``numpy.unique_inverse``; each NaN counts."""
+    values, inverse = unique(x, return_inverse=True, equal_nan=False)
+    return _result("unique_inverse", values, inverse)
+
+
+@implements(np.unique_all)
+def unique_all(x: object, /) -> Any:
+    """``numpy.unique_all``; each NaN counts."""
+    found = unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
+    return _result("unique_all", *found)
+
+
+def _flat(x: object) -> Expr:
+    return dense_of(reshaped(expression_of(x), (-1,)))
+
+
+def _alike(ar1: object, ar2: object) -> tuple[Expr, Expr]:
+    one, other = _flat(ar1), _flat(ar2)
+    dtype = np.result_type(one.dtype, other.dtype)
+    return astype(one, dtype), astype(other, dtype)
+
+
+def _kept(values: Expr, among: Expr, invert: bool, *others: Expr) -> list[Expr]:
+    found = is_in(values, among)
+    mask = call(np.logical_not, (found,))[0] if invert else found
+    return [compressed(one, mask) for one in (values, *others)]
+
+
+@implements(np.union1d)
+def union1d(ar1: object, ar2: object) -> DistArray:
+    """``numpy.union1d``; computed at once."""
+    return DistArray(unique_of(dense_of(concatenate((ar1, ar2), None).expression)))
+
+
+@implements(np.intersect1d)
+def intersect1d(
+    ar1: object, ar2: object, assume_unique: bool = False, return_indices: bool = False
+) -> DistArray | tuple[DistArray, ...]:
+    """``numpy.intersect1d``; computed at once."""
+    one, other = _alike(ar1, ar2)
+    if not return_indices:
+        values = one if assume_unique else unique_of(one)
+        (found,) = _kept(values, other, False)
+        return DistArray(sorted_of(found) if assume_unique else found)
+    fields = ("values", "places")
+    (first, places), (second, second_places) = (_distinct(node, True, fields) for node in (one, other))
+    values, first_kept = _kept(first.expression, second.expression, False, places.expression)
+    _, second_kept = _kept(second.expression, first.expression, False, second_places.expression)
+    return DistArray(values), DistArray(first_kept), DistArray(second_kept)
+
+
+@implements(np.setdiff1d)
+def setdiff1d(ar1: object, ar2: object, assume_unique: bool = False) -> DistArray:
+    """``numpy.setdiff1d``; computed at once."""
+    one = _flat(ar1)
+    return DistArray(_kept(one if assume_unique else unique_of(one), _flat(ar2), True)[0])
+
+
+@implements(np.setxor1d)
+def setxor1d(ar1: object, ar2: object, assume_unique: bool = False) -> DistArray:
+    """``numpy.setxor1d``; computed at once."""
+    nodes = [node if assume_unique else unique_of(node) for node in _alike(ar1, ar2)]
+    parts = [DistArray(_kept(one, other, True)[0]) for one, other in (tuple(nodes), tuple(reversed(nodes)))]
+    return DistArray(sorted_of(expression_of(np.concatenate(parts))))

@@ -8,11 +8,11 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.kernels.access import reduced_dtype
+from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Reduce
-from matnb.lazy import nan_reductions, reductions
+from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.reductions import Axis, axes_of
 from matnb.lazy.registry import implements
@@ -85,7 +85,7 @@ def _register_sums(operation: str, number: int, usual: object, nan: object) -> N
         initial: object = None,
         where: object = None,
     ) -> DistArray:
-        node = nan_reductions.without_nan(expression_of(a), number)
+        node = reductions.without_nan(expression_of(a), number)
         return _reduced(node, operation, axis, dtype_into(node, dtype, out), out, keepdims, initial, where)
 
     implements(usual)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
@@ -126,7 +126,7 @@ def _register_extremes(operation: str, usual: tuple[object, ...], nan: object) -
         where: object = None,
     ) -> DistArray:
         options = (axis, flag(keepdims), first_of(initial), mask_of(where))
-        return result(nan_reductions.extreme(expression_of(a), operation, *options), out)
+        return result(reductions.nan_extreme(expression_of(a), operation, *options), out)
 
     implements(*usual)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
     implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables
@@ -186,7 +186,7 @@ def nanmean(
     where: object = None,
 ) -> DistArray:
     """``numpy.nanmean``."""
-    return result(nan_reductions.mean(expression_of(a), axis, flag(keepdims), dtype, mask_of(where)), out)
+    return result(reductions.nan_mean(expression_of(a), axis, flag(keepdims), dtype, mask_of(where)), out)
 
 
 def _register_spread(function: object, variance: Callable[..., Expr], takes_root: bool) -> None:
@@ -220,8 +220,8 @@ def _below(ddof: float, correction: object) -> float:
 
 _register_spread(np.var, reductions.var, takes_root=False)
 _register_spread(np.std, reductions.var, takes_root=True)
-_register_spread(np.nanvar, nan_reductions.var, takes_root=False)
-_register_spread(np.nanstd, nan_reductions.var, takes_root=True)
+_register_spread(np.nanvar, reductions.nan_var, takes_root=False)
+_register_spread(np.nanstd, reductions.nan_var, takes_root=True)
 
 
 @implements(np.count_nonzero)

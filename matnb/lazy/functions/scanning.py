@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Index
-from matnb.lazy import folds, nan_reductions
+from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
-from matnb.lazy.functions.reshaping import reshaped
-from matnb.lazy.indexing.canonical import normalize_axes, one_axis
+from matnb.lazy.functions.shaping import reshaped
+from matnb.lazy.indexing.keys import normalize_axes, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
 from matnb.ops.joining import Concatenate
@@ -32,7 +32,7 @@ def _register_running(ufunc: np.ufunc, plain: object, nan: object, standard: obj
     def of_numbers(
         a: object, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
     ) -> DistArray:
-        node = nan_reductions.without_nan(expression_of(a), number)
+        node = reductions.without_nan(expression_of(a), number)
         return result(_along(node, ufunc, axis, dtype_into(node, dtype, out)), out)
 
     def cumulative(
@@ -65,7 +65,7 @@ def _along(node: Expr, ufunc: np.ufunc, axis: int | None, dtype: npt.DTypeLike |
         node, axis = Index(node, (None,)), 0
     elif axis is None:
         node, axis = node if node.ndim == 1 else reshaped(node, (node.size,)), 0
-    return folds.scanned(node, ufunc, axis, dtype)
+    return reductions.scanned(node, ufunc, axis, dtype)
 
 
 _register_running(np.add, np.cumsum, np.nancumsum, np.cumulative_sum)

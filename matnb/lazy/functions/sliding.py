@@ -9,8 +9,8 @@ import numpy as np
 from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.indexing.canonical import one_axis
-from matnb.lazy.ordering import dense_of, flipped
+from matnb.lazy.functions.ordering import dense_of, flipped
+from matnb.lazy.indexing.keys import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.sliding import Convolve, Windows

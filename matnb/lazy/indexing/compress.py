@@ -11,8 +11,7 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
-from matnb.lazy.evaluator import evaluator
-from matnb.lazy.force import asked
+from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.ufuncs import call
 from matnb.ops.reshaping import Reshape
 from matnb.ops.selecting import Compress, CountTrue, Cuts, Expand, TruePlaces

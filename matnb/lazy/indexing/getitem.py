@@ -1,17 +1,492 @@
-"""What a handle reads and writes by an index, as a user gives it: handles, NumPy's arrays and lists too."""
+"""What ``x[...]`` reads and writes, as a user gives it; and the elements that booleans pick, however many."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, IndexingError, OptionError, RangeError, ShapeError
-from matnb.expr.nodes import Expr
-from matnb.lazy import ufuncs
+from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
+from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import asarray, holds_handles
-from matnb.lazy.force import asked
-from matnb.lazy.indexing.boolean import BooleanSelection, Selection, assigned_where, has_mask, picked
+from matnb.lazy.evaluator import asked
+from matnb.lazy.indexing.basic import replacing
+from matnb.lazy.indexing.compress import compressed, expanded, places_where
 from matnb.lazy.indexing.fancy import assigned, indexed
+from matnb.lazy.reductions import where
+from matnb.lazy.ufuncs import astype, call
+from matnb.ops.picking import Pick, PutWhere
+
+
+@dataclass(frozen=True, eq=False)
+class BooleanSelection:
+    """The elements of an array where booleans are true: as many as are true, which only a run can tell.
+
+    Attributes
+    ----------
+    values
+        The array with all its elements.
+    mask
+        Booleans for some of its axes, one after the other.
+    axis
+        The first of them: in NumPy, where the axis of the picked elements is.
+    """
+
+    values: Expr
+    mask: Expr
+    axis: int
+
+    @property
+    def aligned_mask(self) -> Expr:
+        """The booleans, which broadcast to the values."""
+        return _before(self.mask, self.values.ndim - self.axis - self.mask.ndim)
+
+    def has_each(self, value: Expr) -> bool:
+        """Tell whether a value has one element for each that is picked, or might."""
+        place = value.ndim - 1 - (self.values.ndim - self.axis - self.mask.ndim)
+        return place >= 0 and value.shape[place] != 1
+
+    def aligned(self, value: Expr) -> Expr:
+        """Return a value that broadcasts to the picked elements as one that does so to all of them.
+
+        Raises
+        ------
+        ShapeError
+            When it does not broadcast.
+        """
+        rest = self.values.ndim - self.axis - self.mask.ndim
+        place = value.ndim - 1 - rest  # of the axis of the picked elements
+        if place >= 0:
+            if value.ndim > 1 and not self.axis and not rest:
+                raise ShapeError(
+                    f"a value of shape {value.shape} for elements that booleans pick, which have one axis"
+                )
+            extra = max(value.ndim - self.axis - 1 - rest, 0)
+            if any(length != 1 for length in value.shape[:extra]):
+                raise ShapeError(
+                    f"a value of shape {value.shape} does not fit an array of {self.values.shape}"
+                )
+            kept = [slice(0, length, 1) for length in value.shape]
+            key = (*(0,) * extra, *kept[extra:place], *(None,) * (self.mask.ndim - 1), *kept[place:])
+            value = Index(value, key) if len(key) != value.ndim or extra else value
+        if broadcast_shapes(value.shape, self.values.shape, name="assignment") != self.values.shape:
+            raise ShapeError(f"a value of shape {value.shape} does not fit an array of {self.values.shape}")
+        return value
+
+    def alone(self) -> Expr:
+        """Return the picked elements as an array; how many they are is asked for.
+
+        Raises
+        ------
+        LoopBodyError
+            Inside the body of a loop or branch.
+        """
+        if not self.axis:
+            return compressed(self.values, self.mask)
+        if self.mask.ndim == 1:
+            return Pick(self.values, places_where(self.mask), self.axis)
+        return _back(compressed(_masked_first(self.values, self.axis, self.mask.ndim), self.mask), self.axis)
+
+    def with_each(self, new: Expr) -> Expr:
+        """Return the array with one value for each picked element; how many they are is asked for.
+
+        Raises
+        ------
+        ShapeError
+            When there is not one for each.
+        LoopBodyError
+            Inside the body of a loop or branch.
+        """
+        masked, axis = self.mask.ndim, self.axis
+        beside = (*self.values.shape[:axis], *self.values.shape[axis + masked :])
+        ndim = len(beside) + 1
+        while new.ndim > ndim and new.shape[0] == 1:
+            new = Index(new, (0, *(slice(0, length, 1) for length in new.shape[1:])))
+        length = new.shape[new.ndim - 1 - (len(beside) - axis)]
+        whole = (*beside[:axis], length, *beside[axis:])
+        if new.ndim > ndim or broadcast_shapes(new.shape, whole, name="assignment") != whole:
+            raise ShapeError(f"values of shape {new.shape} for picked elements of shape {whole}")
+        if new.shape != whole or new.sparse:
+            new = Broadcast(new, whole)
+        if not axis:
+            return expanded(self.values, self.mask, new)
+        turned = expanded(
+            _masked_first(self.values, axis, masked),
+            self.mask,
+            Transpose(new, (axis, *(one for one in range(ndim) if one != axis))),
+        )
+        order = _masked_order(self.values.ndim, axis, masked)
+        return Transpose(turned, tuple(order.index(one) for one in range(self.values.ndim)))
+
+
+def has_mask(key: object) -> bool:
+    """Tell whether an index holds an array of booleans."""
+    return any(_is_mask(part) for part in (key if isinstance(key, tuple) else (key,)))
+
+
+def picked(node: Expr, key: object) -> BooleanSelection | Expr:
+    """Return the elements that an index with arrays of booleans picks.
+
+    Of one such array beside integers and slices they are not counted; of others they are, and what is given
+    is an array of its own.
+
+    Raises
+    ------
+    IndexingError
+        When the booleans do not have the lengths of the axes they stand for.
+    """
+    place = _alone(node, key)
+    if place is None:
+        return indexed(node, _with_places(node, key))
+    rest, mask, axis, is_adjacent = place
+    if not is_adjacent:
+        return indexed(node, _with_places(node, key))
+    values = indexed(node, rest)
+    _check(mask, axis, values)
+    return BooleanSelection(values, mask, axis)
+
+
+def assigned_where(node: Expr, key: object, value: Expr | BooleanSelection) -> Expr:
+    """Return an array with a value written where booleans are true.
+
+    Parameters
+    ----------
+    key
+        Arrays of booleans, also between integers, slices and arrays of whole numbers.
+    value
+        One for all picked elements, what broadcasts to each row, one for each, or what was made of the
+        elements that the same booleans pick.
+
+    Raises
+    ------
+    ShapeError, IndexingError
+        When the value or the booleans do not fit.
+    DTypeError
+        When a value for elements along one axis has several axes.
+    """
+    if isinstance(key, Expr) and isinstance(value, Expr) and value.ndim > 1 and key.ndim == node.ndim:
+        raise DTypeError(f"a value of shape {value.shape} for elements that booleans pick: give one axis")
+    place = _alone(node, key)
+    if place is None:
+        return assigned(
+            node, _with_places(node, key), value.alone() if isinstance(value, BooleanSelection) else value
+        )
+    rest, mask, axis, is_adjacent = place
+    old = indexed(node, rest)
+    _check(mask, axis, old)
+    chosen = BooleanSelection(old, mask, axis)
+    if isinstance(value, BooleanSelection) and (value.mask is not mask or value.axis != axis):
+        value = value.alone()
+    if isinstance(value, BooleanSelection):
+        new = astype(value.values, node.dtype)
+    else:
+        new = astype(value, node.dtype)
+        if new.shape and not is_adjacent:
+            return assigned(node, _with_places(node, key), new)
+        if chosen.has_each(new):
+            return assigned(node, rest, chosen.with_each(new))
+        new = chosen.aligned(new)
+    if old.sparse:
+        return assigned(node, rest, _in_sparse(chosen, new))
+    return assigned(node, rest, where(chosen.aligned_mask, new, old))
+
+
+def filled(place: BooleanSelection, value: np.generic) -> Expr:
+    """Return the array with a value for all that the booleans do not pick."""
+    content = Literal(value.tobytes(), (), value.dtype)
+    return where(place.aligned_mask, place.values, content)
+
+
+def _alone(node: Expr, key: object) -> tuple[tuple[object, ...], Expr, int, bool] | None:
+    # The index with whole axes for the booleans, these, the axis where they begin after the rest has picked,
+    # and whether integers stand beside them, as NumPy asks of what is picked to stay in its place. None where
+    # other arrays stand beside them.
+    parts = list(key) if isinstance(key, tuple) else [key]
+    masks = [(place, part) for place, part in enumerate(parts) if _is_mask(part)]
+    others = any(
+        isinstance(part, bool | np.bool_) or (isinstance(part, Expr) and part.ndim and not _is_mask(part))
+        for part in parts
+    )
+    if len(masks) > 1 or others:
+        return None
+    ((place, mask),) = masks
+    assert isinstance(mask, Expr), "one of booleans is"
+    used = sum(part is not None and part is not Ellipsis for part in parts) - 1 + mask.ndim
+    if used > node.ndim:
+        raise IndexingError(f"{used} indices for an array of {node.ndim} axes")
+    whole = [slice(None)]
+    parts[place : place + 1] = whole * mask.ndim
+    # the parts before the booleans, with an Ellipsis for as many axes as it stands for
+    before = parts[:place]
+    if Ellipsis in [part for part in before if part is None or part is Ellipsis]:
+        at = next(number for number, part in enumerate(before) if part is Ellipsis)
+        before[at : at + 1] = whole * (node.ndim - used)
+    after = parts[place + mask.ndim :]
+    numbers = [_is_number(part) for part in (*parts[:place], True, *after)]
+    numbers[place] = True
+    is_adjacent = numbers.index(True) + sum(numbers) == len(numbers) - numbers[::-1].index(True)
+    return tuple(parts), mask, sum(not _is_number(part) for part in before), is_adjacent
+
+
+def _with_places(node: Expr, key: object) -> tuple[object, ...]:
+    # The index with the places where booleans are true, on each of their axes.
+    parts = list(key) if isinstance(key, tuple) else [key]
+    used = [part.ndim if _is_mask(part) else 1 for part in parts if _takes_axis(part)]  # type: ignore[union-attr]
+    spare = node.ndim - sum(used)
+    result: list[object] = []
+    axis = 0
+    for part in parts:
+        if _is_mask(part):
+            assert isinstance(part, Expr), "one of booleans is"
+            lengths = node.shape[axis : axis + part.ndim]
+            if part.shape != lengths:
+                raise IndexingError(f"booleans of shape {part.shape} for axes of lengths {lengths}")
+            result += places_where(part)
+            axis += part.ndim
+            continue
+        result.append(part)
+        axis += max(spare, 0) if part is Ellipsis else _takes_axis(part)
+    return tuple(result)
+
+
+def _takes_axis(part: object) -> bool:
+    return not (part is None or part is Ellipsis or isinstance(part, bool | np.bool_))
+
+
+def _is_number(part: object) -> bool:
+    return isinstance(part, int | np.integer | Expr)
+
+
+def _is_mask(part: object) -> bool:
+    return isinstance(part, Expr) and part.dtype.kind == "b" and part.ndim > 0
+
+
+def _check(mask: Expr, axis: int, values: Expr) -> None:
+    lengths: Shape = values.shape[axis : axis + mask.ndim]
+    if mask.shape != lengths:
+        raise IndexingError(f"booleans of shape {mask.shape} for axes of lengths {lengths}")
+
+
+def _before(node: Expr, count: int) -> Expr:
+    # With new axes behind its own.
+    if not count:
+        return node
+    return Index(node, (*(slice(0, length, 1) for length in node.shape), *(None,) * count))
+
+
+def _masked_order(ndim: int, axis: int, masked: int) -> tuple[int, ...]:
+    own = range(axis, axis + masked)
+    return (*own, *(one for one in range(ndim) if one not in own))
+
+
+def _masked_first(node: Expr, axis: int, masked: int) -> Expr:
+    return Transpose(node, _masked_order(node.ndim, axis, masked))
+
+
+def _back(node: Expr, axis: int) -> Expr:
+    # The first axis to its place.
+    rest = list(range(1, node.ndim))
+    return Transpose(node, (*rest[:axis], 0, *rest[axis:]))
+
+
+def _in_sparse(place: BooleanSelection, new: Expr) -> Expr:
+    # Zeros need no entries, and elements become entries where the booleans are true.
+    mask, node = place.aligned_mask, place.values
+    if not mask.sparse and isinstance(new, Literal) and not new.shape and not any(new.content):
+        mask = call(np.multiply, (astype(node, np.bool_), mask))[0]
+    result = where(mask, new, node)
+    return result if result.sparse else PutWhere(node, mask, new)
+
+
+# What ``x[mask]`` is: a handle on the elements that booleans pick, whose number is asked for when needed.
+
+_IDENTITIES = {"sum": "plus", "prod": "times", "any": "lor", "all": "land", "min": "min", "max": "max"}
+_REDUCTIONS = ("sum", "prod", "any", "all", "min", "max", "mean")
+_ALONE = {getattr(np, name) for name in _REDUCTIONS}
+
+
+def _reduction(name: str) -> Any:
+    usual = getattr(DistArray, name)
+
+    @wraps(usual)
+    def method(self: Selection, *arguments: object, **options: object) -> object:
+        if self.place is None or arguments or options:
+            return usual(self, *arguments, **options)
+        return self._alone_reduced(name)
+
+    return method
+
+
+class Selection(DistArray):
+    """The elements of an array where booleans are true, recorded and not computed.
+
+    How many they are stays open as long as nobody asks: while they meet numbers, what broadcasts to their
+    rows, and selections by the same booleans; go back where they came from, as in ``x[mask] += 1``; and are
+    reduced to numbers. Anything else asks, and from there on they are an array as any other.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> x = mn.arange(6.0)
+    >>> x[x > 2] *= 10
+    >>> x.compute()
+    array([ 0.,  1.,  2., 30., 40., 50.])
+    >>> float(x[x > 2].sum())
+    120.0
+    >>> x[x > 2][-1].compute()
+    np.float64(50.0)
+    """
+
+    __slots__ = ("_alone", "place")
+    __array_priority__ = 1001
+    __hash__ = None  # type: ignore[assignment]  # compares elementwise
+
+    sum = _reduction("sum")
+    prod = _reduction("prod")
+    any = _reduction("any")
+    all = _reduction("all")
+    min = _reduction("min")
+    max = _reduction("max")
+    mean = _reduction("mean")
+
+    def __init__(self, place: BooleanSelection) -> None:
+        self.place: BooleanSelection | None = place
+        self._alone: DistArray | None = None
+        self._labels = None
+
+    @property
+    def _expression(self) -> Expr:
+        if self._alone is None:
+            assert self.place is not None, "either is there"
+            self._alone = wrap(self.place.alone())
+        return self._alone.expression
+
+    @_expression.setter
+    def _expression(self, node: Expr) -> None:
+        self.place, self._alone = None, wrap(node)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+        return self._expression.dtype if self.place is None else self.place.values.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes: one for all that the booleans stand for."""
+        if self.place is None:
+            return self._expression.ndim
+        return self.place.values.ndim - self.place.mask.ndim + 1
+
+    def copy(self, order: str = "C") -> DistArray:
+        """Return another handle on the same elements."""
+        return super().copy() if self.place is None else Selection(self.place)
+
+    def astype(self, dtype: npt.DTypeLike, *arguments: Any, **options: Any) -> DistArray:
+        """Return the elements converted to a dtype."""
+        if self.place is None or arguments or options:
+            return super().astype(dtype, *arguments, **options)
+        return self._with(ufuncs.astype(self.place.values, dtype))
+
+    def _alone_reduced(self, operation: str) -> DistArray:
+        # Over all elements, where what is not picked changes nothing.
+        place = self.place
+        assert place is not None, "asked before"
+        if operation == "mean":
+            return self._mean(place)
+        if operation in ("min", "max") and not self.size:
+            raise ShapeError(f"{operation} of no elements: the booleans pick none")
+        if operation in ("min", "max") and self.dtype.kind == "c":  # which no number is neutral to
+            return wrap(reductions.reduce(self._expression, operation))
+        if operation in ("any", "all"):
+            place = BooleanSelection(ufuncs.astype(place.values, np.bool_), place.mask, place.axis)
+        neutral = MONOIDS[_IDENTITIES[operation]].identity(place.values.dtype)
+        return wrap(reductions.reduce(filled(place, neutral), operation))
+
+    def _mean(self, place: BooleanSelection) -> DistArray:
+        element = reductions.mean(place.values).dtype
+        wide = np.dtype(np.float32) if element == np.float16 else element
+        total = self._with(ufuncs.astype(place.values, wide))._alone_reduced("sum")
+        row_size = place.values.size // max(place.mask.size, 1)
+        (number,) = ufuncs.call(np.multiply, (reductions.count_nonzero(place.mask), row_size))
+        (ratio,) = ufuncs.call(np.divide, (total.expression, number))
+        return wrap(ufuncs.astype(ratio, element))
+
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> object:
+        if function in _ALONE and len(args) == 1 and args[0] is self and not kwargs:
+            return getattr(self, function.__name__)()
+        return super().__array_function__(function, types, args, kwargs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        out, dtype = options.get("out"), options.get("dtype")
+        is_own = out is None or (isinstance(out, tuple) and len(out) == 1 and out[0] is inputs[0] is self)
+        lazily = (
+            method == "__call__"
+            and is_own
+            and not set(options) - {"out", "dtype"}
+            and ufunc.signature is None
+        )
+        operands = [self._operand(one, ufunc) for one in inputs] if lazily else [None]
+        if self.place is None or any(one is None for one in operands):
+            return super().__array_ufunc__(ufunc, method, *inputs, **options)
+        nodes = ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # checked there
+        if out is not None:
+            self.place, self._alone = self._with(replacing(self.place.values, nodes[0])).place, None
+            return self
+        made = tuple(self._with(node) for node in nodes)
+        return made[0] if len(made) == 1 else made
+
+    def _with(self, values: Expr) -> Selection:
+        # The same elements of another array.
+        assert self.place is not None, "asked before"
+        return Selection(BooleanSelection(values, self.place.mask, self.place.axis))
+
+    def _operand(self, value: object, ufunc: np.ufunc) -> Expr | ufuncs.Weak | None:
+        # What a value is for all elements, picked or not; None where it meets the picked ones alone.
+        place = self.place
+        if place is None or ufuncs.is_weak(value):
+            return value if place is not None else None  # type: ignore[return-value]  # a number
+        if isinstance(value, Selection) and value.place is not None:
+            other = value.place
+            same = other.mask is place.mask and other.axis == place.axis
+            if not same or other.values.ndim != place.values.ndim:
+                return None
+            node = other.values
+        else:
+            node = expression_of(value)
+            if node.ndim > self.ndim or place.has_each(node):
+                return None
+            node = place.aligned(node)
+        if ufunc is np.power and node.dtype.kind in "iu" and node.shape:
+            # a negative power of whole numbers that are not picked is no error
+            node = filled(BooleanSelection(node, place.mask, place.axis), node.dtype.type(1))
+        return node
+
+    def __repr__(self) -> str:
+        if self.place is None or self._alone is not None:
+            return super().__repr__()
+        values, mask = self.place.values, self.place.mask
+        return f"<elements of {values.shape} {values.dtype} that booleans of shape {mask.shape} pick>"
+
+
+# The shorter ways that a handle's operators have would ask; NumPy's mixin calls the ufunc, which need not.
+for _name, _operator in vars(NDArrayOperatorsMixin).items():
+    if callable(_operator) and _name != "__hash__":
+        setattr(Selection, _name, _operator)
+
 
 _KNOWN = (bool, int, float, complex, np.generic, list, tuple)
 _MOST_LISTED = 10**6  # known booleans up to here are the places where they are true

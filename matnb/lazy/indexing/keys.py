@@ -1,16 +1,119 @@
-"""An index as a user gives it, taken apart: what is basic, numbers of run time, and lists of places."""
+"""An index as a user gives it made plain: axes, slices, numbers of run time, and lists of places."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from matnb.errors import IndexingError
+from matnb.errors import AxisError, DTypeError, IndexingError, ShapeError
 from matnb.expr.nodes import Expr, Key, Literal, Shape, broadcast_shapes
-from matnb.lazy.indexing.canonical import normalize_key
 from matnb.lazy.ufuncs import literal
+
+
+def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """Return axes as increasing non-negative numbers; None means all.
+
+    Raises
+    ------
+    AxisError
+        For an axis that is not there.
+    ShapeError
+        For one that is named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    axes = []
+    for one in given:
+        if not isinstance(one, int | np.integer):
+            raise DTypeError(f"axis {one!r}: give a whole number or a tuple of them")
+        if not -ndim <= one < ndim:
+            if not ndim:
+                raise AxisError(f"axis {one} of an array without axes", int(one), ndim)
+            given_text = f", not {axis}" if len(given) > 1 else ""
+            text = f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}{given_text}"
+            raise AxisError(text, int(one), ndim)
+        axes.append(int(one) % ndim)
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"axis {axis} names an axis twice")
+    return tuple(sorted(axes))
+
+
+def one_axis(axis: object, ndim: int) -> int:
+    """Return one axis as a non-negative number.
+
+    Raises
+    ------
+    AxisError
+        For an axis that is not there.
+    DTypeError
+        For anything but a whole number, as None and tuples.
+    """
+    try:
+        place = operator.index(axis)  # type: ignore[arg-type]  # what refuses others
+    except TypeError:
+        raise DTypeError(f"axis {axis!r}: give one whole number") from None
+    return normalize_axes(place, ndim)[0]
+
+
+def normalize_key(key: object, shape: Shape) -> Key:
+    """Return a basic index as an entry for every axis, with slices and integers made non-negative.
+
+    Raises
+    ------
+    IndexingError
+        For an integer out of range, too many entries, or a kind of index that is not supported.
+    """
+    parts: list[object] = list(key) if isinstance(key, tuple) else [key]
+    for part in parts:
+        if not (part is None or part is Ellipsis or isinstance(part, slice | int | np.integer)) or isinstance(
+            part, bool
+        ):
+            raise IndexingError(
+                f"an index of type {type(part).__name__}: give integers, slices, ..., None, or arrays or "
+                "lists of integers or booleans"
+            )
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise IndexingError("an index can have a single '...'")
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    if used > len(shape):
+        raise IndexingError(f"{used} indices for an array of {len(shape)} axes")
+    rest = [slice(None)] * (len(shape) - used)
+    place = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
+    parts = parts[:place] + rest + parts[place + 1 :]
+    result: list[int | slice | None] = []
+    axis = 0
+    for part in parts:
+        if part is None:
+            result.append(None)
+            continue
+        length = shape[axis]
+        if isinstance(part, slice):
+            result.append(_bounded(part, length))
+        else:
+            assert isinstance(part, int | np.integer), "checked above"
+            if not -length <= part < length:
+                raise IndexingError(f"index {part} on axis {axis} of length {length}")
+            result.append(int(part) % length)
+        axis += 1
+    return tuple(result)
+
+
+def _bounded(part: slice, length: int) -> slice:
+    try:
+        covered = range(*part.indices(length))
+    except (TypeError, ValueError) as error:
+        raise IndexingError(f"slice {part}: {error}") from None
+    if len(covered) == 0:
+        return slice(0, 0, 1)
+    # Bounds from the elements themselves, so that slices that pick the same elements are equal.
+    if len(covered) == 1:
+        return slice(covered[0], covered[0] + 1, 1)
+    stop = covered[-1] + (1 if covered.step > 0 else -1)
+    return slice(covered[0], None if stop < 0 else stop, covered.step)
 
 
 @dataclass(frozen=True, eq=False)

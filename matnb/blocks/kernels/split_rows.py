@@ -1,7 +1,7 @@
 """Products of a single heavy row with dense arrays, made in parts that are put together to the same bits.
 
-``vector_loops`` adds a row's products by a binary tree over leaves of 64 entries. A part of the row is laid
-out as a block that has a row for each of the fewest nodes of that tree which cover the part: an ordinary
+``dense_product_loops`` adds a row's products by a binary tree over leaves of 64 entries. A part of the row is
+laid out as a block that has a row for each of the fewest nodes of that tree which cover the part: an ordinary
 product gives the sums of these nodes.
 """
 
@@ -11,14 +11,37 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense
-from matnb.blocks.kernels.casting import cast
+from matnb.blocks.formats import Block, Csr, Dense, cast
 from matnb.blocks.kernels.dense_products import unrounded_product
 from matnb.blocks.kernels.patterns import as_csr
 from matnb.blocks.kernels.products import multiply
 from matnb.blocks.semiring import Semiring, semiring_named
-from matnb.blocks.shared_rows import entries_before, leaves_of
 from matnb.blocks.sums import merged, nodes_of
+
+SHARED_ENTRIES = 2**17  # of a block of one row: its product with a vector takes a thread 0.2 to 0.4 ms
+_LEAF = 64  # entries of a row that products add in order, under a binary tree over such leaves
+
+
+def is_shared(num_rows: int, num_entries: int) -> bool:
+    """Tell whether the products of a block with dense arrays are worth sharing between all threads."""
+    return num_rows == 1 and num_entries >= SHARED_ENTRIES
+
+
+def num_leaves(num_entries: int) -> int:
+    """Return how many leaves the tree over a row's entries has."""
+    return -(-num_entries // _LEAF)
+
+
+def leaves_of(num_entries: int, part: int, count: int) -> tuple[int, int]:
+    """Return which leaves of a row are in one of ``count`` nearly equal parts; none where it has too few."""
+    leaves = num_leaves(num_entries)
+    return leaves * part // count, leaves * (part + 1) // count
+
+
+def entries_before(leaf: int, num_entries: int) -> int:
+    """Return how many of a row's entries lie before a leaf, which may be one past the last."""
+    return min(leaf * _LEAF, num_entries)
+
 
 # What adds shares as the product's semiring adds its terms, with the same kernels: of equal ones the same is
 # the least, and what is absent stays so.

@@ -1,0 +1,526 @@
+"""NumPy's functions that read, find, choose and write at places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.creation import Arange
+from matnb.errors import DTypeError, IndexingError, OptionError, RangeError, ShapeError, UnsupportedError
+from matnb.expr.nodes import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
+from matnb.lazy import ufuncs
+from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
+from matnb.lazy.creation import holds_handles
+from matnb.lazy.evaluator import asked
+from matnb.lazy.functions.shaping import laned, reshaped
+from matnb.lazy.indexing.basic import replacing
+from matnb.lazy.indexing.compress import places_where
+from matnb.lazy.indexing.fancy import assigned, indexed
+from matnb.lazy.indexing.getitem import converted, read
+from matnb.lazy.indexing.keys import one_axis
+from matnb.lazy.reductions import count_nonzero, where
+from matnb.lazy.registry import FUNCTIONS, implements, recorded
+from matnb.lazy.ufuncs import astype, literal, number_dtype
+from matnb.ops.joining import Concatenate
+from matnb.ops.picking import PutAlong, PutWhere, TakeAlong
+
+_FEWEST_LANES = 8  # of fewer, each is cut instead
+
+
+@implements(np.take)
+def take(
+    a: object, /, indices: object, axis: int | None = None, out: object = None, mode: str = "raise"
+) -> DistArray:
+    """``numpy.take``: sparse where rows or columns of a sparse array are taken."""
+    node, index = expression_of(a), expression_of(indices)
+    if not index.size and index.dtype.kind == "f":
+        index = astype(index, np.int64)
+    node, place = laned(node, axis)
+    if mode != "raise":
+        index = modulo(index, node.shape[place], mode)
+    return within(wrap(indexed(node, (*(slice(None),) * place, index))), out)
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr: object, indices: object, axis: int | None = -1) -> DistArray:
+    """``numpy.take_along_axis``; dense."""
+    node, index = expression_of(arr), expression_of(indices)
+    if axis is None:
+        node, axis = node if node.ndim == 1 else reshaped(node, (-1,)), 0
+    node, index, place = lanes_of(node, index, axis)
+    if are_cut(node, place):
+        return wrap(indexed(node, along_key(index, place)))
+    return wrap(TakeAlong(node, index, place))
+
+
+def lanes_of(node: Expr, index: Expr, axis: int) -> tuple[Expr, Expr, int]:
+    """Return an array and places along an axis of it with the lanes of both."""
+    place = one_axis(axis, node.ndim)
+    if node.ndim != index.ndim:
+        raise ShapeError(f"places of {index.ndim} axes for an array of {node.ndim}: give as many")
+    ones = [(*one.shape[:place], 1, *one.shape[place + 1 :]) for one in (node, index)]
+    lanes = broadcast_shapes(*ones, name="take_along_axis")
+    wide = [(*lanes[:place], one.shape[place], *lanes[place + 1 :]) for one in (node, index)]
+    node, index = (
+        one if one.shape == shape else Broadcast(one, shape)
+        for one, shape in zip((node, index), wide, strict=True)
+    )
+    return node, index, place
+
+
+def are_cut(node: Expr, axis: int) -> bool:
+    """Tell whether an array has too few lanes along an axis to give each worker some."""
+    return node.ndim == 1 or prod(node.shape) < _FEWEST_LANES * node.shape[axis]
+
+
+def along_key(index: Expr, axis: int) -> tuple[Expr, ...]:
+    """Return the index that picks at places along an axis lane by lane."""
+    return tuple(
+        index if one == axis else _counted(length, one, index.ndim) for one, length in enumerate(index.shape)
+    )
+
+
+def _counted(length: int, axis: int, ndim: int) -> Expr:
+    # 0, 1, ... along one of several axes.
+    numbers = Create(Arange(0, 1, length, np.dtype(np.int64)))
+    key: list[slice | None] = [None] * ndim
+    key[axis] = slice(0, length, 1)
+    return Index(numbers, tuple(key))
+
+
+def modulo(index: Expr, length: int, mode: str) -> Expr:
+    """Return places with those out of range brought into it as a mode says."""
+    match mode:
+        case "raise":
+            return index
+        case "wrap":
+            return ufuncs.call(np.remainder, (index, length))[0]
+        case "clip":
+            (low,) = ufuncs.call(np.maximum, (index, 0))
+            return ufuncs.call(np.minimum, (low, length - 1))[0]
+    raise OptionError(f"mode={mode!r}: choose 'raise', 'wrap' or 'clip'")
+
+
+def within(result: DistArray, out: object) -> DistArray:
+    """Return a result, written into ``out=`` if that is given."""
+    if out is None or out is np._NoValue:
+        return result
+    if not isinstance(out, DistArray):
+        raise UnsupportedError(f"out= of type {type(out).__name__}: give a DistArray, or compute()")
+    if out.shape != result.shape:
+        raise ShapeError(f"out= of shape {out.shape} for a result of shape {result.shape}: give the same")
+    recorded(np.copyto)(out, result)
+    return out
+
+
+@implements(np.indices)
+def indices(
+    dimensions: Sequence[int], dtype: npt.DTypeLike = int, sparse: bool = False
+) -> DistArray | tuple[DistArray, ...]:
+    """``numpy.indices``."""
+    shape: Shape = tuple(dimensions)
+    element = number_dtype(dtype)
+    each = [astype(_counted(length, axis, len(shape)), element) for axis, length in enumerate(shape)]
+    if sparse:
+        return tuple(map(wrap, each))
+    if not each:
+        return wrap(ufuncs.literal(np.empty((0,), element)))
+    whole = [Broadcast(one, shape) for one in each]
+    rows = [Index(one, (None, *(slice(0, length, 1) for length in shape))) for one in whole]
+    return wrap(rows[0] if len(rows) == 1 else Concatenate(tuple(rows), 0))
+
+
+@implements(np.diag_indices)
+def diag_indices(n: int, ndim: int = 2) -> tuple[DistArray, ...]:
+    """``numpy.diag_indices``."""
+    return (wrap(Create(Arange(0, 1, int(n), np.dtype(np.int64)))),) * ndim
+
+
+@implements(np.diag_indices_from)
+def diag_indices_from(arr: object) -> tuple[DistArray, ...]:
+    """``numpy.diag_indices_from``."""
+    shape = expression_of(arr).shape
+    if len(shape) < 2 or len(set(shape)) != 1:
+        raise ShapeError(f"diag_indices_from an array of shape {shape}: give two or more equal lengths")
+    return diag_indices(shape[0], len(shape))
+
+
+@implements(np.tril_indices_from)
+def tril_indices_from(arr: object, k: int = 0) -> tuple[np.ndarray, ...]:
+    """``numpy.tril_indices_from``: NumPy's arrays, which follow from the shape."""
+    return np.tril_indices(*_two(arr, k))
+
+
+@implements(np.triu_indices_from)
+def triu_indices_from(arr: object, k: int = 0) -> tuple[np.ndarray, ...]:
+    """``numpy.triu_indices_from``: NumPy's arrays, which follow from the shape."""
+    return np.triu_indices(*_two(arr, k))
+
+
+def _two(arr: object, k: int) -> tuple[int, int, int]:
+    shape = expression_of(arr).shape
+    if len(shape) != 2:
+        raise ShapeError(f"indices of a triangle of an array of shape {shape}: give a matrix")
+    return shape[0], k, shape[1]
+
+
+# These follow from numbers alone.
+FUNCTIONS.update({one: one for one in (np.tril_indices, np.triu_indices)})
+
+
+@implements(np.nonzero)
+def nonzero(a: object, /) -> tuple[DistArray, ...]:
+    """``numpy.nonzero``: places on each axis, in row order; stored zeros are none."""
+    node = expression_of(a)
+    if not node.shape:
+        raise ShapeError("nonzero of an array without axes; use np.atleast_1d(x).nonzero()")
+    return tuple(map(wrap, places_where(node)))
+
+
+@implements(np.flatnonzero)
+def flatnonzero(a: object) -> DistArray:
+    """``numpy.flatnonzero``."""
+    node = expression_of(a)
+    (places,) = places_where(node if node.ndim == 1 else reshaped(node, (-1,)))
+    return wrap(places)
+
+
+@implements(np.argwhere)
+def argwhere(a: object) -> DistArray:
+    """``numpy.argwhere``: a row of places for each element that is not zero."""
+    node = expression_of(a)
+    if not node.shape:
+        count = int(bool(asked(node, "the shape of argwhere")))
+        return wrap(literal(np.empty((count, 0), np.int64)))
+    columns = [Index(one, (slice(0, one.shape[0], 1), None)) for one in places_where(node)]
+    return wrap(columns[0] if len(columns) == 1 else Concatenate(tuple(columns), 1))
+
+
+@implements(np.compress)
+def compress(condition: object, a: object, axis: int | None = None, out: object = None) -> DistArray:
+    """``numpy.compress``: as many as the condition says, along an axis."""
+    node, mask = expression_of(a), astype(expression_of(condition), np.bool_)
+    if mask.ndim != 1:
+        raise ShapeError(f"compress: a condition of shape {mask.shape}: give one axis")
+    node, place = laned(node, axis)
+    length, count = node.shape[place], mask.shape[0]
+    if count > length:
+        if asked(_any(mask, length), "how long compress's condition is"):
+            raise IndexingError(f"compress: the condition is true beyond the {length} on axis {place}")
+        mask = Index(mask, (slice(0, length, 1),))
+    elif count < length:
+        key = tuple(slice(0, count if axis == place else n, 1) for axis, n in enumerate(node.shape))
+        node = Index(node, key)
+    return within(read(node, (*(slice(None),) * place, DistArray(mask))), out)
+
+
+def _any(mask: Expr, start: int) -> Expr:
+    rest = DistArray(Index(mask, (slice(start, mask.shape[0], 1),)))
+    return rest.any().expression
+
+
+@implements(np.extract)
+def extract(condition: object, arr: object) -> DistArray:
+    """``numpy.extract``."""
+    node, mask = expression_of(arr), astype(expression_of(condition), np.bool_)
+    if node.shape != mask.shape:
+        node, mask = (one if one.ndim == 1 else reshaped(one, (-1,)) for one in (node, mask))
+    if not node.shape:
+        node, mask = reshaped(node, (1,)), reshaped(mask, (1,))
+    return compress(DistArray(mask), DistArray(node)) if node.ndim == 1 else read(node, DistArray(mask))
+
+
+@implements(np.choose)
+def choose(a: object, choices: object, out: object = None, mode: str = "raise") -> DistArray:
+    """``numpy.choose``; whether the numbers are in range is asked for, unless a mode says what else."""
+    number = expression_of(a)
+    given = choices if isinstance(choices, Sequence) else list(DistArray(expression_of(choices)))
+    if not given:
+        raise ShapeError("choose: give at least one array to choose from")
+    nodes = ufuncs.chosen(list(map(operand_of, given)))
+    if number.dtype.kind not in "biu":
+        raise DTypeError(f"choose: numbers of dtype {number.dtype}: give whole ones")
+    number = modulo(astype(number, np.int64) if number.dtype.kind == "b" else number, len(nodes), mode)
+    if mode == "raise" and number.size:
+        low, high = (int(asked(one.expression, "whether choose is in range")) for one in _bounds(number))
+        if low < 0 or high >= len(nodes):
+            raise ShapeError(f"choose: numbers from {low} to {high} for {len(nodes)} arrays")
+    shape = broadcast_shapes(number.shape, *(one.shape for one in nodes), name="choose")
+    dtype = np.result_type(*(one.dtype for one in nodes))
+    result = astype(nodes[-1], dtype)
+    for place in range(len(nodes) - 2, -1, -1):
+        (chosen,) = ufuncs.call(np.equal, (number, place))
+        result = where(chosen, astype(nodes[place], dtype), result)
+    return within(wrap(result if result.shape == shape else Broadcast(result, shape)), out)
+
+
+def _bounds(number: Expr) -> tuple[DistArray, DistArray]:
+    handle = DistArray(number)
+    return handle.min(), handle.max()
+
+
+@implements(np.select)
+def select(condlist: Sequence[object], choicelist: Sequence[object], default: object = 0) -> DistArray:
+    """``numpy.select``: of each element the choice of the first condition that is true."""
+    condlist, choicelist = list(condlist), list(choicelist)  # also the rows of one array
+    if len(condlist) != len(choicelist):
+        raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
+    if not condlist:
+        raise ShapeError("select: give at least one condition")
+    conditions = [expression_of(one) for one in condlist]
+    for place, one in enumerate(conditions):
+        if one.dtype.kind != "b":
+            raise DTypeError(f"select: condition {place} is of dtype {one.dtype}: give booleans")
+    nodes = ufuncs.chosen(list(map(operand_of, (*choicelist, default))))
+    dtype = np.result_type(*(one.dtype for one in nodes))
+    nodes = [astype(one, dtype) for one in nodes]
+    shape = broadcast_shapes(*(one.shape for one in (*conditions, *nodes)), name="select")
+    result = nodes[-1]
+    for condition, chosen in zip(reversed(conditions), reversed(nodes[:-1]), strict=True):
+        result = where(condition, chosen, result)
+    return wrap(result if result.shape == shape else Broadcast(result, shape))
+
+
+@implements(np.ix_)
+def ix_(*args: object) -> tuple[DistArray, ...]:
+    """``numpy.ix_``: vectors that broadcast to a mesh; of booleans the places where they are true."""
+    result = []
+    for place, one in enumerate(args):
+        node = expression_of(one)
+        if node.ndim != 1:
+            raise ShapeError(f"ix_: an array of shape {node.shape}: give vectors")
+        if node.dtype.kind == "b":
+            (node,) = places_where(node)
+        if not node.size:
+            node = astype(node, np.int64)
+        key = [None] * len(args)
+        result.append(wrap(Index(node, (*key[:place], slice(0, node.shape[0], 1), *key[place + 1 :]))))
+    return tuple(result)
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: object, shape: int | Sequence[int], order: str = "C") -> tuple[DistArray, ...]:
+    """``numpy.unravel_index``; outside of loops it is asked whether the places are in range."""
+    lengths = tuple(map(int, np.atleast_1d(shape)))
+    node = expression_of(indices)
+    size = math.prod(lengths)
+    if node.dtype.kind not in "iu":
+        raise DTypeError(f"unravel_index: places of dtype {node.dtype}: give whole numbers")
+    _in_range(node, size, f"places in shape {lengths}")
+    rest, places = DistArray(astype(node, np.int64)), []
+    for length in lengths if order == "F" else reversed(lengths):
+        places.append(rest % length)
+        rest = rest // length
+    return tuple(places if order == "F" else reversed(places))
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(
+    multi_index: Sequence[object], dims: Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C"
+) -> DistArray:
+    """``numpy.ravel_multi_index``; outside of loops it is asked whether the places are in range."""
+    given = multi_index if isinstance(multi_index, Sequence) else list(DistArray(expression_of(multi_index)))
+    nodes = [expression_of(one) for one in given]
+    lengths = tuple(map(int, np.atleast_1d(dims)))
+    if len(nodes) != len(lengths):
+        raise ShapeError(f"ravel_multi_index: {len(nodes)} places for {len(lengths)} axes")
+    modes = [mode] * len(nodes) if isinstance(mode, str) else list(mode)
+    total: DistArray | None = None
+    pairs = list(zip(nodes, lengths, modes, strict=True))
+    for node, length, one in pairs if order == "C" else reversed(pairs):
+        if node.dtype.kind not in "iu":
+            raise DTypeError(f"ravel_multi_index: places of dtype {node.dtype}: give whole numbers")
+        if one == "raise":
+            _in_range(node, length, f"places on an axis of length {length}")
+        place = DistArray(astype(modulo(node, length, one), np.int64))
+        total = place if total is None else total * length + place
+    assert total is not None, "there is an axis"
+    return total
+
+
+def _in_range(node: Expr, length: int, what: str) -> None:
+    if node.free or not node.size:
+        return
+    low, high = (int(asked(one.expression, what)) for one in _bounds(node))
+    if low < 0 or high >= length:
+        raise ShapeError(f"{what}: they go from {low} to {high}")
+
+
+_HOLDING = {int: "iufc", float: "fc", complex: "c"}  # kinds of dtypes that hold such numbers
+
+
+@implements(np.copyto)
+def copyto(dst: object, src: object, casting: str = "same_kind", where: object = True) -> None:
+    """``numpy.copyto``."""
+    array = _written(dst, np.copyto)
+    if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        raise OptionError(f"copyto: casting={casting!r} is none of NumPy's")
+    if ufuncs.is_weak(src):
+        if casting != "unsafe" and array.dtype.kind not in _HOLDING[type(src)]:
+            raise DTypeError(
+                f"copyto: the number {src} does not go into {array.dtype} by casting={casting!r}"
+            )
+        given: Expr = ufuncs.forced(src, array.dtype)
+    else:
+        if casting == "unsafe" and isinstance(src, list | tuple) and not holds_handles(src):
+            listed = np.asarray(src)
+            if listed.dtype.hasobject:  # numbers wider than any dtype, which have a truth all the same
+                src = _forced(listed, array.dtype)
+        given = expression_of(src)
+        if not np.can_cast(given.dtype, array.dtype, casting):  # type: ignore[arg-type]  # one of them
+            raise DTypeError(f"copyto: {given.dtype} does not go into {array.dtype} by casting={casting!r}")
+    _write(array, ufuncs.astype(given, array.dtype), None if where is True else expression_of(where))
+
+
+def _forced(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    try:
+        return numbers.astype(dtype)
+    except OverflowError as error:
+        raise RangeError(f"copyto: a number does not fit dtype {dtype}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise DTypeError(f"copyto: what is given does not go into {dtype}: {error}") from None
+
+
+@implements(np.putmask)
+def putmask(a: object, /, mask: object, values: object) -> None:
+    """``numpy.putmask``: values of another shape repeat, each for its place in row order."""
+    array, condition = _written(a, np.putmask), ufuncs.astype(expression_of(mask), np.bool_)
+    new = _safely(values, array.dtype, np.putmask)
+    if condition.shape != array.shape:
+        if condition.size != array.size:
+            raise ShapeError(
+                f"putmask: a mask of shape {condition.shape} for an array of shape {array.shape}"
+            )
+        condition = reshaped(condition, array.shape)
+    if not new.size:
+        return
+    if new.size != 1 and new.shape != array.shape:
+        new = reshaped(_repeated(new, array.size), array.shape)
+    _write(array, _single(new), condition)
+
+
+@implements(np.place)
+def place(arr: object, mask: object, vals: object) -> None:
+    """``numpy.place``: values repeat; of several it is asked how many are wanted."""
+    array, condition = _written(arr, np.place), ufuncs.astype(expression_of(mask), np.bool_)
+    new = _safely(vals, array.dtype, np.place)
+    if condition.shape != array.shape:
+        if condition.size != array.size:
+            raise ShapeError(f"place: a mask of shape {condition.shape} for an array of shape {array.shape}")
+        condition = reshaped(condition, array.shape)
+    if new.size == 1:
+        _write(array, _single(new), condition)
+        return
+    count = int(asked(count_nonzero(condition), "how many values place needs"))
+    if count and not new.size:
+        raise ShapeError("place: no values for elements that the mask picks")
+    if count:
+        array[DistArray(condition)] = DistArray(_repeated(new, count))
+
+
+@implements(np.put)
+def put(a: object, ind: object, v: object, mode: str = "raise") -> None:
+    """``numpy.put``: places count in row order, and values repeat; of equal places the last one stays."""
+    array = _written(a, np.put)
+    index = expression_of(ind)
+    new = converted(v, array.dtype)
+    if not index.size or not new.size:
+        return
+    index = ufuncs.astype(modulo(index, array.size, mode), np.int64)
+    flat = DistArray(index if index.ndim == 1 else reshaped(index, (-1,)))
+    if array.ndim > 1:
+        if mode == "raise":  # negative ones count from the end
+            below, ahead = (flat < 0).expression, (flat + array.size).expression
+            flat = DistArray(where(below, ahead, flat.expression))
+        key = tuple(unravel_index(flat, array.shape))
+    else:
+        key = (flat,)
+    array[key] = DistArray(_single(new) if new.size == 1 else _repeated(new, flat.size))
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr: object, indices: object, values: object, axis: int | None) -> None:
+    """``numpy.put_along_axis``."""
+    array = _written(arr, np.put_along_axis)
+    node, index = array.expression, expression_of(indices)
+    new = converted(values, array.dtype)
+    if axis is None:
+        put(array, DistArray(index), DistArray(new))
+        return
+    shape = node.shape
+    node, index, place = lanes_of(node, index, axis)
+    if node.shape != shape:
+        raise ShapeError(f"put_along_axis: places of shape {index.shape} for an array of shape {shape}")
+    if node.sparse or are_cut(node, place):
+        array._become(assigned(node, along_key(index, place), new))
+    else:
+        array._become(PutAlong(node, index, new, place))
+
+
+@implements(np.fill_diagonal)
+def fill_diagonal(a: object, val: object, wrap: bool = False) -> None:
+    """``numpy.fill_diagonal``."""
+    array = _written(a, np.fill_diagonal)
+    if array.ndim < 2:
+        raise ShapeError("fill_diagonal: give an array of two axes or more")
+    if array.ndim > 2 and len(set(array.shape)) != 1:
+        raise ShapeError(f"fill_diagonal: an array of shape {array.shape} with axes of several lengths")
+    if not array.size:
+        return
+    key: tuple[object, ...]
+    if wrap and array.ndim == 2:
+        places = np.arange(0, array.size, array.shape[1] + 1)
+        key, count = (places // array.shape[1], places % array.shape[1]), len(places)
+    else:
+        count = min(array.shape)
+        key = (DistArray(Create(Arange(0, 1, count, np.dtype(np.int64)))),) * array.ndim
+    new = converted(val, array.dtype)
+    array[key] = DistArray(_single(new) if new.size == 1 else _repeated(new, count))
+
+
+def _safely(value: object, dtype: np.dtype, function: Callable[..., object]) -> Expr:
+    # NumPy takes arrays here only where no value may be lost, but numbers and lists as assignment does.
+    if isinstance(value, DistArray | np.ndarray) and not np.can_cast(value.dtype, dtype, "safe"):
+        raise DTypeError(
+            f"{function.__name__}: values of dtype {value.dtype} for an array of dtype {dtype}: use astype"
+        )
+    return converted(value, dtype)
+
+
+def _repeated(new: Expr, count: int) -> Expr:
+    # As many values, which begin anew when they are over.
+    flat = new if new.ndim == 1 else reshaped(new, (-1,))
+    if flat.shape[0] >= count:
+        return flat if flat.shape[0] == count else Index(flat, (slice(0, count, 1),))
+    places = DistArray(Create(Arange(0, 1, count, np.dtype(np.int64)))) % flat.shape[0]
+    return indexed(flat, places.expression)
+
+
+def _written(array: object, function: Callable[..., object]) -> DistArray:
+    if not isinstance(array, DistArray):
+        raise UnsupportedError(
+            f"np.{function.__name__} into a {type(array).__name__} from DistArrays: compute() them first"
+        )
+    return array
+
+
+def _single(new: Expr) -> Expr:
+    # One element broadcasts to anything once its axes are gone.
+    return DistArray(new)[(0,) * new.ndim].expression if new.size == 1 and new.ndim else new
+
+
+def _write(array: DistArray, new: Expr, mask: Expr | None) -> None:
+    if broadcast_shapes(new.shape, array.shape, name="assignment") != array.shape:
+        raise ShapeError(f"a value of shape {new.shape} does not fit an array of shape {array.shape}")
+    if mask is None:
+        array[...] = DistArray(new)
+        return
+    if array.sparse:
+        array._become(PutWhere(array.expression, mask, new))
+        return
+    whole = new if new.shape == array.shape else Broadcast(new, array.shape)
+    array._become(replacing(array.expression, whole, mask))

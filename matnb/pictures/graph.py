@@ -1,4 +1,4 @@
-"""What is computed from what, as SVG and as a tree of text; nothing is known here of expressions or plans."""
+"""What is computed from what, as SVG, as a list and as a tree; expressions and plans are not known here."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from matnb.pictures.standalone_svg import NAMESPACE, THEMES
 MOST_NODES = 150  # drawn
 MOST_BYTES = 100_000
 MOST_LINES = 200  # of the tree
+MOST_LISTED = 200  # nodes of a panel; beyond, a list tells no user anything
+_WHAT_WIDE = 44  # columns of a list for what a node computes
 _DEEPEST = 16  # a tree that is deeper is not indented further
 _LONGEST = 34  # characters of a line in a node
 _LONGEST_TOLD = 300  # of a line that hovering and the table tell
@@ -35,6 +37,35 @@ _SHARED, _RESULT, _MOVED = "read more than once", "result", "between workers"
 _CHANGES = {"new": "made by the passes", "gone": "replaced by the passes"}
 _SLOW = "#d55e00"  # the path that takes longest
 _NEW = "#009e73"
+
+
+def listed(panels: Sequence[PanelFacts]) -> list[str]:
+    """Return graphs as lists: a line for each node, operands first, below the title of its panel.
+
+    What has a name but no words of its own, such as a loop's state, is no line. Of more nodes than a user
+    would read, those in the middle are left out.
+    """
+    lines = []
+    for panel in panels:
+        if panel.title:
+            lines.append(panel.title)
+        nodes = [node for node in panel.nodes if node.what or node.is_result]
+        half = MOST_LISTED // 2
+        hidden = len(nodes) - 2 * half
+        first, last = (nodes, []) if hidden <= 0 else (nodes[:half], nodes[-half:])
+        width = max((len(node.name) for node in [*first, *last]), default=0)
+        lines += [_listed_node(node, max(5, width)) for node in first]
+        lines += [f"  ... {count_text(hidden)} more ..."] if last else []
+        lines += [_listed_node(node, max(5, width)) for node in last]
+        lines += [f"  {'; '.join(panel.notes)}"] if panel.notes else []
+    return lines
+
+
+def _listed_node(node: NodeFacts, width: int) -> str:
+    details = ", ".join([*node.details, *_marks(node)])
+    if not node.name:
+        return f"  {node.what}: {details}"
+    return f"  {node.name:>{width}}  {node.what:<{_WHAT_WIDE}}  {details}".rstrip()
 
 
 def graph_text(facts: GraphFacts) -> str:

@@ -1,14 +1,13 @@
-"""Any stage of the way from expressions to a plan, as text."""
+"""Expressions for a user: one in words, and many as the graphs that texts and pictures show."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from matnb.blocks.layout import Layout
-from matnb.expr.control import Cond, Final, Loop, Variable
+from matnb.expr.control import Body, Cond, Final, Loop, Variable
 from matnb.expr.interning import form_of
 from matnb.expr.nodes import (
     Broadcast,
@@ -30,218 +29,13 @@ from matnb.ops.access import At, Draw, Part, Put, Replicated, Scatter
 from matnb.ops.mapping import MapBlocks
 from matnb.ops.picking import Gather, PutEach
 from matnb.ops.selecting import Compress
-from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
-from matnb.plan.measured import ArrayMeasurement, MadeStage, Measures
-from matnb.plan.plan_counts import functions_of, reductions_of, tasks_by_stage
-from matnb.program.plan import Plan, Stage, Task
+from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
+from matnb.pictures.quantities import bytes_text
+from matnb.plan.estimate import estimate_entries
+from matnb.program.memory import estimate_bytes
+from matnb.program.plan import Stored
 
-MAX_WORDS = 12
 MAX_STATES = 4  # of a loop, named in its line
-MAX_LINES = 200  # beyond, a listing tells no user anything
-
-_Item = TypeVar("_Item")
-
-
-class Listing:
-    """Writes lists of expressions in which a number means the same throughout."""
-
-    def __init__(self) -> None:
-        self._num_listed = 0
-
-    def of(
-        self,
-        roots: Mapping[str, Expr],
-        stored: Container[Expr] = (),
-        names: Mapping[Expr, str] | None = None,
-        remembered: Container[Expr] = (),
-    ) -> tuple[list[str], dict[Expr, str]]:
-        """Return a line for each expression, operands first, and what each is called.
-
-        Of more than a user would read, those in the middle are left out, and no time is spent on them.
-
-        Parameters
-        ----------
-        roots
-            Named expressions; their names are told.
-        stored
-            Expressions on workers, below which nothing is listed.
-        names
-            What some expressions are called already; they get no line of their own.
-        remembered
-            Expressions whose values are in this process.
-        """
-        known = names or {}
-        order = topological(roots.values(), stored)
-        ends: dict[Expr, list[str]] = {}
-        for name, root in roots.items():
-            ends.setdefault(root, []).append(f"= {name}")
-        called = dict(known)
-        listed = []
-        for node in order:
-            if node not in known:
-                called[node] = f"e{self._num_listed}"
-                self._num_listed += 1
-            elif node not in ends:
-                continue
-            listed.append(node)
-        users = consumers(order, stored)
-
-        def line(node: Expr) -> str:
-            marks = ends.get(node, [])
-            if node in known:
-                return f"  {'':>5}  {known[node]:<44} {kind_of(node)}  {'; '.join(marks)}"
-            marks = [*marks_of(node, len(users[node]), stored, remembered), *marks]
-            operands = tuple("..." if node in stored else called[operand] for operand in node.operands)
-            text = f"  {called[node]:>5}  {describe(node, operands):<44} {kind_of(node)}"
-            return f"{text}  {'; '.join(marks)}".rstrip()
-
-        first, num_hidden, last = ends_of(listed)
-        hidden = [_hidden(num_hidden)] if num_hidden else []
-        return [*map(line, first), *hidden, *map(line, last)], called
-
-
-def marks_of(
-    node: Expr, num_users: int, stored: Container[Expr], remembered: Container[Expr] = ()
-) -> list[str]:
-    """Return what is special about an expression: that its value is known, or that it is shared."""
-    if node in stored:
-        return ["stored on workers"]
-    shared = [f"used {num_users} times"] if num_users > 1 else []
-    return ["remembered value", *shared] if node in remembered else shared
-
-
-def explain_expressions(
-    roots: Mapping[str, Expr], stored: Container[Expr] = (), remembered: Container[Expr] = ()
-) -> str:
-    """Return a numbered list of expressions, operands first; shared ones and known values are marked."""
-    return "\n".join(Listing().of(roots, stored, None, remembered)[0])
-
-
-def explain_stages(
-    stages: Sequence[Stage],
-    kept: Container[Expr],
-    names: Mapping[Expr, str] | None = None,
-    first: int = 0,
-    tasks: Mapping[str, Task] | None = None,
-    measures: Measures | None = None,
-) -> list[str]:
-    """Return a line for each stage, with its layout.
-
-    Parameters
-    ----------
-    stages
-        In their order.
-    kept
-        Expressions whose arrays stay.
-    names
-        What some arrays are called by a user.
-    first
-        The number of the first stage.
-    tasks
-        The plan's tasks by their keys; what stages save is told then.
-    measures
-        What was measured when the same was made before, told beside what is estimated.
-    """
-    names = names or {}
-    lines = []
-    last = {stage.expression: stage for stage in stages}
-    found = tasks_by_stage(stages, (tasks or {}).values())
-    for number, (stage, own) in enumerate(zip(stages, found, strict=True), start=first):
-        # Shares of reductions made in one pass are a stage before that of the first one's value.
-        is_value = last[stage.expression] is stage
-        name = f" = {names[stage.expression]}" if is_value and stage.expression in names else ""
-        known = None if measures is None else measures.of(stage.tasks)
-        words = [estimated_words(stage)]
-        words += measured_words(known)
-        words += shared_words(own)
-        words.append("kept" if is_value and stage.expression in kept else "passing")
-        lines.append(_stage_line(number, stage, name, words))
-    return shortened(lines)
-
-
-def explain_made(made: Sequence[tuple[MadeStage, ArrayMeasurement | None]]) -> list[str]:
-    """Return a line for each stage of a run that is over."""
-    lines = [
-        _stage_line(number, stage, "", [estimated_words(stage), *measured_words(known)])
-        for number, (stage, known) in enumerate(made)
-    ]
-    return shortened(lines)
-
-
-def estimated_words(stage: Stage | MadeStage) -> str:
-    """Return how large a stage's array will be, about; of a sparse one also how many entries it stores."""
-    size = f"about {bytes_text(stage.estimated_bytes)}"
-    if stage.estimated_nnz is None:
-        return size
-    return f"{size} in {plural_text(stage.estimated_nnz, 'entry')}"
-
-
-def _stage_line(number: int, stage: Stage | MadeStage, name: str, words: Sequence[str]) -> str:
-    detail = shortened_words(stage.detail)
-    return (
-        f"  {f's{number}':>4}  {stage.kind}{f' [{detail}]' if detail else ''}{name}: "
-        f"{stage.layout.grid.shape}{'' if stage.estimated_nnz is None else ' sparse'} in "
-        f"{blocks_text(stage.layout)}, {', '.join(words)}"
-    )
-
-
-def shortened_words(detail: str) -> str:
-    """Return what a stage does without the words that are too many."""
-    words = detail.split()
-    if len(words) > MAX_WORDS:
-        words = [*words[:MAX_WORDS], f"... {len(words) - MAX_WORDS:,} more"]
-    return " ".join(words)
-
-
-def blocks_text(layout: Layout) -> str:
-    """Return in how many blocks an array is cut, and on how many workers they are."""
-    counts = "x".join(map(str, layout.grid.counts))
-    blocks = "1 block" if layout.grid.num_blocks == 1 else f"{counts} blocks"
-    return f"{blocks} on {plural_text(len(set(layout.owners)), 'worker')}"
-
-
-def shared_words(tasks: Sequence[Task]) -> list[str]:
-    """Return what the tasks of a stage save: buffers that functions share, and passes over the data."""
-    words = []
-    num_functions, num_buffers = max(map(functions_of, tasks), default=(0, 0))
-    if num_buffers < num_functions:
-        words.append(f"{count_text(num_functions)} functions in {plural_text(num_buffers, 'buffer')}")
-    num_reductions = max(map(reductions_of, tasks), default=0)
-    if num_reductions > 1:
-        words.append(f"{num_reductions} reductions in one pass")
-    return words
-
-
-def measured_words(known: ArrayMeasurement | None) -> list[str]:
-    """Return what was measured of a stage, if it was, beside what was estimated of it."""
-    if known is None:
-        return []
-    words = [f"{bytes_text(known.num_bytes)} made"]
-    if known.seconds is not None:
-        words.append(f"{seconds_text(known.seconds)}{' with compiling' if known.compiled else ''}")
-    return words
-
-
-def explain_plan(
-    plan: Plan, names: Mapping[Expr, str] | None = None, first: int = 0, measures: Measures | None = None
-) -> str:
-    """Return the stages of a plan with their layouts, and what it needs in all."""
-    if not plan.stages and not plan.outputs:
-        return "  nothing to run: all of it is on the workers"
-    tasks = {task.key: task for task in plan.tasks}
-    lines = explain_stages(plan.stages, plan.outputs, names, first, tasks, measures)
-    # How many entries a product of sparse arrays has is not known before it is made.
-    inside = (one for stage in plan.stages for one in stage.inside)
-    products = [one for one in inside if isinstance(one, MatMul | MaskedMatMul)]
-    guessed = any(one.sparse and one.left.sparse and one.right.sparse for one in products)
-    needs = "by a guess" if guessed else "at most"
-    lines.append(
-        f"  {plural_text(len(plan.tasks), 'task')}, {plural_text(len(plan.reused), 'array')} read from the "
-        f"workers, {len(plan.outputs)} kept; moves {bytes_text(plan.moved_bytes)}, "
-        f"needs {needs} about {bytes_text(plan.projected_bytes)} more "
-        f"on {plural_text(len({task.owner for task in plan.tasks}), 'worker')}"
-    )
-    return "\n".join(lines)
 
 
 def describe(node: Expr, operands: tuple[str, ...]) -> str:
@@ -359,19 +153,219 @@ def _key_text(part: int | slice | None) -> str:
     return str(part)
 
 
-def shortened(lines: list[str]) -> list[str]:
-    """Return lines without those in the middle, where there are more than a user would read."""
-    first, num_hidden, last = ends_of(lines)
-    return [*first, _hidden(num_hidden), *last] if num_hidden else lines
+class ExpressionGraph:
+    """Tells expressions as panels, in which a name means the same throughout.
+
+    Parameters
+    ----------
+    remembered
+        Expressions whose values are in this process.
+    there
+        Expressions on the workers that are told with what they are made from, as what was asked for is.
+    """
+
+    def __init__(self, remembered: Container[Expr] = (), there: Container[Expr] = ()) -> None:
+        self._remembered, self._there = remembered, there
+        self._num_named = 0
+
+    def panels(
+        self,
+        roots: Mapping[str, Expr],
+        stored: Mapping[Expr, Stored],
+        changes: Mapping[Expr, Change] | None = None,
+    ) -> list[PanelFacts]:
+        """Return a panel for named expressions, and one for each body of the loops and branches there.
+
+        Parameters
+        ----------
+        roots
+            Named expressions.
+        stored
+            Those on the workers, below which nothing is told.
+        changes
+            What the passes made, or put others in the place of.
+        """
+        names = self.names(roots, stored)
+        order = topological(roots.values(), stored)
+        entries = estimate_entries(roots.values(), stored)
+        sizes = {
+            node: f"about {bytes_text(estimate_bytes(node, entries[node]))}"
+            for node in order
+            if not isinstance(node, Loop | Cond)
+        }
+        for node in stored:
+            if (known := stored[node].block_bytes) and node in sizes:
+                sizes[node] = bytes_text(sum(known))
+        panels = [PanelFacts("", self._nodes(roots, stored, names, (), sizes, changes or {}))]
+        for node in order:
+            if isinstance(node, Loop | Cond) and node not in stored:
+                panels += self._bodies(node, names)
+        return panels
+
+    def names(
+        self,
+        roots: Mapping[str, Expr],
+        stored: Container[Expr] = (),
+        known: Mapping[Expr, str] | None = None,
+    ) -> dict[Expr, str]:
+        """Return what each expression is called: those ``known`` as they are, scalars by their values."""
+        names = dict(known or {})
+        wanted = set(roots.values())
+        for node in topological(roots.values(), stored):
+            if node in names:
+                continue
+            if isinstance(node, Literal) and node.size == 1 and node not in wanted:
+                names[node] = str(node.value)
+            else:
+                names[node] = f"e{self._num_named}"
+                self._num_named += 1
+        return names
+
+    def _bodies(self, node: Loop | Cond, names: Mapping[Expr, str]) -> list[PanelFacts]:
+        panels: list[PanelFacts] = []
+        for body in bodies_of(node, names):
+            inside = self.names(body.roots, (), body.names)
+            panels.append(PanelFacts(body.title, self._nodes(body.roots, {}, inside, body.names, {}, {})))
+            for one in inside:
+                if isinstance(one, Loop | Cond) and one not in body.names:
+                    panels += self._bodies(one, {**inside, **body.outer})
+        return panels
+
+    def _nodes(
+        self,
+        roots: Mapping[str, Expr],
+        stored: Mapping[Expr, Stored],
+        names: Mapping[Expr, str],
+        given: Container[Expr],
+        sizes: Mapping[Expr, str],
+        changes: Mapping[Expr, Change],
+    ) -> tuple[NodeFacts, ...]:
+        ends: dict[Expr, list[str]] = {}
+        for name, root in roots.items():
+            ends.setdefault(root, []).append(f"= {name}")
+        order = topological(roots.values(), stored)
+        users = consumers(order, stored)
+        # Scalars are told where they are read.
+        order = [node for node in order if node in ends or not (isinstance(node, Literal) and node.size == 1)]
+        places = {node: place for place, node in enumerate(order)}
+        nodes = []
+        for node in order:
+            is_stored, is_there = node in stored, node in self._there
+            is_known = is_stored or is_there or node in self._remembered
+            details = [kind_of(node)]
+            if node in sizes:
+                details.append(sizes[node])
+            if is_stored or is_there:
+                details.append("stored on workers")
+            elif is_known:
+                details.append("remembered value")
+            if len(users[node]) > 1 and not is_stored:
+                details.append(f"used {len(users[node])} times")
+            below = () if is_stored else node.operands
+            operands = tuple("..." if is_stored else names[one] for one in node.operands)
+            nodes.append(
+                NodeFacts(
+                    name=names[node],
+                    what="" if node in given else describe(node, operands),
+                    details=(*details, *ends.get(node, [])),
+                    operands=tuple(places[one] for one in below if one in places),
+                    look="known" if is_known else _look_of(node),
+                    is_shared=len(users[node]) > 1,
+                    is_result=node in ends,
+                    change=changes.get(node, ""),
+                    function=node.name if isinstance(node, Elementwise) and not is_known else "",
+                )
+            )
+        return tuple(nodes)
 
 
-def ends_of(items: Sequence[_Item]) -> tuple[Sequence[_Item], int, Sequence[_Item]]:
-    """Return the first of many, how many are left out, and the last; nothing is left out of a few."""
-    if len(items) <= MAX_LINES:
-        return items, 0, ()
-    half = MAX_LINES // 2
-    return items[:half], len(items) - 2 * half, items[-half:]
+def _look_of(node: Expr) -> Look:
+    if isinstance(node, Loop | Cond):
+        return "control"
+    return "given" if node.is_source or isinstance(node, Variable) else "work"
 
 
-def _hidden(count: int) -> str:
-    return f"  ... {count} more ..."
+@dataclass(frozen=True)
+class NamedBody:
+    """A body of a loop or a branch, and what is said of it.
+
+    Attributes
+    ----------
+    title
+        When it runs.
+    roots
+        What it gives, by names.
+    names
+        What its variables are called.
+    outer
+        What its variables are called in a loop inside, which has states of its own.
+    """
+
+    title: str
+    roots: Mapping[str, Expr]
+    names: Mapping[Expr, str]
+    outer: Mapping[Expr, str]
+
+
+def bodies_of(node: Loop | Cond, names: Mapping[Expr, str]) -> list[NamedBody]:
+    """Return the bodies of a loop or a branch; ``names`` has its name, and those of all that it is given."""
+    name = names[node]
+    outside: Sequence[Expr | None] = node.given
+    if isinstance(node, Loop):
+        outside = (*(None for _ in node.state), None, *node.given)
+    given: dict[Expr, str] = {
+        variable: names[one] for variable, one in zip(node.variables, outside, strict=True) if one is not None
+    }
+    if isinstance(node, Cond):
+        return [
+            NamedBody(f"{name}, where it is true", _results(node.then, "result"), given, given),
+            NamedBody(f"{name}, else", _results(node.otherwise, "result"), given, given),
+        ]
+    own: dict[Expr, str] = {
+        variable: f"state {place}" for place, variable in enumerate(node.variables[: node.num_state])
+    }
+    own[node.variables[node.num_state]] = "iteration"
+    outer = {**given, **{variable: f"{text} of {name}" for variable, text in own.items()}}
+    results = _results(node.body, "next state")
+    return [NamedBody(f"each iteration of {name}", results, {**given, **own}, outer)]
+
+
+def _results(body: Body, what: str) -> dict[str, Expr]:
+    results = {f"{what} {place}": result for place, result in enumerate(body.results)}
+    return results if body.until is None else {**results, "until": body.until}
+
+
+def changes_of(
+    recorded: Iterable[Expr], optimized: Iterable[Expr], origins: Mapping[Expr, tuple[Expr, ...]]
+) -> dict[Expr, Change]:
+    """Return which expressions the passes made, and which they put others in the place of.
+
+    What only reads others now, and is the same operation with the same parameters, is neither.
+
+    Parameters
+    ----------
+    recorded, optimized
+        Before the passes and after them, operands first.
+    origins
+        For what a pass made the recorded ones it stands for.
+    """
+    after = list(optimized)
+    before, kept = set(recorded), set(after)
+    changes: dict[Expr, Change] = {}
+    for node in reversed(after):  # of several that stand for one, the last is that one
+        if node in before:
+            continue
+        alike = [one for one in origins.get(node, ()) if one not in kept and _is_alike(one, node)]
+        kept.update(alike)
+        if not alike:
+            changes[node] = "new"
+    for node in before - kept:
+        changes[node] = "gone"
+    return changes
+
+
+def _is_alike(node: Expr, other: Expr) -> bool:
+    if type(node) is not type(other):
+        return False
+    names = form_of(type(node)).parameter_names
+    return bool(node.operands) and all(getattr(node, name) == getattr(other, name) for name in names)

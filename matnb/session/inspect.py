@@ -13,12 +13,11 @@ from matnb.expr.traverse import topological
 from matnb.passes import PASSES, stages, traced
 from matnb.pictures.escaping import LONGEST_NAME, shortened
 from matnb.pictures.facts import Change, GraphFacts, PanelFacts
+from matnb.pictures.graph import listed
 from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import count_text, plural_text
-from matnb.plan.drawing import Drawing, changes_of
-from matnb.plan.drawing_stages import StageDrawing
-from matnb.plan.explain import Listing, explain_expressions, explain_made, explain_plan
-from matnb.plan.explain_control import explain_bodies, explain_control
+from matnb.plan.explain import ExpressionGraph, changes_of
+from matnb.plan.explain_plans import PlanGraph, nothing_to_run
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.measured import MadeRun, Measures
 from matnb.program.plan import Plan, Stored
@@ -26,6 +25,7 @@ from matnb.session.looping import missing_results
 from matnb.session.planning import Planner
 
 RECORDED, OPTIMIZED, PLAN = "recorded", "optimized", "plan"
+_IS_THERE = "nothing to run: the value is there; this is how it was made"
 _INTERPRETED = (
     "computed by the interpreter: NumPy and SciPy in this process, without workers and so without a plan"
 )
@@ -91,54 +91,26 @@ class Looker:
         self._planner.drop_dead()
         roots = _shortly_named(roots)
         known = self._store.find(topological(roots.values(), self._store))
-        parts: list[str] = []
+        lines: list[str] = []
         if stage in (None, RECORDED):
-            parts += [RECORDED, explain_expressions(roots, known, self._remembered)]
+            lines += [RECORDED, *listed(ExpressionGraph(self._remembered).panels(roots, known))]
         if self._interprets and stage in (None, PLAN):
-            return "\n".join([*parts, _INTERPRETED])
+            return "\n".join([*lines, _INTERPRETED])
         passed: Mapping[str, Expr] | None = None
         if stage not in (RECORDED, PLAN):
             before = dict(roots)
             for name, after in stages(roots, known):
                 if stage in (None, name):
                     if all(after[one] is before[one] for one in roots):
-                        parts.append(f"after {name}: no change")
+                        lines.append(f"after {name}: no change")
                     else:
-                        parts += [f"after {name}", explain_expressions(after, known, self._remembered)]
+                        lines.append(f"after {name}")
+                        lines += listed(ExpressionGraph(self._remembered).panels(after, known))
                 before = passed = after
         if stage in (None, PLAN):
-            parts += self._explain_plan(roots, known, passed)
-        return "\n".join(parts)
-
-    def _explain_plan(
-        self, roots: Mapping[str, Expr], known: Mapping[Expr, Stored], passed: Mapping[str, Expr] | None
-    ) -> list[str]:
-        parts: list[str] = []
-        listing, num_stages = Listing(), 0
-        _, called = listing.of(roots, known)
-        roots = self._to_run(roots)
-        if not roots:
-            return [PLAN, "  nothing to run: the value is remembered"]
-        if passed is not None:
-            passed = {name: passed[name] for name in roots}
-        controls, made = self._controls(roots, known, called)
-        for one in controls:
-            name = _name_of(one.node, called)
-            if one.before.stages:
-                parts += [f"before {name}", explain_plan(one.before, one.names, num_stages, self._measures)]
-                num_stages += len(one.before.stages)
-            parts += explain_bodies(one.node, called, listing)
-            parts += [f"plan of {name}", *explain_control(one.plan, num_stages, self._measures)]
-            num_stages += len(one.plan.stages)
-        plan, optimized = self._planner.plan(roots, made, None if controls else passed)
-        if plan.stages or not parts:
-            names = {optimized[node]: name for name, node in roots.items()}
-            parts += [PLAN, explain_plan(plan, names, num_stages, self._measures)]
-        if not plan.stages and not controls:
-            ran = dict.fromkeys(pair for node in roots.values() for pair in self._measures.made(node))
-            if ran:
-                parts += ["as it ran", *explain_made(list(ran))]
-        return parts
+            plan = self._plan_graph(roots, known, passed)
+            lines += [PLAN, *([f"  {plan.title}"] if plan.title == _IS_THERE else []), *listed(plan.panels)]
+        return "\n".join(lines)
 
     def _to_run(self, roots: Mapping[str, Expr]) -> dict[str, Expr]:
         return {
@@ -233,43 +205,45 @@ class Looker:
         there: Sequence[Expr],
         changes: Mapping[Expr, Change] | None = None,
     ) -> GraphFacts:
-        drawing = Drawing(self._remembered, there)
-        return GraphFacts(title, tuple(drawing.expressions(roots, known, changes)))
+        panels = ExpressionGraph(self._remembered, there).panels(roots, known, changes)
+        return GraphFacts(title, tuple(panels))
 
-    def _plan_graph(self, roots: Mapping[str, Expr], known: Mapping[Expr, Stored]) -> GraphFacts:
-        _, called = Listing().of(roots, known)
-        drawing = StageDrawing(self._measures)
+    def _plan_graph(
+        self,
+        roots: Mapping[str, Expr],
+        known: Mapping[Expr, Stored],
+        passed: Mapping[str, Expr] | None = None,
+    ) -> GraphFacts:
+        names = ExpressionGraph().names(roots, known)
+        graph = PlanGraph(self._measures)
         wanted = self._to_run(roots)
-        controls, made = self._controls(wanted, known, called)
+        if passed is not None:
+            passed = {name: passed[name] for name in wanted}
+        controls, made = self._controls(wanted, known, names)
         panels: list[PanelFacts] = []
         for one in controls:
-            name = _name_of(one.node, called)
+            name = _name_of(one.node, names)
             if one.before.stages:
-                panels.append(drawing.plan(f"before {name}", one.before, one.names))
-            panels += drawing.control(name, one.node, one.plan, called, one.stored)
-        plan, optimized = self._planner.plan(wanted, made)
-        if plan.stages or controls:
-            if plan.stages or not panels:
-                names = {optimized[node]: name for name, node in wanted.items()}
-                panels.append(drawing.plan("", plan, names, called))
-            return drawing.graph("the plan", panels)
+                panels.append(graph.plan(f"before {name}", one.before, one.names))
+            panels += graph.control(name, one.node, one.plan, names, one.stored)
+        plan, optimized = self._planner.plan(wanted, made, None if controls else passed)
+        if plan.stages:
+            called = {optimized[node]: name for name, node in wanted.items()}
+            panels.append(graph.plan("afterwards" if panels else "", plan, called, names))
+        if panels:
+            return graph.facts("the plan", panels)
         ran = {name: run for name, node in roots.items() if (run := self._measures.run_of(node))}
         several = len({id(run) for run in ran.values()}) > 1
-        called_there = {
-            key: name for name, node in roots.items() if node in known for key in known[node].keys
-        }
+        stored_as = {key: name for name, node in roots.items() if node in known for key in known[node].keys}
         seen: list[MadeRun] = []
         for name, run in ran.items():
             if all(run is not one for one in seen):
                 seen.append(run)
-                panels += drawing.ran(
-                    f"as it ran{f' for {name}' if several else ''}", run, name, called_there
-                )
-        if not panels:
-            return GraphFacts("the plan", (drawing.plan("", plan, {}),))
-        return drawing.graph(
-            "nothing to run: the value is there; this is how it was made", panels, is_over=True
-        )
+                panels += graph.ran(f"as it ran{f' for {name}' if several else ''}", run, name, stored_as)
+        if panels:
+            return graph.facts(_IS_THERE, panels, is_over=True)
+        reason = "all of it is on the workers" if wanted else "the value is remembered"
+        return GraphFacts("the plan", (nothing_to_run(reason),))
 
 
 def _below(roots: Iterable[Expr], there: Sequence[Expr], stored: Container[Expr]) -> list[Expr]:

@@ -37,8 +37,7 @@ from matnb.expr.traverse import topological
 from matnb.io.results import ResultFolder
 from matnb.lazy.recording import Recording, active_recording
 from matnb.pictures.imbalance import imbalance
-from matnb.plan.explain import explain_plan
-from matnb.plan.explain_control import explain_control
+from matnb.plan.explain_plans import control_text, plan_text
 from matnb.plan.looping import starts_inside
 from matnb.plan.measured import Measures
 from matnb.plan.plan_counts import counts_of
@@ -235,7 +234,8 @@ class Runner:
         self.tell_times(ran.timed)
         if record is not None:
             record.loops.append(ran.finished)
-            record.loop_texts["\n".join(explain_control(ran.plan))] = None
+            stored = {one: entry.stored for one, entry in found.items()}
+            record.loop_texts[control_text(node, ran.plan, stored)] = None
         self._emit(ran.finished)
 
     def _straight(
@@ -373,7 +373,7 @@ class Runner:
         self._num_taken = 0  # told once, though loops have runs before them
         if record is not None:
             if len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
-                record.plan_text = explain_plan(plan, {node: name for name, node in after.items()})
+                record.plan_text = plan_text(plan, {node: name for name, node in after.items()})
             record.runs.append(finished)
         self._emit(finished)
 

@@ -273,9 +273,7 @@ class Session:
             loops = tuple(record.loops) if record else ()
             text = ""
             if record is not None:
-                text = "\n".join([record.plan_text, *(f"loop\n{one}" for one in record.loop_texts)]).lstrip(
-                    "\n"
-                )
+                text = "\n".join([record.plan_text, *record.loop_texts]).lstrip("\n")
             recuts = tuple(record.recuts) if record else ()
             notes = tuple(record.notes) if record else ()
             workers = self._workers_text()

@@ -59,15 +59,15 @@ def test_stages_are_numbered_throughout_and_stand_where_they_run() -> None:
     text = (ranks(max_iterations=31) * 2).explain()
     told = parts(text)
     assert numbers(text, "s") == list(range(len(numbers(text, "s"))))
-    (plan,) = (lines for title, lines in told.items() if title.startswith("plan of loop"))
-    place = plan.index("  each iteration")
-    assert plan[0] == "  once"
-    assert any("[make]" in line for line in plan[:place])
-    assert any("product [plus_times" in line for line in plan[place:])
+    (once,) = (lines for title, lines in told.items() if title.startswith("once before loop"))
+    (each,) = (lines for title, lines in told.items() if title.startswith("each iteration of loop"))
+    assert any("  map make  " in line for line in once)
+    assert any("  product plus_times" in line for line in each)
     assert re.fullmatch(
-        r"  \d+ tasks, \d+ in each iteration; needs at most about \S+ .?B more on 2 workers", plan[-1]
+        r"  \d+ tasks, registers used again in each iteration; needs at most about \S+ .?B more on 2 workers",
+        each[-1],
     )
-    assert any("map [multiply] = value" in line for line in told["plan"])
+    assert re.search(r"  map multiply  .*, = value$", told["afterwards"][-2])
 
 
 def test_what_is_inside_of_a_loop_is_told_too() -> None:
@@ -90,9 +90,8 @@ def test_what_is_inside_of_a_loop_is_told_too() -> None:
     assert "divide(" in then[-1]
     (otherwise,) = (lines for title, lines in told.items() if title.endswith(", else"))
     assert len(otherwise) == 1
-    (plan,) = (lines for title, lines in told.items() if title.startswith("plan of loop"))
-    assert "    each iteration" in plan
-    assert "    where it is true" in plan
+    assert f"each iteration, in each iteration of loop {outer}" in told
+    assert f"where it is true, in each iteration of loop {outer}" in told
 
 
 def test_a_loop_without_a_bound_or_with_many_arrays_is_one_line() -> None:
@@ -106,11 +105,11 @@ def test_a_branch_is_told_by_its_sides() -> None:
     x = mn.ones(N)
     told = parts(mn.cond(x.sum() > 1, lambda: x * 2, lambda: x * 3).explain())
     assert [title.split(", ")[1] for title in told if ", " in title] == ["where it is true", "else"]
-    (plan,) = (lines for title, lines in told.items() if title.startswith("plan of branch"))
-    assert "  where it is true" in plan
-    assert "  else" in plan
+    branch = next(iter(told["recorded"][-2:])).split()[0]
+    assert {f"where it is true of branch {branch}", f"else of branch {branch}"} <= told.keys()
 
 
 def test_what_has_run_needs_nothing() -> None:
     x = ranks(max_iterations=32).persist()
-    assert parts(x.explain())["plan"] == ["  nothing to run: all of it is on the workers"]
+    told = parts(x.explain())["plan"]
+    assert told == ["  nothing to run: the value is there; this is how it was made"]

@@ -136,14 +136,14 @@ def test_plans_are_the_same_in_two_processes():
     program = (
         "import numpy as np\n"
         "import matnb as mn\n"
-        "from matnb.plan.explain import explain_plan\n"
+        "from matnb.plan.explain_plans import plan_text\n"
         "from matnb.plan.lower import lower\n"
         "from matnb.program.plan import Workers\n"
         "x = mn.asarray(np.arange(40000.0).reshape(200, 200), blocks=[3, 2])\n"
         "s = mn.eye(200, blocks=5)\n"
         "roots = [((x @ x) / 2).expression, (s @ x).sum(axis=1).expression, s.T.expression]\n"
         "plan = lower(roots, (), {}, Workers((0, 1, 2), 2, 0))\n"
-        "result = explain_plan(plan) + repr([(t.key, t.inputs, t.owner) for t in plan.tasks])\n"
+        "result = plan_text(plan) + repr([(t.key, t.inputs, t.owner) for t in plan.tasks])\n"
     )
     here: dict[str, str] = {}
     exec(program, here)

@@ -1,32 +1,43 @@
-"""Plans, and runs that are over, as the graphs that pictures draw: a box for each stage."""
+"""Plans, programs and runs that are over, as the graphs that texts and pictures show: a node a stage."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
+from matnb.blocks.layout import Layout
 from matnb.expr.control import Cond, Loop, Variable
-from matnb.expr.nodes import Expr
+from matnb.expr.nodes import Expr, MaskedMatMul, MatMul
 from matnb.expr.traverse import topological
 from matnb.pictures.facts import GraphFacts, Look, NodeFacts, PanelFacts
-from matnb.pictures.quantities import bytes_text, count_text, plural_text
-from matnb.plan.explain import (
-    blocks_text,
-    describe,
-    estimated_words,
-    kind_of,
-    measured_words,
-    shared_words,
-    shortened_words,
-)
-from matnb.plan.explain_control import bodies_of, sections_of
+from matnb.pictures.graph import listed
+from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
+from matnb.plan.explain import bodies_of, describe, kind_of
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
-from matnb.plan.plan_counts import counts_of, tasks_by_stage
+from matnb.plan.plan_counts import counts_of, functions_of, reductions_of, tasks_by_stage
 from matnb.program.operators import Cut, Join
 from matnb.program.plan import Plan, Stage, Stored, Task
+from matnb.program.program import Action, Batch, Branch, Iterate
 from matnb.program.regions import region_size
+
+MAX_WORDS = 12  # of what a stage does
+
+_Stage = TypeVar("_Stage", Stage, MadeStage)
+
+
+def plan_text(plan: Plan, names: Mapping[Expr, str] | None = None) -> str:
+    """Return the stages of a plan as a list; ``names`` has what a user calls some arrays."""
+    return "\n".join(listed([PlanGraph(Measures()).plan("", plan, names or {})]))
+
+
+def control_text(node: Loop | Cond, plan: ControlPlan, stored: Mapping[Expr, Stored]) -> str:
+    """Return the stages of a loop or branch as a list, by when they run."""
+    name = "the loop" if isinstance(node, Loop) else "the branch"
+    unnamed = dict.fromkeys((node, *node.inputs), "")
+    return "\n".join(listed(PlanGraph(Measures()).control(name, node, plan, unnamed, stored)))
 
 
 @dataclass(frozen=True)
@@ -55,8 +66,8 @@ class Surroundings:
     origins: Mapping[str, Expr] = field(default_factory=dict)
 
 
-class StageDrawing:
-    """Writes the panels of one picture of a plan, in which stages are numbered throughout.
+class PlanGraph:
+    """Tells plans as panels, in which stages are numbered throughout.
 
     Parameters
     ----------
@@ -70,7 +81,7 @@ class StageDrawing:
         self._bytes: dict[str, float] = {}  # by stage
         self._seconds: dict[str, float] = {}
 
-    def graph(self, title: str, panels: Sequence[PanelFacts], is_over: bool = False) -> GraphFacts:
+    def facts(self, title: str, panels: Sequence[PanelFacts], is_over: bool = False) -> GraphFacts:
         """Return a picture of panels that were made here, whose slowest path goes by seconds, or by bytes.
 
         Of a plan it goes by seconds only where all that computes was measured: else what was not would seem
@@ -110,10 +121,7 @@ class StageDrawing:
             What the expressions are called elsewhere, for those that are there already.
         """
         if not plan.stages and not plan.outputs:
-            there = NodeFacts(
-                "", "nothing to run", ("all of it is on the workers",), (), "known", False, True
-            )
-            return PanelFacts(title, (there,))
+            return nothing_to_run("all of it is on the workers")
         read = {node: (called or {}).get(node, names.get(node, "")) for node in plan.reused}
         around = Surroundings(
             read, set(plan.outputs), names, plan.reused, {one.key: one.owner for one in plan.shipments}
@@ -130,8 +138,7 @@ class StageDrawing:
         stored: Mapping[Expr, Stored],
     ) -> list[PanelFacts]:
         """Return the panels of a loop or branch: what runs once, and what in each iteration or on a side."""
-        panels = []
-        title, names = "", _variables(node, called)
+        names = _variables(node, called)
         variables = list(node.variables)
         given = variables[node.num_state + 1 :] if isinstance(node, Loop) else variables
         registers = [
@@ -140,22 +147,20 @@ class StageDrawing:
         ]
         arrays: dict[Expr, Stored] = {**stored, **dict(registers)}
         origins = {key: one for one, array in registers for key in array.keys}
-        workers = plural_text(len(plan.peaks), "worker")
-        needs = f"needs at most about {bytes_text(sum(plan.peaks.values()))} more on {workers}"
+        needs = f"needs at most about {_needs(plan.peaks)}"
+        panels = []
         for section in sections_of(plan.stages, plan.program.actions):
-            title = section.title or title
-            stages = [stage for batch in section.batches for stage in batch.stages]
-            if not stages:
-                continue
-            kept = {one.expression for batch in section.batches for one in batch.stages if batch.keeps(one)}
-            tasks = {key: task for batch in section.batches for key, task in batch.tasks.items()}
-            groups = tasks_by_stage(stages, tasks.values())
-            words = f"{title} before {name}" if title == "once" else f"{title} of {name}"
+            tasks = plural_text(len(section.tasks), "task")
+            if section.is_repeated:
+                tasks += ", registers used again in each iteration"
+            groups = tasks_by_stage(section.stages, section.tasks.values())
+            if num_laid := len(section.tasks) - len({task.key for group in groups for task in group}):
+                tasks += f", {count_text(num_laid)} of them to lay arrays out anew"
+            kept = {one.expression for one in section.stages if section.keeps(one)}
             around = Surroundings(names, kept, {}, arrays, plan.program.owners, origins)
-            note = f"{plural_text(len(tasks), 'task')}, {needs}"
-            if title != "once" and isinstance(node, Loop):
-                note = f"{plural_text(len(tasks), 'task')}, registers used again in each iteration; {needs}"
-            panels.append(PanelFacts(words, self._stages(stages, groups, around, is_program=True), (note,)))
+            title = f"{section.title} {'before' if section.title == ONCE else 'of'} {name}"
+            nodes = self._stages(section.stages, groups, around, is_program=True)
+            panels.append(PanelFacts(title, nodes, (f"{tasks}; {needs}",)))
         return panels
 
     def ran(
@@ -172,21 +177,19 @@ class StageDrawing:
         names
             The same by the keys of what is stored, where the run was asked for several.
         """
-        names = names or {}
-        sizes = run.sizes()
-        panels = []
+        names, sizes = names or {}, run.sizes()
         parts: list[tuple[str, Sequence[MadeStage], Sequence[Task]]] = []
-        if not run.work or isinstance(run.work[0], Task):
-            parts.append((title, run.stages, [one for one in run.work if isinstance(one, Task)]))
+        tasks = [one for one in run.work if isinstance(one, Task)]
+        if len(tasks) == len(run.work):
+            parts.append((title, run.stages, tasks))
         else:
             actions = [one for one in run.work if not isinstance(one, Task)]
-            when = ""
-            for section in sections_of(run.stages, actions):
-                when = section.title or when
-                stages = [stage for batch in section.batches for stage in batch.stages]
-                tasks = [task for batch in section.batches for task in batch.tasks.values()]
-                if stages:
-                    parts.append((f"{title}, {when}", stages, tasks))
+            parts = [
+                (f"{title}, {section.title}", section.stages, list(section.tasks.values()))
+                for section in sections_of(run.stages, actions)
+                if section.stages
+            ]
+        panels = []
         for words, made, work in parts:
             result = name if made is parts[-1][1] else ""
             panels.append(PanelFacts(words, self._made(run, made, work, sizes, result, names)))
@@ -286,11 +289,12 @@ class StageDrawing:
         num_users: int,
         marks: Sequence[str],
     ) -> NodeFacts:
-        details = [kind, f"{blocks_text(stage.layout)}, {plural_text(len(tasks), 'task')}"]
-        details.append(estimated_words(stage))
+        num_tasks = f", {plural_text(len(tasks), 'task')}" if tasks else ""
+        details = [kind, f"{blocks_text(stage.layout)}{num_tasks}"]
+        details.append(_estimated_text(stage))
         if known is not None:
-            details.append(", ".join(measured_words(known)))
-        details += shared_words(tasks)
+            details.append(_measured_text(known))
+        details += _saved_words(tasks)
         if exchange is not None:
             size = f"{bytes_text(exchange.num_bytes)} " if exchange.num_bytes else ""
             details.append(f"{verb_of(stage.kind)} {size}across workers")
@@ -304,11 +308,16 @@ class StageDrawing:
             self._seconds[name] = known.slowest_seconds
         return NodeFacts(
             name,
-            f"{stage.kind} {shortened_words(stage.detail)}".strip(),
+            _what(stage),
             (*details, *marks),
             look=look,
             is_shared=num_users > 1,
         )
+
+
+def nothing_to_run(reason: str) -> PanelFacts:
+    """Return the panel of a plan that has nothing to do."""
+    return PanelFacts("", (NodeFacts("", "nothing to run", (reason,), look="known", is_result=True),))
 
 
 def _notes(plan: Plan) -> tuple[str, ...]:
@@ -317,9 +326,17 @@ def _notes(plan: Plan) -> tuple[str, ...]:
     words.append(f"{plural_text(counts.num_arrays, 'array')} made")
     if plan.reused:
         words.append(f"{count_text(len(plan.reused))} read from the workers")
-    workers = plural_text(len({task.owner for task in plan.tasks}), "worker")
-    needs = f"about {bytes_text(plan.projected_bytes)} more on {workers}"
-    return (", ".join(words), f"moves {bytes_text(plan.moved_bytes)}, needs {needs}")
+    # How many entries a product of sparse arrays has is not known before it is made.
+    inside = (one for stage in plan.stages for one in stage.inside)
+    products = [one for one in inside if isinstance(one, MatMul | MaskedMatMul)]
+    is_guess = any(one.sparse and one.left.sparse and one.right.sparse for one in products)
+    needs = f"needs {'by a guess' if is_guess else 'at most'} about {_needs(plan.peaks)}"
+    return (", ".join(words), f"moves {bytes_text(plan.moved_bytes)}, {needs}")
+
+
+def _needs(peaks: Mapping[int, int]) -> str:
+    workers = plural_text(sum(one > 0 for one in peaks.values()), "worker")
+    return f"{bytes_text(sum(peaks.values()))} more on {workers}"
 
 
 def _operands(
@@ -397,6 +414,134 @@ def _variables(node: Loop | Cond, called: Mapping[Expr, str]) -> dict[Expr, str]
 
 def _is_variable(node: Expr) -> bool:
     return isinstance(node, Variable)
+
+
+# What is said of a stage in words.
+
+
+def blocks_text(layout: Layout) -> str:
+    """Return in how many blocks an array is cut, and on how many workers they are."""
+    counts = "x".join(map(str, layout.grid.counts))
+    blocks = "1 block" if layout.grid.num_blocks == 1 else f"{counts} blocks"
+    return f"{blocks} on {plural_text(len(set(layout.owners)), 'worker')}"
+
+
+def _estimated_text(stage: Stage | MadeStage) -> str:
+    # How large its array will be, about; of a sparse one also how many entries it stores.
+    size = f"about {bytes_text(stage.estimated_bytes)}"
+    if stage.estimated_nnz is None:
+        return size
+    return f"{size} in {plural_text(stage.estimated_nnz, 'entry')}"
+
+
+def _measured_text(known: ArrayMeasurement) -> str:
+    made = f"{bytes_text(known.num_bytes)} made"
+    if known.seconds is None:
+        return made
+    return f"{made}, {seconds_text(known.seconds)}{' with compiling' if known.compiled else ''}"
+
+
+def _saved_words(tasks: Sequence[Task]) -> list[str]:
+    # What the tasks of a stage save: buffers that functions share, and passes over the data.
+    words = []
+    num_functions, num_buffers = max(map(functions_of, tasks), default=(0, 0))
+    if num_buffers < num_functions:
+        words.append(f"{count_text(num_functions)} functions in {plural_text(num_buffers, 'buffer')}")
+    num_reductions = max(map(reductions_of, tasks), default=0)
+    if num_reductions > 1:
+        words.append(f"{num_reductions} reductions in one pass")
+    return words
+
+
+def _what(stage: Stage | MadeStage) -> str:
+    words = stage.detail.split()
+    if len(words) > MAX_WORDS:
+        words = [*words[:MAX_WORDS], f"... {len(words) - MAX_WORDS:,} more"]
+    return " ".join([stage.kind, *words])
+
+
+# The stages of a program by when they run.
+
+ONCE = "once"
+
+
+@dataclass(frozen=True)
+class Section(Generic[_Stage]):
+    """What of a program runs one after the other, with no control between.
+
+    Attributes
+    ----------
+    title
+        When it runs.
+    is_repeated
+        Whether it is inside of a loop.
+    stages, tasks
+        What runs, and the tasks by the keys that stages know.
+    read
+        Keys of tasks whose values are read afterwards.
+    """
+
+    title: str
+    is_repeated: bool
+    stages: tuple[_Stage, ...]
+    tasks: Mapping[str, Task]
+    read: frozenset[str]
+
+    def keeps(self, stage: _Stage) -> bool:
+        """Tell whether what a stage makes is read afterwards."""
+        return not self.read.isdisjoint(stage.tasks)
+
+
+def sections_of(stages: Sequence[_Stage], actions: Sequence[Action]) -> list[Section[_Stage]]:
+    """Return the stages of a program by when they run."""
+    waiting = list(stages)
+    sections: list[Section[_Stage]] = []
+
+    def write(actions: Sequence[Action], title: str, is_repeated: bool) -> None:
+        inside = f", in {title}" if title != ONCE else ""
+        batches: list[Batch] = []
+
+        def end() -> None:
+            if batches:
+                sections.append(_section(title, is_repeated, batches, waiting))
+                batches.clear()
+
+        for action in actions:
+            match action:
+                case Batch():
+                    batches.append(action)
+                case Iterate():
+                    end()
+                    write(action.body, f"each iteration{inside}", True)
+                case Branch():
+                    end()
+                    write(action.then, f"where it is true{inside}", is_repeated)
+                    write(action.otherwise, f"else{inside}", is_repeated)
+        end()
+
+    write(actions, ONCE, False)
+    return sections
+
+
+def _section(
+    title: str, is_repeated: bool, batches: Sequence[Batch], waiting: list[_Stage]
+) -> Section[_Stage]:
+    # Takes the stages of the batches from those that wait.
+    tasks = {_bare(task.key): _renamed(task) for batch in batches for task in batch.tasks}
+    found = [one for one in waiting if not tasks.keys().isdisjoint(one.tasks)]
+    for one in found:
+        waiting.remove(one)
+    read = frozenset(_bare(key) for batch in batches for key in batch.results)
+    return Section(title, is_repeated, tuple(found), tasks, read)
+
+
+def _renamed(task: Task) -> Task:
+    return replace(task, key=_bare(task.key), inputs=tuple(map(_bare, task.inputs)))
+
+
+def _bare(key: str) -> str:
+    # In a program the name of their body is added to the keys of a stage's tasks.
+    return key.split("~", 1)[0]
 
 
 # What the stages of a plan read from other workers: how much, and from which arrays.

@@ -59,8 +59,7 @@ MANY_PARAMETERS = {
 # Where texts are taken apart that are no keys of tasks; and the keys that still are.
 TAKES_NAMES_APART = {
     "matnb/backend/cluster.py", "matnb/backend/gang_lock.py", "matnb/backend/handshake.py",
-    "matnb/plan/explain.py", "matnb/session/stamp.py",
-    "matnb/plan/attributing.py", "matnb/plan/explain_control.py",
+    "matnb/plan/explain_plans.py", "matnb/session/stamp.py", "matnb/plan/attributing.py",
     "matnb/plan/measured.py", "matnb/session/failures.py", "matnb/session/looping.py",
     "matnb/session/running.py",
 }  # fmt: skip

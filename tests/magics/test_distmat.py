@@ -274,7 +274,7 @@ def test_explain_shows_the_last_cell_or_what_is_named(shell, capsys):
     shell.run_cell("%distmat explain x").raise_error()
     assert "add(" in capsys.readouterr().out
     shell.run_cell("%distmat explain --stage recorded x").raise_error()
-    assert capsys.readouterr().out.count("\n") == 4
+    assert capsys.readouterr().out.count("\n") == 3
     error, _ = fail(shell, capsys, "%distmat explain --stage none x")
     assert isinstance(error, OptionError)
 

@@ -93,7 +93,7 @@ def test_where_nothing_ran_it_is_the_plan_as_it_was_made(live):
 def test_of_many_tasks_the_plan_is_told_as_it_was_made(live, monkeypatch):
     monkeypatch.setattr(summary, "MOST_DRAWN", 3)
     run(live, CELL)
-    assert behind(live).find("pre").text.startswith("    s0")
+    assert behind(live).find("pre").text.startswith("     s0")
     assert not list(behind(live).iter("svg"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Recording:
     runs
         What was run while the cell ran, because it asked for a value.
     plan_text
-        How the largest of them was laid out.
+        Gives how the largest of them was laid out, for who asks.
     loops
         The loops and branches that were run.
     recuts
@@ -41,7 +41,7 @@ class Recording:
     notes
         What loading told.
     loop_texts
-        How they were laid out, each that differs once.
+        Give how they were laid out.
     num_seen
         How many events were written when a value was asked for last.
     unread
@@ -53,13 +53,13 @@ class Recording:
     events: list[Expr] = field(default_factory=list)
     lines: dict[Expr, list[int]] = field(default_factory=dict)
     runs: list[RunFinished] = field(default_factory=list)
-    plan_text: str = ""
+    plan_text: Callable[[], str] | None = None
     loops: list[LoopFinished] = field(default_factory=list)
     recuts: list[Rebalanced] = field(default_factory=list)
     loads: dict[int, float] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    loop_texts: dict[str, None] = field(default_factory=dict)
+    loop_texts: list[Callable[[], str]] = field(default_factory=list)
     num_seen: int = 0
     unread: list[Expr] = field(default_factory=list)
 

@@ -62,7 +62,7 @@ def show_run(
         projected_bytes=run.projected_bytes,
         left_lazy=report.left_lazy,
         workers_text=report.workers_text,
-        plan_text=report.plan_text,
+        plan_text=report.plan_text() if picture is None else "",
         plan_html="" if picture is None else picture.bundle()["text/html"],
         loops=tuple(_loop_facts(one, live) for one in report.loops),
         recuts=_recut_facts(report.recuts, live),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from matnb.events import LoopFinished, Rebalanced, RunFinished
 from matnb.pictures.imbalance import imbalance
@@ -19,8 +19,8 @@ class RunReport:
         Counts, bytes and seconds of everything the cell ran.
     left_lazy
         Names that were not computed because they exceed the memo's budget.
-    plan_text
-        How the largest of the runs and each of the loops was laid out.
+    plan_texts
+        Give how the largest of the runs and each of the loops was laid out; they hold the plans.
     loops
         The loops and branches that the cell ran.
     recuts
@@ -33,11 +33,20 @@ class RunReport:
 
     finished: RunFinished
     left_lazy: tuple[str, ...]
-    plan_text: str
+    plan_texts: tuple[Callable[[], str], ...]
     loops: tuple[LoopFinished, ...] = ()
     recuts: tuple[Rebalanced, ...] = ()
     workers_text: str = ""
     notes: tuple[str, ...] = ()
+
+    def without_plans(self) -> RunReport:
+        """Return the same, holding the text of the plans and not the plans."""
+        text = self.plan_text()
+        return replace(self, plan_texts=(lambda: text,))
+
+    def plan_text(self) -> str:
+        """Return how the runs and the loops were laid out; loops that were laid out alike are told once."""
+        return "\n".join(dict.fromkeys(text() for text in self.plan_texts))
 
 
 def total(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import TypeVar
 
@@ -235,7 +236,7 @@ class Runner:
         if record is not None:
             record.loops.append(ran.finished)
             stored = {one: entry.stored for one, entry in found.items()}
-            record.loop_texts[control_text(node, ran.plan, stored)] = None
+            record.loop_texts.append(partial(control_text, node, ran.plan, stored))
         self._emit(ran.finished)
 
     def _straight(
@@ -373,7 +374,8 @@ class Runner:
         self._num_taken = 0  # told once, though loops have runs before them
         if record is not None:
             if len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
-                record.plan_text = plan_text(plan, {node: name for name, node in after.items()})
+                names = {node: name for name, node in after.items()}
+                record.plan_text = partial(plan_text, plan, names)
             record.runs.append(finished)
         self._emit(finished)
 

@@ -24,7 +24,7 @@ def test_the_summary_tells_of_the_loop_and_its_plan(shell):
     assert re.fullmatch(r"loop: 7 iterations of a program of \d+ tasks, by a gang of 1 worker", loop)
     html = shell.display_pub.outputs[-1]["data"]["text/html"]
     assert "each iteration" in html
-    assert "product [plus_times" in html
+    assert "product plus_times" in html
 
 
 def test_a_loop_run_task_by_task_says_why(shell):

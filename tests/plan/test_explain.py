@@ -6,6 +6,7 @@ import cProfile
 import pstats
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -24,6 +25,7 @@ from matnb.plan.explain import ExpressionGraph, describe, kind_of, told_alone
 from matnb.plan.explain_plans import plan_text
 from matnb.plan.lower import lower
 from matnb.plan.measured import MOST_RUNS, Measures
+from matnb.plan.report import RunReport, total
 from matnb.program.plan import Stored, Workers
 from matnb.session.inspect import stage_names
 
@@ -307,3 +309,19 @@ def test_a_picture_needs_something_to_draw(session: mn.session.Session) -> None:
         mn.visualize()
     with pytest.raises(LoopBodyError):
         mn.iterate(lambda s: mn.visualize(s), mn.ones(3), max_iterations=2)
+
+
+def test_a_report_gives_the_text_of_its_plans_though_it_lets_go_of_them() -> None:
+    asked: list[str] = []
+
+    def text_of(name: str) -> str:
+        asked.append(name)
+        return f"text of {name}"
+
+    texts = (partial(text_of, "plan"), partial(text_of, "loop"), partial(text_of, "loop"))
+    report = RunReport(total((), (), 0, 0, {}), (), texts)
+    assert asked == []  # a cell that shows nothing pays for no text
+    assert report.plan_text() == "text of plan\ntext of loop"
+    (bare,) = report.without_plans().plan_texts
+    assert bare() == report.plan_text()
+    assert bare not in texts

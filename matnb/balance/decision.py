@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated
 
+from matnb.balance.codec import Amount, AmountOrEndless, Limits, NumberOrUnknown, Place
 from matnb.balance.partition import COPY_RATE, loads_of, makespan_of, moved
 from matnb.balance.situation import Cuts, Situation, Strategy
 from matnb.pictures.imbalance import imbalance
@@ -52,12 +54,12 @@ class Decision:
     before: Cuts
     after: Cuts
     strategy: Strategy
-    loads_before: Mapping[int, float]
-    loads_after: Mapping[int, float]
-    block_seconds: tuple[float, ...]
+    loads_before: Mapping[int, Amount]
+    loads_after: Mapping[int, Amount]
+    block_seconds: tuple[Amount, ...]
     saving_seconds: float
-    num_remaining: float
-    cost_seconds: float
+    num_remaining: AmountOrEndless
+    cost_seconds: Amount
     moved_bytes: int
     iteration: int
     in_entries: bool = False
@@ -89,9 +91,9 @@ class Gain:
         That went from one worker to another.
     """
 
-    loads: Mapping[int, float]
-    saving_seconds: float
-    cost_seconds: float
+    loads: Mapping[int, Amount]
+    saving_seconds: NumberOrUnknown
+    cost_seconds: Amount
     moved_bytes: int
 
 
@@ -112,9 +114,9 @@ class Passed:
     """
 
     number: int
-    decision: Decision
+    decision: Annotated[Decision, Place.INLINE]
     gain: Gain | None = None
-    num_repeats: int = 1
+    num_repeats: Annotated[int, Limits(1)] = 1
 
 
 def kept(
@@ -144,28 +146,20 @@ def kept(
 
 
 def changed(situation: Situation, policy: str, reason: str, cuts: Cuts, strategy: Strategy) -> Decision:
-    """Return a decision to re-cut, with what that should save and cost."""
+    """Return a decision to repartition, with what that should save and cost."""
     saving = makespan_of(situation, situation.cuts) - makespan_of(situation, cuts)
     if situation.iteration_seconds > 0:
         saving = min(saving, situation.iteration_seconds)
     moved_bytes, copied_bytes = moved(situation, cuts)
-    return Decision(
-        name=situation.name,
-        policy=policy,
+    return replace(
+        kept(situation, policy, reason),
         acts=True,
-        reason=reason,
-        before=situation.cuts,
         after=cuts,
         strategy=strategy,
-        loads_before=_loads(situation, situation.cuts),
         loads_after=_loads(situation, cuts),
-        block_seconds=situation.block_seconds,
         saving_seconds=saving,
-        num_remaining=situation.num_remaining,
         cost_seconds=situation.costs.seconds(moved_bytes + copied_bytes / COPY_RATE),
         moved_bytes=moved_bytes,
-        iteration=situation.iteration,
-        in_entries=not situation.block_seconds,
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from matnb.balance.codec import Amount, AmountOrEndless, Limits, Place, Rate
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -67,8 +69,8 @@ class Cuts:
 class Costs:
     """What changing a layout costs: a constant, and a rate of bytes; learned from what re-cuts took."""
 
-    fixed_seconds: float
-    bytes_per_second: float
+    fixed_seconds: Amount
+    bytes_per_second: Rate
 
     def seconds(self, moved_bytes: float) -> float:
         """Return what moving so many bytes should take."""
@@ -122,22 +124,22 @@ class Situation:
 
     name: str
     cuts: Cuts
-    profile: Profile
-    row_bytes: float
-    entry_bytes: float
-    block_seconds: tuple[float, ...]
-    error: float
-    speeds: Mapping[int, float]
-    threads: int
-    entry_seconds: float
-    row_seconds: float
+    profile: Annotated[Profile, Place.INLINE]
+    row_bytes: Amount
+    entry_bytes: Amount
+    error: Amount
+    speeds: Mapping[int, Rate]
+    threads: Annotated[int, Limits(1)]
+    entry_seconds: Amount
+    row_seconds: Amount
     iteration: int
-    num_remaining: float
-    iteration_seconds: float
-    costs: Costs
-    other_seconds: Mapping[int, float] = field(default_factory=dict)
-    apart_row_seconds: float = 0.0
-    since_last: int = -1
+    num_remaining: AmountOrEndless
+    iteration_seconds: Amount
+    costs: Annotated[Costs, Place.INLINE]
+    block_seconds: Annotated[tuple[float, ...], Place.NOWHERE] = ()
+    other_seconds: Mapping[int, Amount] = field(default_factory=dict)
+    apart_row_seconds: Annotated[Amount, Place.NEWER] = 0.0
+    since_last: Annotated[int, Limits(-1)] = -1
     can_split_rows: bool = True
 
     @property

@@ -50,8 +50,8 @@ class Config:
         "auto", "gang" and "dask" run on the cluster, loops in different ways; "interpret" evaluates in this
         process with NumPy and SciPy.
     rebalance
-        Who decides when stored arrays are re-cut: "auto", "entries", "presto", "off", the path of a trace
-        that is repeated, or an object that is one or decides itself; the session looks whether it is.
+        Who decides when stored arrays are repartitioned: "auto", "entries", "presto", "off", the path of a
+        trace that is repeated, or an object that is one or decides itself; the session looks whether it is.
     """
 
     workers: int = 1

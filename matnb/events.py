@@ -168,7 +168,7 @@ class BlocksMoved:
 
 @dataclass(frozen=True)
 class Rebalanced:
-    """It was decided whether some arrays are re-cut, and if so they were.
+    """It was decided whether some arrays are repartitioned, and if so they were.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Rebalanced:
     policy, reason
         Who decided, and why.
     acted
-        Whether they were re-cut.
+        Whether they were repartitioned.
     by_entries
         Whether loads were counted in entries, as where nothing was measured.
     imbalance_before, imbalance_after

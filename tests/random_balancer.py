@@ -90,7 +90,7 @@ class Restless:
         self.watches.append(Watched(self._pauses, first, plan))
         return self.watches[-1]
 
-    def recut(self, watch: Watched, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
+    def repartition_paused(self, watch: Watched, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
         self.num_recuts += 1
         self._meanwhile(self.num_recuts)
         return self._anew(entries) if self._recuts else dict(entries)

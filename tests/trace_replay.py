@@ -10,7 +10,7 @@ from matnb.balance.decision import Decision
 from matnb.balance.load import BlockLoads
 from matnb.balance.policy import Policy
 from matnb.balance.situation import Cuts, Situation
-from matnb.balance.trace import Recorded, Times, Trace
+from matnb.balance.trace import RecordedTimes, Times, Trace
 
 _LEAST_WEIGHT = 1e-9  # of a row beside a usual one, where rows cost nothing
 
@@ -57,7 +57,7 @@ class _Group:
     def _begin(self, situation: Situation) -> None:
         self._loads.begin(self.cuts, situation.entry_seconds, situation.row_seconds, situation.speeds)
 
-    def ask(self, policy: Policy, recorded: Recorded, row: Times) -> Decision:
+    def ask(self, policy: Policy, recorded: RecordedTimes, row: Times) -> Decision:
         known = recorded.situation
         seconds = seconds_under(self.cuts, known, row.block_seconds)
         other = dict(row.loads)

@@ -35,7 +35,7 @@ class Limits:
     words: tuple[str, ...] = ()
 
 
-class Place(Enum):
+class FieldPlace(Enum):
     """Where a field of a dataclass stands in JSON, if not under its name.
 
     Attributes
@@ -97,9 +97,9 @@ def written(value: object, hint: object) -> object:
 def _written_fields(value: object, kind: type) -> Iterator[tuple[str, object]]:
     for name, hint, place in _fields_of(kind):
         held = getattr(value, name)
-        if place is Place.INLINE:
+        if place is FieldPlace.INLINE:
             yield from _written_fields(held, cast("type", _bare(hint)[0]))
-        elif place is not Place.NOWHERE:
+        elif place is not FieldPlace.NOWHERE:
             yield name, written(held, hint)
 
 
@@ -156,13 +156,13 @@ def read_object(value: object, kind: type[T], place: str, check: Check) -> T:
 
 def _read_fields(value: Mapping[str, object], kind: type, place: str, check: Check) -> object:
     found: dict[str, object] = {}
-    for name, hint, where in _fields_of(cast("type", kind)):
+    for name, hint, where in _fields_of(kind):
         at = f"{place}.{name}" if place else name
-        if where is Place.INLINE:
+        if where is FieldPlace.INLINE:
             found[name] = _read_fields(value, cast("type", _bare(hint)[0]), place, check)
-        elif name in value and where is not Place.NOWHERE:
+        elif name in value and where is not FieldPlace.NOWHERE:
             found[name] = read(value[name], hint, at, check)
-        elif where not in (Place.NEWER, Place.NOWHERE):
+        elif where not in (FieldPlace.NEWER, FieldPlace.NOWHERE):
             raise WrongFieldError(f"{at} is missing")
     made = kind(**found)
     check(made, place)
@@ -214,12 +214,12 @@ def _bare(hint: object) -> tuple[object, Limits | None]:
 
 
 @cache
-def _fields_of(kind: type) -> tuple[tuple[str, object, Place | None], ...]:
+def _fields_of(kind: type) -> tuple[tuple[str, object, FieldPlace | None], ...]:
     # Of each field its name, type and place.
     hints = get_type_hints(kind, include_extras=True)
     found = []
     for one in fields(kind):
         notes = get_args(hints[one.name])[1:] if get_origin(hints[one.name]) is Annotated else ()
-        place = next((note for note in notes if isinstance(note, Place)), None)
+        place = next((note for note in notes if isinstance(note, FieldPlace)), None)
         found.append((one.name, hints[one.name], place))
     return tuple(found)

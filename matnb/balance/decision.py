@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from matnb.balance.codec import Amount, AmountOrEndless, Limits, NumberOrUnknown, Place
+from matnb.balance.codec import Amount, AmountOrEndless, FieldPlace, Limits, NumberOrUnknown
 from matnb.balance.partition import COPY_RATE, loads_of, makespan_of, moved
 from matnb.balance.situation import Cuts, Situation, Strategy
 from matnb.pictures.imbalance import imbalance
@@ -25,7 +25,7 @@ class Decision:
         Who decided: "auto", "presto", "replay", "asked" (by a user), "workers" (some came or went), "bits"
         (cuts follow from counts again, for what may have other bits where they follow from times).
     acts
-        Whether the arrays are to be re-cut.
+        Whether the arrays are to be repartitioned.
     reason
         One sentence for a user, with the numbers that decided.
     before, after
@@ -98,7 +98,7 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Passed:
+class HistoryItem:
     """A decision that was taken, and what became of it.
 
     Attributes
@@ -114,7 +114,7 @@ class Passed:
     """
 
     number: int
-    decision: Annotated[Decision, Place.INLINE]
+    decision: Annotated[Decision, FieldPlace.INLINE]
     gain: Gain | None = None
     num_repeats: Annotated[int, Limits(1)] = 1
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from matnb.balance.decision import Decision, Gain, Passed
+from matnb.balance.decision import Decision, Gain, HistoryItem
 from matnb.balance.situation import Situation
-from matnb.balance.trace import Recorded, Times, Trace
+from matnb.balance.trace import RecordedTimes, Times, Trace
 
 MOST_ROUNDS = 5000  # of times that are kept
 MOST_STRETCHES = 200  # with the same cuts, to which they belong
@@ -33,7 +33,7 @@ class History:
     def __init__(self, limit: int = 1000, most_rounds: int = MOST_ROUNDS) -> None:
         self._limit, self._most_rounds = limit, most_rounds
         self._lock = threading.Lock()
-        self._passed: dict[int, Passed] = {}
+        self._passed: dict[int, HistoryItem] = {}
         self._next = 0
         self._num_dropped = 0
         self._stretches: deque[_Stretch] = deque()
@@ -52,7 +52,7 @@ class History:
                 return last.number
             number = self._next
             self._next += 1
-            self._passed[number] = Passed(number, decision)
+            self._passed[number] = HistoryItem(number, decision)
             if len(self._passed) > self._limit:
                 refused = (n for n, one in self._passed.items() if not one.decision.acts and n != number)
                 del self._passed[next(refused, next(iter(self._passed)))]
@@ -96,7 +96,7 @@ class History:
                 self._drop_stretch()
 
     @property
-    def passed(self) -> tuple[Passed, ...]:
+    def passed(self) -> tuple[HistoryItem, ...]:
         """The decisions that are kept, the oldest first."""
         with self._lock:
             return tuple(self._passed.values())
@@ -106,7 +106,7 @@ class History:
         """Decisions that were too old to be kept."""
         return self._num_dropped
 
-    def last(self, name: str | None = None) -> Passed | None:
+    def last(self, name: str | None = None) -> HistoryItem | None:
         """Return the newest decision, of all or of the arrays with a name."""
         with self._lock:
             return self._last(name)
@@ -128,7 +128,7 @@ class History:
     def __len__(self) -> int:
         return len(self._passed)
 
-    def __iter__(self) -> Iterator[Passed]:
+    def __iter__(self) -> Iterator[HistoryItem]:
         return iter(self.passed)
 
     def _drop_stretch(self) -> None:
@@ -136,7 +136,7 @@ class History:
         if self._open.get(oldest.situation.name) is oldest:
             del self._open[oldest.situation.name]
 
-    def _last(self, name: str | None) -> Passed | None:
+    def _last(self, name: str | None) -> HistoryItem | None:
         newest = reversed(self._passed.values())
         return next((one for one in newest if name is None or one.decision.name == name), None)
 
@@ -203,8 +203,8 @@ class _Stretch:
     def drop_oldest(self) -> None:
         self.times.popleft()
 
-    def recorded(self) -> Recorded:
-        return Recorded(self.situation, tuple(self.times))
+    def recorded(self) -> RecordedTimes:
+        return RecordedTimes(self.situation, tuple(self.times))
 
     def _begin_round(self) -> None:
         self._seconds: dict[int, dict[int, float]] = {}  # by worker and block

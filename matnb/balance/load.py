@@ -261,7 +261,7 @@ PASSING_SECONDS = 0.2  # for so long other work on a machine may make a worker s
 MEDIAN_ERROR = 1.25  # of a median over that of a mean
 NOISE_WINDOW = 128
 LEAST_SLOWER = 0.1  # as a logarithm, what a worker's speed changes by after a change of its seconds
-LEAST_SLOWER_RECUT = 0.2  # the same where seconds are of other blocks than before, and so less sure
+LEAST_SLOWER_REPARTITIONED = 0.2  # the same where seconds are of other blocks than before, and so less sure
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class BlockLoads:
     the ones before are forgotten, so that a change is seen at once and a single slow iteration is not.
 
     How slow a worker is and how heavy its blocks are look the same. A change of all blocks of one worker
-    between two reports is the worker's, as far as the others did not change alike. After a re-cut it is
+    between two reports is the worker's, as far as the others did not change alike. After a repartition it is
     expected that rows take what they took before, wherever they are now; where the blocks of a worker differ
     from that together, and not those of the others, it is the worker's too.
 
@@ -513,7 +513,7 @@ class BlockLoads:
         return self._speeds.get(worker, self._supposed.get(worker, 1.0))
 
     def _believed(self, owner: int, slower: float) -> float:
-        least = LEAST_SLOWER if owner in self._changed else LEAST_SLOWER_RECUT
+        least = LEAST_SLOWER if owner in self._changed else LEAST_SLOWER_REPARTITIONED
         return slower if abs(slower) > least else 0.0
 
     def _works(self) -> list[float] | None:

@@ -1,4 +1,4 @@
-"""Policies: whether arrays are to be re-cut, and the reason."""
+"""Policies: whether arrays are to be repartitioned, and the reason."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ LEAST_GAIN = 0.08  # of an iteration's kernel seconds: two workers' imbalance is
 LEAST_GAIN_ENTRIES = 0.1  # the same where entries stand for seconds, which they tell so well only
 MARGIN = 1.5  # by which the seconds saved must exceed those it takes
 NUM_MEASURED = 2  # iterations since the last time
-MOST_RECUTS, OFTEN = 6, 80  # so many in so many iterations: what is measured does not last
+MOST_REPARTITIONS, OFTEN = 6, 80  # so many in so many iterations: what is measured does not last
 MOST_CAUTION = 4.0
-CALM = 16  # iterations after the last re-cut that halve it
+CALM = 16  # iterations after the last repartition that halve it
 ENTRY_SECONDS = 2e-9  # of a product, until some were measured
 ROW_SECONDS = ROW_ENTRIES * ENTRY_SECONDS
 _BYTE_SECONDS = ENTRY_SECONDS / 20  # of dense rows that are read and written, beside random reads of a vector
@@ -37,7 +37,7 @@ FIXED_COSTS = Costs(0.1, 1e9)
 
 
 class Policy(Protocol):
-    """Decides whether arrays that are cut alike are to be re-cut; an object may be kept for a group."""
+    """Decides whether a group of arrays is to be repartitioned; an object may be kept for each group."""
 
     name: str
 
@@ -73,19 +73,19 @@ class Foreseer(Policy, Protocol):
 
 
 class Automatic:
-    """Re-cuts when what that saves in the iterations to come exceeds its cost, and noise does not explain it.
+    """Repartitions when that saves more in the iterations to come than it costs, beyond what noise explains.
 
-    After a re-cut that brought less than half of what was predicted it asks for twice as much, up to four
-    times; after one that brought it, and after every sixteen iterations without one, for half of that again:
-    what is measured for so long can be relied on. Where six re-cuts in eighty iterations were not
-    the last, it waits.
+    After a repartition that gained less than half of what was predicted it asks for twice as much, up to
+    four times; after one that gained it, and after every sixteen iterations without one, for half of that
+    again: what is measured for so long can be relied on. Where six repartitions in eighty iterations were
+    not the last, it waits.
     """
 
     name = "auto"
 
     def __init__(self) -> None:
         self._caution = 1.0
-        self._recuts: deque[int] = deque(maxlen=MOST_RECUTS)  # after which iterations
+        self._repartitions: deque[int] = deque(maxlen=MOST_REPARTITIONS)  # after which iterations
 
     def decide(self, situation: Situation) -> Decision:
         """Return what to do; workers that came or went count before all else."""
@@ -112,10 +112,10 @@ class Automatic:
         return self._weighed(situation, cuts, strategy, imbalance(loads))
 
     def brought(self, decision: Decision, gain: Gain) -> None:
-        """Grow cautious where a re-cut brought less than half of what was predicted."""
-        if self._recuts and decision.iteration < self._recuts[-1]:
-            self._recuts.clear()
-        self._recuts.append(decision.iteration)
+        """Grow cautious where a repartition brought less than half of what was predicted."""
+        if self._repartitions and decision.iteration < self._repartitions[-1]:
+            self._repartitions.clear()
+        self._repartitions.append(decision.iteration)
         saving = gain.saving_seconds
         if math.isnan(saving) and gain.loads and not decision.in_entries:
             saving = max(decision.loads_before.values()) - max(gain.loads.values())
@@ -137,10 +137,10 @@ class Automatic:
         wanted = math.ceil(NUM_MEASURED * self._cautious(situation))
         if situation.block_seconds and measured < wanted:
             return f"too early: {plural_text(measured, 'iteration')} measured, {wanted} wanted"
-        if len(self._recuts) == MOST_RECUTS and 0 <= situation.iteration - self._recuts[0] < OFTEN:
-            return (
-                f"too often: {MOST_RECUTS} re-cuts since iteration {self._recuts[0]} have not helped for long"
-            )
+        first = self._repartitions[0] if len(self._repartitions) == MOST_REPARTITIONS else math.inf
+        if 0 <= situation.iteration - first < OFTEN:
+            times = f"{MOST_REPARTITIONS} repartitions since iteration {first}"
+            return f"too often: {times} have not helped for long"
         now = makespan_of(situation, situation.cuts)
         then, cost_seconds = least_makespan(situation, loads), situation.costs.seconds(0)
         return self._small(situation, now, then, cost_seconds, imbalance(loads))
@@ -234,13 +234,13 @@ def counted_seconds(passes: float, row_bytes: float, apart_bytes: float) -> tupl
 
 
 class Off:
-    """Never re-cuts."""
+    """Never repartitions."""
 
     name = "off"
 
     def decide(self, situation: Situation) -> Decision:
         """Return that nothing is to be done."""
-        return kept(situation, self.name, "off: no arrays are re-cut")
+        return kept(situation, self.name, "off: no arrays are repartitioned")
 
 
 def _unpaid(decision: Decision, margin: float) -> str | None:
@@ -398,7 +398,7 @@ _MOST_NAMED = 6  # groups of the trace, to a user whose own is none of them
 _SO_ALREADY = "cut so already: as the trace says"
 
 
-class Replayed:
+class Replay:
     """A policy that repeats the decisions of a trace, in order, at their iterations, for the same names.
 
     A trace that knows of one group only may be repeated for a group of another name: the first that asks and
@@ -442,7 +442,9 @@ class Replayed:
                 if waiting.num_told:  # nobody acted upon it in its loop
                     waiting.take()
                     continue
-                reason = f"not yet: the trace re-cuts {waiting.name} after iteration {decision.iteration}"
+                reason = (
+                    f"not yet: the trace repartitions {waiting.name} after iteration {decision.iteration}"
+                )
                 break
             repeated = _repeated(decision, situation)
             if isinstance(repeated, Decision):
@@ -556,7 +558,7 @@ def _repeated(decision: Decision, situation: Situation) -> Decision | str:
     return replace(
         decision,
         name=situation.name,
-        policy=Replayed.name,
+        policy=Replay.name,
         reason=f"replayed: {decision.reason.removeprefix('replayed: ')}",
         before=situation.cuts,
         after=after,

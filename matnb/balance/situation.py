@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 import numpy.typing as npt
 
-from matnb.balance.codec import Amount, AmountOrEndless, Limits, Place, Rate
+from matnb.balance.codec import Amount, AmountOrEndless, FieldPlace, Limits, Rate
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -67,7 +67,7 @@ class Cuts:
 
 @dataclass(frozen=True)
 class Costs:
-    """What changing a layout costs: a constant, and a rate of bytes; learned from what re-cuts took."""
+    """What changing a layout costs: a constant, and a rate of bytes; learned from what repartitions took."""
 
     fixed_seconds: Amount
     bytes_per_second: Rate
@@ -115,7 +115,7 @@ class Situation:
     iteration_seconds
         What an iteration takes now, by the clock; 0.0 before the first.
     since_last
-        Iterations since the last time that these arrays were re-cut; -1 for never.
+        Iterations since the last time that these arrays were repartitioned; -1 for never.
     costs
         Of moving.
     can_split_rows
@@ -124,7 +124,7 @@ class Situation:
 
     name: str
     cuts: Cuts
-    profile: Annotated[Profile, Place.INLINE]
+    profile: Annotated[Profile, FieldPlace.INLINE]
     row_bytes: Amount
     entry_bytes: Amount
     error: Amount
@@ -135,10 +135,10 @@ class Situation:
     iteration: int
     num_remaining: AmountOrEndless
     iteration_seconds: Amount
-    costs: Annotated[Costs, Place.INLINE]
-    block_seconds: Annotated[tuple[float, ...], Place.NOWHERE] = ()
+    costs: Annotated[Costs, FieldPlace.INLINE]
+    block_seconds: Annotated[tuple[float, ...], FieldPlace.NOWHERE] = ()
     other_seconds: Mapping[int, Amount] = field(default_factory=dict)
-    apart_row_seconds: Annotated[Amount, Place.NEWER] = 0.0
+    apart_row_seconds: Annotated[Amount, FieldPlace.NEWER] = 0.0
     since_last: Annotated[int, Limits(-1)] = -1
     can_split_rows: bool = True
 

@@ -17,7 +17,7 @@ from matnb.balance.codec import (
     shortly,
     written,
 )
-from matnb.balance.decision import Decision, Passed
+from matnb.balance.decision import Decision, HistoryItem
 from matnb.balance.situation import Cuts, Profile, Situation
 from matnb.errors import FileFormatError
 
@@ -54,7 +54,7 @@ class Times:
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedTimes:
     """Times that were measured while the cuts stayed as they were.
 
     Attributes
@@ -88,8 +88,8 @@ class Trace:
     ()
     """
 
-    passed: tuple[Passed, ...]
-    recorded: tuple[Recorded, ...] = ()
+    passed: tuple[HistoryItem, ...]
+    recorded: tuple[RecordedTimes, ...] = ()
     num_dropped: int = 0
 
     def to_json(self) -> str:
@@ -97,7 +97,7 @@ class Trace:
 
         Every number is kept exactly. Seconds are in it; the time of day is not.
         """
-        decisions = ",\n".join(_json(one, Passed) for one in self.passed)
+        decisions = ",\n".join(_json(one, HistoryItem) for one in self.passed)
         stretches = []
         for one in self.recorded:
             rows = ",\n".join(_json(row, Times) for row in one.times)
@@ -150,8 +150,8 @@ class Trace:
 @dataclass(frozen=True, eq=False)
 class _TraceText:
     # The fields of a trace as files call them.
-    decisions: tuple[Passed, ...]
-    recorded: tuple[Recorded, ...]
+    decisions: tuple[HistoryItem, ...]
+    recorded: tuple[RecordedTimes, ...]
     num_dropped: int
 
 
@@ -184,7 +184,7 @@ def _check(made: object, place: str) -> None:
             before, after = made.before.cuts[-1], made.after.cuts[-1]
             if before != after:
                 raise WrongFieldError(f"{place} cuts {before} rows before and {after} after")
-        case Recorded():
+        case RecordedTimes():
             num_blocks = made.situation.cuts.num_blocks
             for number, row in enumerate(made.times):
                 if len(row.block_seconds) != num_blocks:

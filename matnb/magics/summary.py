@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.balance.decision import Decision, Passed
+from matnb.balance.decision import Decision, HistoryItem
 from matnb.events import LoopFinished, Rebalanced
 from matnb.lazy.recording import Recording
 from matnb.pictures.facts import HistoryFacts
@@ -134,7 +134,7 @@ def asked_text(decisions: Sequence[Decision], live: bool) -> str:
     """Return what was decided when a user asked for it, a line for each decision."""
     if not decisions:
         return "nothing is stored that could be re-cut"
-    passed = tuple(decision_facts(Passed(number, one)) for number, one in enumerate(decisions))
+    passed = tuple(decision_facts(HistoryItem(number, one)) for number, one in enumerate(decisions))
     return decisions_text(HistoryFacts(passed, measured=live))
 
 

@@ -395,7 +395,7 @@ def repartition(
 
 @cancellable()
 def align(*arrays: DistArray) -> None:
-    """Let arrays of as many rows lie alike from now on: cut as the heaviest of them, and re-cut together.
+    """Let arrays of as many rows lie alike from now on: cut as the heaviest of them, also when it changes.
 
     Those that are stored are laid out so now, others once they are computed. What meets in a loop is aligned
     for it anyway; this is for arrays that meet again and again. Only their rows are cut then.

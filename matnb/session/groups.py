@@ -1,4 +1,4 @@
-"""Stored arrays that are cut and re-cut together: a sparse one, and those whose rows lie as its rows do."""
+"""Groups of stored arrays that are cut alike and repartitioned together, and what is known of each."""
 
 from __future__ import annotations
 
@@ -175,9 +175,9 @@ def _once(arrays: Mapping[Expr, Entry]) -> list[Expr]:
     return list(first.values())
 
 
-# What is known of a group: its times, who decides, and what re-cuts cost and brought.
+# What is known of a group: its times, who decides, and what repartitions cost and brought.
 
-_GAIN_ITERATIONS = 3  # that are measured before it is told what a re-cut brought
+_GAIN_ITERATIONS = 3  # that are measured before it is told what a repartition brought
 _LEAST_COST_SECONDS, _MOST_COST_SECONDS = 0.002, 2.0
 _LEAST_RATE, _MOST_RATE = 10.0**7, 10.0**11  # bytes a second
 
@@ -213,7 +213,7 @@ class LearnedCosts:
 
 @dataclass
 class Pending:
-    """A re-cut whose gain is to be measured.
+    """A repartition whose gain is to be measured.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class Pending:
     paused_at: float | None
 
 
-class Followed:
+class GroupState:
     """What is known of one group; it is kept as long as its main array is used.
 
     Attributes
@@ -254,9 +254,9 @@ class Followed:
     num_runs, last_by_parts
         Runs besides loops that read it, and which of them was the last whose bits could follow the cuts.
     hindered
-        Why it cannot be re-cut as it is cut now: then loops do not pause for it again and again.
+        Why it cannot be repartitioned as it is cut now: then loops do not pause for it again and again.
     pending
-        The re-cut before, until it is known what it brought.
+        The repartition before, until it is known what it brought.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -268,13 +268,13 @@ class Followed:
         self.profiled: Cuts | None = None
         self.num_runs = self.last_by_parts = 0
         self.pending: Pending | None = None
-        self.was_recut = False
+        self.was_repartitioned = False
         self.hindered = ""
         self._units: tuple[float, float] | None = None
         self._units_from = 0
 
     def begin(self, group: Group, model: LoadModel) -> None:
-        """Follow the blocks as they are cut now, for the first time, in another loop, or after a re-cut."""
+        """Follow the blocks as they are cut now: at first, in another loop, or after a repartition."""
         if self.loads is None:
             self.loads = BlockLoads(self.profile or group.coarse_profile())
         self._units, self._units_from = unit_seconds(group, model), 0
@@ -329,13 +329,13 @@ class Followed:
         return max(self.num_runs, 0 if self.loads is None else self.loads.num_iterations)
 
     def leave_loop(self) -> None:
-        """Leave open what a re-cut brought whose loop is over: in another one times tell other things."""
+        """Leave open what a repartition gained whose loop is over: in another one times tell other things."""
         if self.pending is not None and (self.pending.before_seconds or self.pending.paused_at is not None):
             self.pending = None
 
     @property
     def can_tell_gain(self) -> bool:
-        """Whether enough was measured after the last re-cut."""
+        """Whether enough was measured after the last repartition."""
         loads = self.loads
         return loads is not None and loads.num_iterations >= _GAIN_ITERATIONS and bool(loads.block_seconds())
 
@@ -406,7 +406,7 @@ class Followed:
         return replace(found, entry_seconds=self._units[0], row_seconds=self._units[1])
 
     def _since_last(self) -> int:
-        if not self.was_recut:
+        if not self.was_repartitioned:
             return -1
         return 0 if self.loads is None else self.loads.num_iterations
 

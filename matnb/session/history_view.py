@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 
-from matnb.balance.decision import Gain, Passed
+from matnb.balance.decision import Gain, HistoryItem
 from matnb.balance.history import History
 from matnb.balance.situation import Cuts
 from matnb.balance.trace import Trace
@@ -19,8 +19,8 @@ from matnb.session.current import active_session
 class HistoryView:
     """Decisions about where arrays are cut, as they are now. Made by ``mn.history()``.
 
-    Shows itself in a notebook: for each re-cut the rows before and after, each block to scale in the color of
-    its worker, darker where it takes longer; each worker's load; what was predicted and what was measured.
+    Shows itself in a notebook: for each repartition the rows before and after, each block to scale in the
+    color of its worker, darker where it takes longer; each worker's load; what was predicted and measured.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class HistoryView:
         self.setting = setting
 
     @property
-    def decisions(self) -> tuple[Passed, ...]:
+    def decisions(self) -> tuple[HistoryItem, ...]:
         """Every decision that was kept, the oldest first, with what it brought."""
         return self.trace.passed
 
@@ -75,7 +75,7 @@ class HistoryView:
     def __len__(self) -> int:
         return len(self.decisions)
 
-    def __iter__(self) -> Iterator[Passed]:
+    def __iter__(self) -> Iterator[HistoryItem]:
         return iter(self.decisions)
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ class HistoryView:
 
 
 def history() -> HistoryView:
-    """Return what was decided about re-cutting arrays in the session in use, and what it brought.
+    """Return what was decided about repartitioning arrays in the session in use, and what it brought.
 
     It shows itself in a notebook; ``save(path)`` writes a trace that ``mn.start(rebalance=path)`` repeats.
     No session is started for it.
@@ -103,7 +103,7 @@ def history() -> HistoryView:
     return HistoryView() if session is None else HistoryView(session.history, session.rebalance)
 
 
-def decision_facts(one: Passed) -> DecisionFacts:
+def decision_facts(one: HistoryItem) -> DecisionFacts:
     """Return what a picture of a decision is drawn from."""
     decision = one.decision
     return DecisionFacts(

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from matnb.balance.decision import Decision
 from matnb.plan.row_work import RowWork
-from matnb.session.groups import Followed, Group
+from matnb.session.groups import Group, GroupState
 
 _LOOK_SECONDS = 0.05
 _NUM_SECONDS = 5  # of iterations, of which the median is what one takes
@@ -21,7 +21,7 @@ class Deciding(Protocol):
     """What a watch asks of the session's balancer."""
 
     def reported(
-        self, watch: LoopWatch, group: Group, known: Followed, owner: int, num_iterations: int,
+        self, watch: LoopWatch, group: Group, known: GroupState, owner: int, num_iterations: int,
         seconds: Mapping[int, float], other_seconds: float,
     ) -> None:  # fmt: skip
         """Take what one worker needed for its blocks, the sum over some iterations."""
@@ -29,13 +29,13 @@ class Deciding(Protocol):
     def began(self, seconds: float) -> None:
         """Take how long a loop took to begin: from when it was planned to its first iteration."""
 
-    def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
-        """Take the first news of a loop after a re-cut."""
+    def went_on(self, watch: LoopWatch, known: GroupState, now: float) -> None:
+        """Take the first news of a loop after a repartition."""
 
-    def decided(self, watch: LoopWatch, group: Group, known: Followed) -> Decision:
+    def decided(self, watch: LoopWatch, group: Group, known: GroupState) -> Decision:
         """Ask the policy."""
 
-    def next_iteration(self, watch: LoopWatch, group: Group, known: Followed) -> float | None:
+    def next_iteration(self, watch: LoopWatch, group: Group, known: GroupState) -> float | None:
         """Ask the policy after how many iterations it acts next; None where that follows from the news."""
 
     def have_come(self, workers: tuple[int, ...]) -> bool:
@@ -91,7 +91,7 @@ class LoopWatch:
     def __init__(
         self,
         balancer: Deciding,
-        watched: Sequence[tuple[Group, Followed]],
+        watched: Sequence[tuple[Group, GroupState]],
         works: Mapping[str, tuple[str, int]],
         row_works: Callable[[], Mapping[str, RowWork]],
         workers: tuple[int, ...],
@@ -121,7 +121,7 @@ class LoopWatch:
         known_before = [one for one in foreseen if one is not None and one < span.limit]
         self.pause_at: int | None = int(min(known_before)) if known_before else None
 
-    def iteration_seconds(self, known: Followed) -> float:
+    def iteration_seconds(self, known: GroupState) -> float:
         """Return what an iteration takes by the clock; 0.0 before that is known.
 
         News from before the last change of a group's times do not count, as they do not for its blocks.

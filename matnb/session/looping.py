@@ -223,7 +223,7 @@ class Looper:
     def _fitting_now(
         self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]
     ) -> ControlPlan:
-        # The plan after a re-cut; where it does not fit, the inputs get their cuts back.
+        # The plan after a repartition; where it does not fit, the inputs get their cuts back.
         assert self._balancer is not None
         try:
             return self._fitting(self._laid_out(node, entries, wanted), entries)
@@ -285,7 +285,7 @@ class Looper:
         # Between two parts: the inputs as they are cut from now on, over the workers that there are now.
         assert self._balancer is not None
         self._planner.drop_dead(waits=True)
-        found = self._balancer.recut(watch, entries)
+        found = self._balancer.repartition_paused(watch, entries)
         entries.clear()
         entries.update(found)
 

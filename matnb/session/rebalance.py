@@ -1,4 +1,4 @@
-"""The session's balancer: asks policies about stored arrays, re-cuts them, and notes what that brought."""
+"""Decides about repartitions: asks policies about stored arrays, has it done, and notes what it gained."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from matnb.plan.looping import ControlPlan
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.plan import Plan, Workers
-from matnb.session.groups import Followed, Group, Groups, LearnedCosts, Pending, cuts_of, has_rows_cut
+from matnb.session.groups import Group, Groups, GroupState, LearnedCosts, Pending, cuts_of, has_rows_cut
 from matnb.session.loop_watch import LoopWatch, Span
 from matnb.session.planning import Planner
-from matnb.session.repartitioner import Moves, Recutter
+from matnb.session.repartitioner import Moves, Repartitioner
 from matnb.session.settings import Rebalancing, rebalancing_from
 
 _PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
-_MANY = 10**6  # runs that are expected where a user asks for a re-cut
+_MANY = 10**6  # runs that are expected where a user asks for a repartition
 
 
 class Balancer:
-    """Decides for stored arrays whether they are re-cut, and does it.
+    """Decides for stored arrays whether they are repartitioned, and does it.
 
     Parameters
     ----------
     rebalance
         As :func:`matnb.session.settings.rebalancing_from` takes it.
-    store, planner, recutter
+    store, planner, repartitioner
         Of the session.
     emit
         Called with every event.
@@ -59,14 +59,14 @@ class Balancer:
         rebalance: object,
         store: Store,
         planner: Planner,
-        recutter: Recutter,
+        repartitioner: Repartitioner,
         emit: Callable[[Event], None],
     ) -> None:
         self._store, self._planner = store, planner
         self._patient_until = 0.0  # by the clock, before loops pause for newcomers again
         self.groups = Groups(store)
-        self._moves = Moves(store, planner, recutter, self.groups, emit)
-        self._decider = Decider(rebalancing_from(rebalance), planner, recutter, self._moves, emit)
+        self._moves = Moves(store, planner, repartitioner, self.groups, emit)
+        self._decider = Decider(rebalancing_from(rebalance), planner, repartitioner, self._moves, emit)
 
     @property
     def history(self) -> History:
@@ -102,7 +102,7 @@ class Balancer:
         num_iterations: float,
         has_until: bool = False,
     ) -> dict[Expr, Entry]:
-        """Re-cut stored arrays before a loop reads them, where it pays, and return all of them.
+        """Repartition stored arrays before a loop reads them, where it pays, and return all of them.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class Balancer:
                 self._decider.tell_gain(known, 0.0)
 
     def ask_now(self) -> tuple[Decision, ...]:
-        """Re-cut every stored sparse array that is badly cut, by what is known; return what was decided."""
+        """Repartition every stored sparse array that is badly cut by what is known; return the decisions."""
         self._planner.drop_dead()
         entries = {node: entry for entry, node in self._store.named().items()}
         decisions = []
@@ -300,7 +300,7 @@ class Balancer:
         works = _asked_once(plan, entries)
         return LoopWatch(self, watched, plan.works, works, workers.numbers, span)
 
-    def recut(self, watch: LoopWatch, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
+    def repartition_paused(self, watch: LoopWatch, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
         """Do what a watch decided, now that its loop has paused, and return all arrays that it reads.
 
         Errors as of :meth:`prepare`.
@@ -319,7 +319,7 @@ class Balancer:
         return found
 
     def undo(self, entries: Mapping[Expr, Entry], reason: str) -> dict[Expr, Entry]:
-        """Give arrays that were just re-cut their cuts back, and return all; errors as of :meth:`prepare`."""
+        """Take a repartition that was just done back, and return all arrays; errors as of :meth:`prepare`."""
         found = dict(entries)
         for group in self.groups.of(found):
             known = self._decider.known(group.main)
@@ -331,7 +331,7 @@ class Balancer:
         self,
         watch: LoopWatch,
         group: Group,
-        known: Followed,
+        known: GroupState,
         owner: int,
         num_iterations: int,
         seconds: Mapping[int, float],
@@ -349,11 +349,11 @@ class Balancer:
         """Take how long a loop took to begin: it takes as long again after each pause."""
         self._decider.began(seconds)
 
-    def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
-        """Take the first news of a loop after a re-cut."""
+    def went_on(self, watch: LoopWatch, known: GroupState, now: float) -> None:
+        """Take the first news of a loop after a repartition."""
         self._decider.went_on(watch, known, now)
 
-    def decided(self, watch: LoopWatch, group: Group, known: Followed) -> Decision:
+    def decided(self, watch: LoopWatch, group: Group, known: GroupState) -> Decision:
         """Ask the policy of a group while its loop runs; a refusal is noted."""
         decision = self._loop_decision(watch, group, known, by_time=True)
         if decision.acts and known.hindered:
@@ -362,7 +362,7 @@ class Balancer:
             self._decider.note_refusal(decision)
         return decision
 
-    def next_iteration(self, watch: LoopWatch, group: Group, known: Followed) -> float | None:
+    def next_iteration(self, watch: LoopWatch, group: Group, known: GroupState) -> float | None:
         """Ask the policy after how many iterations it acts next; None where that follows from the news."""
         if not isinstance(known.policy, Foreseer):
             return None
@@ -372,7 +372,7 @@ class Balancer:
         """Tell whether workers are there that are none of these."""
         return self._planner.have_come(workers) and time.monotonic() >= self._patient_until
 
-    def _loop_situation(self, watch: LoopWatch, group: Group, known: Followed, by_time: bool) -> Situation:
+    def _loop_situation(self, watch: LoopWatch, group: Group, known: GroupState, by_time: bool) -> Situation:
         return self._decider.situation(
             group,
             known,
@@ -383,7 +383,7 @@ class Balancer:
             work=partial(_work_of, group, watch.row_works),
         )
 
-    def _loop_decision(self, watch: LoopWatch, group: Group, known: Followed, by_time: bool) -> Decision:
+    def _loop_decision(self, watch: LoopWatch, group: Group, known: GroupState, by_time: bool) -> Decision:
         return self._decider.ask(known, self._loop_situation(watch, group, known, by_time), by_time)
 
 
@@ -423,7 +423,7 @@ class Decider:
     ----------
     setting
         Gives policies.
-    planner, recutter, moves
+    planner, repartitioner, moves
         Of the session.
     emit
         Called with every event.
@@ -440,16 +440,16 @@ class Decider:
         self,
         setting: Rebalancing,
         planner: Planner,
-        recutter: Recutter,
+        repartitioner: Repartitioner,
         moves: Moves,
         emit: Callable[[Event], None],
     ) -> None:
-        self._setting, self._planner, self._recutter = setting, planner, recutter
+        self._setting, self._planner, self._repartitioner = setting, planner, repartitioner
         self._moves, self._emit = moves, emit
         self.history = History()
         self.model = LoadModel()
         self._costs, self._pause_costs = LearnedCosts(), LearnedCosts()
-        self._known: WeakKeyDictionary[Expr, Followed] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Expr, GroupState] = WeakKeyDictionary()
 
     @property
     def setting(self) -> Rebalancing:
@@ -462,19 +462,24 @@ class Decider:
         for known in self._known.values():
             known.policy = setting.policy()
 
-    def known(self, main: Expr) -> Followed | None:
+    def known(self, main: Expr) -> GroupState | None:
         """Return what is known of a group by its main array, if anything."""
         return self._known.get(main)
 
-    def followed(self, group: Group) -> Followed:
+    def followed(self, group: Group) -> GroupState:
         """Return what is known of a group from now on."""
         known = self._known.get(group.main)
         if known is None:
-            known = self._known[group.main] = Followed(self._setting.policy())
+            known = self._known[group.main] = GroupState(self._setting.policy())
         return known
 
     def situation_before(
-        self, group: Group, known: Followed, by_time: bool, num_remaining: float, work: Callable[[], RowWork]
+        self,
+        group: Group,
+        known: GroupState,
+        by_time: bool,
+        num_remaining: float,
+        work: Callable[[], RowWork],
     ) -> Situation:
         """Return what a policy sees before a loop; where entries are is looked up if cutting may pay at all.
 
@@ -494,7 +499,7 @@ class Decider:
             return situation
         return seen() if self.refine(group, known, by_time) else situation
 
-    def refine(self, group: Group, known: Followed, by_time: bool, always: bool = False) -> bool:
+    def refine(self, group: Group, known: GroupState, by_time: bool, always: bool = False) -> bool:
         """Look where the entries are, if it may matter: that takes a run. Return whether it was looked.
 
         Where times may not decide it is looked in any case, and under these cuts: what was seen under others
@@ -515,13 +520,13 @@ class Decider:
         loads = (group.entry.stored.block_nnz, known.block_seconds(group))
         if by_time and not always and max(_unevenness(one, owners, workers) for one in loads) <= _EVEN:
             return False
-        known.refine(group, self._recutter.profile(group.main, group.entry))
+        known.refine(group, self._repartitioner.profile(group.main, group.entry))
         return True
 
     def situation(
         self,
         group: Group,
-        known: Followed,
+        known: GroupState,
         by_time: bool,
         iteration: int,
         num_remaining: float,
@@ -543,7 +548,7 @@ class Decider:
             work=work,
         )
 
-    def ask(self, known: Followed, situation: Situation, by_time: bool) -> Decision:
+    def ask(self, known: GroupState, situation: Situation, by_time: bool) -> Decision:
         """Return what the policy decides; without times "auto" decides as "entries" does."""
         if not by_time and self._setting.name == "auto":
             return known.by_counts.decide(situation)
@@ -558,13 +563,13 @@ class Decider:
     def enacted(
         self,
         group: Group,
-        known: Followed,
+        known: GroupState,
         decision: Decision,
         by_time: bool,
         watch: LoopWatch | None = None,
         must: bool = False,
     ) -> Mapping[Entry, Entry]:
-        """Do what was decided, and return what each entry became; errors as of a Recutter.
+        """Do what was decided, and return what each entry became; errors as of a Repartitioner.
 
         Parameters
         ----------
@@ -617,14 +622,14 @@ class Decider:
         if pending.paused_at is None:
             self._costs.learn(done.seconds, pending.weighed_bytes)
         known.pending = None if decision.policy == _BITS else pending
-        known.was_recut, known.hindered = True, ""
+        known.was_repartitioned, known.hindered = True, ""
         new = {group.arrays[node]: entry for node, entry in done.entries.items()}
         arrays = {node: new[entry] for node, entry in group.arrays.items()}
         known.begin(replace(group, arrays=arrays), self.model)
         return new
 
-    def undone(self, group: Group, known: Followed, reason: str) -> Mapping[Entry, Entry]:
-        """Undo the last re-cut of a group, if nothing was measured since; errors as of :meth:`enacted`."""
+    def undone(self, group: Group, known: GroupState, reason: str) -> Mapping[Entry, Entry]:
+        """Undo a group's last repartition, if nothing was measured since; errors as of :meth:`enacted`."""
         pending, known.pending = known.pending, None
         if pending is None or pending.decision.after != group.cuts:
             return {}
@@ -671,7 +676,7 @@ class Decider:
         return any(self._moves.counted(entry) is not None for entry in entries)
 
     def _counted(
-        self, group: Group, known: Followed, decision: Decision, by_time: bool
+        self, group: Group, known: GroupState, decision: Decision, by_time: bool
     ) -> Mapping[Expr, Cuts]:
         # The cuts from counts, of each array whose new ones may follow from anything that was measured.
         if decision.policy == _BITS:
@@ -686,8 +691,8 @@ class Decider:
         """Take how long a loop took to begin: no pause takes less, whatever it moves."""
         self._pause_costs.at_least(seconds)
 
-    def went_on(self, watch: LoopWatch, known: Followed, now: float) -> None:
-        """Take the first news of a loop after a re-cut: what the change took is known then."""
+    def went_on(self, watch: LoopWatch, known: GroupState, now: float) -> None:
+        """Take the first news of a loop after a repartition: what the change took is known then."""
         pending = known.pending
         if pending is None or pending.paused_at is None or not watch.last_seconds:
             return
@@ -698,8 +703,8 @@ class Decider:
         gain = Gain({}, _UNKNOWN, pending.cost_seconds, pending.moved_bytes)
         self.history.gained(pending.number, gain)
 
-    def tell_gain(self, known: Followed, iteration_seconds: float) -> None:
-        """Note what the last re-cut brought, once enough was measured after it.
+    def tell_gain(self, known: GroupState, iteration_seconds: float) -> None:
+        """Note what the last repartition brought, once enough was measured after it.
 
         ``iteration_seconds``: what one takes by the clock, 0.0 where that is not known or was not before.
         """

@@ -40,7 +40,7 @@ _HISTOGRAM_BINS = 256
 
 
 @dataclass(frozen=True)
-class Recut:
+class Repartition:
     """What laying arrays out anew gave.
 
     Attributes
@@ -170,7 +170,7 @@ class _Made:
     num_bytes: int
 
 
-class Recutter:
+class Repartitioner:
     """Lays stored arrays out anew.
 
     Parameters
@@ -186,9 +186,9 @@ class Recutter:
     ) -> None:
         self._engine, self._planner, self._replaced = engine, planner, replaced
 
-    def recut(
+    def repartition(
         self, arrays: Mapping[Expr, tuple[Entry, Layout]], profiles: Mapping[Expr, Profile] | None = None
-    ) -> Recut:
+    ) -> Repartition:
         """Lay arrays out anew, in bounded batches; nothing is changed until all is there.
 
         A block whose part of the array and whose owner stay is kept as it is.
@@ -228,7 +228,7 @@ class Recutter:
         for entry, one in new.items():
             self._replaced(entry, one)
         blocks = [block for change in changes.values() for block in change.blocks.values()]
-        return Recut(
+        return Repartition(
             {node: new.get(entry, entry) for node, (entry, _) in arrays.items()},
             sum(block.moved_bytes for block in blocks),
             sum(block.num_bytes - block.moved_bytes for block in blocks),
@@ -369,7 +369,7 @@ class Moves:
 
     Parameters
     ----------
-    store, planner, recutter, groups
+    store, planner, repartitioner, groups
         Of the session.
     emit
         Called with every event.
@@ -379,11 +379,11 @@ class Moves:
         self,
         store: Store,
         planner: Planner,
-        recutter: Recutter,
+        repartitioner: Repartitioner,
         groups: Groups,
         emit: Callable[[Event], None],
     ) -> None:
-        self._store, self._planner, self._recutter = store, planner, recutter
+        self._store, self._planner, self._repartitioner = store, planner, repartitioner
         self._groups, self._emit = groups, emit
         # Of arrays whose cuts follow from measured times, those that counts gave.
         self._counted: WeakKeyDictionary[Entry, Cuts] = WeakKeyDictionary()
@@ -421,8 +421,8 @@ class Moves:
 
     def rows(
         self, name: str, arrays: Mapping[Expr, Entry], new: Cuts, profile: Profile | None = None
-    ) -> Recut:
-        """Give arrays, the heaviest first, other cuts and owners of their rows; errors as of a Recutter."""
+    ) -> Repartition:
+        """Give arrays, the heaviest first, other cuts and owners of rows; errors as of a Repartitioner."""
         layouts = {node: rows_layout(entry.stored.layout, new) for node, entry in arrays.items()}
         return self.layouts(name, arrays, layouts, {} if profile is None else {next(iter(arrays)): profile})
 
@@ -432,9 +432,9 @@ class Moves:
         arrays: Mapping[Expr, Entry],
         layouts: Mapping[Expr, Layout],
         profiles: Mapping[Expr, Profile],
-    ) -> Recut:
+    ) -> Repartition:
         """Give arrays other layouts."""
-        done = self._recutter.recut(
+        done = self._repartitioner.repartition(
             {node: (entry, layouts[node]) for node, entry in arrays.items()}, profiles
         )
         self._emit(BlocksMoved(name, done.num_blocks, done.moved_bytes, done.seconds))
@@ -478,7 +478,7 @@ class Moves:
         """Return a layout with so many parts along each axis, of a sparse matrix with about equal entries."""
         cuts = tuple(regular_cuts(length, count) for length, count in zip(node.shape, counts, strict=True))
         if node.sparse and node.ndim == 2 and min(node.shape) > 0:
-            weights, edges = self._recutter.histogram(node, entry)
+            weights, edges = self._repartitioner.histogram(node, entry)
             numbers = (min(counts[0], weights.shape[0]), min(counts[1], weights.shape[1]))
             found = rectilinear_cuts(weights, numbers)
             cuts = tuple(

@@ -50,7 +50,7 @@ from matnb.session.looping import Looper, missing_results
 from matnb.session.memo import Memo
 from matnb.session.planning import Planner
 from matnb.session.rebalance import Balancer
-from matnb.session.repartitioner import Recutter
+from matnb.session.repartitioner import Repartitioner
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
 
@@ -99,8 +99,8 @@ class Runner:
         self.measures = Measures()
         self._made: set[Expr] = set()  # by the loops of the run that is under way
         self._record: Recording | None = None  # of the cell that asked for it
-        recutter = Recutter(engine, self.planner, self.memo.replaced)
-        self.balancer = Balancer(config.rebalance, store, self.planner, recutter, self._told)
+        repartitioner = Repartitioner(engine, self.planner, self.memo.replaced)
+        self.balancer = Balancer(config.rebalance, store, self.planner, repartitioner, self._told)
         self._looper = Looper(config, engine, gang, store, self.planner, emit, self.balancer)
 
     def run(

@@ -316,12 +316,12 @@ class Session:
 
     @property
     def history(self) -> History:
-        """What was decided about re-cutting arrays, and what it brought."""
+        """What was decided about repartitioning arrays, and what it brought."""
         return self._runner.balancer.history
 
     @property
     def rebalance(self) -> str:
-        """What decides when arrays are re-cut, in a word: what was asked for, or "replay" for a trace."""
+        """Who decides when arrays are repartitioned, in a word: what was asked for, or "replay"."""
         return self._runner.balancer.setting
 
     def set_rebalance(self, rebalance: object) -> None:
@@ -330,7 +330,7 @@ class Session:
             self._runner.balancer.set(rebalance)
 
     def rebalance_now(self) -> tuple[Decision, ...]:
-        """Re-cut every stored sparse array that is badly cut, by what is known; return what was decided."""
+        """Repartition every stored sparse array that is badly cut by what is known; return the decisions."""
         with self._lock:
             return self._runner.retried(self._runner.balancer.ask_now)
 

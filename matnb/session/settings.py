@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from matnb.balance.policy import Policy, Replayed, policy_named
+from matnb.balance.policy import Policy, Replay, policy_named
 from matnb.balance.trace import Trace
 from matnb.config import (
     POLICY_NAMES,
@@ -102,7 +102,7 @@ _KINDS = {
 }
 
 
-# Who decides whether arrays are re-cut: what ``rebalance=`` asks for, as policies.
+# Who decides whether arrays are repartitioned: what ``rebalance=`` asks for, as policies.
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Rebalancing:
 
     @property
     def is_off(self) -> bool:
-        """Whether nothing is ever re-cut unless a user asks for it."""
+        """Whether nothing is ever repartitioned unless a user asks for it."""
         return self.name == "off"
 
     @property
@@ -140,7 +140,7 @@ def rebalancing_from(value: object) -> Rebalancing:
         When it is none of these, or the trace cannot be read or is none.
     """
     if isinstance(value, Trace):
-        replayed = Replayed(value)  # one for all groups: it knows what it has repeated
+        replayed = Replay(value)  # one for all groups: it knows what it has repeated
         return Rebalancing("replay", lambda: replayed)
     if isinstance(value, os.PathLike) or (isinstance(value, str) and is_trace_path(value)):
         return rebalancing_from(_read(os.fspath(value)))

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.balance import trace
-from matnb.balance.decision import Decision, Gain, Passed
+from matnb.balance.decision import Decision, Gain, HistoryItem
 from matnb.balance.history import History
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
-from matnb.balance.trace import Recorded, Times, Trace
+from matnb.balance.trace import RecordedTimes, Times, Trace
 from matnb.errors import FileFormatError
 
 EVEN = Cuts((0, 50, 100), (0, 1))
@@ -61,7 +61,7 @@ def decisions(draw):
 
 
 gains = st.builds(Gain, loads, numbers | st.just(math.nan), amounts, counts)
-passed = st.builds(Passed, counts, decisions(), st.none() | gains, st.integers(1, 2**40))
+passed = st.builds(HistoryItem, counts, decisions(), st.none() | gains, st.integers(1, 2**40))
 
 
 @st.composite
@@ -92,7 +92,7 @@ def stretches(draw):
     )
     seconds = st.lists(amounts, min_size=layout.num_blocks, max_size=layout.num_blocks).map(tuple)
     times = st.builds(Times, counts, st.integers(1, 99), seconds, loads, amounts, amounts | st.just(math.inf))
-    return Recorded(situation, tuple(draw(st.lists(times, max_size=2))))
+    return RecordedTimes(situation, tuple(draw(st.lists(times, max_size=2))))
 
 
 def plain(value):

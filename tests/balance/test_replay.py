@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trace_replay import replay_policy, seconds_under
 
-from matnb.balance.decision import Decision, Passed
+from matnb.balance.decision import Decision, HistoryItem
 from matnb.balance.history import History
-from matnb.balance.policy import Foreseer, Replayed, policy_named
+from matnb.balance.policy import Foreseer, Replay, policy_named
 from matnb.balance.situation import Costs, Cuts, Profile, Situation
 from matnb.balance.trace import Trace
 
@@ -47,7 +47,7 @@ def situation(iteration=0, cuts=EVEN, name="A", workers=(0, 1)):
 
 
 def replayed(*decisions):
-    return Replayed(Trace(tuple(Passed(number, one) for number, one in enumerate(decisions))))
+    return Replay(Trace(tuple(HistoryItem(number, one) for number, one in enumerate(decisions))))
 
 
 def test_decisions_come_at_their_iterations_in_order():
@@ -60,7 +60,7 @@ def test_decisions_come_at_their_iterations_in_order():
         cuts = told[-1].after
     assert [one.acts for one in told] == [True, False, False, True, False]
     assert [one.after for one in told if one.acts] == [BETTER, BEST]
-    assert told[1].reason == "not yet: the trace re-cuts A after iteration 12"
+    assert told[1].reason == "not yet: the trace repartitions A after iteration 12"
     assert told[4].reason.startswith("the trace is over")
     assert all(one.policy == "replay" for one in told)
     assert told[3].iteration == 14

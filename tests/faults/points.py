@@ -30,7 +30,7 @@ from matnb.backend.mailbox import GangMailbox
 from matnb.backend.member import MemberRegisters
 from matnb.backend.recovery import KeptStates
 from matnb.session.rebalance import Balancer
-from matnb.session.repartitioner import Recutter
+from matnb.session.repartitioner import Repartitioner
 
 INJECTED = "a fault that was put here"
 _OFTEN_SECONDS = 0.05  # between two checkpoints, which are seconds apart otherwise
@@ -82,8 +82,8 @@ DRIVER_POINTS = {
     "values are waited for": Point(Answers, "gather"),
     "values have come": Point(Answers, "gather", True),
     "a gang is sent": Point(GangEngine, "_submit", True),
-    "a loop is to be re-cut": Point(Recutter, "recut"),
-    "a loop was re-cut": Point(Recutter, "recut", True),
+    "a loop is to be repartitioned": Point(Repartitioner, "repartition"),
+    "a loop was repartitioned": Point(Repartitioner, "repartition", True),
     "a loop begins": Point(Balancer, "prepare"),
     "a state is sought": Point(KeptStates, "recover"),
     "workers are looked for": Point(Cluster, "refresh", True),

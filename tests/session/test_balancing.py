@@ -16,7 +16,7 @@ from matnb.balance.policy import policy_named
 from matnb.balance.situation import Cuts
 from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Rebalanced
-from matnb.session.groups import Followed, LearnedCosts
+from matnb.session.groups import GroupState, LearnedCosts
 from matnb.session.loop_watch import LoopWatch, Span
 
 __all__ = ["sessions", "small"]
@@ -294,7 +294,7 @@ def test_no_change_is_expected_to_cost_less_than_its_loop_took_to_begin() -> Non
 
 
 def test_what_an_iteration_takes_is_counted_from_the_last_change_of_the_times_on() -> None:
-    known = Followed(policy_named("auto"))
+    known = GroupState(policy_named("auto"))
     known.loads = BlockLoads(profile_of([10] * 100))
     known.loads.begin(Cuts((0, 50, 100), (0, 1)), 1e-3, 0.0)
     watch = LoopWatch(Beginnings(), (), {}, dict, (0, 1), Span(0, 100, has_until=False))

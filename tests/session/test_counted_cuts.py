@@ -18,7 +18,7 @@ from matnb.balance.situation import Costs, Cuts
 from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Event, LoopAdvanced, Rebalanced
 from matnb.session import groups
-from matnb.session.repartitioner import Recutter
+from matnb.session.repartitioner import Repartitioner
 
 __all__ = ["sessions", "small"]
 
@@ -213,8 +213,8 @@ def test_where_entries_are_is_looked_up_only_for_loops_that_cuts_may_pay_for(
     is_looked_at: bool,
 ) -> None:
     looks: list[object] = []
-    profile = Recutter.profile
-    monkeypatch.setattr(Recutter, "profile", lambda *given: (looks.append(given[1]), profile(*given))[1])
+    profile = Repartitioner.profile
+    monkeypatch.setattr(Repartitioner, "profile", lambda *given: (looks.append(given[1]), profile(*given))[1])
     monkeypatch.setattr(groups, "FIXED_COSTS", costs)
     session = sessions(rebalance="auto", engine="dask")
     a = mn.asarray(A, blocks=([0, 500, 1000, 1500, NUM_ROWS], [0, NUM_ROWS])).persist()  # uneven

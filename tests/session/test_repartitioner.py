@@ -25,7 +25,7 @@ from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout
 from matnb.errors import CellCancelled, TooLargeError
 from matnb.program.plan import Plan
-from matnb.session.repartitioner import Recut, Recutter, rows_layout
+from matnb.session.repartitioner import Repartition, Repartitioner, rows_layout
 
 NUM_ROWS = 60
 rng = np.random.default_rng(5)
@@ -61,9 +61,9 @@ def row_cuts(draw: st.DrawFn) -> Cuts:
     return Cuts(cuts, tuple(owners))
 
 
-def recutter(session: mn.session.Session) -> Recutter:
+def repartitioner(session: mn.session.Session) -> Repartitioner:
     runner = session._runner
-    return Recutter(session._engine, runner.planner, runner.memo.replaced)
+    return Repartitioner(session._engine, runner.planner, runner.memo.replaced)
 
 
 def entry_of(session: mn.session.Session, array: mn.DistArray) -> Entry:
@@ -72,9 +72,9 @@ def entry_of(session: mn.session.Session, array: mn.DistArray) -> Entry:
     return entry
 
 
-def recut(session: mn.session.Session, arrays: list[mn.DistArray], new: Cuts) -> Recut:
+def recut(session: mn.session.Session, arrays: list[mn.DistArray], new: Cuts) -> Repartition:
     entries = {one.expression: entry_of(session, one) for one in arrays}
-    return recutter(session).recut(
+    return repartitioner(session).repartition(
         {node: (entry, rows_layout(entry.stored.layout, new)) for node, entry in entries.items()}
     )
 
@@ -132,7 +132,7 @@ def test_blocks_of_both_axes_are_put_together(session: mn.session.Session, name:
         grid = Grid(cuts)
         entry = entry_of(session, array)
         layout = Layout(grid, tuple(number % 3 for number in range(grid.num_blocks)))
-        recutter(session).recut({array.expression: (entry, layout)})
+        repartitioner(session).repartition({array.expression: (entry, layout)})
         assert array.layout == layout
         assert same(array, ARRAYS[name])
 
@@ -272,14 +272,14 @@ def test_history_does_not_grow_with_every_change(session: mn.session.Session) ->
 
 def test_a_profile_is_that_of_the_whole_matrix(session: mn.session.Session) -> None:
     a = mn.asarray(ARRAYS["sparse"], blocks=4).persist()
-    profile = recutter(session).profile(a.expression, entry_of(session, a))
+    profile = repartitioner(session).profile(a.expression, entry_of(session, a))
     np.testing.assert_array_equal(profile.places, np.arange(NUM_ROWS + 1))  # few rows: every one is told
     np.testing.assert_array_equal(profile.entries, ARRAYS["sparse"].indptr)
 
 
 def test_a_histogram_is_that_of_the_whole_matrix(session: mn.session.Session) -> None:
     a = mn.asarray(ARRAYS["sparse"], blocks=[3, 2]).persist()
-    counts, edges = recutter(session).histogram(a.expression, entry_of(session, a))
+    counts, edges = repartitioner(session).histogram(a.expression, entry_of(session, a))
     stored = (ARRAYS["sparse"] != 0).toarray()
     for row, (top, bottom) in enumerate(pairwise(edges[0])):
         for column, (left, right) in enumerate(pairwise(edges[1])):
@@ -344,6 +344,6 @@ def test_looking_along_rows_and_along_both_axes_are_other_tasks(
 
     monkeypatch.setattr(DaskEngine, "run", noted)
     entry = entry_of(session, a)
-    recutter(session).profile(a.expression, entry)
-    recutter(session).histogram(a.expression, entry)
+    repartitioner(session).profile(a.expression, entry)
+    repartitioner(session).histogram(a.expression, entry)
     assert len(keys) == len(set(keys)) == 4

@@ -56,12 +56,10 @@ MANY_PARAMETERS = {
     "matnb/session/current.py: start": "a user's options",
     "matnb/session/groups.py: situation": "all that a policy sees",
 }
-# Where texts are taken apart that are no keys of tasks; and the keys that still are.
+# Where texts are taken apart that are no keys of tasks.
 TAKES_NAMES_APART = {
     "matnb/backend/cluster.py", "matnb/backend/gang_lock.py", "matnb/backend/handshake.py",
-    "matnb/plan/explain_plans.py", "matnb/session/stamp.py", "matnb/plan/attributing.py",
-    "matnb/plan/measured.py", "matnb/session/failures.py", "matnb/session/looping.py",
-    "matnb/session/running.py",
+    "matnb/plan/explain_plans.py", "matnb/session/stamp.py",
 }  # fmt: skip
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Thousands of lines a room may have; more needs a decision record.

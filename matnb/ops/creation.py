@@ -121,7 +121,7 @@ def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> No
         if num_bytes <= INLINE_BYTES:
             task = TaskWriter()
             task.do(Constant(piece_of(block, region)))
-            writer.add(task.task(key, owner, "data"), num_bytes)
+            writer.add(key, task, owner, "data", num_bytes, made)
         else:
             writer.ship(Shipment(key, node, region, owner), num_bytes)
         keys.append(key)
@@ -175,14 +175,14 @@ def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple
         task = TaskWriter()
         task.do(Run(parse_piece, (bounded, piece)))
         task.take(extra)
-        parsed.append(writer.add(task.task(f"{base}-{len(pieces)}-parse-{number}", owner, "parse"), size))
+        parsed.append(writer.add(f"{base}-{len(pieces)}-parse-{number}", task, owner, "parse", size))
         task = TaskWriter()
         task.do(Run(facts_of_piece, (source,)), task.read(parsed[-1]))
         key = f"{base}-{len(pieces)}-facts-{number}"
-        facts.append(writer.add(task.task(key, owner, "facts"), 64))
+        facts.append(writer.add(key, task, owner, "facts", 64))
     task = TaskWriter()
     task.do(Run(merge_facts, (source,)), *(task.read(key) for key in facts))
-    return parsed, writer.add(task.task(f"{base}-{len(pieces)}-merge", workers.numbers[0], "merge"), 64)
+    return parsed, writer.add(f"{base}-{len(pieces)}-merge", task, workers.numbers[0], "merge", 64)
 
 
 def reading_plan(source: Source, workers: Workers) -> tuple[Plan, tuple[str, ...], str]:
@@ -191,5 +191,5 @@ def reading_plan(source: Source, workers: Workers) -> tuple[Plan, tuple[str, ...
     parsed, merged = parsing_tasks(source, workers, writer)
     task = TaskWriter()
     task.do(Run(found_in_source), task.read(merged))
-    told = writer.add(task.task(f"{merged}-told", writer.owner_of(merged), "facts"), 64)
+    told = writer.add(f"{merged}-told", task, writer.owner_of(merged), "facts", 64)
     return writer.plan(()), (*parsed, merged), told

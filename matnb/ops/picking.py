@@ -401,7 +401,7 @@ def _write_place(node: Place | PutEach, inputs: Sequence[Expr], axis: int, write
             sending.do(Run(send, (len(inputs), along, lengths, there)), *places, value)
             tag = f"{base}-{turn}-to-{owner}-{'.'.join(str(start) for start, _ in beside)}"
             size = writer.bytes_of(node.value, target) // max(1, len(regions))
-            arguments.append(block.read(writer.add(sending.task(tag, sender, "send"), size)))
+            arguments.append(block.read(writer.add(tag, sending, sender, "send", size, node)))
             sent.append(there)
         block.take(2 * _LISTED_BYTES * (len(inputs) + 2) * length + writer.bytes_of(node.value))
         operator = Run(write, (len(inputs), axis, lengths, region[axis:last], tuple(sent)))

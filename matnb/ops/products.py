@@ -580,7 +580,7 @@ def write_shared_row(
         share.take(_MOST_LEVELS * width * _SUM_BYTES)
         key = f"{node.digest.hex()}-row-{tag}-share-{part}"
         num_bytes = num_nodes(first, last) * width * _SUM_BYTES
-        shares.append(writer.add(share.task(key, owner, "share"), num_bytes))
+        shares.append(writer.add(key, share, owner, "share", num_bytes, node))
     registers = [task.read(key) for key in (row.key, *shares)]
     return task.do(Run(row_of_parts, parameters), *registers, num_bytes=width * product.dtype.itemsize)
 
@@ -615,14 +615,14 @@ def _lay_out(left: Expr, row: SharedRow, part: int, writer: PlanWriter) -> str:
     if not writer.has(key):
         task = TaskWriter()
         task.do(Run(part_of_row, (part, count)), task.read(row.key))
-        writer.add(task.task(key, row.home, "cut"), num_bytes)
+        writer.add(key, task, row.home, "cut", num_bytes, left)
     if owner == row.home:
         return key
     moved = f"{key}-on-{owner}"
     if not writer.has(moved):
         task = TaskWriter()
         task.read(key)
-        writer.add_lasting(task.task(moved, owner, "move"), num_bytes)
+        writer.add_lasting(moved, task, owner, "move", num_bytes, left)
     return moved
 
 

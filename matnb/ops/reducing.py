@@ -184,7 +184,8 @@ def _begin_together(
     )
     task.do(PartialAll((), shares, outputs), *distinct)
     kind = f"reduce {' '.join(share.operation for share in shares)}"
-    key = writer.add(task.task(f"{lowerings[0].base}-shares-{number}", owner, kind), packed_bytes(outputs))
+    name, first = f"{lowerings[0].base}-shares-{number}", lowerings[0].node
+    key = writer.add(name, task, owner, kind, packed_bytes(outputs), first)
     for place, lowering in enumerate(lowerings):
         lowering.parts[index] = _Share(key, owner, outputs[place][0], Run(unpack, (outputs, place)))
     return key
@@ -195,8 +196,8 @@ class _ReductionWriter:
 
     Attributes
     ----------
-    base
-        What its keys begin with.
+    node, base
+        The reduction, and what its keys begin with.
     wide
         The dtype of its shares.
     parts
@@ -207,7 +208,7 @@ class _ReductionWriter:
 
     def __init__(self, node: Reduce, domain: Layout, inside: Sequence[Expr], writer: PlanWriter) -> None:
         self.base = writer.base_of(node, domain, inside=inside)
-        self._node, self._grid, self._writer = node, domain.grid, writer
+        self.node, self._grid, self._writer = node, domain.grid, writer
         self.wide = accumulator_dtype(node.operation, node.dtype)
         self._rounds = rounds_of(node, self._grid.counts)
         self.parts: dict[Index, _Share] = {}
@@ -220,12 +221,12 @@ class _ReductionWriter:
         if self.is_done:
             self._end(task, part)
         shape = self.shape_of(share, index)
-        self.parts[index] = self._add(task, f"share-{number}", owner, f"reduce {self._node.operation}", shape)
+        self.parts[index] = self._add(task, f"share-{number}", owner, f"reduce {self.node.operation}", shape)
         return self.parts[index].key
 
     def share_of(self, index: Index, place: int) -> Share:
         """Return what is done with a block in the first round."""
-        one, node = self._rounds[0], self._node
+        one, node = self._rounds[0], self.node
         start = 0 if one.along is None else self._grid.region(index)[one.along][0]
         return Share(place, node.operation, one.axes, self.wide, one.along, start)
 
@@ -236,7 +237,7 @@ class _ReductionWriter:
 
     def finish(self, is_ending: bool, detail: str, inside: Sequence[Expr]) -> None:
         """Write what follows the shares, and note where the value is."""
-        node = self._node
+        node = self.node
         for one, following in pairwise((*self._rounds, None)):
             assert one is not None
             if following is None and is_ending and one.merged:
@@ -262,12 +263,12 @@ class _ReductionWriter:
         return self._add(task, str(number), part.owner, "combine", part.shape)
 
     def _end(self, task: TaskWriter, share: Register) -> None:
-        node = self._node
+        node = self.node
         task.do(Finish(node.operation, node.axes, node.keepdims, node.dtype, None, ()), share)
 
     def _leave(self, one: Round) -> None:
         # The task that reads the value puts it together.
-        node, parts = self._node, list(self.parts.values())
+        node, parts = self.node, list(self.parts.values())
         whole = self._whole(one, list(self.parts), (node.axes, node.keepdims, node.dtype))
         ending = Ending(tuple(part.key for part in parts), tuple(part.unpack for part in parts), whole)
         self._writer.leave(node, Layout(kept_grid(self._grid, node.axes, False), (parts[0].owner,)), ending)
@@ -276,11 +277,11 @@ class _ReductionWriter:
         self, one: Round, group: Sequence[Index], ending: tuple[tuple[int, ...], bool, np.dtype]
     ) -> Finish:
         ranges = tuple(self._grid.region(at)[one.along] for at in group if one.along is not None)
-        return Finish(self._node.operation, *ending, one.along, ranges)
+        return Finish(self.node.operation, *ending, one.along, ranges)
 
     def _merge(self, one: Round, following: Round | None) -> dict[Index, _Share]:
         # what combines the parts of a round, and what is done in the next one
-        node = self._node
+        node = self.node
         groups: dict[Index, list[Index]] = {}
         for index in self.parts:
             kept = tuple(0 if axis in one.merged else place for axis, place in enumerate(index))
@@ -302,7 +303,7 @@ class _ReductionWriter:
         self, task: TaskWriter, value: Register, one: Round, index: Index, shape: tuple[int, ...]
     ) -> tuple[int, ...]:
         # what is done in a later round, in the last one to its end; the shape of the value
-        operation = "deviation of nodes" if self._node.operation == "deviation" else self._node.operation
+        operation = "deviation of nodes" if self.node.operation == "deviation" else self.node.operation
         along = None if one.along is None else self._grid.region(index)[one.along]
         start = 0 if along is None else along[0]
         part = task.do(Partial(operation, one.axes, self.wide, one.along, start), value)
@@ -318,7 +319,7 @@ class _ReductionWriter:
         part: tuple[int, int] | None,
         is_later: bool = False,
     ) -> tuple[int, ...]:
-        deviation = self._node.operation == "deviation"
+        deviation = self.node.operation == "deviation"
         lengths = dict.fromkeys(axes, 1)
         if along is not None and part is not None:
             of_elements = deviation and along == self._grid.ndim - 1
@@ -329,7 +330,7 @@ class _ReductionWriter:
     def _add(self, task: TaskWriter, name: str, owner: int, kind: str, shape: tuple[int, ...]) -> _Share:
         # adds a task and returns the part that it makes
         num_bytes = prod(shape) * self.wide.itemsize
-        key = self._writer.add(task.task(f"{self.base}-{name}", owner, kind), num_bytes)
+        key = self._writer.add(f"{self.base}-{name}", task, owner, kind, num_bytes, self.node)
         return _Share(key, owner, shape)
 
 

@@ -79,7 +79,7 @@ def works_of(
                 labels.update({name: labels[one] for name, one in there if one in labels})
             continue
         for task in action.tasks:
-            label = made.get(own_name(task.key)) or _read(task, labels, sparse)
+            label = made.get(task.key) or _read(task, labels, sparse)
             if label is None:
                 label = _read(task, worked_on, set())
                 if label is None or owners[label[0]][label[1]] != task.owner:
@@ -93,11 +93,6 @@ def works_of(
 def body_of(program: Program) -> tuple[Action, ...]:
     """Return what an iteration of the outermost loop does; nothing for a branch."""
     return next((one.body for one in program.actions if isinstance(one, Iterate)), ())
-
-
-def own_name(name: str) -> str:
-    """Return the key of a task without what says in which body it is."""
-    return name.split("~", 1)[0]
 
 
 def _read(task: Task, labels: Mapping[str, _Label], sparse: set[str]) -> _Label | None:

@@ -231,7 +231,7 @@ class PlanGraph:
             marks = [f"= {around.names[node]}"] if is_value and node in around.names else []
             if is_value and not marks and node in around.kept:
                 marks = ["kept"]
-            known = self._measures.of(stage.tasks)
+            known = self._measures.of(stage)
             box = self._box(stage, kind_of(node), known, group, moved[number], num_users[place], marks)
             boxes.append(
                 replace(
@@ -268,7 +268,7 @@ class PlanGraph:
             called = next((names[key] for key in stage.tasks if key in names), "")
             if not is_named and not num_users[number]:
                 called = name
-            known = self._measures.within(run, stage.tasks)
+            known = self._measures.within(run, stage)
             kind = (
                 f"{stage.layout.grid.shape} {stage.dtype}{'' if stage.estimated_nnz is None else ' sparse'}"
             )
@@ -476,7 +476,7 @@ class Section(Generic[_Stage]):
     is_repeated
         Whether it is inside of a loop.
     stages, tasks
-        What runs, and the tasks by the keys that stages know.
+        What runs, and the tasks by their keys.
     read
         Keys of tasks whose values are read afterwards.
     """
@@ -527,21 +527,12 @@ def _section(
     title: str, is_repeated: bool, batches: Sequence[Batch], waiting: list[_Stage]
 ) -> Section[_Stage]:
     # Takes the stages of the batches from those that wait.
-    tasks = {_bare(task.key): _renamed(task) for batch in batches for task in batch.tasks}
+    tasks = {task.key: task for batch in batches for task in batch.tasks}
     found = [one for one in waiting if not tasks.keys().isdisjoint(one.tasks)]
     for one in found:
         waiting.remove(one)
-    read = frozenset(_bare(key) for batch in batches for key in batch.results)
+    read = frozenset(key for batch in batches for key in batch.results)
     return Section(title, is_repeated, tuple(found), tasks, read)
-
-
-def _renamed(task: Task) -> Task:
-    return replace(task, key=_bare(task.key), inputs=tuple(map(_bare, task.inputs)))
-
-
-def _bare(key: str) -> str:
-    # In a program the name of their body is added to the keys of a stage's tasks.
-    return key.split("~", 1)[0]
 
 
 # What the stages of a plan read from other workers: how much, and from which arrays.

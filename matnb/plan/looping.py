@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from matnb.blocks.formats import sparse_bytes
@@ -83,6 +83,10 @@ class ControlPlan:
     def num_tasks(self) -> int:
         """Tasks of the program, each counted once."""
         return sum(len(batch.tasks) for batch in batches(self.program.actions))
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield the tasks of the program, those of all bodies."""
+        return (task for batch in batches(self.program.actions) for task in batch.tasks)
 
 
 def starts_inside(node: Expr) -> bool:
@@ -177,6 +181,7 @@ class ProgramWriter:
         self.everywhere: set[str] = set()
         self.stages: list[Stage] = []
         self.origins: dict[Expr, tuple[Expr, ...]] = {}
+        self._num_arrays = 0
         self._held: dict[int, int] = {}
         self._most: dict[int, int] = {}
         self._lasting: dict[str, tuple[int, int]] = {}  # worker and bytes of what loops lay out once
@@ -396,7 +401,6 @@ class ProgramWriter:
             roots, tuple(shared), known, self._workers,
             scatters=lambda node, _: wished(node.operand) != "keep", steady=frozenset(steady),
         )  # fmt: skip
-        self.stages += plan.stages
         made = {node: plan.outputs[node] for node in (*roots, *shared) if node in plan.outputs}
         own, actions = self._batch(plan, [key for array in made.values() for key in array.keys], path)
         return actions, {
@@ -420,7 +424,13 @@ class ProgramWriter:
     def _batch(self, plan: Plan, results: Iterable[str], path: str) -> tuple[dict[str, str], list[Action]]:
         # Bodies name their variables alike, so the same key means other things in other bodies.
         own = {task.key: f"{task.key}~{path}" for task in plan.tasks}
-        tasks = tuple(_renamed(task, own) for task in plan.tasks)
+        tasks = tuple(_renamed(task, own, self._num_arrays) for task in plan.tasks)
+        self.stages += [
+            replace(one, tasks=_keys(one.tasks, own), makes=one.makes + self._num_arrays)
+            for one in plan.stages
+        ]
+        numbers = [one.makes for one in plan.stages] + [one.makes or 0 for one in plan.tasks]
+        self._num_arrays += 1 + max(numbers, default=0)
         self._lasting |= {
             own[task.key]: (task.owner, plan.lasting[task.key])
             for task in plan.tasks
@@ -504,9 +514,13 @@ def _lasts(node: Expr) -> bool:
     return node.size <= max((one.size for one in node.operands), default=0)
 
 
-def _renamed(task: Task, names: Mapping[str, str]) -> Task:
-    inputs = tuple(names.get(key, key) for key in task.inputs)
-    return replace(task, key=names[task.key], inputs=inputs)
+def _renamed(task: Task, names: Mapping[str, str], num_arrays: int) -> Task:
+    makes = None if task.makes is None else task.makes + num_arrays
+    return replace(task, key=names[task.key], inputs=_keys(task.inputs, names), makes=makes)
+
+
+def _keys(keys: Sequence[str], names: Mapping[str, str]) -> Names:
+    return tuple(names.get(key, key) for key in keys)
 
 
 # Which cuts a loop's arrays get, so that arrays that meet in it lie alike.
@@ -569,7 +583,7 @@ def write_aligned(node: Expr, layout: Layout, writer: PlanWriter) -> tuple[str, 
         if writer.owner_of(key) != owner:
             task = TaskWriter()
             task.do(Join(((0,) * node.ndim,), region_shape(region), node.dtype, node.sparse), task.read(key))
-            key = writer.add(task.task(f"{key}-on-{owner}", owner, "move"), writer.bytes_of(node, region))
+            key = writer.add(f"{key}-on-{owner}", task, owner, "move", writer.bytes_of(node, region), node)
         keys.append(key)
     return tuple(keys)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from matnb.blocks.layout import Layout
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.program.plan import Stage, Task
-from matnb.program.program import Action, Batch, Branch, Iterate, Program
+from matnb.program.program import Action, Batch, Branch, Iterate, Program, batches
 
 MOST_RUNS = 64
 MOST_TASKS = 20_000  # of all runs that are remembered
@@ -42,8 +43,11 @@ class ArrayMeasurement:
 
 @dataclass(frozen=True)
 class MadeStage:
-    """A stage that ran; it holds no expression, so that looking keeps nothing alive."""
+    """A stage that ran; it holds no expression but its digest, so that looking keeps nothing alive."""
 
+    makes: int
+    way: str
+    digest: bytes
     kind: str
     detail: str
     layout: Layout
@@ -66,21 +70,29 @@ class MadeRun:
     timed
         Its kernel calls.
     work
-        The tasks, or the actions of a program, where they were told.
+        The tasks, or the actions of a program.
     """
 
     stages: tuple[MadeStage, ...]
     made: frozenset[bytes]
     timed: Sequence[TaskTimed]
-    work: Sequence[Task] | Sequence[Action] = ()
+    work: Sequence[Task] | Sequence[Action]
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of values by their keys; of what a loop makes again and again, the last."""
-        return {_key(one): one.output_bytes for one in self.timed}
+        return {one.key: one.output_bytes for one in self.timed}
+
+    @cached_property
+    def makes(self) -> dict[str, int | None]:
+        """The number of the array that each task makes, or leads to."""
+        actions = [one for one in self.work if not isinstance(one, Task)]
+        tasks = [one for one in self.work if isinstance(one, Task)]
+        tasks += [task for batch in batches(actions) for task in batch.tasks]
+        return {task.key: task.makes for task in tasks}
 
 
 class Measures:
-    """The last runs' measures by the tasks' keys, which name what is made and how.
+    """The last runs' measures, found by what was made and in which way.
 
     Parameters
     ----------
@@ -103,13 +115,16 @@ class Measures:
         stages: Iterable[Stage],
         timed: Sequence[TaskTimed],
         made: Iterable[Expr],
-        work: Sequence[Task] | Program = (),
+        work: Sequence[Task] | Program,
     ) -> None:
         """Note a run that made some expressions, named as they were recorded, and what ran for it."""
         if not timed:
             return
         ran = tuple(
             MadeStage(
+                makes=one.makes,
+                way=one.way,
+                digest=one.expression.digest,
                 kind=one.kind,
                 detail=one.detail,
                 layout=one.layout,
@@ -127,31 +142,34 @@ class Measures:
         ):
             self._runs.popleft()
 
-    def of(self, tasks: Sequence[str]) -> ArrayMeasurement | None:
-        """Return what was measured when the blocks of these keys were last made, or None."""
-        found = (self._of(run, tasks) for run in reversed(self._runs))
+    def of(self, stage: Stage) -> ArrayMeasurement | None:
+        """Return what was measured when the same was last made in the same way, or None."""
+        wanted = stage.expression.digest, stage.way
+        found = (
+            self.within(run, one)
+            for run in reversed(self._runs)
+            for one in run.stages
+            if (one.digest, one.way) == wanted
+        )
         return next((one for one in found if one is not None), None)
 
     def made(self, node: Expr) -> list[tuple[MadeStage, ArrayMeasurement | None]]:
         """Return the stages of the last run that gave an expression, operands first."""
         run = self.run_of(node)
-        return [] if run is None else [(stage, self._of(run, stage.tasks)) for stage in run.stages]
+        return [] if run is None else [(stage, self.within(run, stage)) for stage in run.stages]
 
     def run_of(self, node: Expr) -> MadeRun | None:
         """Return the last run that gave an expression, or None."""
         return next((run for run in reversed(self._runs) if node.digest in run.made), None)
 
-    def within(self, run: MadeRun, tasks: Sequence[str]) -> ArrayMeasurement | None:
-        """Return what was measured in one run when the blocks of these keys were made, or None."""
-        return self._of(run, tasks)
-
-    def _of(self, run: MadeRun, tasks: Sequence[str]) -> ArrayMeasurement | None:
-        wanted, prefixes = set(tasks), {_made_by(key) for key in tasks}
+    def within(self, run: MadeRun, stage: MadeStage) -> ArrayMeasurement | None:
+        """Return what was measured of one of a run's stages, or None."""
+        wanted = set(stage.tasks)
         # Of what a loop makes again and again, the last.
-        sizes = {key: one.output_bytes for one in run.timed if (key := _key(one)) in wanted}
+        sizes = {one.key: one.output_bytes for one in run.timed if one.key in wanted}
         if not sizes:
             return None  # sent, not made
-        led = [one for one in run.timed if _made_by(one.key) in prefixes]
+        led = [one for one in run.timed if run.makes.get(one.key) == stage.makes]
         compiled = any(one.compiled for one in led)
         if not self._with_seconds:
             return ArrayMeasurement(sum(sizes.values()), None, compiled)
@@ -179,13 +197,3 @@ def _without_calls(actions: Sequence[Action]) -> tuple[Action, ...]:
                 ways = _without_calls(action.then), _without_calls(action.otherwise)
                 kept.append(replace(action, then=ways[0], otherwise=ways[1]))
     return tuple(kept)
-
-
-def _key(timed: TaskTimed) -> str:
-    # In a program the name of their body is added to the keys of a stage's tasks.
-    return timed.key.split("~", 1)[0]
-
-
-def _made_by(key: str) -> str:
-    # Keys begin with the digest of what is made, shares and parts on the way to it too.
-    return key.split("-", 1)[0]

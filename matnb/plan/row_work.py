@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from matnb.expr.nodes import Expr
-from matnb.plan.attributing import body_of, own_name, rows_of
+from matnb.plan.attributing import body_of, rows_of
 from matnb.plan.looping import ControlPlan
 from matnb.program.plan import Stage, Stored, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, batches
@@ -67,12 +67,11 @@ def row_works(plan: ControlPlan, stored: Mapping[Expr, Stored]) -> dict[str, Row
         digest = plan.works.get(task.key, ("", 0))[0]
         if digest not in mains:
             continue
-        key = own_name(task.key)
         read = set(task.inputs) - own[digest]
         if not own[digest].isdisjoint(task.inputs):
-            passes[digest] += times * (1 + _COLUMN_PASSES * (_num_columns(stages.get(key)) - 1))
+            passes[digest] += times * (1 + _COLUMN_PASSES * (_num_columns(stages.get(task.key)) - 1))
             with_entries[digest].add(phase)
-        size = sum(sizes.get(own_name(name), 0.0) for name in (*read, key))
+        size = sum(sizes.get(name, 0.0) for name in (*read, task.key))
         dense[digest][phase] = dense[digest].get(phase, 0.0) + times * size
     found = {}
     for digest, main in mains.items():
@@ -100,7 +99,7 @@ def _dense_sizes(
     for inner in _inner(body_of(plan.program)):
         for names, begins in zip(inner.state, inner.first, strict=True):
             there = zip(names, begins, strict=True)
-            sizes.update((name, sizes.get(own_name(one), 0.0)) for name, one in there)
+            sizes.update((name, sizes.get(one, 0.0)) for name, one in there)
     return sizes
 
 

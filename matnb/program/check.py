@@ -37,7 +37,7 @@ def check_plan(plan: Plan, owners: Collection[int] = (), present: Collection[str
     at = {one.key: one.owner for one in plan.shipments} | {one.key: one.owner for one in plan.tasks}
     for stage in plan.stages:
         missing = set(stage.tasks) - made - there
-        _hold(not missing, f"stage {stage.name} has tasks that nobody makes: {missing}")
+        _hold(not missing, f"the stage of {stage.expression} has tasks that nobody makes: {missing}")
     for node, array in plan.outputs.items():
         _hold(array.layout.grid.shape == node.shape, f"{node}: cuts of another shape")
         _hold(len(array.keys) == array.layout.grid.num_blocks, f"{node}: a key for each block")

@@ -37,6 +37,9 @@ class Task:
         For measuring: product, map, reduce, ...
     working_bytes
         Memory for values of steps on the way, besides the task's own value.
+    makes
+        The number of the array of which it makes a block, or something on the way to one; see Stage. None
+        where it belongs to no array of the plan.
     """
 
     key: str
@@ -45,6 +48,7 @@ class Task:
     owner: int
     kind: str
     working_bytes: int = 0
+    makes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,17 @@ class Stage:
     """The tasks that together make one array; ``inside`` is what each of them computes, operands first.
 
     How many entries a sparse array will store is a guess; of a dense one nothing is told.
+
+    Attributes
+    ----------
+    makes
+        The number of the array in its plan, which its tasks have, too.
+    way
+        How it is made: equal where all that takes part is cut alike and owned by the same workers.
     """
 
-    name: str
+    makes: int
+    way: str
     kind: str
     detail: str
     layout: Layout

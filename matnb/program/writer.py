@@ -47,7 +47,7 @@ class TaskWriter:
         """Note that a kernel takes so much while it runs, besides the values of steps."""
         self._taken = max(self._taken, num_bytes)
 
-    def task(self, key: str, owner: int, kind: str) -> Task:
+    def task(self, key: str, owner: int, kind: str, makes: int | None = None) -> Task:
         """Return the task; its last step is its value."""
         count = len(self._inputs)
         steps = [
@@ -56,7 +56,7 @@ class TaskWriter:
         ]
         joined = chained(steps, count)
         working = self._working_bytes(steps, joined) + self._taken
-        return Task(key, tuple(one.step for one in joined), tuple(self._inputs), owner, kind, working)
+        return Task(key, tuple(one.step for one in joined), tuple(self._inputs), owner, kind, working, makes)
 
     def _working_bytes(self, steps: Sequence[Step], joined: Sequence[ChainedStep]) -> int:
         # The most that values of steps take at a time, besides the last one; each goes with its last reader.
@@ -95,8 +95,8 @@ class BlockTask(TaskWriter):
 
     Attributes
     ----------
-    name
-        Of the task.
+    node, name
+        What it makes a block of, and the task's name.
     number, region, owner
         Of the block: its place in the grid's order, its part of the array, and the worker that has it.
     kind
@@ -105,9 +105,11 @@ class BlockTask(TaskWriter):
         Of its value, about; may be set to what is known better.
     """
 
-    def __init__(self, name: str, number: int, region: Region, owner: int, kind: str, num_bytes: int) -> None:
+    def __init__(
+        self, node: Expr, name: str, number: int, region: Region, owner: int, kind: str, num_bytes: int
+    ) -> None:
         super().__init__()
-        self.name, self.number, self.region, self.owner = name, number, region, owner
+        self.node, self.name, self.number, self.region, self.owner = node, name, number, region, owner
         self.kind, self.num_bytes = kind, num_bytes
         self._num_parts = 0
 
@@ -185,6 +187,7 @@ class PlanWriter:
         self._shipments: list[Shipment] = []
         self._lasting: dict[str, int] = {}
         self._num_added: dict[str, int] = {}
+        self._numbers: dict[Expr, int] = {}
         for array in stored.values():
             self._owners.update(zip(array.keys, array.layout.owners, strict=True))
             # An interrupted run did not tell its counts; then nobody knows how large its blocks are.
@@ -207,13 +210,25 @@ class PlanWriter:
             )
         return self.entries[node] * region_size(region) // max(1, node.size)
 
-    def add(self, task: Task, num_bytes: int) -> str:
-        """Add a task, unless its value is there or on its way, and return its key."""
-        if task.key not in self._owners:
-            self._tasks[task.key] = task
-            self._sizes[task.key] = num_bytes
-            self._owners[task.key] = task.owner
-        return task.key
+    def add(
+        self, name: str, task: TaskWriter, owner: int, kind: str, num_bytes: int, node: Expr | None = None
+    ) -> str:
+        """Add a task, unless the value of its name is there or on its way, and return its key.
+
+        Parameters
+        ----------
+        node
+            The expression of whose array it makes something; None for what belongs to no array.
+        """
+        if name not in self._owners:
+            makes = None if node is None else self._number(node)
+            self._tasks[name] = task.task(name, owner, kind, makes)
+            self._sizes[name] = num_bytes
+            self._owners[name] = owner
+        return name
+
+    def _number(self, node: Expr) -> int:
+        return self._numbers.setdefault(node, len(self._numbers))
 
     def each_block(
         self, node: Expr, layout: Layout, kind: str, detail: str = "", inside: Sequence[Expr] = ()
@@ -234,33 +249,37 @@ class PlanWriter:
         keys = []
         for number, (region, owner) in enumerate(places):
             name, size = f"{base}-{number}", self.bytes_of(node, region)
-            yield (task := BlockTask(name, number, region, owner, kind, size))
-            keys.append(self.add(task.task(name, owner, task.kind), task.num_bytes))
+            yield (task := BlockTask(node, name, number, region, owner, kind, size))
+            keys.append(self.add(name, task, owner, task.kind, task.num_bytes, node))
         self.finish(node, layout, keys, kind, detail, inside)
 
     def part_of(self, block: BlockTask, part: TaskWriter, owner: int, kind: str, num_bytes: int) -> str:
         """Add a task that makes something of which a block is made, and return its key."""
-        return self.add(part.task(block.name_part(), owner, kind), num_bytes)
+        return self.add(block.name_part(), part, owner, kind, num_bytes, block.node)
 
     def add_for(self, node: Expr, task: TaskWriter, owner: int, kind: str, num_bytes: int) -> str:
         """Add a task that makes something on the way to an array, and return its key."""
         base = self.base_of(node)
         number = self._num_added[base] = self._num_added.get(base, 0) + 1
-        return self.add(task.task(f"{base}-step-{number}", owner, kind), num_bytes)
+        return self.add(f"{base}-step-{number}", task, owner, kind, num_bytes, node)
 
     def base_of(self, node: Expr, *layouts: Layout, inside: Sequence[Expr] = ()) -> str:
         """Return what the names of an array's tasks begin with: it, and how all that takes part lies."""
+        return f"{node.digest.hex()}-{self._way_of(node, *layouts, inside=inside)}"
+
+    def _way_of(self, node: Expr, *layouts: Layout, inside: Sequence[Expr] = ()) -> str:
         taking = (*(array.layout for one in node.operands if (array := self.registers.get(one))), *layouts)
         ways = [self.products[one].way for one in dict.fromkeys((*inside, node)) if one in self.products]
-        tag = digest_of(*((one.grid.cuts, one.owners) for one in taking), *ways).hex()[:8]
-        return f"{node.digest.hex()}-{tag}"
+        return digest_of(*((one.grid.cuts, one.owners) for one in taking), *ways).hex()[:8]
 
-    def add_lasting(self, task: Task, num_bytes: int) -> str:
+    def add_lasting(
+        self, name: str, task: TaskWriter, owner: int, kind: str, num_bytes: int, node: Expr
+    ) -> str:
         """Add a task as ``add`` does, whose value outlives the plan in a loop: it is not made each time."""
-        if task.key not in self._owners:
-            self._lasting[task.key] = num_bytes
+        if name not in self._owners:
+            self._lasting[name] = num_bytes
             num_bytes = 0
-        return self.add(task, num_bytes)
+        return self.add(name, task, owner, kind, num_bytes, node)
 
     def ship(self, shipment: Shipment, num_bytes: int) -> None:
         """Add a block of a user's data."""
@@ -300,10 +319,11 @@ class PlanWriter:
         inside: Sequence[Expr] = (),
     ) -> None:
         """Note tasks that make an array, or its shares, for a user; the node is the last thing they do."""
-        name = f"s{len(self._stages)}"
+        number, way = self._number(node), self._way_of(node, layout, inside=inside)
         size = self.bytes_of(node)
         nnz = self.entries[node] if node.sparse else None
-        self._stages.append(Stage(name, kind, detail, layout, tuple(keys), size, node, (*inside, node), nnz))
+        made = (*inside, node)
+        self._stages.append(Stage(number, way, kind, detail, layout, tuple(keys), size, node, made, nnz))
 
     def owner_of(self, key: str) -> int:
         """Return the worker that has a task's value."""
@@ -334,7 +354,7 @@ class PlanWriter:
             return key
         writer = TaskWriter()
         self._put_together(writer, node, region, owner, found)
-        return self.add(writer.task(key, owner, "gather"), self.bytes_of(node, region))
+        return self.add(key, writer, owner, "gather", self.bytes_of(node, region), node)
 
     def flipped(self, node: Expr, region: Region, owner: int) -> str:
         """Return the key of the transpose of a region of a dense matrix, made once for each worker."""
@@ -343,7 +363,7 @@ class PlanWriter:
         if not self.has(key):
             task = TaskWriter()
             task.do(Flip((1, 0)), task.read(block))
-            self.add(task.task(key, owner, "transpose"), self.bytes_of(node, region))
+            self.add(key, task, owner, "transpose", self.bytes_of(node, region), node)
         return key
 
     def _put_together(
@@ -391,7 +411,7 @@ class PlanWriter:
         if not self.has(key):
             writer = TaskWriter()
             writer.do(cut_of(common, bounds), writer.read(source))
-            self.add(writer.task(key, self._owners[source], "cut"), self.bytes_of(node, common))
+            self.add(key, writer, self._owners[source], "cut", self.bytes_of(node, common), node)
         return key
 
     def note_reuse(self, node: Expr) -> None:

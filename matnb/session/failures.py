@@ -12,7 +12,7 @@ from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
 from matnb.plan.explain import describe, kind_of
 from matnb.program.operators import Apply, Multiply, MultiplyMasked, Operator, SumMasked
-from matnb.program.plan import Stage
+from matnb.program.plan import Stage, Task
 
 _earlier: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
 _NONE: Mapping[Expr, tuple[Expr, ...]] = MappingProxyType({})
@@ -21,6 +21,7 @@ _NONE: Mapping[Expr, tuple[Expr, ...]] = MappingProxyType({})
 def cell_error(
     failed: Failed,
     stages: Sequence[Stage],
+    tasks: Iterable[Task],
     record: Recording | None,
     origins: Mapping[Expr, tuple[Expr, ...]] = _NONE,
 ) -> MatnbError:
@@ -30,14 +31,14 @@ def cell_error(
 
     Parameters
     ----------
-    stages
+    stages, tasks
         Of the plan whose task it was.
     record
         The cell that is running.
     origins
         For expressions that passes made, the recorded ones that they stand for.
     """
-    nodes = list(dict.fromkeys(_recorded(failed, stages, origins)))
+    nodes = list(dict.fromkeys(_recorded(failed, stages, tasks, origins)))
     match failed.error:
         case MatnbError() as error:
             pass
@@ -119,18 +120,18 @@ def _writers(nodes: Iterable[Expr], record: Recording) -> list[Expr]:
 
 
 def _recorded(
-    failed: Failed, stages: Sequence[Stage], origins: Mapping[Expr, tuple[Expr, ...]]
+    failed: Failed, stages: Sequence[Stage], tasks: Iterable[Task], origins: Mapping[Expr, tuple[Expr, ...]]
 ) -> Iterator[Expr]:
     # Of all that an expression stands for, what asks for the operator that raised: p of p and -(-p).
-    for made in _culprits(failed, stages):
+    for made in _culprits(failed, stages, tasks):
         meant = origins.get(made, (made,))
         yield from [one for one in meant if _is_made_by(one, failed.operator)] or meant
 
 
-def _culprits(failed: Failed, stages: Sequence[Stage]) -> list[Expr]:
+def _culprits(failed: Failed, stages: Sequence[Stage], tasks: Iterable[Task]) -> list[Expr]:
     # A task computes a whole chain; the step that raised tells which of its expressions it was.
-    made = failed.key.split("-", 1)[0]
-    stage = next((one for one in stages if one.expression.digest.hex() == made), None)
+    makes = next((task.makes for task in tasks if task.key == failed.key), None)
+    stage = next((one for one in stages if one.makes == makes), None)
     if stage is None:
         return []
     return [node for node in stage.inside if _is_made_by(node, failed.operator)] or [stage.expression]

@@ -175,7 +175,7 @@ class Looper:
             if taken.num_pauses:
                 self._gang.forget()
             if isinstance(error, TaskFailed):
-                raise cell_error(error.failed, plan.stages, record, plan.origins) from None
+                raise cell_error(error.failed, plan.stages, plan.tasks(), record, plan.origins) from None
             if isinstance(error, RunCancelled | CellCancelled):
                 raise CellCancelled(f"{error}{_lost_words(node, num_done)}") from None
             raise
@@ -203,7 +203,7 @@ class Looper:
     ) -> ControlPlan:
         begin = self._begins.get(node)
         stored = {one: entry.stored for one, entry in entries.items()}
-        states = None if begin is None else begin.states
+        states = None if begin is None else [one.stored for one in begin.states]
         return self._plans.plan(node, stored, self._planner.workers(), wanted, states)
 
     @staticmethod
@@ -343,23 +343,17 @@ def missing_results(node: Loop | Cond, order: Collection[Expr], store: Store) ->
 
 # The parts of a loop between its pauses: where each begins, and what all of them took together.
 
-_BEFORE = "before-"  # in the names of a state's registers, where a loop goes on from it
-
 
 @dataclass(frozen=True)
 class Begin:
     """Where a loop goes on after a loss or a pause: the arrays of its state as workers hold them."""
 
     resume: Resume
-    states: tuple[Stored, ...]
+    states: tuple[Entry, ...]
 
     def entries(self, node: Loop | Cond) -> dict[Expr, Entry]:
         """Return the arrays by the loop's variables."""
-        found: dict[Expr, Entry] = {}
-        for variable, array in zip(node.variables, self.states, strict=False):
-            futures = tuple(self.resume.futures[key.removeprefix(_BEFORE)] for key in array.keys)
-            found[variable] = Entry(array, futures)
-        return found
+        return dict(zip(node.variables, self.states, strict=False))
 
 
 def begin_at(
@@ -369,11 +363,12 @@ def begin_at(
     found = []
     for array in states:
         layout = Layout(array.layout.grid, tuple(resume.owners[key] for key in array.keys))
-        keys = tuple(f"{_BEFORE}{key}" for key in array.keys)
+        futures = tuple(resume.futures[key] for key in array.keys)
+        names = tuple(future.key for future in futures)
         nnz, sizes = array.block_nnz, array.block_bytes
         if counts is not None and all(key in counts for key in array.keys):
             nnz, sizes = zip(*(counts[key] for key in array.keys), strict=True)
-        found.append(Stored(layout, keys, nnz, sizes))
+        found.append(Entry(Stored(layout, names, nnz, sizes), futures))
     return Begin(resume, tuple(found))
 
 

@@ -134,13 +134,14 @@ class _Change:
         else:
             shape = region_shape(block.region)
             task.do(Join(tuple(offsets), shape, self.node.dtype, self.node.sparse), *parts)
-        writer.add(task.task(block.key, block.owner, "re-cut"), block.num_bytes)
+        writer.add(block.key, task, block.owner, "re-cut", block.num_bytes, self.node)
 
     def _cut_there(self, old: int, part: Region, writer: PlanWriter) -> str:
         task = TaskWriter()
         task.do(cut_of(part, self._bounds[old]), task.read(self._old.keys[old]))
         key = f"{self._old.keys[old]}-part-{region_text(part)}"
-        return writer.add(task.task(key, self._old.layout.owners[old], "cut"), self._bytes_of(old, part))
+        owner, num_bytes = self._old.layout.owners[old], self._bytes_of(old, part)
+        return writer.add(key, task, owner, "cut", num_bytes, self.node)
 
     def stored(self, made: Mapping[str, _Made]) -> tuple[Stored, tuple[Kept, ...]]:
         """Return the array as it is now, and what keeps its blocks."""
@@ -275,7 +276,7 @@ class Repartitioner:
         try:
             outcome = self._engine.run(writer.plan(()), hold=keys)
         except TaskFailed as error:
-            raise cell_error(error.failed, (), None) from None
+            raise cell_error(error.failed, (), (), None) from None
         except RunCancelled as error:
             raise CellCancelled(str(error)) from None
         for key, future in zip(keys, outcome.held, strict=True):
@@ -334,11 +335,11 @@ class Repartitioner:
         for key, owner, kernel in blocks:
             task = TaskWriter()
             task.do(kernel, task.read(key))
-            keys.append(writer.add(task.task(f"{key}-{what}", owner, what), 32 * _PROFILE_PARTS))
+            keys.append(writer.add(f"{key}-{what}", task, owner, what, 32 * _PROFILE_PARTS, node))
         try:
             found = self._engine.run(writer.plan(()), keys).fetched
         except TaskFailed as error:
-            raise cell_error(error.failed, (), None) from None
+            raise cell_error(error.failed, (), (), None) from None
         except RunCancelled as error:
             raise CellCancelled(str(error)) from None
         return [found[key].values for key in keys]

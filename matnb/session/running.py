@@ -267,7 +267,7 @@ class Runner:
             try:
                 outcome = self._engine.run(plan, keys)
             except TaskFailed as error:
-                raise cell_error(error.failed, plan.stages, record, planned.origins) from None
+                raise cell_error(error.failed, plan.stages, plan.tasks, record, planned.origins) from None
             except RunCancelled as error:
                 self.keep(error.outcome, plan)
                 self._alias(optimized)
@@ -325,16 +325,17 @@ class Runner:
         seconds
             What each would cost to make again, where the times of its own tasks do not tell.
         """
-        times: dict[str, float] = {}
+        times: dict[int | None, float] = {}
+        makes = {task.key: task.makes for task in plan.tasks}
         for one in outcome.timed:
-            made = one.key.split("-", 1)[0]
-            times[made] = times.get(made, 0.0) + one.seconds
+            times[makes[one.key]] = times.get(makes[one.key], 0.0) + one.seconds
+        numbers = {stage.expression: stage.makes for stage in plan.stages}
         depth = 1 + max((self._depth(node) for node in plan.reused), default=0)
         for node, stored in outcome.stored.items():
             futures, at = outcome.futures[node], depth
             if depth > LINEAGE_DEPTH:
                 futures, at = self._engine.cut_lineage(stored.keys, stored.layout.owners, futures), 0
-            cost = times.get(node.digest.hex(), 0.0) if seconds is None else seconds
+            cost = times.get(numbers[node], 0.0) if seconds is None else seconds
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
         self.balancer.made(outcome.stored, plan.reused)
 

@@ -628,7 +628,7 @@ def read_source(
             timed = (*outcome.timed, *made.timed)
             seconds = outcome.seconds + made.seconds
         except TaskFailed as error:
-            raise cell_error(error.failed, plan.stages, None) from None
+            raise cell_error(error.failed, plan.stages, plan.tasks, None) from None
         except RunCancelled as error:
             raise CellCancelled(str(error)) from None
         finally:

@@ -111,20 +111,20 @@ def test_passes_that_rewrote_leave_the_lines(shell):
     written, made = (2**k).expression, (k**2).expression
     record = Recording("cell")
     record.lines[written] = [7]
-    stages = lower([made], [], {}, Workers((0,), 1, 0)).stages
+    plan = lower([made], [], {}, Workers((0,), 1, 0))
     failed = Failed(
-        f"{made.digest.hex()}-0",
+        plan.outputs[made].keys[0],
         ValueError("no"),
         "trace",
         Apply("power", made.input_dtypes, made.dtype, 0, False),
     )
-    assert cell_error(failed, stages, record).lines == ()
-    error = cell_error(failed, stages, record, {made: (written,)})
+    assert cell_error(failed, plan.stages, plan.tasks, record).lines == ()
+    error = cell_error(failed, plan.stages, plan.tasks, record, {made: (written,)})
     assert error.lines == (7,)
     assert error.expression.startswith("power(")
     whole = (mn.DistArray(made) + 1).expression
     record.lines[whole] = [9]  # the cell wrote a sum, of which the power is a step
-    assert cell_error(failed, stages, record).lines == (9,)
+    assert cell_error(failed, plan.stages, plan.tasks, record).lines == (9,)
     assert isinstance(error, KernelError)
 
 

@@ -64,9 +64,10 @@ def test_a_plan_states_the_sizes_of_shares_and_sums(blocks, axis, monkeypatch):
     sizes: dict[str, int] = {}
     add = PlanWriter.add
 
-    def noted(self: PlanWriter, task: Any, num_bytes: int) -> str:
-        sizes[task.key] = num_bytes
-        return add(self, task, num_bytes)
+    def noted(writer: PlanWriter, *arguments: Any) -> str:
+        key = add(writer, *arguments)
+        sizes[key] = writer._sizes[key]
+        return key
 
     monkeypatch.setattr(PlanWriter, "add", noted)
     for array in (X, X.astype(np.float32)):

@@ -234,16 +234,17 @@ def test_a_loop_tells_how_it_ran(session: mn.session.Session) -> None:
 def test_measures_are_bounded_and_hold_no_expression() -> None:
     measures = Measures()
     plan = lower([(mn.ones(4) + 1).expression], (), {}, TWO)
-    key = plan.tasks[-1].key
+    (stage,), (task,) = plan.stages, plan.tasks
     for number in range(2 * MOST_RUNS):
-        measures.note(plan.stages, [TaskTimed(key, "map", 0, 1.0, 3, 12, number)], plan.outputs)
+        timed = [TaskTimed(task.key, "map", 0, 1.0, 3, 12, number)]
+        measures.note(plan.stages, timed, plan.outputs, plan.tasks)
     assert len(measures._runs) == MOST_RUNS
-    assert measures.of([key]).num_bytes == 2 * MOST_RUNS - 1
-    assert measures.without_seconds().of([key]).seconds is None
+    assert measures.of(stage).num_bytes == 2 * MOST_RUNS - 1
+    assert measures.without_seconds().of(stage).seconds is None
     big = [TaskTimed(f"{place}", "map", 0, 1.0, 3, 12, 8) for place in range(30_000)]
-    measures.note(plan.stages, big, plan.outputs)
+    measures.note(plan.stages, big, plan.outputs, plan.tasks)
     assert len(measures._runs) == 1
-    assert measures.of([key]) is None
+    assert measures.of(stage) is None
     for stage in measures._runs[0].stages:
         assert not any(isinstance(value, Expr) for value in vars(stage).values())
 

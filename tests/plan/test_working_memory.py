@@ -56,9 +56,10 @@ def test_tasks_take_what_the_plan_says_at_most(name: str, monkeypatch: pytest.Mo
     sizes: dict[str, int] = {}
     add = PlanWriter.add
 
-    def noted(writer: PlanWriter, task: Task, num_bytes: int) -> str:
-        sizes[task.key] = num_bytes
-        return add(writer, task, num_bytes)
+    def noted(writer: PlanWriter, *arguments: Any) -> str:
+        key = add(writer, *arguments)
+        sizes[key] = writer._sizes[key]
+        return key
 
     monkeypatch.setattr(PlanWriter, "add", noted)
     root: Expr = CASES[name]().expression

@@ -213,7 +213,7 @@ class Later:
             if isinstance(error, MatnbError) and not error.cell:
                 error.cell = self._filename
         else:
-            self.report = report and report.without_plans()
+            self.report = report
         if self._begin_seconds is not None:
             self._seconds = time.monotonic() - self._begin_seconds
         self._end(error)

@@ -308,7 +308,11 @@ class Session:
         names = {node: name for name, node in roots.items()}
         names |= {node: name for name, node in roots.items() if name.isidentifier() and name != "_"}
         called = list(names.values())
-        found = Later(called, value, lambda: self.run(roots, record, keep), record.filename, cell)
+
+        def work() -> RunReport:
+            return self.run(roots, record, keep).without_plans()  # a handle on it may stay for long
+
+        found = Later(called, value, work, record.filename, cell)
         self._background.add(found)
         return found
 

@@ -27,9 +27,8 @@ from matnb.lazy.recording import Recording, recording
 from matnb.magics.failures import ShownShortly
 from matnb.magics.summary import show_recorded, show_run
 from matnb.pictures.escaping import LONGEST_NAME, escaped, shortened
-from matnb.pictures.later import waiting_text
 from matnb.pictures.picture import Picture
-from matnb.pictures.summary import STYLE, progress_text
+from matnb.pictures.summary import STYLE, progress_text, waiting_text
 from matnb.plan.report import RunReport
 from matnb.session import Session, active_session, current_session
 from matnb.session.background import Later, wait_here

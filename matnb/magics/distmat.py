@@ -48,11 +48,9 @@ from matnb.session.doctor import Diagnosis, doctor
 from matnb.session.history_view import HistoryView
 from matnb.session.settings import OPTIONS, clear_defaults, config_with, rebalancing_from, set_default
 from matnb.session.stamp import stamp
-from matnb.widgets.history import history_view
-from matnb.widgets.later import later_view
 from matnb.widgets.monitor import close_monitor, monitor
 from matnb.widgets.output_area import freeze_open, is_headless
-from matnb.widgets.plan import plan_view
+from matnb.widgets.views import history_view, later_view, plan_view
 
 _LATER = "From the next start on."
 

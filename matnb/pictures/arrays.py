@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import prod
 
-from matnb.pictures.blockmap import block_map, density_legend, owner_legend
+import numpy as np
+import numpy.typing as npt
+
 from matnb.pictures.escaping import escaped
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, shape_text, share_text
+from matnb.pictures.svg_style import color_of
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LONGEST_EXPRESSION = 200  # characters
@@ -129,3 +133,235 @@ def _grid(cuts: tuple[tuple[int, ...], ...]) -> str:
 def _shortened(expression: str) -> str:
     line = " ".join(expression.split())
     return line if len(line) <= _LONGEST_EXPRESSION else line[: _LONGEST_EXPRESSION - 3] + "..."
+
+
+# The block map: an array's blocks as SVG, density by shade, owner by color, cuts to scale.
+
+MAX_CELLS = 64  # along each axis
+MAX_BYTES = 16_000  # leaves room for the table in the 20 kB a picture may take
+_SHADES = tuple(round(0.22 + 0.78 * step / 6, 2) for step in range(7))
+_DETAILS = (64, 48, 32, 24, 16)  # cells along an axis, tried in turn until the picture is small enough
+_LONG_SIDE, _SHORT_SIDE, _STRIP = 440, 72, 56  # of the drawing, in units of half a pixel
+_MOST_TITLED, _HOVER_CELLS, _MOST_LINES = 80, 7, 33
+
+
+def shade_levels(cells: Cells) -> Counts:
+    """Return each cell's shade: 0 for no entry, else 1 to 7 by the logarithm of its density.
+
+    The scale spans at least a factor of ten, so that nearly equal blocks look nearly equal.
+    """
+    density = cells.density
+    stored = density > 0
+    levels = np.zeros(density.shape, dtype=np.int64)
+    if stored.any():
+        most = density.max()
+        least = min(density[stored].min(), most / 10)
+        place = np.log(density[stored] / least) / np.log(most / least)
+        levels[stored] = 1 + np.rint(place * (len(_SHADES) - 1)).astype(np.int64)
+    return levels
+
+
+def block_map(facts: ArrayFacts) -> str:
+    """Return the map as one ``<svg>`` of at most 16 kB, or an empty text for an array that has none."""
+    for limit in _DETAILS:
+        cells = gather(facts, min(limit, MAX_CELLS))
+        if cells is None:
+            return ""
+        drawing = _draw(facts, cells)
+        if len(drawing.encode()) <= MAX_BYTES:
+            break
+    return drawing
+
+
+def _draw(facts: ArrayFacts, cells: Cells) -> str:
+    width, height = _size(facts)
+    x = np.rint(cells.column_cuts * (width / cells.column_cuts[-1])).astype(int).tolist()
+    y = np.rint(cells.row_cuts * (height / cells.row_cuts[-1])).astype(int).tolist()
+    label = f"Block map of {shape_text(facts.shape)}: {plural_text(int(cells.blocks.sum()), 'block')}"
+    parts = [
+        f'<svg role="img" aria-label="{escaped(label)}" '
+        f'width="{width // 2 + 2}" height="{height // 2 + 2}" viewBox="-2 -2 {width + 4} {height + 4}" '
+        'style="flex:none;max-width:100%" shape-rendering="crispEdges">',
+        *_fills(cells, x, y),
+        *_lines(x, y, width, height),
+    ]
+    if cells.entries.size <= _MOST_TITLED:
+        parts += _titles(facts, cells, x, y)
+    else:  # too many to say something of each, so hovering tells of larger parts
+        parts += _titles(facts, *_larger_parts(facts, width, height))
+    return "".join([*parts, "</svg>"])
+
+
+def _size(facts: ArrayFacts) -> tuple[int, int]:
+    if len(facts.shape) == 1:
+        return _LONG_SIDE, _STRIP
+    rows, columns = facts.shape
+    scale = _LONG_SIDE / max(rows, columns)
+    return max(_SHORT_SIDE, round(columns * scale)), max(_SHORT_SIDE, round(rows * scale))
+
+
+def _fills(cells: Cells, x: list[int], y: list[int]) -> Iterator[str]:
+    # Neighbors in a row that look the same are one rectangle, and all rectangles that look the same one path.
+    levels, owners = shade_levels(cells).tolist(), cells.owners.tolist()
+    paths: dict[tuple[str, int], list[str]] = {}
+    for row, (row_levels, row_owners) in enumerate(zip(levels, owners, strict=True)):
+        top, tall = y[row], max(1, y[row + 1] - y[row])
+        start = 0
+        for column in range(1, len(row_levels) + 1):
+            look = (row_levels[start], row_owners[start])
+            if column < len(row_levels) and (row_levels[column], row_owners[column]) == look:
+                continue
+            if look[0]:
+                wide = max(1, x[column] - x[start])
+                path = paths.setdefault((color_of(look[1]), look[0]), [])
+                path.append(f"M{x[start]} {top}h{wide}v{tall}h-{wide}z")
+            start = column
+    for (color, level), path in sorted(paths.items()):
+        yield f'<path fill="{color}" fill-opacity="{_SHADES[level - 1]}" d="{"".join(path)}"/>'
+
+
+def _lines(x: list[int], y: list[int], width: int, height: int) -> Iterator[str]:
+    frame = f'<rect width="{width}" height="{height}" fill="none" stroke="currentColor" stroke-width="2"/>'
+    lines = [f"M{at} 0v{height}" for at in x[1:-1]] if len(x) <= _MOST_LINES else []
+    lines += [f"M0 {at}h{width}" for at in y[1:-1]] if len(y) <= _MOST_LINES else []
+    if lines:
+        yield f'<path stroke="currentColor" stroke-opacity=".45" d="{"".join(lines)}"/>'
+    yield frame
+
+
+def _larger_parts(facts: ArrayFacts, width: int, height: int) -> tuple[Cells, list[int], list[int]]:
+    parts = gather(facts, _HOVER_CELLS)
+    assert parts is not None  # the finer map exists
+    x = np.rint(parts.column_cuts * (width / parts.column_cuts[-1])).astype(int).tolist()
+    y = np.rint(parts.row_cuts * (height / parts.row_cuts[-1])).astype(int).tolist()
+    return parts, x, y
+
+
+def _titles(facts: ArrayFacts, cells: Cells, x: list[int], y: list[int]) -> Iterator[str]:
+    yield '<g fill="none" pointer-events="all">'
+    density = cells.density
+    for row, column in np.ndindex(cells.entries.shape):
+        corner = f'x="{x[column]}" y="{y[row]}"'
+        size = f'width="{max(1, x[column + 1] - x[column])}" height="{max(1, y[row + 1] - y[row])}"'
+        axes = [(row, cells.row_cuts, "rows"), (column, cells.column_cuts, "columns")]
+        if len(facts.shape) == 1:
+            axes = [(column, cells.column_cuts, "elements")]
+        place = ", ".join(f"{name} {cuts[i]}:{cuts[i + 1]}" for i, cuts, name in axes)
+        blocks, owner = int(cells.blocks[row, column]), int(cells.owners[row, column])
+        held = f"owner {owner}" if blocks == 1 else f"{count_text(blocks)} blocks, most on owner {owner}"
+        entries = plural_text(int(cells.entries[row, column]), "entry")
+        stored = f"{entries}, {share_text(float(density[row, column]))}"
+        yield f"<rect {corner} {size}><title>{place}; {stored}; {held}</title></rect>"
+    yield "</g>"
+
+
+def owner_legend(facts: ArrayFacts) -> str:
+    """Return swatches that name the owners' colors, at most eight, as HTML."""
+    owners = sorted(set(facts.owners))
+    shown = [_swatch(color_of(owner), 1.0) + f"owner {owner}" for owner in owners[:8]]
+    if len(owners) > len(shown):
+        shown.append(f"and {len(owners) - len(shown)} more, colors repeating")
+    return " &nbsp; ".join(shown)
+
+
+def density_legend(facts: ArrayFacts) -> str:
+    """Return the shades between the least and the greatest density as HTML, empty when all are alike."""
+    cells = gather(facts, MAX_CELLS)
+    if cells is None or not cells.entries.any():
+        return ""
+    stored = cells.density[cells.entries > 0]
+    levels = shade_levels(cells)
+    lightest = int(levels[levels > 0].min())
+    if lightest == len(_SHADES):
+        return ""
+    shades = "".join(_swatch("currentColor", shade, margin=0) for shade in _SHADES[lightest - 1 :])
+    return f"{share_text(stored.min())} {shades} {share_text(stored.max())}"
+
+
+def _swatch(color: str, opacity: float, margin: int = 4) -> str:
+    return (
+        f'<span style="display:inline-block;width:.8em;height:.8em;margin-right:{margin}px;'
+        f'vertical-align:-.05em;background:{color};opacity:{opacity:g}"></span>'
+    )
+
+
+# The blocks of an array gathered into at most so many cells, so that a map of many blocks stays small.
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A grid of cells, each of one block or of several neighbors; a 1-D array is a single row.
+
+    Parameters
+    ----------
+    row_cuts, column_cuts
+        Where the cells are cut, in elements.
+    entries, owners, blocks
+        Of every cell: stored entries, the owner of most of them, how many blocks it gathers.
+    """
+
+    row_cuts: Counts
+    column_cuts: Counts
+    entries: Counts
+    owners: Counts
+    blocks: Counts
+
+    @property
+    def density(self) -> npt.NDArray[np.float64]:
+        """Share of each cell's elements that are stored."""
+        areas = np.outer(np.diff(self.row_cuts), np.diff(self.column_cuts))
+        density: npt.NDArray[np.float64] = self.entries / areas
+        return density
+
+
+def gather(facts: ArrayFacts, limit: int) -> Cells | None:
+    """Return at most ``limit`` cells along each axis, or None for an array that has no map.
+
+    A map is of a 1-D or 2-D array with elements whose cuts are known.
+    """
+    if facts.cuts is None or len(facts.cuts) not in (1, 2) or 0 in facts.shape:
+        return None
+    cuts = [np.asarray(axis, dtype=np.int64) for axis in facts.cuts]
+    if len(cuts) == 1:
+        cuts.insert(0, np.array([0, 1]))
+    shape = (cuts[0].size - 1, cuts[1].size - 1)
+    area = np.outer(np.diff(cuts[0]), np.diff(cuts[1]))
+    entries = np.asarray(facts.block_nnz, dtype=np.int64).reshape(shape) if facts.block_nnz else area
+    owners = np.asarray(facts.owners, dtype=np.int64).reshape(shape) if facts.owners else np.zeros_like(area)
+    row_starts, column_starts = _starts(shape[0], limit), _starts(shape[1], limit)
+    return Cells(
+        row_cuts=np.append(cuts[0][row_starts], cuts[0][-1]),
+        column_cuts=np.append(cuts[1][column_starts], cuts[1][-1]),
+        entries=_sums(entries, row_starts, column_starts),
+        owners=_owners_of_most(owners, entries, row_starts, column_starts),
+        blocks=_sums(np.ones_like(area), row_starts, column_starts),
+    )
+
+
+def _starts(count: int, limit: int) -> Counts:
+    # As many blocks in every cell, not as many elements: the finely cut part is the interesting one.
+    cells = min(count, limit)
+    return np.arange(cells) * count // cells
+
+
+def _sums(values: Counts, row_starts: Counts, column_starts: Counts) -> Counts:
+    return np.add.reduceat(np.add.reduceat(values, row_starts, axis=0), column_starts, axis=1)
+
+
+def _owners_of_most(owners: Counts, entries: Counts, row_starts: Counts, column_starts: Counts) -> Counts:
+    shape = (row_starts.size, column_starts.size)
+    if shape == owners.shape:
+        return owners
+    row_cells = np.searchsorted(row_starts, np.arange(owners.shape[0]), side="right") - 1
+    column_cells = np.searchsorted(column_starts, np.arange(owners.shape[1]), side="right") - 1
+    cells = row_cells[:, None] * shape[1] + column_cells[None, :]
+    names, ranks = np.unique(owners, return_inverse=True)
+    pairs, places = np.unique(cells.ravel() * names.size + ranks.ravel(), return_inverse=True)
+    # One more for each block, so that a cell of empty blocks goes to the owner of most of them.
+    weights = np.bincount(places, weights=entries.ravel() + 1.0)
+    cell, owner = np.divmod(pairs, names.size)
+    order = np.lexsort((owner, -weights, cell))
+    first = order[np.unique(cell[order], return_index=True)[1]]
+    return np.reshape(names[owner[first]], shape)

@@ -11,7 +11,7 @@ from statistics import fmean
 from matnb.pictures.escaping import columns_of, escaped, shortened
 from matnb.pictures.facts import GraphFacts, NodeFacts, PanelFacts
 from matnb.pictures.quantities import count_text, plural_text
-from matnb.pictures.standalone_svg import NAMESPACE, THEMES
+from matnb.pictures.svg_style import NAMESPACE, THEMES
 
 MOST_NODES = 150  # drawn
 MOST_BYTES = 100_000

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from matnb.pictures.decisions import HEAD, is_compared, promises, row, text_strip, title, why
-from matnb.pictures.facts import DecisionFacts, HistoryFacts
-from matnb.pictures.quantities import count_text, plural_text
+from matnb.pictures.escaping import shortened
+from matnb.pictures.facts import DecisionFacts, HistoryFacts, StripFacts
+from matnb.pictures.imbalance import imbalance
+from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 
 MOST_SHOWN = 20  # the newest; of the others only their number is told
 
@@ -106,3 +108,145 @@ def older(facts: HistoryFacts, left_out: Sequence[DecisionFacts], which: str = "
     if facts.num_dropped and facts.measured:
         lines.append(f"{plural_text(facts.num_dropped, 'decision')} before them not kept")
     return lines
+
+
+# A decision in words: what was done and why, what was predicted and what came, and its numbers as a row.
+
+HEAD = ("arrays", "", "after", "policy", "imbalance", "saves", "costs", "moves", "saved", "cost", "reason")
+ENDS = ("before", "after", "loads")  # of a table that has room for them
+_TEXT_WIDE = 48  # characters of a strip
+_BLOCKS = 12  # cuts that are written out
+_LONGEST_NAME, _LONGEST_REASON = 80, 300  # characters
+_MARKS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def is_compared(one: DecisionFacts) -> bool:
+    """Tell whether there are other cuts to look at: new ones, or those that were considered and refused."""
+    return one.acts or (one.before.cuts, one.before.owners) != (one.after.cuts, one.after.owners)
+
+
+def outcome(one: DecisionFacts) -> str:
+    """Return what was decided, in a word: "kept" is where no other cuts were found."""
+    return "re-cut" if one.acts else "refused" if is_compared(one) else "kept"
+
+
+def title(one: DecisionFacts) -> str:
+    """Return what was done with what, when, and who decided."""
+    when = f"after iteration {count_text(one.iteration)}" if one.iteration else "before the first iteration"
+    how = ", heavy rows shared" if one.acts and one.strategy == "uniform" else ""
+    return (
+        f"{shortened(one.name, _LONGEST_NAME)} {'re-cut' if one.acts else 'kept'} {when} ({one.policy}{how})"
+    )
+
+
+def why(one: DecisionFacts, measured: bool) -> str:
+    """Return how often it was decided, and the reason, to follow the title."""
+    times = f", {one.num_repeats} times in a row" if measured and one.num_repeats > 1 else ""
+    return f"{times}: {_reason(one, measured)}"
+
+
+def _reason(one: DecisionFacts, measured: bool) -> str:
+    # The numbers of a reason are measured ones, but for entries.
+    told = one.reason if measured or one.policy == "entries" else one.reason.partition(":")[0]
+    return shortened(told, _LONGEST_REASON)
+
+
+def promises(one: DecisionFacts, measured: bool) -> list[str]:
+    """Return what was predicted and what was measured, a line each."""
+    if not measured or not is_compared(one) or not (one.acts or one.cost_seconds > 0):
+        return []
+    word = "predicted" if one.acts else "it was not done; predicted"
+    lines = [
+        f"{word}: {_saving(one.saving_seconds, one.num_remaining)}costs {seconds_text(one.cost_seconds)}, "
+        f"moves {bytes_text(one.moved_bytes)}"
+    ]
+    if one.gained is not None:
+        saved = one.gained.saving_seconds
+        words = "" if math.isnan(saved) else f"an iteration takes {_less(saved)}, "
+        lines.append(
+            f"measured: {words}cost {seconds_text(one.gained.cost_seconds)}, "
+            f"moved {bytes_text(one.gained.moved_bytes)}"
+        )
+    return lines
+
+
+def _saving(seconds: float, num_remaining: float) -> str:
+    if not seconds or not math.isfinite(seconds):
+        return ""
+    many = "" if math.isinf(num_remaining) else f" in each of {count_text(round(num_remaining))}"
+    return f"saves {seconds_text(seconds)}{many}, "
+
+
+def _less(seconds: float) -> str:
+    return f"{seconds_text(abs(seconds))} {'less' if seconds >= 0 else 'more'}"
+
+
+def row(one: DecisionFacts, measured: bool) -> tuple[str, ...]:
+    """Return the numbers under ``HEAD``; those of cuts that were only considered are in brackets."""
+    gained = one.gained if measured else None
+    times = f" {count_text(one.num_repeats)}x" if measured and one.num_repeats > 1 else ""
+    has_loads = bool(one.before.loads) and (measured or one.by_entries)
+    balance = f"{imbalance(dict(one.before.loads)):.2f}" if has_loads else ""
+    if has_loads and is_compared(one) and one.after.loads:
+        balance += " -> " + _bracketed(one, f"{imbalance(dict(one.after.loads)):.2f}")
+    promised = measured and (one.acts or (is_compared(one) and one.cost_seconds > 0))
+    saved = None if gained is None or math.isnan(gained.saving_seconds) else gained.saving_seconds
+    return (
+        shortened(one.name, _LONGEST_NAME),
+        "re-cut" if one.acts else f"kept{times}",
+        count_text(one.iteration),
+        one.policy,
+        balance,
+        _bracketed(one, seconds_text(one.saving_seconds)) if promised and one.saving_seconds > 0 else "",
+        _bracketed(one, seconds_text(one.cost_seconds)) if promised else "",
+        _bracketed(one, bytes_text(one.moved_bytes)) if one.acts or promised else "",
+        "" if saved is None else ("-" if saved < 0 else "") + seconds_text(abs(saved)),
+        "" if gained is None else seconds_text(gained.cost_seconds),
+        _reason(one, measured),
+    )
+
+
+def _bracketed(one: DecisionFacts, text: str) -> str:
+    return text if one.acts else f"({text})"
+
+
+def load_text(load: float, unit: str) -> str:
+    """Return a load with its unit, "entries" or "seconds"."""
+    return seconds_text(load) if unit == "seconds" else plural_text(round(load), "entry")
+
+
+def text_strip(strip: StripFacts) -> str:
+    """Return a strip as a line: a mark of the owner for each part of the rows, then the cuts."""
+    # A mark for each part of the rows, that of the worker which owns its middle.
+    length, block, marks = strip.cuts[-1], 0, []
+    for place in range(_TEXT_WIDE):
+        row = (2 * place + 1) * length / (2 * _TEXT_WIDE)
+        while block < len(strip.owners) - 1 and strip.cuts[block + 1] <= row:
+            block += 1
+        marks.append(_MARKS[strip.owners[block] % len(_MARKS)])
+    return f"{''.join(marks)}  {cuts_text(strip)}"
+
+
+def cuts_text(strip: StripFacts) -> str:
+    """Return how many blocks there are, and where the first are cut."""
+    inner = strip.cuts[1:-1]
+    words = ", ".join(map(count_text, inner[:_BLOCKS])) + (", ..." if len(inner) > _BLOCKS else "")
+    return f"{plural_text(len(strip.owners), 'block')}{f', cut at {words}' if inner else ''}"
+
+
+def ends(one: DecisionFacts, measured: bool) -> tuple[str, str, str]:
+    """Return the cuts and the loads under ``ENDS``."""
+    after = _bracketed(one, cuts_text(one.after)) if is_compared(one) else ""
+    if not measured and not one.by_entries:
+        return cuts_text(one.before), after, ""
+    unit = "entries" if one.by_entries else "seconds"
+    told = [("before", one.before.loads, unit)]
+    told += [("predicted", one.after.loads, unit)] if is_compared(one) else []
+    if measured and one.gained is not None:
+        told.append(("measured", one.gained.loads, "seconds"))
+    words = [
+        f"{when}: {', '.join(f'worker {owner} {load_text(load, kind)}' for owner, load in loads[:_BLOCKS])}"
+        for when, loads, kind in told
+        if loads
+    ]
+    return cuts_text(one.before), after, "; ".join(words)

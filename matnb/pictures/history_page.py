@@ -6,26 +6,28 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from matnb.pictures.blockmap import color_of
-from matnb.pictures.decisions import (
+from matnb.pictures.escaping import escaped, shortened
+from matnb.pictures.facts import DecisionFacts, HistoryFacts, StripFacts
+from matnb.pictures.history import (
     ENDS,
     HEAD,
+    MOST_SHOWN,
     cuts_text,
     ends,
+    head,
     is_compared,
     load_text,
+    older,
     outcome,
     promises,
     row,
     title,
+    told,
     why,
 )
-from matnb.pictures.escaping import escaped, shortened
-from matnb.pictures.facts import DecisionFacts, HistoryFacts, StripFacts
-from matnb.pictures.history import MOST_SHOWN, head, older, told
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import count_text, share_text
-from matnb.pictures.standalone_svg import FONT, NAMESPACE, THEMES
+from matnb.pictures.svg_style import FONT, NAMESPACE, THEMES, color_of
 from matnb.pictures.views import STYLE, View, table_html, views_html
 
 MOST_BYTES = 40_000  # of the HTML; where it would be more, fewer are shown

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-from matnb.pictures.blockmap import COLORS
 from matnb.pictures.escaping import escaped
-from matnb.pictures.monitor_facts import MonitorFacts
-from matnb.pictures.monitor_kinds import ELEMENTWISE, EXCHANGE, OTHER, PRODUCT, READ, REDUCE
 from matnb.pictures.monitor_rows import (
+    ELEMENTWISE,
+    EXCHANGE,
     FULL,
     MOST_POINTS,
+    OTHER,
+    PRODUCT,
+    READ,
+    REDUCE,
+    MonitorFacts,
     Row,
     head_of,
     imbalances,
@@ -28,8 +33,8 @@ from matnb.pictures.monitor_rows import (
     window_text,
     work_of,
 )
-from matnb.pictures.quantities import count_text
-from matnb.pictures.standalone_svg import FONT, NAMESPACE, THEMES
+from matnb.pictures.quantities import bytes_text, count_text, plural_text
+from matnb.pictures.svg_style import COLORS, FONT, NAMESPACE, THEMES
 
 MOST_BYTES = 40_000  # of the HTML, and of the SVG
 _DETAILS = ((MOST_POINTS, True), (30, True), (25, False), (12, False), (0, False))  # tried in turn
@@ -435,3 +440,59 @@ def _memory_title(row: Row, kinds: Sequence[str]) -> str:
     memory = (memory_text(row) or "memory not told") + (", nearly full" if row.full >= FULL else "")
     tasks = f"{count_text(row.num_running)} tasks run, {count_text(row.num_queued)} wait"
     return f"{memory}; {tasks}; {rate_text(row.received_bytes)} in, {rate_text(row.sent_bytes)} out"
+
+
+# What a report shows in the load monitor's place: counts, which are the same every time.
+
+NOTE = "Loads, memory and seconds are shown live."
+
+
+@dataclass(frozen=True)
+class MonitorCounts:
+    """What was heard and does not follow from any clock.
+
+    Attributes
+    ----------
+    num_workers
+        Of the session, 0 without one.
+    num_runs, num_tasks, moved_bytes
+        Over all runs, those of loops' bodies counted once.
+    num_loops, num_iterations
+        That ended.
+    num_recuts
+        Of those that come out the same every time.
+    """
+
+    num_workers: int = 0
+    num_runs: int = 0
+    num_tasks: int = 0
+    moved_bytes: int = 0
+    num_loops: int = 0
+    num_iterations: int = 0
+    num_recuts: int = 0
+
+
+def counts_text(counts: MonitorCounts) -> str:
+    """Return the counts, and what is not told, in two lines."""
+    return f"{_line(counts)}\n{NOTE}"
+
+
+def counts_html(counts: MonitorCounts) -> str:
+    """Return the same as HTML."""
+    return (
+        f'<div><div style="font-size:13px">{escaped(_line(counts))}</div>'
+        f'<div style="font-size:12px;opacity:.8">{NOTE}</div></div>'
+    )
+
+
+def _line(counts: MonitorCounts) -> str:
+    if not counts.num_workers:
+        return "load monitor: no session yet"
+    words = [plural_text(counts.num_workers, "worker"), plural_text(counts.num_runs, "run")]
+    words.append(f"{plural_text(counts.num_tasks, 'task')}, {bytes_text(counts.moved_bytes)} moved")
+    if counts.num_loops:
+        iterations = plural_text(counts.num_iterations, "iteration")
+        words.append(f"{plural_text(counts.num_loops, 'loop')} of {iterations} together")
+    if counts.num_recuts:
+        words.append(plural_text(counts.num_recuts, "re-cut"))
+    return f"load monitor: {', '.join(words)}"

@@ -1,16 +1,137 @@
-"""The rows of the load monitor: one a worker, or one a quantile of many; every number is finite."""
+"""What the load monitor shows: facts of workers, the words for their work, and rows of finite numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
-from matnb.pictures.monitor_facts import MonitorFacts, WorkerFacts
-from matnb.pictures.monitor_kinds import OTHER, word_of
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """One worker.
+
+    Attributes
+    ----------
+    number
+        Of the worker.
+    busy
+        For each kind of work the share of the last seconds that its threads were in such kernels, 0.0 to 1.0
+        over all threads.
+    num_queued, num_running
+        Tasks that wait and run.
+    memory_bytes, limit_bytes
+        In use, and at most; a limit of 0 is none.
+    received_bytes, sent_bytes
+        From and to other workers, a second, over the last seconds.
+    history
+        Its busy share over time, oldest first, one number for each step of ``MonitorFacts.step_seconds``.
+    is_lost
+        Whether it was killed or left.
+    """
+
+    number: int
+    busy: Mapping[str, float] = field(default_factory=dict)
+    num_queued: int = 0
+    num_running: int = 0
+    memory_bytes: int = 0
+    limit_bytes: int = 0
+    received_bytes: float = 0.0
+    sent_bytes: float = 0.0
+    history: tuple[float, ...] = ()
+    is_lost: bool = False
+
+
+@dataclass(frozen=True)
+class MonitorFacts:
+    """What the monitor shows.
+
+    Attributes
+    ----------
+    workers
+        In the order of their numbers.
+    step_seconds
+        Between two numbers of a history.
+    imbalance
+        The busiest worker's kernel seconds over the mean, over time, oldest first; 1.0 is even.
+    iteration
+        Of the loop that runs, or -1 when none does; where nothing runs, of the last one.
+    most_iterations
+        At most; infinity where that is not known.
+    iteration_seconds
+        What one takes now; where nothing runs, what each took; 0.0 where that is not known.
+    seconds_left
+        Until the loop's end; infinity where that is not known.
+    num_recuts
+        So far.
+    is_running, has_run
+        Whether anything runs, and whether anything has run.
+    is_past
+        Whether this is how it was when something ran last.
+    has_stopped
+        Whether the session is over.
+    at
+        The time of day at which it was so, for what runs; a notebook may be saved then and opened later.
+    outcome
+        How it ended, where it did not come to its end: "cancelled", "failed", ...
+    imbalance_of_all
+        The busiest worker's kernel seconds over the mean, in all that ran; 0.0 where that is not known.
+    is_elsewhere
+        Whether a newer output goes on with it.
+    """
+
+    workers: tuple[WorkerFacts, ...] = ()
+    step_seconds: float = 1.0
+    imbalance: tuple[float, ...] = ()
+    iteration: int = -1
+    most_iterations: float = float("inf")
+    iteration_seconds: float = 0.0
+    seconds_left: float = float("inf")
+    num_recuts: int = 0
+    is_running: bool = False
+    has_run: bool = False
+    is_past: bool = False
+    has_stopped: bool = False
+    at: str = ""
+    outcome: str = ""
+    imbalance_of_all: float = 0.0
+    is_elsewhere: bool = False
+
+
+# What a user calls the work of the workers: a few words for the many kinds of tasks.
+
+PRODUCT, ELEMENTWISE, REDUCE, EXCHANGE, READ = "product", "elementwise", "reduce", "exchange", "read"
+SORT, PICK, JOIN, FUNCTION, OTHER = "sort", "pick and put", "cut and join", "your function", "other"
+
+_TASKS = {
+    PRODUCT: ("product", "accumulate", "sampled", "convolve"),
+    ELEMENTWISE: ("map", "interpolate"),
+    REDUCE: (
+        "reduce", "shares", "combine", "count", "extent", "edges", "scan", "carry", "total", "differences",
+        "quantile", "group", "lanes", "argmax", "argmin",
+    ),
+    EXCHANGE: (
+        "gather", "send", "scatter", "move", "regrid", "re-cut", "cut", "share", "transpose", "profile",
+    ),
+    READ: ("load", "parse", "facts", "data"),
+    SORT: ("sort", "merge", "rank", "search", "distinct"),
+    PICK: ("pick", "put", "select", "slice", "places", "part", "read"),
+    JOIN: ("join", "concatenate", "pad", "repeat", "reshape", "diagonal", "triangle", "windows"),
+    FUNCTION: ("call",),
+}  # fmt: skip
+_WORDS = {task: word for word, tasks in _TASKS.items() for task in tasks}
+
+
+def word_of(kind: str) -> str:
+    """Return the word for a kind of task; a kind that is not known is its own."""
+    return _WORDS.get(kind.split(" ", 1)[0], kind)
+
+
+# The rows of the load monitor: one a worker, or one a quantile of many; every number is finite.
 
 MOST_WORKERS = 64  # that have a row each
 MOST_POINTS = 60  # of a line over time

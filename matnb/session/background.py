@@ -13,7 +13,7 @@ from typing import Any
 
 from matnb.backend.cancellation import Stopping
 from matnb.errors import CellCancelled, MatnbError
-from matnb.pictures.later import LaterFacts, interrupted_text, later_html, later_text
+from matnb.pictures.summary import LaterFacts, interrupted_text, later_html, later_text
 from matnb.plan.report import RunReport
 
 _CLOSE_SECONDS = 5.0  # in which what is cancelled has ended

@@ -39,9 +39,9 @@ from matnb.lazy.recording import Recording, active_recording
 from matnb.ops.creation import reading_plan
 from matnb.ops.interpret import interpret
 from matnb.ops.reference import Value, block_of
-from matnb.pictures.later import interrupted_text
 from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import plural_text
+from matnb.pictures.summary import interrupted_text
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.lower import lower
 from matnb.plan.report import RunReport, total

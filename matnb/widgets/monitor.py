@@ -24,8 +24,7 @@ from matnb.events import (
     TasksFinished,
 )
 from matnb.pictures.history import is_repeatable
-from matnb.pictures.monitor import monitor_html, monitor_text
-from matnb.pictures.monitor_counts import MonitorCounts, counts_html, counts_text
+from matnb.pictures.monitor import MonitorCounts, counts_html, counts_text, monitor_html, monitor_text
 from matnb.session import Session, follow_sessions
 from matnb.session.listeners import Subscription
 from matnb.widgets.monitor_state import Heard

@@ -29,7 +29,7 @@ from matnb.events import (
     WorkersSampled,
 )
 from matnb.pictures.imbalance import imbalance
-from matnb.pictures.monitor_facts import MonitorFacts, WorkerFacts
+from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts
 from matnb.session import Session
 
 

@@ -17,8 +17,8 @@ from matnb.balance.decision import Decision, Gain
 from matnb.balance.history import History
 from matnb.balance.situation import Cuts
 from matnb.session.history_view import HistoryView
-from matnb.widgets.history import history_view
-from matnb.widgets.plan import plan_view
+from matnb.widgets.views import history_view
+from matnb.widgets.views import plan_view
 mn.start(workers=2, threads=1)
 M = mn.asarray(np.random.default_rng(0).random((400, 30)))
 picture = mn.visualize((M.T.T * 2.0)[100:200] + 1.0)

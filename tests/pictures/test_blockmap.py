@@ -13,16 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matnb.pictures.blockmap import (
-    COLORS,
-    MAX_BYTES,
-    block_map,
-    color_of,
-    density_legend,
-    gather,
-    shade_levels,
-)
+from matnb.pictures.arrays import MAX_BYTES, block_map, density_legend, gather, shade_levels
 from matnb.pictures.facts import ArrayFacts
+from matnb.pictures.svg_style import COLORS, color_of
 
 
 def facts_of(cuts, owners=(), block_nnz=(), sparse=True) -> ArrayFacts:

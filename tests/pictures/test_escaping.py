@@ -8,10 +8,9 @@ import pytest
 
 from matnb.pictures.escaping import columns_of, escaped, shortened
 from matnb.pictures.findings import Finding, findings_html
-from matnb.pictures.later import LaterFacts, later_html
 from matnb.pictures.monitor import monitor_html, monitor_svg
-from matnb.pictures.monitor_facts import MonitorFacts, WorkerFacts
-from matnb.pictures.summary import LoopFacts, SummaryFacts, summary_html
+from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts
+from matnb.pictures.summary import LaterFacts, LoopFacts, SummaryFacts, later_html, summary_html
 
 NAME = "bad\x01\x0b\ud800<b>&\x7f.csv"
 KIND = {NAME: 0.5}

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from matnb.pictures.blockmap import color_of
 from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFacts
 from matnb.pictures.history import decisions_text, history_text, last_text
 from matnb.pictures.history_page import (
@@ -27,6 +26,7 @@ from matnb.pictures.history_page import (
     num_left_out,
 )
 from matnb.pictures.imbalance import imbalance
+from matnb.pictures.svg_style import color_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "<script>alert('1')</script> & \"x\""

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matnb.pictures.blockmap import COLORS
 from matnb.pictures.monitor import MOST_BYTES, colors_of, monitor_html, monitor_svg, monitor_text
-from matnb.pictures.monitor_facts import MonitorFacts, WorkerFacts
-from matnb.pictures.monitor_rows import rows_of
+from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts, rows_of
+from matnb.pictures.svg_style import COLORS
 
 EVIL = "<script>alert('1')</script> & \"x\"\x00\u202e"
 HALF = WorkerFacts(

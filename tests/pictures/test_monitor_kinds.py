@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from matnb.pictures.monitor_facts import MonitorFacts, WorkerFacts
-from matnb.pictures.monitor_kinds import word_of
-from matnb.pictures.monitor_rows import rows_of
+from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts, rows_of, word_of
 
 HOUSE = Path(__file__).parents[2] / "matnb"
 WORDS = {

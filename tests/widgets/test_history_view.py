@@ -12,9 +12,9 @@ from notebook_shell import Person
 
 from matnb.balance.history import History
 from matnb.session.history_view import HistoryView
-from matnb.widgets import browsing
-from matnb.widgets.history import history_view, slider
+from matnb.widgets import views
 from matnb.widgets.output_area import VIEW, freeze_open
+from matnb.widgets.views import history_view, slider
 
 
 def picture_of(box: ipywidgets.Widget) -> ipywidgets.HTML:
@@ -89,7 +89,7 @@ def test_a_second_slider_takes_the_first_one_s_place(person: Person) -> None:
     second.close()
     second.close()
     assert person.num_open == 0
-    assert browsing._browsing is None
+    assert views._browsing is None
 
 
 def test_at_the_kernel_s_exit_it_goes(person: Person) -> None:

@@ -14,7 +14,7 @@ from waiting import wait_until
 from matnb.backend.cancellation import Stopping
 from matnb.errors import CellCancelled
 from matnb.session.background import Background, Later
-from matnb.widgets.later import later_view
+from matnb.widgets.views import later_view
 
 
 def gated() -> tuple[Later, threading.Event]:

@@ -11,7 +11,7 @@ from notebook_shell import Person
 from matnb.pictures.facts import GraphFacts, NodeFacts, PanelFacts
 from matnb.pictures.picture import Picture
 from matnb.widgets.output_area import VIEW
-from matnb.widgets.plan import plan_view
+from matnb.widgets.views import plan_view
 
 
 def stage(name: str) -> GraphFacts:

@@ -19,7 +19,7 @@ from matnb.lazy.creation import ShapeLike, asarray, created, regridded, shape_of
 from matnb.lazy.loop import loop_numbers
 from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import call, number_dtype
-from matnb.ops.access import Draw
+from matnb.ops.maps import Draw
 
 Size = ShapeLike | None
 _MOST_SEEDS = 1000

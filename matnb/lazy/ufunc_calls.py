@@ -23,7 +23,7 @@ from matnb.lazy.reductions import associative, element_of
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.registry import FUNCTIONS
 from matnb.lazy.ufuncs import Operand, astype, call, literal, number_dtype
-from matnb.ops.access import Scatter
+from matnb.ops.grouping import Scatter
 from matnb.ops.joining import Concatenate
 
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")

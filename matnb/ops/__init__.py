@@ -1,18 +1,17 @@
 """Families of operations: nodes, what they mean, the tasks they become; importing the room registers them."""
 
 from matnb.ops import (  # noqa: F401  registers each
-    access,
     contracting,
     counting_values,
     creation,
     diagonals,
     folding,
     grouping,
+    indexing,
     joining,
     mapping,
     maps,
     ordering,
-    picking,
     products,
     quantiles,
     reducing,

@@ -15,18 +15,21 @@ import numpy as np
 
 from matnb.blocks.grid import Grid
 from matnb.blocks.kernels import grouping as kernels
-from matnb.blocks.kernels.labels import reduced_dtype
+from matnb.blocks.kernels.labels import labels_within, reduced_dtype, reduced_within, values_within
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS
-from matnb.errors import DTypeError, ShapeError
+from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Expr
+from matnb.ops.combining import write_combined
+from matnb.ops.indexing import check_index
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
-from matnb.program.operators import Run
+from matnb.program.operators import Accumulate, Run, ScatterBy
+from matnb.program.place import default_layout
 from matnb.program.plan import Workers
 from matnb.program.regions import rows_region
-from matnb.program.writer import PlanWriter
+from matnb.program.writer import PlanWriter, TaskWriter
 
 Cuts = tuple[int, ...]
 
@@ -254,3 +257,124 @@ def _write(
         block.do(runs[number], *values)
         num_rows = places[number + 1] - places[number]
         block.take((_CODED_BYTES if isinstance(node, Codes) else _PICKED_BYTES) * num_rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scatter(Expr):
+    """Values, or rows of values, of the same label combined by a monoid: ``length`` of them, dense."""
+
+    values: Expr
+    labels: Expr
+    length: int
+    monoid: str
+
+    def __post_init__(self) -> None:
+        if (
+            self.labels.ndim != 1
+            or self.values.ndim not in (1, 2)
+            or self.values.shape[:1] != self.labels.shape
+        ):
+            raise ShapeError(
+                f"labels of shape {self.labels.shape} for values of shape {self.values.shape}: give one a "
+                "value, or one a row of a matrix"
+            )
+        if self.values.sparse or self.labels.sparse:
+            raise UnsupportedError(
+                "values and labels of scatter_reduce are dense; combine the rows of a sparse matrix by a "
+                "product with a sparse matrix that has a one for each row in the column of its label"
+            )
+        check_index(self.labels, 1)
+        dtype = reduced_dtype(MONOIDS[self.monoid], self.values.dtype)
+        shape = (self.length, *self.values.shape[1:])
+        self._settle(shape, dtype, False, self.values, self.labels)
+
+
+@means(Scatter)
+def _(node: Scatter, operands: Sequence[Value]) -> Value:
+    values, labels = map(dense, operands)
+    for position, label in enumerate(labels):
+        if not 0 <= label < node.length:
+            raise IndexingError(
+                f"label {label} at position {position}: labels go from 0 to {node.length - 1}"
+            )
+    monoid = MONOIDS[node.monoid]
+    # as the workers do: float sums are rounded once, at the end
+    is_sum = node.monoid == "plus" and node.dtype.kind in "fc"
+    wide = np.result_type(node.dtype, np.float64) if is_sum or node.dtype == np.float16 else node.dtype
+    totals = np.full(node.shape, monoid.identity(node.dtype), wide)
+    getattr(np, monoid.ufunc).at(totals, labels.astype(np.int64), values.astype(wide))
+    return totals.astype(node.dtype)
+
+
+@lowers(Scatter)
+def _(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
+    # Each block of values gives a share of the whole length; each owner combines its range of all shares.
+    # Where a share would be longer than the block, values go to where their labels are combined instead.
+    domain = _rows_layout(node.values, writer)
+    if domain.grid.num_blocks == 1:
+        domain = _rows_layout(node.labels, writer)
+    layout = default_layout(node, writer.bytes_of(node), workers)
+    rows_a_block = node.labels.shape[0] // domain.grid.num_blocks
+    if node.length > rows_a_block and layout.grid.counts[0] == layout.grid.num_blocks > 1 and not node.free:
+        _write_routed(node, domain, layout, writer)
+        return
+    # Products of floats go on from share to share, since a share of them alone may overflow.
+    in_order = node.monoid == "times" and node.dtype.kind in "fc"
+    shares: list[tuple[str, int]] = []
+    for (rows,), owner in zip(domain.grid.regions(), domain.owners, strict=True):
+        task = TaskWriter()
+        values = writer.read(task, node.values, rows_region(node.values.shape, rows), owner)
+        labels = writer.read(task, node.labels, (rows,), owner)
+        before = [task.read(shares.pop()[0])] if in_order and shares else []
+        task.do(ScatterBy(node.length, node.monoid, node.dtype, rows[0]), values, labels, *before)
+        num_bytes = node.size * accumulator_dtype("sum", node.dtype).itemsize
+        shares.append((writer.add_for(node, task, owner, "scatter", num_bytes), owner))
+    write_combined(node, shares, Accumulate(node.monoid, node.dtype), layout, writer, "scatter", node.monoid)
+
+
+def _rows_layout(node: Expr, writer: PlanWriter) -> Layout:
+    # The cuts of the first axis alone, each part with the owner of the first block there.
+    layout = writer.registers[node].layout
+    grid = Grid(layout.grid.cuts[:1])
+    rest = (0,) * (node.ndim - 1)
+    return Layout(grid, tuple(layout.owners[layout.grid.number((*index, *rest))] for index in grid.indices()))
+
+
+_CHOSEN_BYTES = 12  # a label: whether it is in a range, and what it is there
+
+
+def _write_routed(node: Scatter, domain: Layout, layout: Layout, writer: PlanWriter) -> None:
+    """Write the tasks that combine values by label, each range of labels by one.
+
+    Where there are very many labels each value goes to the worker that combines its range.
+
+    Parameters
+    ----------
+    domain
+        How values and labels are taken, by rows.
+    layout
+        Of the result; its first axis alone is cut.
+    """
+    for block in writer.each_block(node, layout, "scatter", node.monoid):
+        within, owner, pairs, parts = block.region[0], block.owner, [], []
+        for (rows,), where in zip(domain.grid.regions(), domain.owners, strict=True):
+            if where == owner:
+                pairs.append(writer.read(block, node.values, rows_region(node.values.shape, rows), owner))
+                pairs.append(writer.read(block, node.labels, (rows,), owner))
+                parts.append(rows[0])
+                continue
+            parts.append(-1)
+            chosen, sent = TaskWriter(), TaskWriter()
+            chosen.take(_CHOSEN_BYTES * (rows[1] - rows[0]))
+            sent.take(_CHOSEN_BYTES * (rows[1] - rows[0]))
+            labels = writer.read(chosen, node.labels, (rows,), where)
+            chosen.do(Run(labels_within, (within, node.length, rows[0])), labels)
+            values = writer.read(sent, node.values, rows_region(node.values.shape, rows), where)
+            sent.do(Run(values_within, (within,)), values, writer.read(sent, node.labels, (rows,), where))
+            for sending, array in ((sent, node.values), (chosen, node.labels)):
+                size = writer.bytes_of(array, rows_region(array.shape, rows)) // layout.grid.num_blocks
+                pairs.append(block.read(writer.part_of(block, sending, where, "send", size)))
+        run = Run(reduced_within, (tuple(parts), within, node.length, node.monoid, node.dtype))
+        read_bytes = writer.bytes_of(node.values) + writer.bytes_of(node.labels)
+        block.take(3 * read_bytes // layout.grid.num_blocks)
+        block.do(run, *pairs)

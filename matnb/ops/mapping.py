@@ -11,14 +11,14 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import Dense, csr_block, to_numpy, to_scipy
 from matnb.blocks.grid import Grid, region_shape
-from matnb.blocks.kernels.calls import Function, call_on_block
+from matnb.blocks.kernels.calls import Function, Output, call, call_on_block, packed_bytes, unpack, unpacked
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape, broadcast_shapes
 from matnb.ops.lanes import lanes_layout
-from matnb.ops.reference import Value
+from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
-from matnb.program.operators import Run
+from matnb.program.operators import Call, Run
 from matnb.program.plan import Workers
 from matnb.program.regions import operand_region
 from matnb.program.writer import PlanWriter
@@ -103,3 +103,68 @@ def _placed(node: MapBlocks, source: tuple[_Part, ...], whole: tuple[_Part, ...]
     behind = first.ndim - node.along - 1
     inside = whole[node.along : len(whole) - behind]
     return (*source[: node.along], *inside, *source[node.along + 1 :])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Replicated(Expr):
+    """The results of a user's function on whole arrays, packed one after the other as bytes."""
+
+    inputs: tuple[Expr, ...]
+    function: Function
+    outputs: tuple[Output, ...]
+
+    def __post_init__(self) -> None:
+        self._settle((packed_bytes(self.outputs),), np.dtype(np.uint8), False, *self.inputs)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part(Expr):
+    """One of the results of a user's function."""
+
+    call: Expr
+    place: int
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.call, Replicated), "only such a call has parts"
+        shape, dtype = self.call.outputs[self.place]
+        self._settle(shape, dtype, False, self.call)
+
+
+@means(Replicated)
+def _(node: Replicated, operands: Sequence[Value]) -> Value:
+    return call(node.function, [Dense(dense(one)) for one in operands], node.outputs).values
+
+
+@means(Part)
+def _(node: Part, operands: Sequence[Value]) -> Value:
+    return unpacked(dense(operands[0]), node.call.outputs)[node.place]  # type: ignore[attr-defined]  # of a call
+
+
+_COPIES_OF_INPUTS = 5
+
+
+@lowers(Replicated)
+def _(node: Replicated, writer: PlanWriter, workers: Workers) -> None:
+    layout = Layout(Grid(((0, node.shape[0]),)), workers.numbers[:1])
+    for block in writer.each_block(node, layout, "call", node.function.name):
+        values = [
+            block.read(writer.block(one, tuple((0, length) for length in one.shape), block.owner))
+            for one in node.inputs
+        ]
+        block.do(Call(node.function, node.outputs), *values)
+        # The function gets copies of its own, dense. NumPy's linear algebra copies them once more, in
+        # LAPACK's order, and LAPACK asks for room of up to four more (gesdd); what it gives is copied out.
+        inputs = sum(one.size * one.dtype.itemsize for one in node.inputs)
+        block.take(_COPIES_OF_INPUTS * inputs + node.size)
+        block.num_bytes = node.size
+
+
+@lowers(Part)
+def _(node: Part, writer: PlanWriter, workers: Workers) -> None:
+    call = node.call
+    assert isinstance(call, Replicated), "checked by the node"
+    source = writer.registers[call]
+    writer.note_reuse(call)
+    layout = Layout(Grid(tuple((0, length) for length in node.shape)), source.layout.owners[:1])
+    for block in writer.each_block(node, layout, "part"):
+        block.do(Run(unpack, (call.outputs, node.place)), block.read(source.keys[0]))

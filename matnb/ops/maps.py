@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.formats import Dense
+from matnb.blocks.creation import Random, drawn_anew
+from matnb.blocks.formats import Dense, to_numpy
 from matnb.blocks.grid import Region, region_shape
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Reduce
-from matnb.ops.access import Draw
+from matnb.ops.indexing import check_index
 from matnb.ops.products import detail_of, write_product
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, value_of
 from matnb.ops.registry import means
@@ -22,6 +25,26 @@ from matnb.program.matching import Product
 from matnb.program.operators import Apply, Constant, Make, Operator, Stretch
 from matnb.program.regions import operand_region
 from matnb.program.writer import PlanWriter, TaskWriter
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Draw(Expr):
+    """Random numbers that differ with whole numbers without axes, such as those of iterations."""
+
+    is_source: ClassVar[bool] = True
+    creation: Random
+    inputs: tuple[Expr, ...]
+
+    def __post_init__(self) -> None:
+        for number in self.inputs:
+            check_index(number, 0)
+        self._settle(self.creation.shape, self.creation.dtype, False, *self.inputs)
+
+
+@means(Draw)
+def _(node: Draw, operands: Sequence[Value]) -> Value:
+    drawn = drawn_anew(node.creation, [int(dense(one)) for one in operands])
+    return to_numpy(drawn.make(tuple((0, length) for length in node.shape)))
 
 
 @means(Literal)

@@ -9,10 +9,9 @@ from matnb.blocks.semiring import ANNIHILATORS
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Create, Elementwise, Expr, Index, Load, MaskedMatMul, MatMul, Regrid, Transpose
 from matnb.expr.traverse import Either, topological
-from matnb.ops.access import Put
 from matnb.ops.contracting import Kron
 from matnb.ops.diagonals import DiagonalMatrix
-from matnb.ops.picking import Pick, Place, PutWhere
+from matnb.ops.indexing import Pick, Put, PutWhere
 from matnb.ops.reshaping import Repeat, RepeatEach
 from matnb.ops.selecting import Compress, Expand
 
@@ -67,7 +66,6 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             return max(1.0, found[operand] * prod(node.shape) / max(1, prod(operand.shape)))
         case (
             Put(operand=operand, value=value)
-            | Place(operand=operand, value=value)
             | PutWhere(operand=operand, value=value)
             | Expand(operand=operand, value=value)
         ):

@@ -7,7 +7,7 @@ from math import prod
 
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Index, Key, Literal, Shape, Transpose
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite, until_settled
-from matnb.ops.access import Put
+from matnb.ops.indexing import Put
 from matnb.passes.constants import folded
 from matnb.passes.identities import identity
 

@@ -25,9 +25,10 @@ from matnb.expr.nodes import (
     Transpose,
 )
 from matnb.expr.traverse import consumers, topological
-from matnb.ops.access import At, Draw, Part, Put, Replicated, Scatter
-from matnb.ops.mapping import MapBlocks
-from matnb.ops.picking import Gather, PutEach
+from matnb.ops.grouping import Scatter
+from matnb.ops.indexing import Pick, Put
+from matnb.ops.mapping import MapBlocks, Part, Replicated
+from matnb.ops.maps import Draw
 from matnb.ops.selecting import Compress
 from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text
@@ -80,16 +81,15 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
             return f"{function.name}({listed})"
         case Part(_, place):
             return f"result {place} of {listed}"
-        case Gather() | Compress() if len(operands) == 2:
+        case Compress() if len(operands) == 2:
             return f"{operands[0]}[{operands[1]}]"
-        case At(operand, _, axis) if len(operands) == 2:
-            return f"{operands[0]}[{', '.join([*':' * axis, operands[1], *':' * (operand.ndim - axis - 1)])}]"
+        case Pick(operand, inputs, axis) if len(operands) > 1:
+            behind = operand.ndim - axis - len(inputs)
+            return f"{operands[0]}[{', '.join([*':' * axis, *operands[1:], *':' * behind])}]"
         case Put(_, _, _, key) if len(operands) > 1:
             numbers = iter(operands[2:])
             texts = [next(numbers) if part is None else _key_text(part) for part in key]
             return f"{operands[0]} with [{', '.join(texts)}] = {operands[1]}"
-        case PutEach() if len(operands) == 3:
-            return f"{operands[0]} with [{operands[1]}] = {operands[2]}"
         case Loop() if len(operands) == len(node.operands):
             return _loop_text(node, operands)
         case Cond():

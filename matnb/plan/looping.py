@@ -11,7 +11,7 @@ from matnb.blocks.layout import Layout
 from matnb.expr.control import Body, Cond, Final, Loop
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Regrid, Transpose
 from matnb.expr.traverse import Either, topological
-from matnb.ops.access import Draw
+from matnb.ops.maps import Draw
 from matnb.passes import traced
 from matnb.plan.attributing import works_of
 from matnb.plan.estimate import estimate_entries

@@ -17,8 +17,7 @@ from matnb.expr.nodes import (
     Regrid,
 )
 from matnb.expr.traverse import consumers, topological
-from matnb.ops.access import Draw
-from matnb.ops.maps import lower_map
+from matnb.ops.maps import Draw, lower_map
 from matnb.ops.products import lower_product, product_cuts, product_layout
 from matnb.ops.reducing import lower_reductions, lower_running_product
 from matnb.ops.registry import lowers

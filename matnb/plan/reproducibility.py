@@ -9,7 +9,7 @@ import numpy as np
 from matnb.blocks.semiring import semiring_named
 from matnb.blocks.sums import sums_as_tree
 from matnb.expr.nodes import Expr, MaskedMatMul, MatMul, Reduce
-from matnb.ops.access import Replicated
+from matnb.ops.mapping import Replicated
 from matnb.program.operators import Accumulate, Multiply, Operator, Push, PutTogether, ScatterBy
 from matnb.program.plan import Stage, Task
 

@@ -22,7 +22,7 @@ from matnb.expr.nodes import (
     Regrid,
     Transpose,
 )
-from matnb.ops.access import Put
+from matnb.ops.indexing import Put
 from matnb.program.plan import Stored, Workers
 
 # Below this a user's array may travel inside the plan, or in it as a whole.
@@ -138,7 +138,7 @@ def _may_fold(node: Expr) -> bool:
                     for one, dtype in zip(inputs, dtypes, strict=True)
                 )
             )
-        case Index() | Transpose() | Broadcast() | Put():
+        case Index() | Transpose() | Broadcast() | Put(inputs=()):
             return any(map(_is_constant, node.operands))
     return False
 

@@ -16,8 +16,6 @@ from matnb.ops.registry import lowers
 # Kinds that no such call has, and why.
 WITHOUT = {
     "PutWhere": "sparse arrays alone, block by block; the large ones are dense",
-    "At": "one place, looked for in the blocks that may have it: tests/ops/test_access_lowering.py",
-    "Put": "one place, written in the blocks that have it: tests/ops/test_access_lowering.py",
     "Replicated": "a function on whole arrays, which each worker is given: that is what it is for",
     "Load": "a file: tests/io and tests/session/test_files.py",
     "Regrid": "cuts that are asked for: tests/plan/test_lower.py",

@@ -10,7 +10,7 @@ from results import check, value
 
 import matnb as mn
 from matnb.errors import DTypeError, KernelError, OptionError, ShapeError, TooLargeError
-from matnb.ops.access import Part, Replicated
+from matnb.ops.mapping import Part, Replicated
 
 
 def unknown(number: int) -> mn.DistArray:

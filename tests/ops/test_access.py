@@ -18,9 +18,9 @@ from matnb.errors import (
     UnsupportedError,
 )
 from matnb.expr.nodes import Create, Index
-from matnb.ops.access import At, Draw, Put
+from matnb.ops.indexing import Pick, Put
 from matnb.ops.interpret import interpret
-from matnb.ops.picking import Gather
+from matnb.ops.maps import Draw
 from matnb.passes import optimize
 
 
@@ -113,7 +113,7 @@ def test_numbers_meet_plain_ones_and_ellipses():
 def test_numbers_without_axes_are_plain_where_they_are_known():
     x = mn.arange(5.0)
     assert x[mn.asarray(2)].expression is x[2].expression
-    assert isinstance(x[unknown(2)].expression, At)
+    assert isinstance(x[unknown(2)].expression, Pick)
     with pytest.raises(IndexingError, match="index 5 on axis 0 of length 5"):
         x[mn.asarray(5)]
 
@@ -202,7 +202,7 @@ def test_gather_is_numpys(drawn: st.DataObject):
     low = 0 if dtype is np.uint8 else -shape[0]
     index = np.array(drawn.draw(st.lists(st.integers(low, shape[0] - 1), max_size=5)), dtype)
     found = mn.asarray(values)[mn.asarray(index)]
-    assert isinstance(found.expression, Gather)
+    assert isinstance(found.expression, Pick)
     check(found, values[index])
     check(mn.asarray(values)[mn.asarray(index), ...], values[index])
 

@@ -13,8 +13,8 @@ from matnb.blocks.grid import Region
 from matnb.blocks.kernels.indexing import only, pick
 from matnb.errors import IndexingError, KernelError
 from matnb.expr.nodes import Expr
-from matnb.ops.access import Draw
 from matnb.ops.interpret import interpret
+from matnb.ops.maps import Draw
 from matnb.plan.explain import describe
 from matnb.plan.lower import lower
 from matnb.program.operators import Call, Cut, GatherAt, Make, PutAt, Run, ScatterBy
@@ -209,7 +209,7 @@ def test_what_a_person_reads_in_explain():
     B = A.copy()
     B[k, 1:3] = 5
     assert describe(B.expression, ("A", "v", "k")) == "A with [k, 1:3] = v"
-    assert describe(A[mn.arange(2)].expression, ("A", "i")) == "A[i]"
+    assert describe(A[mn.arange(2)].expression, ("A", "i")) == "A[i, :]"
     assert describe(mn.scatter_reduce(A, mn.arange(3), 2, "max").expression, ("A", "i")) == (
         "scatter_reduce(A, i, 2, max)"
     )
@@ -220,7 +220,7 @@ def test_what_a_person_reads_in_explain():
     assert describe(drawn, ("k",)) == "uniform(drawn anew for k)"
     C = A.copy()
     C[mn.arange(2)] = 7
-    assert describe(C.expression, ("A", "i", "v")) == "A with [i] = v"
+    assert describe(C.expression, ("A", "v", "i")) == "A with [i, 0:4] = v"
     for array in (A[k], B, C, A[mn.arange(2)], values):
         assert describe(array.expression, ("...",))  # an operand that is on the workers
 

@@ -19,10 +19,9 @@ from matnb.lazy.functions.ordering import dense_of, found_in, unique_of
 from matnb.lazy.indexing.compress import parts_of, places_where
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype, call
-from matnb.ops.access import Scatter
 from matnb.ops.counting_values import Count, Extent
-from matnb.ops.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked
-from matnb.ops.picking import Gather
+from matnb.ops.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked, Scatter
+from matnb.ops.indexing import Pick
 
 
 def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
@@ -266,7 +265,7 @@ class ByLabel:
         """Return for each row the element, or row, of its group."""
         if self.present is not None:
             groups = Scatter(groups, self.present.expression, self.length, "plus")
-        return Gather(groups, self.labels)
+        return Pick(groups, (self.labels,), 0)
 
     def numbered(self) -> tuple[Expr, int]:
         """Return a whole number for each row, the same in a group, and a bound of them."""
@@ -275,11 +274,11 @@ class ByLabel:
     def of_numbers(self, numbers: Expr, keys: Expr) -> Expr:
         """Return the keys of some of those numbers."""
         if self.present is None:
-            return Gather(keys, numbers)
-        return Gather(Scatter(keys, self.present.expression, self.length, "max"), numbers)
+            return Pick(keys, (numbers,), 0)
+        return Pick(Scatter(keys, self.present.expression, self.length, "max"), (numbers,), 0)
 
     def _chosen(self, node: Expr) -> Expr:
-        return node if self.present is None else Gather(node, self.present.expression)
+        return node if self.present is None else Pick(node, (self.present.expression,), 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +312,7 @@ class ByPart:
 
     def spread(self, groups: Expr) -> Expr:
         """Return for each row the element, or row, of its group."""
-        parts = groups if self.groups is None else Gather(groups, self.groups.expression)
+        parts = groups if self.groups is None else Pick(groups, (self.groups.expression,), 0)
         return Picked(parts, self.codes.expression, self.before, self.after)
 
     def numbered(self) -> tuple[Expr, int]:
@@ -325,7 +324,7 @@ class ByPart:
 
     def of_numbers(self, numbers: Expr, keys: Expr) -> Expr:
         """Return the keys of some of those numbers."""
-        return Gather(keys, numbers)
+        return Pick(keys, (numbers,), 0)
 
 
 Way: TypeAlias = ByLabel | ByPart

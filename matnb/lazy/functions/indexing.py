@@ -25,8 +25,8 @@ from matnb.lazy.indexing.keys import one_axis
 from matnb.lazy.reductions import count_nonzero, where
 from matnb.lazy.registry import FUNCTIONS, implements, recorded
 from matnb.lazy.ufuncs import astype, literal, number_dtype
+from matnb.ops.indexing import PutAlong, PutWhere, TakeAlong
 from matnb.ops.joining import Concatenate
-from matnb.ops.picking import PutAlong, PutWhere, TakeAlong
 
 _FEWEST_LANES = 8  # of fewer, each is cut instead
 

@@ -26,8 +26,7 @@ from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.indexing.keys import one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
-from matnb.ops.access import Part, Replicated
-from matnb.ops.mapping import MapBlocks
+from matnb.ops.mapping import MapBlocks, Part, Replicated
 from matnb.pictures.quantities import bytes_text
 
 

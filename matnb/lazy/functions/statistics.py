@@ -28,8 +28,8 @@ from matnb.lazy.indexing.keys import normalize_axes, one_axis
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
-from matnb.ops.access import Scatter
 from matnb.ops.counting_values import Binned, Count, Edges, Extent
+from matnb.ops.grouping import Scatter
 from matnb.ops.joining import Concatenate
 from matnb.ops.quantiles import Quantiles
 

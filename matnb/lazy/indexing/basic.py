@@ -9,7 +9,7 @@ from matnb.expr.nodes import Broadcast, Expr, Index, broadcast_shapes
 from matnb.lazy.indexing.keys import IndexKey, is_whole
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype
-from matnb.ops.access import At, Put
+from matnb.ops.indexing import Pick, Put
 
 
 def basic(node: Expr, parts: IndexKey) -> Expr:
@@ -17,7 +17,7 @@ def basic(node: Expr, parts: IndexKey) -> Expr:
     result = node if is_whole(parts.plain, node.shape) else Index(node, parts.plain)
     for place in sorted(parts.numbers, reverse=True):
         gone = sum(isinstance(part, int) for part in parts.plain[:place])
-        result = At(result, parts.numbers[place], place - gone)
+        result = Pick(result, (parts.numbers[place],), place - gone)
     return result
 
 

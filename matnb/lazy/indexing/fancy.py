@@ -15,7 +15,7 @@ from matnb.lazy.functions.shaping import reshaped
 from matnb.lazy.indexing.basic import basic, put, stripped
 from matnb.lazy.indexing.keys import IndexKey, is_whole, parts_of
 from matnb.lazy.ufuncs import astype, literal
-from matnb.ops.picking import Gather, Pick, Place, PutEach
+from matnb.ops.indexing import Pick, Put
 
 
 def indexed(node: Expr, key: object) -> Expr:
@@ -40,12 +40,12 @@ def indexed(node: Expr, key: object) -> Expr:
     check_places(lists, result.shape)
     if _is_crossing(list(lists.values()), shape):
         for place, (axis, index) in enumerate(lists.items()):
-            result = _picked(result, [_part_of(index, place)], axis)
+            result = Pick(result, (_part_of(index, place),), axis)
         if parts.is_first:
             result = turned(result, tuple(lists))
         return result
     result, axis = _side_by_side(result, tuple(lists), parts.is_first)
-    picked = _picked(result, vectors(list(lists.values()), shape), axis)
+    picked: Expr = Pick(result, tuple(vectors(list(lists.values()), shape)), axis)
     if len(shape) == 1:
         return picked
     if picked.sparse:
@@ -104,10 +104,9 @@ def _written(region: Expr, parts: IndexKey, new: Expr) -> Expr:
     if len(shape) != 1 and new.ndim > behind:
         whole = (*beside.shape[:axis], *shape, *beside.shape[axis + len(places) :])
         new = reshaped(Broadcast(new, whole), (*whole[:axis], prod(shape), *whole[axis + len(shape) :]))
-    if len(places) == 1 and axis == 0 and not beside.sparse:
-        written: Expr = PutEach(beside, places[0], new)
-    else:
-        written = Place(beside, new, tuple(places), axis)
+    key = [slice(0, length, 1) for length in beside.shape]
+    listed = (*key[:axis], *(None,) * len(places), *key[axis + len(places) :])
+    written = Put(beside, new, tuple(places), listed)
     return written if beside is region else turned_back(written, tuple(lists))
 
 
@@ -116,12 +115,6 @@ def turned_back(node: Expr, axes: tuple[int, ...]) -> Expr:
     order = _order(axes, node.ndim)
     back = tuple(order.index(one) for one in range(node.ndim))
     return node if back == tuple(range(node.ndim)) else Transpose(node, back)
-
-
-def _picked(node: Expr, vectors: Sequence[Expr], axis: int) -> Expr:
-    if len(vectors) == 1 and axis == 0 and not node.sparse:
-        return Gather(node, vectors[0])
-    return Pick(node, tuple(vectors), axis)
 
 
 def _side_by_side(node: Expr, axes: tuple[int, ...], is_first: bool) -> tuple[Expr, int]:

@@ -23,7 +23,7 @@ from matnb.lazy.indexing.compress import compressed, expanded, places_where
 from matnb.lazy.indexing.fancy import assigned, indexed
 from matnb.lazy.reductions import where
 from matnb.lazy.ufuncs import astype, call
-from matnb.ops.picking import Pick, PutWhere
+from matnb.ops.indexing import Pick, PutWhere
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Reads and writes at places which arrays of whole numbers list, on any axes, sparse or dense."""
+"""Reads and writes at places that whole numbers name: one, or lists on some axes, or along an axis."""
 
 from __future__ import annotations
 
@@ -6,31 +6,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
-from matnb.blocks.kernels.indexing import pick_parts, put_along, put_parts, put_where, send, take_along, write
+from matnb.blocks.kernels.indexing import (
+    only,
+    pick,
+    pick_parts,
+    put_along,
+    put_parts,
+    put_sparse,
+    put_where,
+    send,
+    steps_within,
+    take_along,
+    write,
+)
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import DTypeError, IndexingError, ShapeError
-from matnb.expr.nodes import Expr, Shape, broadcast_shapes
+from matnb.expr.nodes import Expr, Key, Shape, broadcast_shapes
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
-from matnb.program.operators import GatherAt, PutEachAt, Run
+from matnb.program.operators import GatherAt, PutAt, PutEachAt, Run
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Workers
 from matnb.program.regions import operand_region, region_size
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter, TaskWriter, cut_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pick(Expr):
-    """What lies at the places that vectors list, one a place for each of as many axes from ``axis`` on.
+    """What lies at places on as many axes from ``axis`` on as there are ``inputs``: whole numbers.
 
-    One axis is left of those. Rows or columns of a sparse array are sparse, single elements dense.
+    A number without axes drops its axis. Vectors list places, one a place for each of the axes, of which one
+    is left. Rows or columns that are listed of a sparse array are sparse; all else is dense.
     """
 
     plain: ClassVar[bool] = True
@@ -39,30 +52,56 @@ class Pick(Expr):
     axis: int
 
     def __post_init__(self) -> None:
-        shape = listed_shape(self.operand, self.inputs, self.axis)
-        sparse = self.operand.sparse and len(self.inputs) == 1
+        shape = picked_shape(self.operand, self.inputs, self.axis)
+        sparse = self.operand.sparse and len(self.inputs) == 1 and self.is_listed
         self._settle(shape, self.operand.dtype, sparse, self.operand, *self.inputs)
+
+    @property
+    def is_listed(self) -> bool:
+        """True when vectors list the places."""
+        return self.inputs[0].ndim == 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Place(Expr):
-    """An array with a value, which broadcasts, written at places listed as in Pick; the last one stays."""
+class Put(Expr):
+    """An array with a value, which broadcasts, written at places; a sparse one stays sparse.
 
-    plain: ClassVar[bool] = True
+    ``key`` has an entry for every axis: a number, a slice with bounds whose step is positive, or None for the
+    next of ``inputs``: whole numbers without axes, or vectors that list places as in Pick. Axes with lists
+    stand side by side, all others are whole then, and of equal places the last one stays.
+    """
+
     operand: Expr
     value: Expr
     inputs: tuple[Expr, ...]
-    axis: int
+    key: Key
 
     def __post_init__(self) -> None:
-        _check_value(self.value, self.target)
+        target = self.target
+        _check_value(self.value, target)
         own = self.operand
         self._settle(own.shape, own.dtype, own.sparse, own, self.value, *self.inputs)
 
     @property
+    def is_listed(self) -> bool:
+        """True when vectors list the places."""
+        return bool(self.inputs) and self.inputs[0].ndim == 1
+
+    @property
+    def axis(self) -> int:
+        """The first axis that an input has places on."""
+        return self.key.index(None)
+
+    @property
     def target(self) -> Shape:
         """The shape of what is written over."""
-        return listed_shape(self.operand, self.inputs, self.axis)
+        if self.is_listed:
+            return picked_shape(self.operand, self.inputs, self.axis)
+        for index in self.inputs:
+            check_index(index, 0)
+        return tuple(
+            len(range(part.start, part.stop, part.step)) for part in self.key if isinstance(part, slice)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,14 +151,14 @@ class PutAlong(Expr):
         self._settle(own.shape, own.dtype, False, own, self.index, self.value)
 
 
-def listed_shape(operand: Expr, inputs: tuple[Expr, ...], axis: int) -> Shape:
-    """Return the shape of what vectors pick from an array."""
+def picked_shape(operand: Expr, inputs: tuple[Expr, ...], axis: int) -> Shape:
+    """Return the shape of what numbers, or vectors, pick from an array."""
     for index in inputs:
         if index.dtype.kind not in "iu":
             raise IndexingError(
                 f"an index of dtype {index.dtype}: give whole numbers, or convert with astype"
             )
-        if index.ndim != 1 or index.shape != inputs[0].shape:
+        if index.ndim > 1 or index.shape != inputs[0].shape:
             raise ShapeError(f"places of shapes {[one.shape for one in inputs]}: give vectors of one length")
     return (*operand.shape[:axis], *inputs[0].shape, *operand.shape[axis + len(inputs) :])
 
@@ -137,43 +176,6 @@ def _check_lanes(operand: Expr, index: Expr, axis: int) -> None:
         raise ShapeError(f"places of shape {index.shape} along axis {axis} of an array of {operand.shape}")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PutEach(Expr):
-    """A dense array with elements, or rows of its first axis, written at the places that ``index`` lists.
-
-    ``value`` broadcasts to one element, or row, for each of them. Of equal places the last one stays.
-    """
-
-    operand: Expr
-    index: Expr
-    value: Expr
-
-    def __post_init__(self) -> None:
-        check_index(self.index, 1)
-        target = self.target
-        if broadcast_shapes(self.value.shape, target, name="assignment") != target:
-            raise ShapeError(f"a value of shape {self.value.shape} does not fit elements of shape {target}")
-        self._settle(self.operand.shape, self.operand.dtype, False, self.operand, self.index, self.value)
-
-    @property
-    def target(self) -> Shape:
-        """The shape of what is written over."""
-        return (*self.index.shape, *self.operand.shape[1:])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Gather(Expr):
-    """Elements of a dense array, or rows of its first axis, at the places that ``index`` lists."""
-
-    operand: Expr
-    index: Expr
-
-    def __post_init__(self) -> None:
-        check_index(self.index, 1)
-        shape = (*self.index.shape, *self.operand.shape[1:])
-        self._settle(shape, self.operand.dtype, False, self.operand, self.index)
-
-
 def check_index(index: Expr, ndim: int) -> None:
     """Refuse an index that is no whole numbers, or of another number of axes.
 
@@ -188,40 +190,30 @@ def check_index(index: Expr, ndim: int) -> None:
         raise DTypeError(f"an index of shape {index.shape} where one of {ndim} axes belongs")
 
 
-@means(PutEach)
-def _(node: PutEach, operands: Sequence[Value]) -> Value:
-    array = dense(operands[0]).copy()
-    (places,) = _checked(operands[1:2], array.shape, 0)
-    values = np.broadcast_to(dense(operands[2]).astype(array.dtype), node.target)
-    for place, one in zip(places, values, strict=True):
-        array[place] = one  # one after the other, so that the last one stays
-    return array
-
-
-@means(Gather)
-def _(node: Gather, operands: Sequence[Value]) -> Value:
-    array = dense(operands[0])
-    (places,) = _checked(operands[1:], array.shape, 0)
-    return np.asarray(array[places])
-
-
 @means(Pick)
 def _(node: Pick, operands: Sequence[Value]) -> Value:
     """Return what is picked."""
     places = _checked(operands[1:], node.operand.shape, node.axis)
-    key: tuple[Any, ...] = (*(slice(None),) * node.axis, *places)
-    picked = np.asarray(dense(operands[0])[key])
+    array = operands[0]
+    if sp.issparse(array) and not node.is_listed:
+        number = [int(places[0])]
+        return dense(array[number, :] if node.axis == 0 else array[:, number]).reshape(node.shape)
+    key: tuple[slice | np.ndarray, ...] = (*(slice(None),) * node.axis, *places)
+    picked = np.asarray(dense(array)[key])
     return sp.csr_array(picked) if node.sparse else picked
 
 
-@means(Place)
-def _(node: Place, operands: Sequence[Value]) -> Value:
+@means(Put)
+def _(node: Put, operands: Sequence[Value]) -> Value:
     """Return the array with the value written."""
-    values = dense(operands[0]).copy()
-    places = _checked(operands[2:], node.operand.shape, node.axis)
-    key: tuple[Any, ...] = (*(slice(None),) * node.axis, *places)
-    values[key] = dense(operands[1])
-    return sp.csr_array(values) if node.sparse else values
+    array, value = dense(operands[0]).copy(), dense(operands[1])
+    axes = [axis for axis, one in enumerate(node.key) if one is None]
+    places = {
+        axis: _checked([one], array.shape, axis)[0] for axis, one in zip(axes, operands[2:], strict=True)
+    }
+    # NumPy promises that of equal places the last one stays
+    array[(*(places.get(axis, one) for axis, one in enumerate(node.key)), ...)] = value.astype(array.dtype)
+    return sp.csr_array(array) if node.sparse else array
 
 
 @means(PutWhere)
@@ -266,17 +258,22 @@ _LISTED_BYTES = 8  # of a listed place on an axis
 
 @lowers(Pick)
 def _(node: Pick, writer: PlanWriter, workers: Workers) -> None:
-    """Write the tasks that pick at listed places."""
-    _write_pick(node, node.inputs, node.axis, writer, workers)
+    """Write the tasks that pick at places."""
+    is_first = node.axis == 0 and len(node.inputs) == 1 and not node.operand.sparse
+    if not node.is_listed:
+        _read_at(node, writer)
+    elif is_first and (node.free or _is_small(writer, node.operand)):
+        _gather(node, writer)
+    else:
+        _write_pick(node, writer, workers)
 
 
-def _write_pick(
-    node: Pick | Gather, inputs: Sequence[Expr], axis: int, writer: PlanWriter, workers: Workers
-) -> None:
+def _write_pick(node: Pick, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that pick at listed places: a part for each block of the list and worker with blocks.
 
     An operand that is small is put together for each worker that picks.
     """
+    inputs, axis = node.inputs, node.axis
     source = writer.registers[node.operand].layout
     last = axis + len(inputs)
     beside = (*source.grid.cuts[:axis], *source.grid.cuts[last:])
@@ -352,17 +349,24 @@ def _by_owner(
     return groups
 
 
-@lowers(Place)
-def _(node: Place, writer: PlanWriter, workers: Workers) -> None:
-    """Write the tasks that write at listed places."""
-    _write_place(node, node.inputs, node.axis, writer)
+@lowers(Put)
+def _(node: Put, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that write at places."""
+    is_first = node.is_listed and node.axis == 0 and len(node.inputs) == 1 and not node.sparse
+    if not node.is_listed:
+        _write_at(node, writer)
+    elif is_first and (node.free or _is_small(writer, *node.inputs, node.value)):
+        _put_each(node, writer)
+    else:
+        _write_listed(node, writer)
 
 
-def _write_place(node: Place | PutEach, inputs: Sequence[Expr], axis: int, writer: PlanWriter) -> None:
+def _write_listed(node: Put, writer: PlanWriter) -> None:
     """Write the tasks that write at listed places: each block gets what belongs in it.
 
     Of values on other workers only those travel which some block of the worker gets.
     """
+    inputs, axis = node.inputs, node.axis
     source = writer.registers[node.operand]
     grid, owners = source.layout.grid, source.layout.owners
     last = axis + len(inputs)
@@ -452,51 +456,100 @@ def _lanes(node: TakeAlong | PutAlong) -> list[tuple[Expr, int]]:
     return read if isinstance(node, TakeAlong) else [*read, (node.value, length)]
 
 
-@lowers(Gather)
-def _(node: Gather, writer: PlanWriter, workers: Workers) -> None:
-    """Write the tasks that pick elements, or rows, at listed places."""
-    if node.free or _is_small(writer, node.operand):
-        _gather(node, writer)
-    else:
-        _write_pick(node, (node.index,), 0, writer, workers)
-
-
-@lowers(PutEach)
-def _(node: PutEach, writer: PlanWriter, workers: Workers) -> None:
-    """Write the tasks that write elements, or rows, at listed places."""
-    if node.free or _is_small(writer, node.index, node.value):
-        _put_each(node, writer)
-    else:
-        _write_place(node, (node.index,), 0, writer)
-
-
 def _is_small(writer: PlanWriter, *nodes: Expr) -> bool:
     return sum(map(writer.bytes_of, nodes)) <= SMALL_BYTES
 
 
-def _gather(node: Gather, writer: PlanWriter) -> None:
+def _gather(node: Pick, writer: PlanWriter) -> None:
     # A small operand, or a loop: it is gathered once for each worker, which takes from it at its part of the
     # index, into the same memory each time.
-    layout = writer.registers[node.index].layout
+    (index,) = node.inputs
+    layout = writer.registers[index].layout
     whole = tuple((0, length) for length in node.operand.shape)
     grid = Grid((*layout.grid.cuts, *whole[1:]))
     for block in writer.each_block(node, Layout(grid, layout.owners), "gather", "by an index"):
         operand = block.read(writer.block(node.operand, whole, block.owner))
-        block.do(GatherAt(), operand, writer.read(block, node.index, block.region[:1], block.owner))
+        block.do(GatherAt(), operand, writer.read(block, index, block.region[:1], block.owner))
 
 
-def _put_each(node: PutEach, writer: PlanWriter) -> None:
+def _put_each(node: Put, writer: PlanWriter) -> None:
     # Few places, or a loop: each block is written where it is, at those of all places that lie in it. What
     # stays the same from one iteration to the next travels once.
+    (index,) = node.inputs
     source, length = writer.registers[node.operand], node.operand.shape[0]
     writer.note_reuse(node.operand)
     for block in writer.each_block(node, source.layout, "put", "by an index"):
         region, owner = block.region, block.owner
         old = block.read(source.keys[block.number])
-        index = block.read(writer.block(node.index, ((0, node.index.shape[0]),), owner))
-        part = ((0, node.index.shape[0]), *region[1:])
+        listed = block.read(writer.block(index, ((0, index.shape[0]),), owner))
+        part = ((0, index.shape[0]), *region[1:])
         value = writer.read(block, node.value, operand_region(node.value.shape, part), owner)
-        block.do(PutEachAt(region[0][0], length), old, index, value)
+        block.do(PutEachAt(region[0][0], length), old, listed, value)
         # The places as numbers in the block, which of them lie there, and what they get.
         row_bytes = prod(region_shape(region[1:])) * node.dtype.itemsize
-        block.take(node.index.size * (32 + row_bytes))
+        block.take(index.size * (32 + row_bytes))
+
+
+# At one place, whose number is known only at run time, or at known slices.
+
+
+def _read_at(node: Pick, writer: PlanWriter) -> None:
+    # Each worker looks into its blocks along the axis; what it finds has length 1 there, or 0.
+    source, axis, length = writer.registers[node.operand], node.axis, node.operand.shape[node.axis]
+    grid = source.layout.grid
+    kept = Grid((*grid.cuts[:axis], *grid.cuts[axis + 1 :]))
+    writer.note_reuse(node.operand)
+    crossed = [  # the blocks on the axis, for each block of the result
+        [grid.number((*index[:axis], along, *index[axis:])) for along in range(grid.counts[axis])]
+        for index in kept.indices()
+    ]
+    layout = Layout(kept, tuple(source.layout.owners[numbers[0]] for numbers in crossed))
+    for block in writer.each_block(node, layout, "read", f"one place on axis {axis}"):
+        held: dict[int, list[tuple[int, str]]] = {}  # by owner: where each block begins, and its key
+        for start, place in zip(grid.cuts[axis], crossed[block.number], strict=False):
+            held.setdefault(source.layout.owners[place], []).append((start, source.keys[place]))
+        parts = []
+        for owner, blocks in held.items():
+            task = block if len(held) == 1 else TaskWriter()
+            found = task.do(
+                Run(pick, (axis, tuple(start for start, _ in blocks), length)),
+                task.read(writer.block(node.inputs[0], (), owner)),
+                *(task.read(key) for _, key in blocks),
+                num_bytes=block.num_bytes,
+            )
+            if task is not block:
+                found = block.read(writer.part_of(block, task, owner, "read", block.num_bytes))
+            parts.append(found)
+        block.do(Run(only, (axis,)), *parts)
+
+
+def _write_at(node: Put, writer: PlanWriter) -> None:
+    # Each block is written where it is; those which no part of the place can lie in are the operand's own.
+    source = writer.registers[node.operand]
+    key = tuple((one.start, one.stop, one.step) if isinstance(one, slice) else one for one in node.key)
+    writer.note_reuse(node.operand)
+    for block in writer.each_block(node, source.layout, "put"):
+        region, owner = block.region, block.owner
+        old = block.read(source.keys[block.number])
+        part = _written(node, region)
+        if part is None:
+            block.do(cut_of(region, region), old)
+            continue
+        value = writer.read(block, node.value, operand_region(node.value.shape, part), owner)
+        numbers = [block.read(writer.block(index, (), owner)) for index in node.inputs]
+        parameters = (key, region, node.shape)
+        block.do(Run(put_sparse, parameters) if node.sparse else PutAt(*parameters), old, value, *numbers)
+
+
+def _written(node: Put, region: Region) -> Region | None:
+    # The part of the value that a block may get, or None for a block beside the place.
+    part = []
+    for chosen, (start, stop) in zip(node.key, region, strict=True):
+        if isinstance(chosen, slice):
+            low, high = steps_within((chosen.start, chosen.stop, chosen.step), start, stop)
+            if low >= high:
+                return None
+            part.append((low, high))
+        elif chosen is not None and not start <= chosen < stop:
+            return None
+    return tuple(part)

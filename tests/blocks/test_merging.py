@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr
-from matnb.blocks.kernels import merging
+from matnb.blocks.kernels import patterns
 from matnb.blocks.kernels.elementwise import apply
 from matnb.blocks.kernels.patterns import (
     as_csr,
@@ -32,7 +32,7 @@ FLOAT = np.dtype(float)
 
 @pytest.fixture(autouse=True, params=[1, 1 << 16])
 def tiles(request, monkeypatch):
-    monkeypatch.setattr(merging, "TILE_ENTRIES", request.param)
+    monkeypatch.setattr(patterns, "TILE_ENTRIES", request.param)
 
 
 @st.composite
@@ -129,7 +129,7 @@ def test_a_pattern_that_gains_nothing_is_shared():
 
 
 def test_more_entries_than_a_block_can_hold_are_refused(monkeypatch):
-    monkeypatch.setattr(merging, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(patterns, "MAX_ENTRIES", 3)
     one, other = (
         Csr((1, 4), np.array([0, 2], np.int32), np.array(places, np.int32), np.ones(2), FLOAT)
         for places in ([0, 1], [2, 3])
@@ -139,7 +139,7 @@ def test_more_entries_than_a_block_can_hold_are_refused(monkeypatch):
 
 
 def test_memory_is_the_result_as_if_nothing_met_and_tiles(monkeypatch):
-    monkeypatch.setattr(merging, "TILE_ENTRIES", 1 << 10)
+    monkeypatch.setattr(patterns, "TILE_ENTRIES", 1 << 10)
     rng = np.random.default_rng(1)
     blocks = []
     for _ in range(2):
@@ -147,7 +147,7 @@ def test_memory_is_the_result_as_if_nothing_met_and_tiles(monkeypatch):
         pointers = np.concatenate([[0], np.cumsum(mask.sum(axis=1))]).astype(np.int32)
         columns = np.nonzero(mask)[1].astype(np.int32)
         blocks.append(Csr(mask.shape, pointers, columns, rng.random(columns.size), FLOAT))
-    tile = merging.TILE_ENTRIES
+    tile = patterns.TILE_ENTRIES
     for name, most in [("add", sum(one.nnz for one in blocks)), ("multiply", min(one.nnz for one in blocks))]:
         apply(name, blocks, (FLOAT, FLOAT), FLOAT, 0, True)
         tracemalloc.start()

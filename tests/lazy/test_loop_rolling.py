@@ -15,9 +15,8 @@ from matnb.expr.control import Loop
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray, live_expressions, renew
-from matnb.lazy.loop_rolling import rolled
+from matnb.lazy.loop_rolling import repetitions, rolled
 from matnb.lazy.recording import Recording, recording, resumed
-from matnb.lazy.repeat_detection import repetitions
 from matnb.ops.interpret import interpret
 
 A = np.array([[0, 1, -1], [1, 1, 0], [-1, 0, 1]])

@@ -11,15 +11,16 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, SparseBlock, cast, to_numpy
 from matnb.blocks.kernels.compiled import compiled, given
-from matnb.blocks.kernels.merging import met, united
 from matnb.blocks.kernels.patterns import (
     as_csr,
     intersection,
+    met,
     pattern_of,
     rows_of,
     same_pattern,
     settled,
     union,
+    united,
     values_at,
 )
 from matnb.blocks.semiring import ANNIHILATORS

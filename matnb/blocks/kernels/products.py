@@ -16,9 +16,8 @@ from matnb.blocks.formats import (
     is_sparse,
 )
 from matnb.blocks.kernels import dense_products, sparse_products  # noqa: F401  # they fill PRODUCTS
-from matnb.blocks.kernels.merging import united
 from matnb.blocks.kernels.operands import check_loop_dtype, known_operands
-from matnb.blocks.kernels.patterns import as_csr, same_pattern, settled
+from matnb.blocks.kernels.patterns import as_csr, same_pattern, settled, united
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
 from matnb.blocks.semiring import PLUS, Monoid, Semiring

@@ -23,9 +23,8 @@ from matnb.blocks.formats import (
     narrow,
     to_numpy,
 )
-from matnb.blocks.kernels.patterns import Places, as_csr, settled
+from matnb.blocks.kernels.patterns import Filling, Places, as_csr, moved_to_columns, runs_between, settled
 from matnb.blocks.kernels.registry import Family
-from matnb.blocks.kernels.runs import Filling, moved_to_columns, runs_between
 from matnb.errors import ShapeError, TooLargeError, UnsupportedError
 
 SHAPING = Family("kernel")

@@ -51,6 +51,27 @@ def dispatch_sites(tree: ast.Module, nodes: set[str]) -> int:
     return sites
 
 
+def only_importers(trees: dict[str, ast.Module]) -> dict[str, str]:
+    """Return the files that exactly one other imports, and that file.
+
+    Left out are the faces of folders, what the face of the folder or of the house lists, and the kernels
+    of a family of operations, which has its room.
+    """
+    importers: dict[str, set[str]] = defaultdict(set)
+    for name, tree in trees.items():
+        for one in imported(tree, {*trees}):
+            importers[one].add(name)
+    folders = {name.rpartition(".")[0] for name in trees}
+    found = {name: next(iter(those)) for name, those in importers.items() if len(those) == 1}
+    return {
+        name: importer
+        for name, importer in found.items()
+        if name not in folders
+        and importer not in ("matnb", name.rpartition(".")[0])
+        and not (name.startswith("matnb.blocks.kernels.") and room_of(importer) == "ops")
+    }
+
+
 def main() -> None:
     """Print the counts."""
     paths = {name_of(path): path for path in sorted((PROJECT / "matnb").rglob("*.py"))}
@@ -61,11 +82,7 @@ def main() -> None:
         for name, tree in trees.items()
     }
     nodes = node_classes(classes)
-    importers: dict[str, set[str]] = defaultdict(set)
-    for name, tree in trees.items():
-        for one in imported(tree, {*paths}):
-            importers[one].add(name)
-    alone = {name for name in paths if len(importers[name]) == 1 and paths[name].name != "__init__.py"}
+    alone = only_importers(trees)
     print("room           lines  files  median  classes  one importer  dispatch")
     rooms = Counter(map(room_of, paths))
     for room in [*rooms, "all"]:
@@ -73,7 +90,7 @@ def main() -> None:
         lengths = [texts[name].count("\n") for name in mine]
         print(
             f"{room:12} {sum(lengths):7,} {len(mine):6} {median(lengths):7.0f} "
-            f"{sum(len(classes[name]) for name in mine):8} {len(alone.intersection(mine)):13} "
+            f"{sum(len(classes[name]) for name in mine):8} {len(alone.keys() & mine):13} "
             f"{sum(dispatch_sites(trees[name], nodes) for name in mine):9}"
         )
     used = Counter(one.name for each in classes.values() for one in each)

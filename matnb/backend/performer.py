@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from matnb.backend import steps
+from matnb.backend import executor
 from matnb.backend.exchange import Owners, plan_exchange, touched_places
 from matnb.backend.iteration_boundary import IterationBoundary, Listener
 from matnb.backend.jobs import Batched, ReadyTask, Running, jobs_of
@@ -104,7 +104,7 @@ def perform(
         crew = Crew(num_threads, mailbox.check)
         try:
             walk = _ProgramWalk(
-                program, registers, mailbox, crew, prepare or partial(steps.prepare, share=crew.share)
+                program, registers, mailbox, crew, prepare or partial(executor.prepare, share=crew.share)
             )
             _performing[threading.get_ident()] = walk.jobs()
             walk.outermost(keeper, begin, told, listener, num_threads)

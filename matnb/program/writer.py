@@ -9,7 +9,7 @@ from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr
-from matnb.program.chaining import ChainedStep, chained
+from matnb.program.fusing import ChainedStep, chained
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
 from matnb.program.operators import Cut, Flip, Join, Operator

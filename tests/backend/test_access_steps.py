@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matnb.backend.steps import prepare
+from matnb.backend.executor import prepare
 from matnb.backend.worker import execute
 from matnb.blocks.formats import Dense
 from matnb.program.operators import GatherAt, PutAt, PutEachAt

@@ -12,8 +12,8 @@ from block_checks import array_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matnb.backend import steps, worker
-from matnb.backend.steps import in_turn, prepare
+from matnb.backend import executor, worker
+from matnb.backend.executor import in_turn, prepare
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
 from matnb.blocks.kernels import chains, row_parts
 from matnb.blocks.kernels.tiles import Pass
@@ -265,8 +265,8 @@ def test_rows_in_parts_give_the_bits_of_the_whole_in_any_order(ending, share, ma
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_long_vectors_in_parts_give_the_bits_of_the_whole(ending, machine_runs, monkeypatch):
-    monkeypatch.setattr(steps, "_PART", 128)
-    monkeypatch.setattr(steps, "_SUMMED", 64)
+    monkeypatch.setattr(executor, "_PART", 128)
+    monkeypatch.setattr(executor, "_SUMMED", 64)
     writer = TaskWriter()
     (_, multiply), = functions("multiply")  # fmt: skip
     made = writer.do(multiply, writer.read("x"), writer.read("y"))

@@ -19,7 +19,7 @@ from matnb.blocks.kernels.tile_loops import TILE
 from matnb.blocks.kernels.tiles import FLOAT, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.sums import num_nodes
 from matnb.program import operators as op
-from matnb.program.chaining import taken_apart
+from matnb.program.fusing import taken_apart
 from matnb.program.plan import Step, Task
 
 Share: TypeAlias = Callable[

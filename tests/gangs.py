@@ -16,7 +16,8 @@ from matnb.backend.mailbox import Keeper, Mailbox, Tag
 from matnb.backend.performer import Performed, TaskRaised
 from matnb.backend.worker import Failed
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, freeze
-from matnb.program.operators import Apply, Constant, Join, Multiply
+from matnb.blocks.kernels.elementwise import Link
+from matnb.program.operators import Constant, Fused, Join, Multiply
 from matnb.program.plan import Step, Task
 from matnb.program.program import Batch, Iterate, Program
 
@@ -228,6 +229,7 @@ def power_program(
     held: dict[str, int] = {"limit": owners[-1]}
     given: dict[str, Block] = {"limit": Dense(np.array(count))}
     join = Join(tuple((int(start),) for start in cuts[:-1]), (size,), dtype, False)
+    half = Fused((Link("multiply", (dtype, dtype), dtype, 0, False, (0, 1)),))
     tasks: list[Task] = []
     for place, owner in enumerate(owners):
         given[f"A{place}"] = csr_block(matrix[cuts[place] : cuts[place + 1]])
@@ -237,7 +239,7 @@ def power_program(
             Step(join, tuple(place + 1 for place in places)),
             Step(Multiply("plus_times", dtype), (0, len(owners) + 1)),
             Step(Constant(Dense(np.array(0.5))), ()),
-            Step(Apply("multiply", (dtype, dtype), dtype, 0, False), (len(owners) + 2, len(owners) + 3)),
+            Step(half, (len(owners) + 2, len(owners) + 3)),
         )
         tasks.append(
             Task(f"y{place}", steps, (f"A{place}", *(f"x{one}" for one in places)), owner, "product")

@@ -9,9 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from members import results_of
 
-from matnb.backend import worker
+from matnb.backend.executor import StepMemory, execute
 from matnb.blocks.formats import Block, Dense, Empty, csr_block, to_numpy
-from matnb.program.operators import Apply, Constant, Finish, Join, Multiply, Operator, Partial
+from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.one_pass import Share
+from matnb.program.operators import Constant, Finish, Fused, Join, Multiply, Operator
 from matnb.program.plan import Step, Task
 from matnb.program.program import Batch, Iterate, Program
 
@@ -24,17 +26,18 @@ class Functional:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.may_overwrite = (False,) * len(task.inputs)
-        self.running: Operator | None = None
+        self.running: Operator | Link | None = None
 
-    def run(self, values: Sequence[Any], take: object, give: object, out: object) -> Any:
+    def run(self, values: Sequence[Any], memory: StepMemory) -> Any:
         registers = list(values)
         for step in self.task.steps:
-            registers.append(worker.execute(step.operator, [registers[place] for place in step.arguments]))
+            registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
         return registers[-1]
 
 
-def apply(name: str, *dtypes: np.dtype, dtype: np.dtype = FLOAT) -> Apply:
-    return Apply(name, dtypes or (FLOAT, FLOAT), dtype, 0, False)
+def apply(name: str, *dtypes: np.dtype, dtype: np.dtype = FLOAT) -> Fused:
+    inputs = dtypes or (FLOAT, FLOAT)
+    return Fused((Link(name, inputs, dtype, 0, False, tuple(range(len(inputs)))),))
 
 
 def constant(value: float, dtype: np.dtype = FLOAT) -> Constant:
@@ -92,7 +95,7 @@ class Ranks:
             tasks.append(task(f"y{number}", owner, inputs, *steps, *more))
         for number, owner in enumerate(owners):
             distance = (apply("subtract"), (0, 1)), (apply("absolute", FLOAT), (2,))
-            partial = (Partial("sum", (0,), FLOAT, 0, int(self.cuts[number])), (3,))
+            partial = (Fused((), (Share(0, "sum", (0,), FLOAT, 0, int(self.cuts[number])),)), (3,))
             tasks.append(task(f"share{number}", owner, [f"y{number}", f"x{number}"], *distance, partial))
         ranges = tuple((int(a), int(b)) for a, b in zip(self.cuts, self.cuts[1:], strict=False))
         finish = Finish("sum", (0,), False, FLOAT, 0, ranges)

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from matnb.backend.worker import execute
+from matnb.backend.executor import execute
 from matnb.blocks.formats import Block, Dense, to_numpy
 from matnb.blocks.grid import region_shape
 from matnb.blocks.kernels.shaping import join
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
 from matnb.ops.creation import piece_of
+from matnb.program.operators import Multiply
 from matnb.program.plan import Plan, Stored, Task, Workers
 from matnb.program.program import Action, Batch, Branch, Iterate, Names, Program
 
@@ -37,6 +38,11 @@ def run_tasks(tasks: Iterable[Task], given: Mapping[str, Block]) -> dict[str, Bl
             registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
         values[task.key] = registers[-1]
     return values
+
+
+def multiplies(task: Task) -> bool:
+    """Tell whether a task makes a product of two blocks, alone or in one pass with more."""
+    return any(isinstance(getattr(one.operator, "product", one.operator), Multiply) for one in task.steps)
 
 
 def run_program(program: Program, given: Mapping[str, Block]) -> dict[str, Block]:

@@ -39,7 +39,6 @@ COMPILED = ("compiled", "inlined")
 LONG_FUNCTIONS = {
     "matnb/backend/engine_dask.py: run": "one run from its first word to its last",
     "matnb/backend/node_info.py: _looker": "runs on a worker that may not have matnb, so it is one function",
-    "matnb/backend/worker.py: execute": "a table from operators to kernels",
     "matnb/cli/execution.py: execute": "one notebook from its first cell to its last",
     "matnb/plan/explain.py: describe": "a table from nodes to words",
     "matnb/session/looping.py: run": "a loop with its pauses and losses",

@@ -14,7 +14,7 @@ from matnb.backend.registers import Parted
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.packing import can_pack, touched
 from matnb.blocks.kernels.split_rows import multiply_part
-from matnb.program.operators import Multiply, Operator, Run
+from matnb.program.operators import Fused, Multiply, Operator, Run
 from matnb.program.plan import Task
 from matnb.program.program import Program
 
@@ -186,7 +186,7 @@ def _lefts(task: Task | None, inputs: Sequence[int]) -> list[str] | None:
 def _multiplies(operator: Operator) -> bool:
     # the first operand with the second, of which each column of the first meets a place
     match operator:
-        case Multiply(_, _, False):
+        case Multiply(transposed=False) | Fused(product=Multiply()):
             return True
         case Run(kernel):
             return kernel is multiply_part

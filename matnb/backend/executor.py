@@ -1,31 +1,90 @@
-"""One task's steps, analyzed once and run many times in memory that is used again."""
+"""How the steps of a task are run: one table from operators to functions, in fresh memory or in a pool's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import prod
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from matnb.backend.operators_into import Give, Runner, Take, links_of, runner_of
-from matnb.blocks.formats import Dense, NumericArray
-from matnb.blocks.kernels.compiled import given
-from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.creation import Random, drawn_anew
+from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast
+from matnb.blocks.kernels.calls import call
+from matnb.blocks.kernels.chains import apply_chain, chain_into
+from matnb.blocks.kernels.compiled import given, is_ready
+from matnb.blocks.kernels.dense_products import multiply_into
+from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.frontier import push, put_together
+from matnb.blocks.kernels.indexing import gather, local_place, put_each, put_into
+from matnb.blocks.kernels.labels import scatter
+from matnb.blocks.kernels.one_pass import packed, reduce_chain
+from matnb.blocks.kernels.operands import check_loop_dtype
+from matnb.blocks.kernels.products import accumulate, multiply
+from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, reduce_block
 from matnb.blocks.kernels.row_parts import RowParts, product_fits
-from matnb.blocks.kernels.tile_loops import TILE
-from matnb.blocks.kernels.tiles import FLOAT, Tiles, TileSum, form_of, write_tiles
+from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
+from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
+from matnb.blocks.kernels.tile_loops import TILE, run_tiles
+from matnb.blocks.kernels.tiles import FLOAT, OperandForm, Tiles, TileSum, form_of, write_tiles
+from matnb.blocks.kernels.transposed_products import multiply_transposed
+from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.blocks.sums import num_nodes
 from matnb.program import operators as op
-from matnb.program.fusing import taken_apart
-from matnb.program.plan import Step, Task
+from matnb.program.fusing import is_sum
+from matnb.program.plan import Step
 
-Share: TypeAlias = Callable[
+Take: TypeAlias = Callable[[tuple[int, ...], np.dtype], NumericArray]  # an array in C order with any elements
+Give: TypeAlias = Callable[[NumericArray], None]  # gets such an array back
+Values: TypeAlias = Sequence[Any]  # of an operator's registers
+Sharing: TypeAlias = Callable[
     [Callable[[int], None], int], None
 ]  # runs parts, by their numbers, and returns then
+_TRUTH = np.dtype(np.bool_)
 _PART, _SUMMED = 2**16, 2**15  # elements that are taken at a time, for a value and for a sum
+_WORTH_PARTS = 2**14  # rows of a product that is run once: below, analyzing it takes longer than it saves
+_WORTH_COMPILING = 2**18  # rows: below, what the tile machine saves is little beside its first call
+
+
+class StepMemory(NamedTuple):
+    """Where a step's value is made, and what it needs on the way.
+
+    Attributes
+    ----------
+    take
+        Gives an array in C order, of a shape and dtype, with any elements, that nobody else writes.
+    give
+        Gets those of them back that are not part of the value.
+    out
+        Contiguous memory for a Dense value of this shape and dtype, or None. Without it the value lies in an
+        array from ``take``, or is small, or is a view of one of the values read.
+    is_pooled
+        Whether arrays are used again, so that steps are run in memory that is there. Values are then in C
+        order, and a view that is so is no copy; in fresh memory a value that is part of another is a copy,
+        so that the other can go.
+    """
+
+    take: Take
+    give: Give
+    out: NumericArray | None
+    is_pooled: bool
+
+    def target(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
+        """Return the memory for a Dense value."""
+        out = self.out
+        fits = out is not None and out.shape == shape and out.dtype == dtype
+        return out if out is not None and fits else self.take(shape, dtype)
+
+
+def _let_go(array: NumericArray) -> None:
+    """Do nothing: fresh memory goes with its last reader."""
+
+
+FRESH = StepMemory(np.empty, _let_go, None, False)
 
 
 def in_turn(run: Callable[[int], None], count: int) -> None:
@@ -34,13 +93,370 @@ def in_turn(run: Callable[[int], None], count: int) -> None:
         run(part)
 
 
-def prepare(task: Task, share: Share = in_turn) -> PooledTask:
-    """Return what runs the steps of a task again and again; ``share`` has other threads run parts of them."""
-    return PooledTask(task, share)
+def execute(operator: op.Operator, values: Values, memory: StepMemory = FRESH) -> Any:
+    """Run one operator on the values of its registers."""
+    return runner_of(operator, None)(values, memory)
 
 
-class PooledTask:
-    """The steps of one task; one thread runs it at a time.
+# The table. Each function runs an operator on values; a Dense result goes where the memory says if it can.
+
+
+def _make(operator: op.Make, values: Values, memory: StepMemory) -> Block:
+    creation = operator.creation
+    if isinstance(creation, Random) and values:
+        creation = drawn_anew(creation, [int(one.values) for one in values])
+    return creation.make(operator.region)
+
+
+def _constant(operator: op.Constant, values: Values, memory: StepMemory) -> Block:
+    return operator.block
+
+
+def _cut(operator: op.Cut, values: Values, memory: StepMemory) -> Block:
+    return cut(values[0], tuple(slice(*part) for part in operator.bounds))
+
+
+def _take(operator: op.Take, values: Values, memory: StepMemory) -> Block:
+    key = tuple(slice(*part) if isinstance(part, tuple) else part for part in operator.key)
+    if memory.is_pooled and isinstance(values[0], Dense):
+        return _in_order(values[0].values[(*key, ...)], memory)
+    return take(values[0], key)
+
+
+def _flip(operator: op.Flip, values: Values, memory: StepMemory) -> Block:
+    if memory.is_pooled and isinstance(values[0], Dense):
+        return _in_order(values[0].values.transpose(operator.axes), memory)
+    return transpose(values[0], operator.axes)
+
+
+def _in_order(view: NumericArray, memory: StepMemory) -> Block:
+    # Loops read memory in C order, so a view that is in it already needs no copy.
+    if memory.out is None and view.flags.c_contiguous:
+        return Dense(view)
+    target = memory.target(view.shape, view.dtype)
+    np.copyto(target, view)
+    return Dense(target)
+
+
+def _stretch(operator: op.Stretch, values: Values, memory: StepMemory) -> Block:
+    return broadcast(values[0], operator.shape, memory.target)
+
+
+def _join(operator: op.Join, values: Values, memory: StepMemory) -> Block:
+    parts = list(zip(operator.offsets, values, strict=True))
+    return join(parts, operator.shape, operator.dtype, operator.sparse, memory.target)
+
+
+def _multiply(operator: op.Multiply, values: Values, memory: StepMemory) -> Block:
+    (left, right), dtype = values, operator.dtype
+    semiring = semiring_named(operator.semiring)
+    if operator.transposed:
+        return multiply_transposed(left, right, semiring, dtype)
+    fits = isinstance(left, Csr) and isinstance(right, Dense) and 1 <= right.values.ndim <= 2
+    if not fits or left.shape[1] != right.shape[0]:
+        return multiply(left, right, semiring, dtype)
+    check_loop_dtype(dtype)
+    target = memory.target((left.shape[0], *right.shape[1:]), dtype)
+    with np.errstate(all="ignore"):
+        multiply_into(left, right, semiring, target)
+    return Dense(target)
+
+
+def _multiply_masked(operator: op.MultiplyMasked, values: Values, memory: StepMemory) -> Block:
+    left, right, mask = _turned(values) if operator.turned else values
+    return masked_multiply(
+        left, right, mask, semiring_named(operator.semiring), operator.dtype,
+        complement=operator.complement, structural=operator.scaled is not None, scaled=operator.scaled,
+    )  # fmt: skip
+
+
+def _sum_masked(operator: op.SumMasked, values: Values, memory: StepMemory) -> Block:
+    left, right, mask = _turned(values) if operator.turned else values
+    semiring = semiring_named(operator.semiring)
+    return masked_row_sums(left, right, mask, semiring, operator.dtype, operator.scaled, operator.total)
+
+
+def _turned(values: Values) -> tuple[Any, Any, Any]:
+    left, right, mask = values
+    return left, Dense(right.values.T), mask
+
+
+def _push(operator: op.Push, values: Values, memory: StepMemory) -> Block:
+    pieces = [one.values for one in values[1 + operator.masked :]]
+    wanted = cast(values[1].values, _TRUTH) if operator.masked else None
+    if wanted is not None and operator.complement:
+        wanted = np.logical_not(wanted)
+    return push(values[0], pieces, wanted, semiring_named(operator.semiring), operator.dtype, memory.target)
+
+
+def _put_together(operator: op.PutTogether, values: Values, memory: StepMemory) -> Block:
+    monoid = MONOIDS[operator.monoid]
+    return put_together(values, operator.bounds, monoid, operator.dtype, operator.whole, memory.target)
+
+
+def _accumulate(operator: op.Accumulate, values: Values, memory: StepMemory) -> Block:
+    monoid, dtype = MONOIDS[operator.monoid], operator.dtype
+    alike = all(isinstance(part, Dense) and part.shape == values[0].shape for part in values)
+    if not alike or len(values) < 2:
+        return accumulate(values, monoid, dtype)
+    wide, add = accumulator_dtype("sum", dtype), getattr(np, monoid.ufunc)
+    target = memory.target(values[0].shape, dtype)
+    total = target if wide == dtype else memory.take(values[0].shape, wide)
+    with np.errstate(all="ignore"):
+        add(cast(values[0].values, wide), cast(values[1].values, wide), out=total)
+        for part in values[2:]:
+            add(total, cast(part.values, wide), out=total)
+        if total is not target:
+            np.copyto(target, total, casting="same_kind")
+            memory.give(total)
+    return Dense(target)
+
+
+def _finish(operator: op.Finish, values: Values, memory: StepMemory) -> Block:
+    operation, along = operator.operation, operator.along
+    is_shared = along is not None or len(values) > 1
+    whole = combine(operation, values, along, operator.ranges) if is_shared else values[0]
+    return finish(whole, operator.axes, operator.keepdims, operator.dtype, operation)
+
+
+def _put_at(operator: op.PutAt, values: Values, memory: StepMemory) -> Block:
+    block, value, *numbers = values
+    place = local_place(operator.key, operator.region, operator.shape, numbers)
+    out = memory.out if place is None else memory.target(block.shape, block.dtype)
+    return put_into(block, place, value, out)
+
+
+def _put_each_at(operator: op.PutEachAt, values: Values, memory: StepMemory) -> Block:
+    block, places, value = values
+    out = memory.target(block.shape, block.dtype)
+    return put_each(block, places, value, operator.start, operator.length, out)
+
+
+def _gather(operator: op.GatherAt, values: Values, memory: StepMemory) -> Block:
+    operand, index = values
+    return gather(operand, index, memory.target((*index.shape, *operand.shape[1:]), operand.dtype))
+
+
+def _scatter(operator: op.ScatterBy, values: Values, memory: StepMemory) -> Block:
+    block, labels, *before = values
+    monoid = MONOIDS[operator.monoid]
+    return scatter(block, labels, operator.length, monoid, operator.dtype, operator.start, *before)
+
+
+def _call(operator: op.Call, values: Values, memory: StepMemory) -> Block:
+    return call(operator.function, values, operator.outputs)
+
+
+def _run_kernel(operator: op.Run, values: Values, memory: StepMemory) -> Any:
+    return operator.kernel(values, *operator.parameters)
+
+
+Runner: TypeAlias = Callable[[Values, StepMemory], Any]
+_FUNCTIONS: Mapping[type, Callable[..., Any]] = MappingProxyType(
+    {
+        op.Make: _make,
+        op.Constant: _constant,
+        op.Cut: _cut,
+        op.Take: _take,
+        op.Flip: _flip,
+        op.Stretch: _stretch,
+        op.Join: _join,
+        op.Multiply: _multiply,
+        op.MultiplyMasked: _multiply_masked,
+        op.SumMasked: _sum_masked,
+        op.Push: _push,
+        op.PutTogether: _put_together,
+        op.Accumulate: _accumulate,
+        op.Finish: _finish,
+        op.PutAt: _put_at,
+        op.PutEachAt: _put_each_at,
+        op.GatherAt: _gather,
+        op.ScatterBy: _scatter,
+        op.Call: _call,
+        op.Run: _run_kernel,
+    }
+)
+
+
+def runner_of(operator: op.Operator, share: Sharing | None) -> Runner:
+    """Return what runs an operator on values again and again; ``share`` as of a PreparedTask."""
+    if isinstance(operator, op.Fused):
+        return FusedPass(operator, share).run
+    return partial(_FUNCTIONS[type(operator)], operator)
+
+
+class FusedPass:
+    """A product, functions and their sum in one pass where the tile machine knows them, else one by one.
+
+    Parameters
+    ----------
+    operator
+        What is run.
+    share
+        Has other threads run parts; None where it is run once, and by one thread.
+    """
+
+    def __init__(self, operator: op.Fused, share: Sharing | None) -> None:
+        self._operator, self._share = operator, share
+        self._forms: object = None
+        self._tiles: Tiles | None = None
+        self._rows: RowParts | None = None
+        self._apart: PreparedTask | None = None
+
+    def run(self, values: Values, memory: StepMemory) -> Any:
+        """Return the value, with the bits of the product, the functions and the sum one after the other."""
+        if self._share is None and not self._is_worth_parts(values):
+            return self._run_apart(values, memory)
+        forms: list[object] = []
+        for value in values:
+            if type(value) is Dense:
+                array = value.values
+                forms.append((array.shape, array.dtype, array.flags.c_contiguous))
+            else:
+                forms.append((value.shape, type(value), value.nnz and value.values is None))
+        if forms != self._forms:
+            self._forms, self._tiles = forms, self._written(values)
+        if self._tiles is None:
+            return self._run_apart(values, memory)
+        return self._run_parts(self._tiles, values, memory)
+
+    def _is_worth_parts(self, values: Values) -> bool:
+        if self._operator.product is None:
+            return False
+        num_rows: int = values[0].shape[0]
+        return num_rows >= _WORTH_COMPILING or (num_rows >= _WORTH_PARTS and is_ready(run_tiles))
+
+    def _written(self, values: Values) -> Tiles | None:
+        operator, operands, num_rows = self._operator, values, 0
+        forms: list[OperandForm | None] = []
+        if operator.product is not None:
+            matrix, x, *operands = values
+            if not product_fits(matrix, x):
+                return None
+            num_rows = matrix.shape[0]
+            forms.append(None)
+        if not all(isinstance(one, Dense) for one in operands):
+            return None
+        forms += [form_of(one.values) for one in operands]
+        ending = None
+        if operator.shares:
+            (share, *others), last = operator.shares, len(forms) + len(operator.links) - 1
+            if others or not is_sum(share) or share.place != last:
+                return None
+            sizes = [num_rows if form is None else prod(form.shape) for form in forms]
+            length = 0 if 0 in sizes else max(sizes)
+            start = 0 if share.along is None else share.start
+            ending = TileSum(start, None if share.along is None else num_nodes(start, start + length))
+        return write_tiles(operator.links, tuple(forms), num_rows, ending)
+
+    def _run_parts(self, tiles: Tiles, values: Values, memory: StepMemory) -> Block:
+        ending, operands, rows, x = self._operator.ending, values, None, None
+        if self._operator.product is not None:
+            matrix, vector, *operands = values
+            if self._rows is None or matrix is not self._rows.matrix:
+                self._rows = RowParts(matrix, tiles.start)
+            rows, x = self._rows, given(vector.values)
+        keepdims = ending is None or ending.keepdims
+        target = memory.target(tiles.shape, tiles.dtype) if keepdims else np.empty(1)
+        parts = tiles.begin([one.values for one in operands], target)
+        bounds = _bounds(tiles) if rows is None else rows.bounds
+        most = max(end - begin for begin, end in pairwise(bounds))
+
+        def run(part: int) -> None:
+            # A part's product is used while it is in the near cache. What is taken is as long for all parts.
+            begin, end = bounds[part : part + 2]
+            taken = [buffers := memory.take((tiles.num_buffers, TILE), FLOAT)]
+            product = room = None
+            if rows is not None and x is not None:
+                taken.append(product := memory.take((most,), FLOAT))
+                rows.multiply_into(part, x, product[: end - begin])
+            if tiles.is_sum:
+                taken.append(room := memory.take((most,), FLOAT))
+            parts.run(begin, end, buffers, product, None if room is None else room[: end - begin])
+            for array in taken:
+                memory.give(array)
+
+        in_order = in_turn if tiles.is_sum or self._share is None else self._share
+        in_order(run, len(bounds) - 1)
+        return Dense(target if keepdims else target.reshape(()))
+
+    def _run_apart(self, values: Values, memory: StepMemory) -> Any:
+        operator = self._operator
+        links, shares, ending = operator.links, operator.shares, operator.ending
+        if operator.product is not None:
+            if self._apart is None:
+                self._apart = PreparedTask(_steps_apart(operator, len(values)), len(values), self._share)
+            return self._apart.run(values, memory)
+        if not shares:
+            return _apply(links, values, memory)
+        if len(shares) == 1 and not links:
+            (one,) = shares
+            block = values[one.place]
+            value = reduce_block(one.operation, block, one.axes, one.dtype, one.along, one.start)
+        else:
+            found = reduce_chain(links, shares, values, memory.take, memory.give)
+            value = packed(found, operator.outputs) if len(found) > 1 else found[0]
+        return value if ending is None else _finish(ending, [value], memory)
+
+
+def _steps_apart(operator: op.Fused, num_values: int) -> list[Step]:
+    # the product, then what is made of it
+    assert operator.product is not None
+    rest = replace(operator, product=None)
+    return [Step(operator.product, (0, 1)), Step(rest, (num_values, *range(2, num_values)))]
+
+
+def _apply(links: Sequence[Link], values: Values, memory: StepMemory) -> Block:
+    is_dense = all(isinstance(value, Dense) for value in values) and not any(link.sparse for link in links)
+    if not memory.is_pooled or not is_dense:
+        return apply_chain(links, values)
+    arrays = [value.values for value in values]
+    shapes = [array.shape for array in arrays]
+    try:
+        for link in links:
+            shapes.append(np.broadcast_shapes(*(shapes[place] for place in link.arguments)))
+    except ValueError:
+        return apply_chain(links, values)  # which says so
+    target = memory.target(shapes[-1], links[-1].dtype)
+    if not chain_into(links, arrays, target, memory.take, memory.give):
+        found = apply_chain(links, values)
+        assert isinstance(found, Dense)
+        np.copyto(target, found.values)
+    return Dense(target)
+
+
+def _bounds(tiles: Tiles) -> list[int]:
+    # In parts that stay in the near cache; those of a sum begin where leaves do, and run one by one.
+    length, size = tiles.length, _SUMMED if tiles.is_sum else _PART
+    if length < 2 * size:
+        return [0, length]
+    return [0, *range(size - tiles.start % size, length - size // 2, size), length]
+
+
+# The steps of a task.
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A step ready to run, the register that it fills, and those that nobody reads after it."""
+
+    step: Step
+    place: int
+    run: Runner
+    ended: tuple[int, ...]
+
+
+class PreparedTask:
+    """The steps of one task, analyzed once and run as often as wanted; one thread runs them at a time.
+
+    Parameters
+    ----------
+    steps
+        Their arguments number the inputs first, then the steps.
+    num_inputs
+        Of the task.
+    share
+        Has other threads run parts of steps; None where the task is run once.
 
     Attributes
     ----------
@@ -48,98 +464,114 @@ class PooledTask:
         For each input whether its memory may be given as ``out``, if it has the result's shape and dtype and
         nobody else reads it afterwards.
     running
-        The operator that was running when the last run raised; of several that run together the last one.
+        What was running when the last run raised: of functions that run together, and the product that they
+        read, the one that raised.
     """
 
-    def __init__(self, task: Task, share: Share) -> None:
-        count = len(task.inputs)
-        steps = taken_apart(task.steps, count)  # which run together where the tile machine knows them
-        groups = _groups(steps, count)
-        self._sequence = _Sequence([_unit(group, steps, count, share) for group in groups], len(steps), count)
-        self.may_overwrite = _may_overwrite(groups[-1] if groups else (), steps, count)
+    def __init__(self, steps: Sequence[Step], num_inputs: int, share: Sharing | None = None) -> None:
+        self.running: op.Operator | Link | None = None
+        self._steps, self._num_inputs = steps, num_inputs
+        self._last = num_inputs + len(steps) - 1
+        self._room: list[Any] = [None] * len(steps)
+        last = {place: number for number, step in enumerate(steps) for place in step.arguments}
+        units: list[_Unit] = []
+        for number, step in enumerate(steps):
+            if isinstance(step.operator, op.Constant):
+                self._room[number] = step.operator.block
+                continue
+            ended = tuple(p for p in set(step.arguments) if p >= num_inputs and last[p] == number)
+            units.append(_Unit(step, num_inputs + number, runner_of(step.operator, share), ended))
+        self._units = units
 
     @property
-    def running(self) -> op.Operator | None:
+    def may_overwrite(self) -> tuple[bool, ...]:
         """See above."""
-        return self._sequence.running
+        # Elements are written where they were read just before: by functions, and by sums of products.
+        if not self._steps:
+            return (False,) * self._num_inputs
+        final = self._steps[-1]
+        arguments = final.arguments
+        free: tuple[int, ...] = ()
+        match final.operator:
+            case op.Fused(links, (), product=product) if not any(link.sparse for link in links):
+                factors = () if product is None else arguments[:2]
+                free = tuple(place for place in arguments[len(factors) :] if place not in factors)
+            case op.PutAt() | op.PutEachAt():  # the rest stays as it is
+                free = arguments[:1] if arguments[0] not in arguments[1:] else ()
+            case op.Accumulate(_, dtype):
+                # the first two are read before anything is written
+                free = arguments[:2] if accumulator_dtype("sum", dtype) == dtype else ()
+                free = tuple(place for place in free if place not in arguments[2:])
+        elsewhere = {place for step in self._steps[:-1] for place in step.arguments}
+        return tuple(place in free and place not in elsewhere for place in range(self._num_inputs))
 
-    def run(self, values: Sequence[Any], take: Take, give: Give, out: NumericArray | None) -> Any:
-        """Return the value of the last step, with the bits that ``worker.run`` gives.
+    def run(self, values: Values, memory: StepMemory) -> Any:
+        """Return the value of the last step, which has the same bits in any memory.
 
         Parameters
         ----------
         values
             Of the task's inputs.
-        take
-            Gives an array in C order, of a shape and dtype, with any elements, that nobody else writes.
-        give
-            Gets those of them back that are not part of the result.
-        out
-            Contiguous memory for a Dense result of this shape and dtype, or None. Without it the result lies
-            in an array from ``take``, or is small, or is a view of one of the values.
+        memory
+            Where the value is made; ``out`` may be the memory of an input that may be overwritten.
         """
-        return self._sequence.run(values, take, give, out)
-
-
-@dataclass(frozen=True)
-class _Unit:
-    """Steps that run as one; ``operator`` is the last one's."""
-
-    operator: op.Operator
-    arguments: tuple[int, ...]
-    place: int
-    run: Runner
-
-
-class _Sequence:
-    """Units one after the other, each value going with its last reader."""
-
-    def __init__(self, units: Sequence[_Unit], num_steps: int, num_inputs: int) -> None:
-        self.running: op.Operator | None = None
-        last = {place: unit.place for unit in units for place in unit.arguments}
-        self._room: list[Any] = [None] * num_steps
-        self._last = num_inputs + num_steps - 1
-        todo = []
-        for unit in units:
-            if isinstance(unit.operator, op.Constant):
-                self._room[unit.place - num_inputs] = unit.operator.block
-                continue
-            ended = [p for p in set(unit.arguments) if p >= num_inputs and last[p] == unit.place]
-            todo.append((unit, tuple(ended)))
-        self._units = tuple(todo)
-
-    def run(self, values: Sequence[Any], take: Take, give: Give, out: NumericArray | None) -> Any:
         registers = [*values, *self._room]
-        if len(self._units) == 1:
-            ((unit, _),) = self._units
-            self.running = unit.operator
-            return _settled(unit.run([registers[place] for place in unit.arguments], take, give, out), out)
-        taken: dict[int, NumericArray] = {}
-
-        def take_value(shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
-            array = take(shape, dtype)
-            taken[id(_root(array))] = array
-            return array
-
-        def give_value(array: NumericArray) -> None:
-            taken.pop(id(_root(array)), None)
-            give(array)
-
-        for unit, ended in self._units:
-            self.running = unit.operator
+        taken = _TakenArrays(memory) if memory.is_pooled and len(self._units) > 1 else None
+        between = memory if taken is None else taken.memory
+        for unit in self._units:
+            self.running = unit.step.operator
+            operands = [registers[place] for place in unit.step.arguments]
             is_last = unit.place == self._last
-            operands = [registers[place] for place in unit.arguments]
-            registers[unit.place] = unit.run(operands, take_value, give_value, out if is_last else None)
-            if taken and ended:
-                gone = [registers[place] for place in ended]
-                for place in ended:
+            its = between._replace(out=memory.out) if is_last and taken is not None else between
+            try:
+                registers[unit.place] = unit.run(operands, its)
+            except Exception:
+                self.running = _failing_part(unit.step.operator, operands)
+                raise
+            if unit.ended:
+                gone = [registers[place] for place in unit.ended]
+                for place in unit.ended:
                     registers[place] = None
-                _give_back(gone, registers, taken, give)
-        value = _settled(registers[self._last], out)
-        if out is not None and isinstance(value, Dense):  # of which nothing that was taken is a part
-            for array in taken.values():
-                give(array)
+                if taken is not None:
+                    taken.give_back(gone, registers)
+        value = _settled(registers[self._last], memory.out)
+        if taken is not None and memory.out is not None and isinstance(value, Dense):
+            taken.give_all()  # nothing that was taken is a part of the value
         return value
+
+
+class _TakenArrays:
+    """What the steps of a task took of a pool and did not give back yet."""
+
+    def __init__(self, memory: StepMemory) -> None:
+        self._memory = memory
+        self._arrays: dict[int, NumericArray] = {}  # by the identity of what they look at
+        self.memory = StepMemory(self._take, self._give, None, True)
+
+    def give_back(self, gone: Values, registers: Values) -> None:
+        """Give back what values lay in that are gone; views of it may still be read."""
+        if not self._arrays:
+            return
+        held = {id(_root(one.values)) for one in registers if isinstance(one, Dense)}
+        for one in gone:
+            if isinstance(one, Dense):
+                root = id(_root(one.values))
+                if root in self._arrays and root not in held:
+                    self._memory.give(self._arrays.pop(root))
+
+    def give_all(self) -> None:
+        """Give back all that is left."""
+        for array in self._arrays.values():
+            self._memory.give(array)
+
+    def _take(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
+        array = self._memory.take(shape, dtype)
+        self._arrays[id(_root(array))] = array
+        return array
+
+    def _give(self, array: NumericArray) -> None:
+        self._arrays.pop(id(_root(array)), None)
+        self._memory.give(array)
 
 
 def _settled(value: Any, out: NumericArray | None) -> Any:
@@ -149,18 +581,6 @@ def _settled(value: Any, out: NumericArray | None) -> Any:
     if not _within(value.values, out):
         np.copyto(out, value.values)
     return Dense(out)
-
-
-def _give_back(
-    gone: Sequence[Any], registers: Sequence[Any], taken: dict[int, NumericArray], give: Give
-) -> None:
-    # Views of what was taken may still be read.
-    held = {id(_root(one.values)) for one in registers if isinstance(one, Dense)}
-    for one in gone:
-        if isinstance(one, Dense):
-            root = id(_root(one.values))
-            if root in taken and root not in held:
-                give(taken.pop(root))
 
 
 def _root(array: NumericArray) -> object:
@@ -179,210 +599,21 @@ def _within(values: NumericArray, out: NumericArray) -> bool:
     )
 
 
-def _groups(steps: Sequence[Step], num_inputs: int) -> list[tuple[int, ...]]:
-    # Steps that may run together: a product, the functions of it, and their sum. Each but the last is read by
-    # the next one alone.
-    readers: dict[int, set[int]] = {}
-    for number, step in enumerate(steps):
-        for place in step.arguments:
-            readers.setdefault(place - num_inputs, set()).add(number)
-    for number in reversed(range(len(steps) - 1)):
-        if not readers.get(number):
-            for found in readers.values():
-                found.discard(number)
-    groups: list[tuple[int, ...]] = []
-    grouped: set[int] = set()
-    for number in reversed(range(len(steps))):
-        if number in grouped or (groups and not readers.get(number)):  # nobody reads it
-            continue
-        group = [number]
-        while True:
-            before = [
-                place - num_inputs
-                for place in dict.fromkeys(steps[group[0]].arguments)
-                if place >= num_inputs
-                and readers[place - num_inputs] == {group[0]}
-                and _joins(steps[place - num_inputs].operator, steps[group[0]].operator)
-            ]
-            if len(before) != 1:
-                break
-            group.insert(0, before[0])
-        groups.append(tuple(group))
-        grouped.update(group)
-    return sorted(groups, key=lambda group: group[-1])
-
-
-def _joins(operator: op.Operator, reader: op.Operator) -> bool:
-    match operator, reader:
-        case op.Multiply(), op.Apply() | op.Chain():
-            return _multiplies_floats(operator)
-        case op.Multiply(), op.Partial():
-            return _multiplies_floats(operator) and _sums_floats(reader)
-        case ((op.Apply() | op.Chain()), op.Partial()):
-            return _sums_floats(reader)
-        case op.Partial(), op.Finish(_, _, _, dtype, None, _):
-            return _sums_floats(operator) and dtype == FLOAT
-    return False
-
-
-def _multiplies_floats(operator: op.Operator) -> bool:
-    match operator:
-        case op.Multiply("plus_times", dtype, False):
-            return dtype == FLOAT
-    return False
-
-
-def _sums_floats(operator: op.Operator) -> bool:
-    match operator:
-        case op.Partial("sum", (0,), dtype, _, _):
-            return dtype == FLOAT
-    return False
-
-
-def _unit(group: tuple[int, ...], steps: Sequence[Step], num_inputs: int, share: Share) -> _Unit:
-    last = steps[group[-1]]
-    place = num_inputs + group[-1]
-    if len(group) > 1 or links_of(last.operator) or _sums_floats(last.operator):
-        fused = _Fused(group, steps, num_inputs, share)
-        return _Unit(last.operator, fused.arguments, place, fused.run)
-    runner = runner_of(last.operator)
-
-    def run(values: list[Any], take: Take, give: Give, out: NumericArray | None) -> Any:
-        with np.errstate(all="ignore"):
-            return runner(values, take, give, out)
-
-    return _Unit(last.operator, last.arguments, place, run)
-
-
-class _Fused:
-    """Steps that run in one pass over memory where the tile machine knows them, else one after the other."""
-
-    def __init__(self, group: tuple[int, ...], steps: Sequence[Step], num_inputs: int, share: Share) -> None:
-        self._share = share
-        members = [steps[number] for number in group]
-        inside = {num_inputs + number: place for place, number in enumerate(group)}
-        read = [place for step in members for place in step.arguments if place not in inside]
-        self.arguments = tuple(dict.fromkeys(read))
-        numbers = {place: number for number, place in enumerate(self.arguments)}
-        numbers |= {place: len(self.arguments) + number for place, number in inside.items()}
-        self._steps = [Step(one.operator, tuple(numbers[p] for p in one.arguments)) for one in members]
-        self._apart = _Sequence(
-            [
-                _Unit(one.operator, one.arguments, len(self.arguments) + number, runner_of(one.operator))
-                for number, one in enumerate(self._steps)
-            ],
-            len(self._steps),
-            len(self.arguments),
-        )
-        first = self._steps[0]
-        self._factors = first.arguments if isinstance(first.operator, op.Multiply) else None
-        reader = next((one for one in self._steps if links_of(one.operator)), None)
-        product = len(self.arguments) if self._factors else -1
-        # operands of the functions, or what is summed where there are none; -1 stands for the product
-        source = reader.arguments if reader else (product,) if self._factors else first.arguments
-        self._operands = tuple(-1 if place == product else place for place in source)
-        self._inputs = tuple(place for place in self._operands if place >= 0)
-        self._links = links_of(reader.operator) if reader else ()
-        self._forms: object = None
-        self._tiles: Tiles | None = None
-        self._keepdims = True
-        self._rows: RowParts | None = None
-        match self._steps[-1].operator:
-            case op.Finish(_, _, keepdims, _, _, _):
-                self._keepdims = keepdims
-
-    def run(self, values: list[Any], take: Take, give: Give, out: NumericArray | None) -> Any:
-        forms: list[object] = []
-        for value in values:
-            if type(value) is Dense:
-                array = value.values
-                forms.append((array.shape, array.dtype, array.flags.c_contiguous))
-            else:
-                forms.append((value.shape, type(value), value.nnz and value.values is None))
-        if forms != self._forms:
-            self._forms, self._tiles = forms, self._written(values)
-        tiles = self._tiles
-        if tiles is None:
-            with np.errstate(all="ignore"):
-                return self._apart.run(values, take, give, out)
-        if not self._keepdims:
-            target: NumericArray = np.empty(1)
-        else:
-            target = take(tiles.shape, tiles.dtype) if out is None else out
-        parts = tiles.begin([values[place].values for place in self._inputs], target)
-        in_order = in_turn if tiles.is_sum else self._share
-        rows, x = None, None
-        if self._factors is not None:
-            matrix, x = values[self._factors[0]], given(values[self._factors[1]].values)
-            if self._rows is None or matrix is not self._rows.matrix:
-                self._rows = RowParts(matrix, tiles.start)
-            rows = self._rows
-        bounds = _bounds(tiles) if rows is None else rows.bounds
-        most = max(end - begin for begin, end in pairwise(bounds))
-
-        def run(part: int) -> None:
-            # A part's product is used while it is in the near cache. What is taken is as long for all parts.
-            begin, end = bounds[part : part + 2]
-            taken = [buffers := take((tiles.num_buffers, TILE), FLOAT)]
-            product = room = None
-            if rows is not None and x is not None:
-                taken.append(product := take((most,), FLOAT))
-                rows.multiply_into(part, x, product[: end - begin])
-            if tiles.is_sum:
-                taken.append(room := take((most,), FLOAT))
-            parts.run(begin, end, buffers, product, None if room is None else room[: end - begin])
-            for array in taken:
-                give(array)
-
-        in_order(run, len(bounds) - 1)
-        return Dense(target if self._keepdims else target.reshape(()))
-
-    def _written(self, values: Sequence[Any]) -> Tiles | None:
-        num_rows = 0
-        if self._factors is not None:
-            matrix, x = (values[place] for place in self._factors)
-            if not product_fits(matrix, x):
-                return None
-            num_rows = matrix.shape[0]
-        if not all(isinstance(values[place], Dense) for place in self._inputs):
-            return None
-        forms = [None if place < 0 else form_of(values[place].values) for place in self._operands]
-        ending = None
-        for step in self._steps:
-            match step.operator:
-                case op.Partial(_, _, _, along, start):
-                    shapes = [(num_rows,) if form is None else form.shape for form in forms]
-                    length = max((prod(shape) for shape in shapes), default=0)
-                    if 0 in (prod(shape) for shape in shapes):
-                        length = 0
-                    nodes = None if along is None else num_nodes(start, start + length)
-                    ending = TileSum(start if along is not None else 0, nodes)
-        return write_tiles(self._links, forms, num_rows, ending)
-
-
-def _bounds(tiles: Tiles) -> list[int]:
-    # In parts that stay in the near cache; those of a sum begin where leaves do, and run one by one.
-    length, size = tiles.length, _SUMMED if tiles.is_sum else _PART
-    if length < 2 * size:
-        return [0, length]
-    return [0, *range(size - tiles.start % size, length - size // 2, size), length]
-
-
-def _may_overwrite(last: tuple[int, ...], steps: Sequence[Step], num_inputs: int) -> tuple[bool, ...]:
-    # Elements are written where they were read just before: by functions, and by sums of products.
-    if not last:
-        return (False,) * num_inputs
-    final = steps[last[-1]]
-    free: tuple[int, ...] = ()
-    match final.operator:
-        case op.Apply() | op.Chain():
-            is_sparse = any(link.sparse for link in links_of(final.operator))
-            free = () if is_sparse else final.arguments
-        case op.PutAt() | op.PutEachAt():  # the rest stays as it is
-            free = final.arguments[:1] if final.arguments[0] not in final.arguments[1:] else ()
-        case op.Accumulate(_, dtype):
-            # the first two are read before anything is written
-            free = final.arguments[:2] if accumulator_dtype("sum", dtype) == dtype else ()
-            free = tuple(place for place in free if place not in final.arguments[2:])
-    elsewhere = {place for step in steps if step is not final for place in step.arguments}
-    return tuple(place in free and place not in elsewhere for place in range(num_inputs))
+def _failing_part(operator: op.Operator, values: Values) -> op.Operator | Link:
+    # The product or the function of a pass that raises, found by making one after the other.
+    if not isinstance(operator, op.Fused):
+        return operator
+    part: op.Operator | Link = operator
+    found = list(values)
+    try:
+        if operator.product is not None:
+            part = operator.product
+            found = [execute(part, values[:2]), *values[2:]]
+        for link in operator.links:
+            part = link
+            operands = tuple(range(len(link.arguments)))
+            alone = (replace(link, arguments=operands),)
+            found.append(apply_chain(alone, [found[place] for place in link.arguments]))
+    except Exception:  # what it raised is reported already
+        return part
+    return operator

@@ -10,10 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from matnb.backend.exchange import Owners, Places
+from matnb.backend.executor import StepMemory
 from matnb.backend.liveness import BatchPlace
 from matnb.backend.registers import Hint, Parted, Stacks
 from matnb.backend.thread_pool import Schedule
-from matnb.blocks.formats import Csr, Dense, Empty, NumericArray
+from matnb.blocks.formats import Csr, Dense, Empty
+from matnb.blocks.kernels.elementwise import Link
 from matnb.program.operators import Operator
 from matnb.program.plan import Task
 
@@ -28,16 +30,10 @@ class ReadyTask(Protocol):
         """Which inputs' memory the result may be written into, where it has its shape and dtype."""
 
     @property
-    def running(self) -> Operator | None:
-        """The operator that raised."""
+    def running(self) -> Operator | Link | None:
+        """What raised."""
 
-    def run(
-        self,
-        values: Sequence[Any],
-        take: Callable[[tuple[int, ...], np.dtype], NumericArray],
-        give: Callable[[NumericArray], None],
-        out: NumericArray | None,
-    ) -> Any:
+    def run(self, values: Sequence[Any], memory: StepMemory) -> Any:
         """Return the task's value."""
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from matnb.backend import worker
 from matnb.backend.exchange import is_worth_packing
+from matnb.backend.executor import StepMemory, execute
 from matnb.backend.jobs import FIRST_RUNS, Batched, Landing, Running
 from matnb.backend.mailbox import Mailbox, Tag
 from matnb.backend.registers import Held, JoinUse, Pool, Whole, Wholes, arrays_of
@@ -250,7 +251,7 @@ class MemberRegisters:
                     whole, out = self._wholes.place(job.hint)
                 elif job.overwritten and job.form is not None:
                     out = self._overwritable(job, inputs)
-                value = job.prepared.run(values, pool.take, pool.give, out)
+                value = job.prepared.run(values, StepMemory(pool.take, pool.give, out, True))
                 if type(value) is not Dense or value.values is not out:
                     pool.note_results(value, values)
                 if whole is not None:
@@ -317,7 +318,7 @@ class MemberRegisters:
             for value, (start, stop) in zip(values, use.bounds, strict=True)
         ]
         if not all(fits) or len(parts) == 1:
-            joined = worker.execute(use.operator, values)
+            joined = execute(use.operator, values)
             return Held(joined, self._pool.hold(joined))
         out = self._pool.take(shape, dtype)
         for value, (start, stop) in zip(values, use.bounds, strict=True):

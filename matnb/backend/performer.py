@@ -10,8 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from matnb.backend import executor
 from matnb.backend.exchange import Owners, plan_exchange, touched_places
+from matnb.backend.executor import PreparedTask
 from matnb.backend.iteration_boundary import IterationBoundary, Listener
 from matnb.backend.jobs import Batched, ReadyTask, Running, jobs_of
 from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace, batches, outline, renamings
@@ -103,15 +103,18 @@ def perform(
     with np.errstate(all="ignore"):
         crew = Crew(num_threads, mailbox.check)
         try:
-            walk = _ProgramWalk(
-                program, registers, mailbox, crew, prepare or partial(executor.prepare, share=crew.share)
-            )
+            walk = _ProgramWalk(program, registers, mailbox, crew, prepare or partial(_prepared, crew))
             _performing[threading.get_ident()] = walk.jobs()
             walk.outermost(keeper, begin, told, listener, num_threads)
             return walk.performed()
         finally:
             _performing.pop(threading.get_ident(), None)
             crew.close()
+
+
+def _prepared(crew: Crew, task: Task) -> PreparedTask:
+    # threads without a task help those that have one
+    return PreparedTask(task.steps, len(task.inputs), crew.share)
 
 
 def seconds_so_far(thread: int) -> dict[str, float]:

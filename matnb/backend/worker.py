@@ -1,4 +1,4 @@
-"""What runs on a worker: the steps of one task, timed; values leave it read-only."""
+"""What runs on a worker: one task, timed, and what the worker tells of a run; values leave it read-only."""
 
 from __future__ import annotations
 
@@ -10,26 +10,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from matnb.blocks.creation import Random, drawn_anew
+from matnb.backend.executor import FRESH, PreparedTask
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
-from matnb.blocks.kernels.calls import call
-from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.compiled import num_specializations
-from matnb.blocks.kernels.elementwise import apply
-from matnb.blocks.kernels.frontier import push, put_together
-from matnb.blocks.kernels.indexing import gather, local_place, put_each, put_into
-from matnb.blocks.kernels.labels import scatter
-from matnb.blocks.kernels.one_pass import packed, reduce_chain
-from matnb.blocks.kernels.products import accumulate, multiply
-from matnb.blocks.kernels.reductions import combine, finish, reduce_block
-from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
-from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
-from matnb.blocks.kernels.transposed_products import multiply_transposed
-from matnb.blocks.semiring import MONOIDS, semiring_named
+from matnb.blocks.kernels.elementwise import Link
 from matnb.errors import MatnbError
 from matnb.events import TaskTimed
 from matnb.io.entries import ReaderValue
-from matnb.program import operators as op
+from matnb.program.operators import Operator
 from matnb.program.plan import Step
 
 _CARRIED_BYTES = 64 * 1024  # up to here a value that is wanted at home goes there with the report
@@ -64,7 +52,7 @@ class Failed:
     key: str
     error: BaseException
     trace: str
-    operator: op.Operator | None = None
+    operator: Operator | Link | None = None
 
 
 def run(key: str, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
@@ -74,24 +62,14 @@ def run(key: str, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], *
             return value
     codes, begin, thread = num_specializations(), time.perf_counter(), threading.get_ident()
     _under_way[thread] = run_id, owner, kind, begin
-    running: op.Operator | None = None
-    registers: list[Any] = list(inputs)
-    last = {place: number for number, step in enumerate(steps) for place in step.arguments}
+    prepared = PreparedTask(steps, len(inputs))
     try:
-        for number, step in enumerate(steps):
-            running = step.operator
-            registers.append(execute(running, [registers[place] for place in step.arguments]))
-            for place in step.arguments:
-                if last[place] == number:
-                    registers[place] = None  # let go with its last reader
-        value = registers[-1]
+        value = prepared.run(inputs, FRESH)
         if isinstance(value, Dense | Csr | Empty):
             value = freeze(value)
     except Exception as error:  # reported home, where the cell's line is known
-        if isinstance(running, op.Chain | op.PartialAll):
-            running = _failing_link(running, [registers[place] for place in step.arguments])
         _under_way.pop(thread, None)
-        return Failed(key, portable(error), traceback.format_exc(), running)
+        return Failed(key, portable(error), traceback.format_exc(), prepared.running)
     _under_way.pop(thread, None)  # first, so that no more was told of it on the way than it takes
     seconds = time.perf_counter() - begin
     timed = TaskTimed(key, kind, owner, seconds, *_counts(value), num_specializations() > codes)
@@ -220,91 +198,6 @@ def rename(names: dict[str, str], dask_worker: Any) -> dict[str, int]:
     """Give blocks that a worker holds new keys without a history, and return their bytes."""
     held = {new: dask_worker.data[old] for old, new in names.items() if old in dask_worker.data}
     return dict(dask_worker.update_data(held)["nbytes"])
-
-
-def execute(operator: op.Operator, values: Sequence[Any]) -> Any:
-    """Run one operator on the values of its registers."""
-    match operator:
-        case op.Apply(name, input_dtypes, dtype, output, sparse):
-            return apply(name, values, input_dtypes, dtype, output, sparse)
-        case op.Chain(links):
-            return apply_chain(links, values)
-        case op.Multiply(semiring, dtype, False):
-            return multiply(values[0], values[1], semiring_named(semiring), dtype)
-        case op.Multiply(semiring, dtype, True):
-            return multiply_transposed(values[0], values[1], semiring_named(semiring), dtype)
-        case op.MultiplyMasked(semiring, dtype, turned, complement, scaled):
-            left, right, mask = _turned(values) if turned else values
-            return masked_multiply(
-                left, right, mask, semiring_named(semiring), dtype,
-                complement=complement, structural=scaled is not None, scaled=scaled,
-            )  # fmt: skip
-        case op.SumMasked(semiring, dtype, turned, scaled, total):
-            left, right, mask = _turned(values) if turned else values
-            return masked_row_sums(left, right, mask, semiring_named(semiring), dtype, scaled, total)
-        case op.Push(semiring, dtype, masked, complement):
-            pieces = [one.values for one in values[1 + masked :]]
-            wanted = (values[1].values != 0) ^ complement if masked else None
-            return push(values[0], pieces, wanted, semiring_named(semiring), dtype)
-        case op.PutTogether(monoid, dtype, bounds, is_dense):
-            return put_together(values, bounds, MONOIDS[monoid], dtype, is_dense)
-        case op.Accumulate(monoid, dtype):
-            return accumulate(values, MONOIDS[monoid], dtype)
-        case op.Partial(operation, axes, dtype, along, start):
-            return reduce_block(operation, values[0], axes, dtype, along, start)
-        case op.PartialAll(links, shares, outputs):
-            found = reduce_chain(links, shares, values)
-            return packed(found, outputs) if len(found) > 1 else found[0]
-        case op.Finish(operation, axes, keepdims, dtype, along, ranges):
-            is_shared = along is not None or len(values) > 1
-            whole = combine(operation, values, along, ranges) if is_shared else values[0]
-            return finish(whole, axes, keepdims, dtype, operation)
-        case op.Cut(bounds):
-            return cut(values[0], tuple(slice(*part) for part in bounds))
-        case op.Join(offsets, shape, dtype, sparse):
-            return join(list(zip(offsets, values, strict=True)), shape, dtype, sparse)
-        case op.Flip(axes):
-            return transpose(values[0], axes)
-        case op.Take(key):
-            return take(values[0], tuple(slice(*part) if isinstance(part, tuple) else part for part in key))
-        case op.Stretch(shape):
-            return broadcast(values[0], shape)
-        case op.Make(creation, region):
-            if isinstance(creation, Random) and values:
-                creation = drawn_anew(creation, [int(one.values) for one in values])
-            return creation.make(region)
-        case op.Constant(block):
-            return block
-        case op.PutAt(key, region, shape):
-            return put_into(values[0], local_place(key, region, shape, values[2:]), values[1])
-        case op.PutEachAt(start, length):
-            return put_each(values[0], values[1], values[2], start, length)
-        case op.GatherAt():
-            return gather(values[0], values[1])
-        case op.ScatterBy(length, monoid, dtype, start):
-            return scatter(values[0], values[1], length, MONOIDS[monoid], dtype, start, *values[2:])
-        case op.Call(function, outputs):
-            return call(function, values, outputs)
-        case op.Run(kernel, parameters):
-            return kernel(values, *parameters)
-    raise TypeError(f"no kernel for {type(operator).__name__}")
-
-
-def _turned(values: Sequence[Any]) -> tuple[Any, Any, Any]:
-    left, right, mask = values
-    return left, Dense(right.values.T), mask
-
-
-def _failing_link(chain: op.Chain | op.PartialAll, values: Sequence[Any]) -> op.Operator:
-    # The function of a chain that raises, found by applying one after the other.
-    found = list(values)
-    for link in chain.links:
-        one = op.Apply(link.name, link.input_dtypes, link.dtype, link.output, link.sparse)
-        try:
-            found.append(execute(one, [found[place] for place in link.arguments]))
-        except Exception:  # what it raised is reported already
-            return one
-    return chain
 
 
 def _counts(value: object) -> tuple[int, int, int]:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Dense, to_numpy
 from matnb.blocks.grid import Region, region_shape
+from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import ANNIHILATORS
@@ -22,7 +23,7 @@ from matnb.ops.products import detail_of, write_product
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, value_of
 from matnb.ops.registry import means
 from matnb.program.matching import Product
-from matnb.program.operators import Apply, Constant, Make, Operator, Stretch
+from matnb.program.operators import Constant, Fused, Make, Operator, Stretch
 from matnb.program.regions import operand_region
 from matnb.program.writer import PlanWriter, TaskWriter
 
@@ -193,7 +194,8 @@ def _total_of(node: Expr, product: Product, inside: Sequence[Expr]) -> np.dtype 
 def _operator(node: Expr, region: Region) -> Operator:
     match node:
         case Elementwise(name, _, input_dtypes, element, output):
-            return Apply(name, input_dtypes, element, output, node.sparse)
+            operands = tuple(range(len(input_dtypes)))
+            return Fused((Link(name, input_dtypes, element, output, node.sparse, operands),))
         case Broadcast():
             return Stretch(region_shape(region))
         case Create(creation) | Draw(creation):

@@ -342,8 +342,14 @@ def _operator(product: Product, total: np.dtype | None) -> Operator:
     if total is not None and product.scaled is not None:
         return SumMasked(product.semiring, product.dtype, turned, product.scaled, total)
     if product.mask is None:
-        return Multiply(product.semiring, product.dtype, product.transposed)
+        return Multiply(product.semiring, product.dtype, product.transposed, _is_in_parts(product))
     return MultiplyMasked(product.semiring, product.dtype, turned, product.complement, product.scaled)
+
+
+def _is_in_parts(product: Product) -> bool:
+    left, right = product.left, product.right
+    is_vector = left.sparse and right.ndim == 1 and not right.sparse and not product.transposed
+    return is_vector and product.semiring == "plus_times" and product.dtype == right.dtype == np.float64
 
 
 def turns(product: Product) -> bool:

@@ -22,7 +22,7 @@ from matnb.expr.nodes import Expr, Reduce
 from matnb.ops.maps import inside_text, write_fused
 from matnb.ops.reference import Value, dense, positions
 from matnb.ops.registry import means
-from matnb.program.operators import Finish, Partial, PartialAll, Run
+from matnb.program.operators import Finish, Fused, Run
 from matnb.program.regions import region_size
 from matnb.program.writer import Ending, PlanWriter, TaskWriter
 
@@ -182,7 +182,7 @@ def _begin_together(
         (lowering.shape_of(share, index), lowering.wide)
         for lowering, share in zip(lowerings, shares, strict=True)
     )
-    task.do(PartialAll((), shares, outputs), *distinct)
+    task.do(Fused((), shares, outputs), *distinct)
     kind = f"reduce {' '.join(share.operation for share in shares)}"
     name, first = f"{lowerings[0].base}-shares-{number}", lowerings[0].node
     key = writer.add(name, task, owner, kind, packed_bytes(outputs), first)
@@ -217,7 +217,7 @@ class _ReductionWriter:
     def begin(self, task: TaskWriter, value: Register, index: Index, owner: int, number: int) -> str:
         """Write what is done with a block; return the key of the task."""
         share = self.share_of(index, 0)
-        part = task.do(PartialAll((), (share,), ()), value)
+        part = task.do(Fused((), (share,)), value)
         if self.is_done:
             self._end(task, part)
         shape = self.shape_of(share, index)
@@ -306,7 +306,8 @@ class _ReductionWriter:
         operation = "deviation of nodes" if self.node.operation == "deviation" else self.node.operation
         along = None if one.along is None else self._grid.region(index)[one.along]
         start = 0 if along is None else along[0]
-        part = task.do(Partial(operation, one.axes, self.wide, one.along, start), value)
+        share = Share(0, operation, one.axes, self.wide, one.along, start)
+        part = task.do(Fused((), (share,)), value)
         if not one.merged:
             self._end(task, part)
         return self._reduced(shape, one.axes, one.along, along, is_later=True)

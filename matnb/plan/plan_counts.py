@@ -14,14 +14,11 @@ from matnb.expr.nodes import Data, Expr, Literal, Load, Regrid
 from matnb.io.source import facts_of_piece, found_in_source, merge_facts
 from matnb.plan.measured import MadeStage
 from matnb.program.operators import (
-    Apply,
-    Chain,
     Constant,
     Cut,
     Finish,
+    Fused,
     Operator,
-    Partial,
-    PartialAll,
     Run,
     SumMasked,
     Take,
@@ -29,7 +26,7 @@ from matnb.program.operators import (
 from matnb.program.plan import Plan, Stage, Step, Task
 
 # What these give is far smaller than a block, is part of one, or was there before.
-_NO_ARRAY = (Constant, Cut, Finish, Partial, PartialAll, SumMasked, Take)
+_NO_ARRAY = (Constant, Cut, Finish, SumMasked, Take)
 _SMALL_OR_PART = (facts_of_piece, found_in_source, merge_facts, only, unpack)  # kernels
 
 
@@ -148,8 +145,11 @@ def _last_readers(steps: Sequence[Step]) -> dict[int, int]:
 
 
 def _gives_array(operator: Operator) -> bool:
-    if isinstance(operator, Run):
-        return operator.kernel not in _SMALL_OR_PART
+    match operator:
+        case Run(kernel):
+            return kernel not in _SMALL_OR_PART
+        case Fused(_, shares):
+            return not shares
     return not isinstance(operator, _NO_ARRAY)
 
 
@@ -161,20 +161,17 @@ def functions_of(task: Task) -> tuple[int, int]:
     functions = buffers = 0
     for step in task.steps:
         match step.operator:
-            case Apply():
-                functions, buffers = functions + 1, max(buffers, 1)
-            case Chain(links):
+            case Fused(links, shares, product=product):
                 functions += len(links)
-                buffers = max(buffers, 1 + num_tiles(links, len(step.arguments), ends_apart=True))
-            case PartialAll(links):
-                functions += len(links)
-                buffers = max(buffers, num_tiles(links, len(step.arguments)))
+                num_operands = len(step.arguments) - (product is not None)
+                num_apart = 0 if shares else 1
+                buffers = max(buffers, num_apart + num_tiles(links, num_operands, ends_apart=not shares))
     return functions, buffers
 
 
 def reductions_of(task: Task) -> int:
     """Return how many reductions a task makes in one pass over what it reads."""
-    shares = (len(step.operator.shares) for step in task.steps if isinstance(step.operator, PartialAll))
+    shares = (len(step.operator.shares) for step in task.steps if isinstance(step.operator, Fused))
     return max(shares, default=0)
 
 

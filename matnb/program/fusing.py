@@ -1,28 +1,35 @@
-"""The elementwise steps of a task, and reductions of them, put together to chains that run tile by tile."""
+"""The steps of a task fused: a product, elementwise functions and reductions of them are one pass."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from matnb.blocks.kernels.calls import Output
 from matnb.blocks.kernels.elementwise import Link
-from matnb.program.operators import Apply, Chain, Partial, PartialAll
+from matnb.blocks.kernels.one_pass import Share
+from matnb.program.operators import Finish, Fused, Multiply
 from matnb.program.plan import Step
+
+_FLOAT = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
-class ChainedStep:
+class FusedStep:
     """A step, and the numbers of the steps that it stands for; its value is that of the last of them."""
 
     step: Step
     members: tuple[int, ...]
 
 
-def chained(steps: Sequence[Step], num_inputs: int) -> tuple[ChainedStep, ...]:
-    """Return steps with the same last value, in which elementwise functions are chains as long as can be.
+def fused(steps: Sequence[Step], num_inputs: int) -> tuple[FusedStep, ...]:
+    """Return steps with the same last value, in which those that can run in one pass over memory are one.
 
-    A function joins the chain of its readers where all of them are in one, so that nothing is done twice. A
-    chain may end in reductions.
+    A function joins the step of its readers where all of them are in one, so that nothing is done twice. The
+    sum of a vector in double precision is finished there too, and of products in parts the only one that such
+    a step reads is made there. What nobody reads is left out.
 
     Parameters
     ----------
@@ -31,81 +38,104 @@ def chained(steps: Sequence[Step], num_inputs: int) -> tuple[ChainedStep, ...]:
     num_inputs
         Of the task.
     """
-    readers: list[list[int]] = [[] for _ in steps]
-    for number, step in enumerate(steps):
-        for place in step.arguments:
-            if place >= num_inputs:
-                readers[place - num_inputs].append(number)
-    ends = list(range(len(steps)))  # the last step of each step's chain
-    for number in reversed(range(len(steps))):
-        found = {ends[reader] for reader in readers[number]}
-        if isinstance(steps[number].operator, Apply) and len(found) == 1:
-            (end,) = found
-            if isinstance(steps[end].operator, Apply | PartialAll):
-                ends[number] = end
+    members: dict[int, list[int]] = {}  # of each pass, from the last to the first, by the last
+    products: dict[int, list[int]] = {}  # that may be made in a pass
+    ends: dict[int, int] = {}  # the last step of the pass that each step is in
+    for number, readers in _readers(steps, num_inputs).items():
+        found = {ends[reader] for reader in readers}
+        end = found.pop() if len(found) == 1 else number
+        read_by = [steps[reader] for reader in readers]
+        if end != number and _may_be_made_in(steps[number], read_by, [steps[one] for one in members[end]]):
+            products.setdefault(end, []).append(number)
+            end = number
+        elif not _joins(steps[number], read_by):
+            end = number
+        ends[number] = end
+        members.setdefault(end, []).append(number)
+    for end, some in products.items():
+        if len(some) == 1:
+            members[end] += members.pop(some[0])
     places = {place: place for place in range(num_inputs)}
-    result: list[ChainedStep] = []
-    for end in sorted(set(ends)):
-        members = tuple(number for number in range(end + 1) if ends[number] == end)
-        step = _alone(steps[end]) if len(members) == 1 else _chain(steps, members, num_inputs)
+    result: list[FusedStep] = []
+    for end in sorted(members):
+        own = tuple(sorted(members[end]))
+        step = steps[end] if len(own) == 1 else _together(steps, own, num_inputs)
         arguments = tuple(places[place] for place in step.arguments)
-        result.append(ChainedStep(Step(step.operator, arguments), members))
+        result.append(FusedStep(Step(step.operator, arguments), own))
         places[num_inputs + end] = num_inputs + len(result) - 1
     return tuple(result)
 
 
-def taken_apart(steps: Sequence[Step], num_inputs: int) -> tuple[Step, ...]:
-    """Return steps with the same last value, in which a chain that ends in one reduction is two steps."""
-    result: list[Step] = []
-    places = {place: place for place in range(num_inputs)}
-    for number, step in enumerate(steps):
-        arguments = tuple(places[place] for place in step.arguments)
-        match step.operator:
-            case PartialAll(links, (share,), _):
-                if links:
-                    result.append(Step(Chain(links), arguments))
-                    arguments = (num_inputs + len(result) - 1,)
-                result.append(_alone(Step(PartialAll((), (share,), ()), arguments)))
-            case operator:
-                result.append(Step(operator, arguments))
-        places[num_inputs + number] = num_inputs + len(result) - 1
-    return tuple(result)
+def _readers(steps: Sequence[Step], num_inputs: int) -> dict[int, list[int]]:
+    # The readers of each step that has some, and of the last one, from the last to the first.
+    found: dict[int, list[int]] = {len(steps) - 1: []} if steps else {}
+    for number in reversed(range(len(steps))):
+        for place in steps[number].arguments if number in found else ():
+            if place >= num_inputs:
+                found.setdefault(place - num_inputs, []).append(number)
+    return dict(sorted(found.items(), reverse=True))
 
 
-def _alone(step: Step) -> Step:
+def _joins(step: Step, readers: Sequence[Step]) -> bool:
     match step.operator:
-        case PartialAll(_, (share,), _):
-            return Step(
-                Partial(share.operation, share.axes, share.dtype, share.along, share.start), step.arguments
-            )
-    return step
+        case Fused(_, ()):
+            return all(isinstance(reader.operator, Fused) for reader in readers)
+        case Fused(_, (share,)):
+            return is_sum(share) and all(map(_finishes, readers))
+    return False
 
 
-def _chain(steps: Sequence[Step], members: Sequence[int], num_inputs: int) -> Step:
+def _finishes(step: Step) -> bool:
+    match step.operator:
+        case Finish(_, _, _, dtype, None, _):
+            return dtype == _FLOAT and len(step.arguments) == 1
+    return False
+
+
+def _may_be_made_in(step: Step, readers: Sequence[Step], members: Sequence[Step]) -> bool:
+    # whether a step is a product that the members of a pass, its readers among them, use a few rows at a time
+    match step.operator:
+        case Multiply(in_parts=True):
+            shares = [
+                share for one in members if isinstance(one.operator, Fused) for share in one.operator.shares
+            ]
+            is_read = all(isinstance(reader.operator, Fused) for reader in readers)
+            return is_read and len(shares) <= 1 and all(map(is_sum, shares))
+    return False
+
+
+def is_sum(share: Share) -> bool:
+    """Tell whether a reduction is a sum in double precision over a first axis."""
+    return share.operation == "sum" and share.axes == (0,) and share.dtype == _FLOAT
+
+
+def _together(steps: Sequence[Step], members: Sequence[int], num_inputs: int) -> Step:
+    products = [number for number in members if isinstance(steps[number].operator, Multiply)]
+    others = [number for number in members if number not in products]
     inside = {num_inputs + number for number in members}
-    read = [place for number in members for place in steps[number].arguments if place not in inside]
-    outside = list(dict.fromkeys(read))
-    numbers = {place: number for number, place in enumerate(outside)}
+    read = [place for number in others for place in steps[number].arguments if place not in inside]
+    outside = tuple(dict.fromkeys(read))
+    operands = (*(num_inputs + number for number in products), *outside)
+    numbers = {place: number for number, place in enumerate(operands)}
+    factors = tuple(place for number in products for place in steps[number].arguments)
     links: list[Link] = []
+    shares: tuple[Share, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    product = ending = None
     for member in members:
         operator = steps[member].operator
-        if isinstance(operator, PartialAll):
-            places = [numbers[steps[member].arguments[share.place]] for share in operator.shares]
-            shares = tuple(
-                replace(share, place=place) for share, place in zip(operator.shares, places, strict=True)
-            )
-            return Step(PartialAll(tuple(links), shares, operator.outputs), tuple(outside))
-        assert isinstance(operator, Apply)
-        arguments = tuple(numbers[place] for place in steps[member].arguments)
-        links.append(
-            Link(
-                operator.name,
-                operator.input_dtypes,
-                operator.dtype,
-                operator.output,
-                operator.sparse,
-                arguments,
-            )
-        )
-        numbers[num_inputs + member] = len(outside) + len(links) - 1
-    return Step(Chain(tuple(links)), tuple(outside))
+        if isinstance(operator, Multiply):
+            product = operator
+            continue
+        if isinstance(operator, Finish):
+            ending = operator
+            continue
+        assert isinstance(operator, Fused), "nothing else is part of a pass"
+        values = [numbers[place] for place in steps[member].arguments]
+        for link in operator.links:
+            links.append(replace(link, arguments=tuple(values[one] for one in link.arguments)))
+            values.append(len(operands) + len(links) - 1)
+        shares = tuple(replace(share, place=values[share.place]) for share in operator.shares)
+        outputs = operator.outputs
+        numbers[num_inputs + member] = values[-1]
+    return Step(Fused(tuple(links), shares, outputs, product, ending), (*factors, *outside))

@@ -17,24 +17,6 @@ from matnb.blocks.kernels.one_pass import Share
 
 
 @dataclass(frozen=True)
-class Apply:
-    """An elementwise function."""
-
-    name: str
-    input_dtypes: tuple[np.dtype, ...]
-    dtype: np.dtype
-    output: int
-    sparse: bool
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Elementwise functions one after the other; the last one's value is the step's."""
-
-    links: tuple[Link, ...]
-
-
-@dataclass(frozen=True)
 class Make:
     """A rectangle of an array made from parameters; random numbers differ with the numbers it is given."""
 
@@ -68,11 +50,16 @@ class Join:
 
 @dataclass(frozen=True)
 class Multiply:
-    """A product of two blocks over a semiring, or of the first one's transpose with the second."""
+    """A product of two blocks over a semiring, or of the first one's transpose with the second.
+
+    One ``in_parts`` is of a sparse block and a vector in double precision: it can be made and used a few rows
+    at a time.
+    """
 
     semiring: str
     dtype: np.dtype
     transposed: bool = False
+    in_parts: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,33 +123,6 @@ class PutTogether:
 
 
 @dataclass(frozen=True)
-class Partial:
-    """A block's share of a reduction; reduced axes keep length 1.
-
-    The one called ``along`` gets the length of a share in a sum, which begins at the global place ``start``.
-    """
-
-    operation: str
-    axes: tuple[int, ...]
-    dtype: np.dtype
-    along: int | None
-    start: int
-
-
-@dataclass(frozen=True)
-class PartialAll:
-    """A block's shares of several reductions, of chains as well, in one pass.
-
-    ``shares`` number the step's operands, then the links. Several are packed as ``outputs``; one is as of
-    Partial.
-    """
-
-    links: tuple[Link, ...]
-    shares: tuple[Share, ...]
-    outputs: tuple[Output, ...]
-
-
-@dataclass(frozen=True)
 class Finish:
     """The shares of several blocks combined, converted, and the reduced axes dropped unless kept.
 
@@ -175,6 +135,33 @@ class Finish:
     dtype: np.dtype
     along: int | None
     ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Fused:
+    """Elementwise functions of blocks, or of a product, and reductions of what they give, in one pass.
+
+    Attributes
+    ----------
+    links
+        The functions. They number the operands first, then themselves in their order; the last one's value
+        is the step's, if nothing is reduced.
+    shares
+        Reductions of operands or of what links give: a block's share of each, in which reduced axes keep
+        length 1.
+    outputs
+        What several shares are packed as.
+    product
+        Made of the first two values that the step is given, in whose place it is the first operand; or None.
+    ending
+        What is made of the only share, or None.
+    """
+
+    links: tuple[Link, ...]
+    shares: tuple[Share, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    product: Multiply | None = None
+    ending: Finish | None = None
 
 
 @dataclass(frozen=True)
@@ -258,7 +245,6 @@ class Run:
 
 
 Operator: TypeAlias = (
-    Apply | Chain | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate | Push
-    | PutTogether | Partial | PartialAll | Finish | Flip | Take | Stretch | PutAt | PutEachAt | GatherAt
-    | ScatterBy | Call | Run
+    Fused | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate | Push
+    | PutTogether | Finish | Flip | Take | Stretch | PutAt | PutEachAt | GatherAt | ScatterBy | Call | Run
 )  # fmt: skip

@@ -9,10 +9,10 @@ from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr
-from matnb.program.fusing import ChainedStep, chained
+from matnb.program.fusing import FusedStep, fused
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
-from matnb.program.operators import Cut, Flip, Join, Operator
+from matnb.program.operators import Cut, Flip, Join, Multiply, Operator
 from matnb.program.plan import Plan, Shipment, Stage, Step, Stored, Task
 from matnb.program.regions import region_size
 
@@ -54,13 +54,13 @@ class TaskWriter:
             Step(operator, tuple(place if is_input else count + place for is_input, place in arguments))
             for operator, arguments in self._steps
         ]
-        joined = chained(steps, count)
+        joined = fused(steps, count)
         working = self._working_bytes(steps, joined) + self._taken
         return Task(key, tuple(one.step for one in joined), tuple(self._inputs), owner, kind, working, makes)
 
-    def _working_bytes(self, steps: Sequence[Step], joined: Sequence[ChainedStep]) -> int:
+    def _working_bytes(self, steps: Sequence[Step], joined: Sequence[FusedStep]) -> int:
         # The most that values of steps take at a time, besides the last one; each goes with its last reader.
-        # A chain holds what it reads to its end, and all that is between where it cannot run by tiles.
+        # One pass holds what it reads to its end, and all that is between where it cannot run by tiles.
         count = len(self._inputs)
         last = {place: number for number, one in enumerate(joined) for place in one.step.arguments}
         held = most = 0
@@ -77,7 +77,13 @@ class TaskWriter:
 
     def _between_bytes(self, steps: Sequence[Step], members: Sequence[int]) -> int:
         count = len(self._inputs)
-        last = {place - count: number for number in members for place in steps[number].arguments}
+        # A product is held to the end.
+        last = {
+            place - count: number
+            for number in members
+            for place in steps[number].arguments
+            if place >= count and not isinstance(steps[place - count].operator, Multiply)
+        }
         leaving: dict[int, int] = {}  # bytes that go after each step
         for one in members:
             if one in last:

@@ -7,11 +7,12 @@ from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 from matnb.backend.worker import Failed
+from matnb.blocks.kernels.elementwise import Link
 from matnb.errors import MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
 from matnb.plan.explain import describe, kind_of
-from matnb.program.operators import Apply, Multiply, MultiplyMasked, Operator, SumMasked
+from matnb.program.operators import Multiply, MultiplyMasked, Operator, SumMasked
 from matnb.program.plan import Stage, Task
 
 _earlier: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
@@ -47,7 +48,7 @@ def cell_error(
                 f"a worker ran out of memory: {failed.error}; cut into more blocks, or use less"
             )
         case other:
-            what = failed.operator.name if isinstance(failed.operator, Apply) else "a kernel"
+            what = failed.operator.name if isinstance(failed.operator, Link) else "a kernel"
             error = kernel_error(
                 other, f"{what} failed on a worker with {type(other).__name__}: {other}{_advice(other)}"
             )
@@ -137,9 +138,9 @@ def _culprits(failed: Failed, stages: Sequence[Stage], tasks: Iterable[Task]) ->
     return [node for node in stage.inside if _is_made_by(node, failed.operator)] or [stage.expression]
 
 
-def _is_made_by(node: Expr, operator: Operator | None) -> bool:
+def _is_made_by(node: Expr, operator: Operator | Link | None) -> bool:
     match operator, node:
-        case Apply(name=name, output=output), Elementwise():
+        case Link(name=name, output=output), Elementwise():
             return (node.name, node.output) == (name, output)
         case Multiply() | MultiplyMasked() | SumMasked(), MatMul() | MaskedMatMul():
             return True

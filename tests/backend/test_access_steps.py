@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matnb.backend.executor import prepare
-from matnb.backend.worker import execute
+from matnb.backend.executor import PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Dense
 from matnb.program.operators import GatherAt, PutAt, PutEachAt
-from matnb.program.plan import Step, Task
+from matnb.program.plan import Step
 
 
 class Taken:
@@ -32,10 +31,15 @@ def read_only(array: np.ndarray) -> Dense:
 def run(
     operator: PutAt | PutEachAt | GatherAt, values: list[Dense], out: np.ndarray | None
 ) -> tuple[Dense, Taken]:
-    names = tuple(map(str, range(len(values))))
-    task = Task("key", (Step(operator, tuple(range(len(values)))),), names, 0, "put")
     taken = Taken()
-    return prepare(task).run(values, taken.take, taken.arrays.append, out), taken
+    memory = StepMemory(taken.take, taken.arrays.append, out, True)
+    return prepared(operator, tuple(range(len(values))), len(values)).run(values, memory), taken
+
+
+def prepared(
+    operator: PutAt | PutEachAt | GatherAt, arguments: tuple[int, ...], num_inputs: int
+) -> PreparedTask:
+    return PreparedTask((Step(operator, arguments),), num_inputs, in_turn)
 
 
 PUT = PutAt(((2, 9, 1), None), ((4, 8), (0, 3)), (10, 3))
@@ -72,8 +76,7 @@ def test_a_block_beside_the_place_stays():
 
 def test_only_the_array_assigned_to_may_be_overwritten():
     def overwritten(arguments: tuple[int, ...], num_inputs: int) -> tuple[bool, ...]:
-        names = tuple(map(str, range(num_inputs)))
-        return tuple(prepare(Task("key", (Step(PUT, arguments),), names, 0, "put")).may_overwrite)
+        return prepared(PUT, arguments, num_inputs).may_overwrite
 
     assert overwritten((0, 1, 2), 3) == (True, False, False)
     assert overwritten((1, 0, 2), 3) == (False, True, False)
@@ -97,8 +100,7 @@ def test_values_at_many_places_are_written_in_place():
     assert in_place.values is own
     assert taken.arrays == []
     np.testing.assert_array_equal(own, expected)
-    task = Task("key", (Step(put, (0, 1, 2)),), ("0", "1", "2"), 0, "put")
-    assert tuple(prepare(task).may_overwrite) == (True, False, False)
+    assert prepared(put, (0, 1, 2), 3).may_overwrite == (True, False, False)
     far = np.array([2**31 - 1], np.int32)
     assert execute(
         PutEachAt(2**31 - 1, 2**31), [Dense(np.zeros(1)), Dense(far), Dense(np.ones(()))]

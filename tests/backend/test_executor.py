@@ -1,9 +1,10 @@
-"""A prepared task gives the bits of the same steps run one by one, in any memory it is given."""
+"""Steps fused give the bits of the same steps run one by one, in fresh memory and in any that is given."""
 
 from __future__ import annotations
 
 import tracemalloc
 from itertools import count
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,20 +13,33 @@ from block_checks import array_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matnb.backend import executor, worker
-from matnb.backend.executor import in_turn, prepare
+from matnb.backend import executor
+from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
 from matnb.blocks.kernels import chains, row_parts
+from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.one_pass import Share
 from matnb.blocks.kernels.tiles import Pass
 from matnb.blocks.sums import num_nodes
 from matnb.program import operators as op
-from matnb.program.plan import Task
 from matnb.program.writer import TaskWriter
 
 FLOAT, TRUTH = np.dtype(float), np.dtype(bool)
 FUNCTIONS = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "greater_equal", "equal",
              "negative", "absolute", "square", "sqrt", "reciprocal", "where", "logical_and", "logical_not",
              "astype", "exp", "floor_divide")  # fmt: skip
+
+
+MULTIPLY = op.Multiply("plus_times", FLOAT, False, in_parts=True)
+
+
+def function_of(name: str, inputs: tuple[np.dtype, ...], dtype: np.dtype) -> op.Fused:
+    return op.Fused((Link(name, inputs, dtype, 0, False, tuple(range(len(inputs)))),))
+
+
+def total_of(along: int | None, start: int, operation: str = "sum") -> op.Fused:
+    """Return a block's share of a sum over its first axis."""
+    return op.Fused((), (Share(0, operation, (0,), FLOAT, along, start),))
 
 
 class Pool:
@@ -61,20 +75,33 @@ def assert_same_bits(found, expected) -> None:
         np.testing.assert_array_equal(np.signbit(one[known]), np.signbit(other[known]))
 
 
-def expected_of(task: Task, values):
-    value = worker.run(task.key, task.kind, worker.RunId("run", 0), 0, task.steps, *values)
-    worker.forget(worker.RunId("run", 0))
-    return value
+def expected_of(writer: TaskWriter, values):
+    """Return the value of the steps as they were written, each run on its own."""
+    registers = [*values]
+    for operator, arguments in writer._steps:
+        read = [registers[place if is_input else len(values) + place] for is_input, place in arguments]
+        registers.append(execute(operator, read))
+    return registers[-1]
 
 
-def check(task: Task, values) -> None:
-    """Run a task twice in each way: on its own, into given memory, and where it may over an input."""
-    expected = expected_of(task, values)
-    assert not isinstance(expected, worker.Failed), expected.trace
-    prepared = prepare(task)
+def prepared_of(writer: TaskWriter, share: executor.Sharing | None = in_turn) -> PreparedTask:
+    task = writer.task("key", 0, "map")
+    return PreparedTask(task.steps, len(task.inputs), share)
+
+
+def pooled(pool: Pool, out: np.ndarray | None = None) -> StepMemory:
+    return StepMemory(pool.take, pool.give, out, True)
+
+
+def check(writer: TaskWriter, values) -> None:
+    """Run a task in fresh memory, and twice in each way: on its own, into given memory, over an input."""
+    expected = expected_of(writer, values)
+    with patch.object(executor, "_WORTH_COMPILING", 0):
+        assert_same_bits(prepared_of(writer, None).run(values, FRESH), expected)
+    prepared = prepared_of(writer)
     for _ in range(2):
         pool = Pool()
-        found = prepared.run(values, pool.take, pool.give, None)
+        found = prepared.run(values, pooled(pool))
         assert_same_bits(found, expected)
         left = [array for array in pool.out.values() if array.nbytes]
         if isinstance(found, Dense):
@@ -84,7 +111,7 @@ def check(task: Task, values) -> None:
         return
     for _ in range(2):
         pool, out = Pool(), poisoned(expected.shape, expected.dtype)
-        found = prepared.run(values, pool.take, pool.give, out)
+        found = prepared.run(values, pooled(pool, out))
         assert found.values is out
         assert_same_bits(found, expected)
         assert not pool.out
@@ -97,7 +124,7 @@ def check(task: Task, values) -> None:
         ):
             pool, own = Pool(), value.values.copy(order="C")
             given_values = [Dense(own) if number == place else one for number, one in enumerate(values)]
-            assert_same_bits(prepared.run(given_values, pool.take, pool.give, own), expected)
+            assert_same_bits(prepared.run(given_values, pooled(pool, own)), expected)
             assert not pool.out
 
 
@@ -133,7 +160,7 @@ class Writing:
         shape = (self.length, width)
         matrix = freeze(Csr(shape, pointers, columns, values, dtype) if columns.size else Empty(shape, dtype))
         x = self.read(self.draw(strategies.dense_blocks((width,), FLOAT)))
-        step = self.writer.do(op.Multiply("plus_times", FLOAT), self.read(matrix), x)
+        step = self.writer.do(MULTIPLY, self.read(matrix), x)
         self.registers.append((step, FLOAT, (self.length,)))
 
     def function(self) -> None:
@@ -151,7 +178,7 @@ class Writing:
         else:
             inputs = (FLOAT,) * number
             dtype = getattr(np, name).resolve_dtypes((*inputs, None))[-1]
-        step = self.writer.do(op.Apply(name, inputs, dtype, 0, False), *(one[0] for one in read))
+        step = self.writer.do(function_of(name, inputs, dtype), *(one[0] for one in read))
         self.registers.append((step, dtype, shape))
 
     def total(self) -> None:
@@ -160,7 +187,7 @@ class Writing:
         along = self.draw(st.sampled_from([0, None]))
         where = start if along == 0 else 0
         last = self.registers[-1][0]
-        step = self.writer.do(op.Partial("sum", (0,), FLOAT, along, where), last)
+        step = self.writer.do(total_of(along, where), last)
         if along is None:
             keepdims = self.draw(st.booleans())
             self.writer.do(op.Finish("sum", (0,), keepdims, FLOAT, None, ()), step)
@@ -181,7 +208,7 @@ def tasks(draw):
         writing.total()
     if writing.writer.is_copy:
         writing.function()
-    return writing.writer.task("key", 0, "map"), writing.values
+    return writing.writer, writing.values
 
 
 @settings(max_examples=150)
@@ -190,21 +217,21 @@ def test_random_tasks_give_the_bits_of_their_steps(drawn):
     check(*drawn)
 
 
-def functions(*names: str) -> list[tuple[str, op.Apply]]:
+def functions(*names: str) -> list[tuple[str, op.Fused]]:
     """Return functions of doubles."""
-    return [(name, op.Apply(name, (FLOAT,) * getattr(np, name).nin, FLOAT, 0, False)) for name in names]
+    return [(name, function_of(name, (FLOAT,) * getattr(np, name).nin, FLOAT)) for name in names]
 
 
-def rank_task(ending: op.Partial | None = None) -> Task:
+def rank_task(ending: op.Fused | None = None) -> TaskWriter:
     """Return a task of A @ x * 0.5 + y, and perhaps the sum."""
     writer = TaskWriter()
     half = writer.do(op.Constant(Dense(np.array(0.5))))
-    product = writer.do(op.Multiply("plus_times", FLOAT), writer.read("A"), writer.read("x"))
+    product = writer.do(MULTIPLY, writer.read("A"), writer.read("x"))
     (_, multiply), (_, add) = functions("multiply", "add")
     last = writer.do(add, writer.do(multiply, product, half), writer.read("y"))
     if ending is not None:
         writer.do(ending, last)
-    return writer.task("key", 0, "map")
+    return writer
 
 
 def random_matrix(rows: int, width: int, dtype: np.dtype, with_values: bool, seed: int = 0) -> Csr:
@@ -238,14 +265,14 @@ def test_a_product_its_functions_and_their_sum_run_in_one_pass(rows, with_values
     generator = np.random.default_rng(rows)
     matrix = random_matrix(rows, 300, FLOAT, with_values)
     values = [matrix, *(freeze(Dense(generator.standard_normal(n))) for n in (300, rows))]
-    ending = None if start is None else op.Partial("sum", (0,), FLOAT, 0, start)
+    ending = None if start is None else total_of(0, start)
     check(rank_task(ending), values)
     assert set(machine_runs) == {rows}
 
 
 # What is wanted of the elements: themselves, the value of their sum's tree, or the share of a part of it.
 PLACES = [(None, 0), (0, 0), (0, 5), (0, 1000)]
-ENDINGS = [None, *(op.Partial("sum", (0,), FLOAT, along, start) for along, start in PLACES)]
+ENDINGS = [None, *(total_of(along, start) for along, start in PLACES)]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -257,7 +284,7 @@ def test_rows_in_parts_give_the_bits_of_the_whole_in_any_order(ending, share, ma
     matrix, generator = random_matrix(9000, 300, FLOAT, True), np.random.default_rng(1)
     values = [matrix, *(freeze(Dense(generator.standard_normal(n))) for n in (300, 9000))]
     task = rank_task(ending)
-    found = prepare(task, share).run(values, np.empty, lambda array: None, None)
+    found = prepared_of(task, share).run(values, FRESH)
     assert_same_bits(found, expected_of(task, values))
     assert len(machine_runs) > 4
     assert sum(machine_runs) == 9000
@@ -272,41 +299,40 @@ def test_long_vectors_in_parts_give_the_bits_of_the_whole(ending, machine_runs, 
     made = writer.do(multiply, writer.read("x"), writer.read("y"))
     if ending is not None:
         writer.do(ending, made)
-    task, generator = writer.task("key", 0, "map"), np.random.default_rng(1)
+    generator = np.random.default_rng(1)
     for length in (0, 1, 64, 200, 1000):
-        machine_runs.clear()
         values = [Dense(generator.standard_normal(length)) for _ in range(2)]
-        found = prepare(task).run(values, np.empty, lambda array: None, None)
-        assert_same_bits(found, expected_of(task, values))
+        expected = expected_of(writer, values)
+        machine_runs.clear()
+        assert_same_bits(prepared_of(writer).run(values, FRESH), expected)
         assert sum(machine_runs) == length
     assert len(machine_runs) > 4
 
 
 def test_operands_of_other_forms_in_later_runs_give_their_bits():
     task, generator = rank_task(), np.random.default_rng(1)
-    prepared = prepare(task)
+    prepared = prepared_of(task)
     for rows, dtype, with_values in [(9, FLOAT, True), (70, FLOAT, False), (9, FLOAT, True), (9, "f4", True)]:
         matrix = random_matrix(rows, 300, np.dtype(dtype), with_values, rows)
         values = [matrix, Dense(generator.standard_normal(300)), Dense(generator.standard_normal(rows))]
-        pool = Pool()
-        assert_same_bits(prepared.run(values, pool.take, pool.give, None), expected_of(task, values))
+        assert_same_bits(prepared.run(values, pooled(Pool())), expected_of(task, values))
 
 
 def test_only_what_the_last_functions_read_in_place_may_be_overwritten():
-    assert prepare(rank_task()).may_overwrite == (False, False, True)
-    assert prepare(rank_task(op.Partial("sum", (0,), FLOAT, 0, 0))).may_overwrite == (False, False, False)
+    assert prepared_of(rank_task()).may_overwrite == (False, False, True)
+    assert prepared_of(rank_task(total_of(0, 0))).may_overwrite == (False, False, False)
     writer = TaskWriter()
     part = writer.do(op.Cut(((0, 3),)), writer.read("x"))
     (_, add), = functions("add")  # fmt: skip
     writer.do(add, part, writer.read("x"))
-    assert prepare(writer.task("key", 0, "map")).may_overwrite == (False,)
+    assert prepared_of(writer).may_overwrite == (False,)
 
 
-def one_step(operator: op.Operator, *values) -> tuple[Task, list]:
+def one_step(operator: op.Operator, *values) -> tuple[TaskWriter, list]:
     """Return a task of one step, and its values."""
     writer = TaskWriter()
     writer.do(operator, *(writer.read(f"input{number}") for number in range(len(values))))
-    return writer.task("key", 0, "map"), list(values)
+    return writer, list(values)
 
 
 GRID = Dense(np.arange(12.0).reshape(3, 4) / 7)
@@ -334,8 +360,8 @@ FULL, FEW = Dense(np.arange(4.0) / 3), Dense(np.arange(4, dtype="f4") / 3)
         (op.Multiply("plus_times", FLOAT), [random_matrix(5, 300, FLOAT, True), Dense(np.ones((300, 2)))]),
         (op.Multiply("min_plus", FLOAT), [random_matrix(5, 300, FLOAT, True), Dense(np.arange(300.0))]),
         (op.Multiply("plus_times", FLOAT), [Empty((5, 4), FLOAT), FULL]),
-        (op.Partial("sum", (0,), FLOAT, None, 0), [GRID]),
-        (op.Partial("max", (0,), FLOAT, None, 0), [FULL]),
+        (total_of(None, 0), [GRID]),
+        (total_of(None, 0, "max"), [FULL]),
         (op.Finish("sum", (0,), False, FLOAT, None, ()), [Dense(np.ones(1))]),
         (op.Finish("sum", (0,), False, FLOAT, 0, ((0, 3), (3, 4))), [Dense(np.ones(2)), Dense(np.ones(1))]),
     ],
@@ -349,10 +375,9 @@ def test_functions_the_machine_does_not_know_run_by_tiles(monkeypatch):
     writer = TaskWriter()
     (_, exp), (_, add), (_, log) = functions("exp", "add", "log")
     writer.do(log, writer.do(add, writer.do(exp, writer.read("x")), writer.read("y")))
-    task = writer.task("key", 0, "map")
-    check(task, [Dense(np.linspace(-2, 2, 11)), Dense(np.array(3, "i4"))])
-    check(task, [Dense(np.linspace(-2, 2, 12).reshape(3, 4)), Dense(np.linspace(0, 1, 3).reshape(3, 1))])
-    check(task, [Dense(np.linspace(-2, 2, 12).reshape(3, 4).T), Dense(np.array(1.5))])
+    check(writer, [Dense(np.linspace(-2, 2, 11)), Dense(np.array(3, "i4"))])
+    check(writer, [Dense(np.linspace(-2, 2, 12).reshape(3, 4)), Dense(np.linspace(0, 1, 3).reshape(3, 1))])
+    check(writer, [Dense(np.linspace(-2, 2, 12).reshape(3, 4).T), Dense(np.array(1.5))])
 
 
 def test_temporaries_come_from_the_pool_and_views_of_them_keep_them():
@@ -361,17 +386,17 @@ def test_temporaries_come_from_the_pool_and_views_of_them_keep_them():
     whole = writer.do(exp, writer.read("x"))
     part = writer.do(op.Cut(((1, 4),)), whole)
     writer.do(add, part, writer.do(op.Cut(((0, 3),)), whole))
-    check(writer.task("key", 0, "map"), [Dense(np.linspace(-2, 2, 5))])
+    check(writer, [Dense(np.linspace(-2, 2, 5))])
     writer = TaskWriter()
     writer.do(op.Cut(((1, 4),)), writer.do(exp, writer.read("x")))
-    check(writer.task("key", 0, "map"), [Dense(np.linspace(-2, 2, 5))])
+    check(writer, [Dense(np.linspace(-2, 2, 5))])
 
 
 def test_a_failing_step_raises_and_is_named():
     task, values = one_step(op.Cut(((0, 1),)), GRID)
-    prepared = prepare(task)
+    prepared = prepared_of(task)
     with pytest.raises(ValueError, match="one slice"):
-        prepared.run(values, Pool().take, Pool().give, None)
+        prepared.run(values, pooled(Pool()))
     assert prepared.running == op.Cut(((0, 1),))
 
 
@@ -381,16 +406,17 @@ def test_a_later_run_allocates_nothing_that_grows():
         Csr((length, 1), np.arange(length + 1, dtype=np.int32), np.zeros(length, np.int32), None, FLOAT)
     )
     values = [matrix, Dense(np.ones(1)), Dense(np.ones(length))]
-    prepared, out = prepare(rank_task()), np.empty(length)
+    prepared, out = prepared_of(rank_task()), np.empty(length)
     kept: dict[tuple[int, ...], np.ndarray] = {}
 
     def take(shape, dtype):  # always the same, as from a pool
         return kept.setdefault(shape, np.empty(shape if shape not in kept else 0, dtype))
 
-    prepared.run(values, take, lambda array: None, out)
+    memory = StepMemory(take, lambda array: None, out, True)
+    prepared.run(values, memory)
     tracemalloc.start()
     try:
-        prepared.run(values, take, lambda array: None, out)
+        prepared.run(values, memory)
         assert tracemalloc.get_traced_memory()[1] < 1 << 16
     finally:
         tracemalloc.stop()

@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from member_programs import BOOL, FLOAT, Functional, Ranks, apply, constant, limit, state, task
 from members import Box, Post, perform_all, results_of
 
-from matnb.backend import worker
+from matnb.backend.executor import StepMemory, execute
 from matnb.backend.mailbox import Aborted
 from matnb.backend.performer import TaskRaised, perform
 from matnb.blocks.formats import Block, Csr, Dense, block_from, csr_block, to_numpy
 from matnb.blocks.kernels.elementwise import Link
-from matnb.program.operators import Apply, Chain, Cut, Multiply
+from matnb.program.operators import Cut, Fused, Multiply
 from matnb.program.plan import Task
 from matnb.program.program import Batch, Branch, Iterate, Program
 
@@ -55,21 +55,22 @@ class Into(Functional):
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         last = task.steps[-1]
-        may = isinstance(last.operator, Apply)
+        may = isinstance(last.operator, Fused) and not last.operator.shares
         self.may_overwrite = tuple(may and place in last.arguments for place in range(len(task.inputs)))
 
-    def run(self, values: Sequence[Any], take: Any, give: Any, out: Any) -> Any:
+    def run(self, values: Sequence[Any], memory: StepMemory) -> Any:
+        take, give, out, _ = memory
         registers: list[Any] = list(values)
         temporaries = []
         for step in self.task.steps:
             found = [registers[place] for place in step.arguments]
             is_last = step is self.task.steps[-1]
             match step.operator:
-                case Apply(name, _, dtype):
+                case Fused((link,), ()):
                     arrays = [to_numpy(one) for one in found]
                     shape = np.broadcast_shapes(*(one.shape for one in arrays))
-                    target = out if is_last and out is not None else take(shape, dtype)
-                    getattr(np, name)(*arrays, out=target)
+                    target = out if is_last and out is not None else take(shape, link.dtype)
+                    getattr(np, link.name)(*arrays, out=target)
                 case Multiply() if isinstance(found[0], Csr):
                     target = out if is_last and out is not None else take(found[0].shape[:1], FLOAT)
                     sp._sparsetools.csr_matvec(  # adds to what is there, without memory of its own
@@ -77,7 +78,7 @@ class Into(Functional):
                         found[1].values, _zeroed(target),
                     )  # fmt: skip
                 case _:
-                    registers.append(worker.execute(step.operator, found))
+                    registers.append(execute(step.operator, found))
                     continue
             if not is_last:
                 temporaries.append(target)
@@ -379,8 +380,8 @@ def test_views_keep_the_memory_they_look_at():
 
 def test_sparse_state_is_sent_and_kept():
     block = block_from(sp.random_array((20, 20), density=0.2, rng=np.random.default_rng(1), format="csr"))
-    step = task("next", 1, ["x"], (Chain((Link("negative", (FLOAT,), FLOAT, 0, True, (0,)),)), (0,)))
-    back = task("back", 0, ["next"], (Chain((Link("negative", (FLOAT,), FLOAT, 0, True, (0,)),)), (0,)))
+    step = task("next", 1, ["x"], (Fused((Link("negative", (FLOAT,), FLOAT, 0, True, (0,)),)), (0,)))
+    back = task("back", 0, ["next"], (Fused((Link("negative", (FLOAT,), FLOAT, 0, True, (0,)),)), (0,)))
     program, given = loop_of([Batch((step, back), ("back",))], {"x": (block, "back")}, 3)
     results = results_of(perform_all(program, given, (0, 1), prepare=Functional))
     assert (to_numpy(results["x"]) == to_numpy(block)).all()

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from breadth.case import Case
-from matnb.backend import worker
+from matnb.backend import executor
 from matnb.blocks.formats import SPARSE_DTYPES
 
 FAMILIES = sorted(
@@ -209,13 +209,18 @@ def test_nothing_gathers(
     ]
     mn.compute(*(one.sum() for one in mine))
     largest, fetched = 0, 0
-    execute, value = worker.execute, type(three_workers).value
+    runner_of, value = executor.runner_of, type(three_workers).value
 
-    def watched(operator: Any, values: Any) -> Any:
-        nonlocal largest
-        found = execute(operator, values)
-        largest = max(largest, int(getattr(found, "nbytes", 0)))
-        return found
+    def watched(operator: Any, share: Any) -> Any:
+        run = runner_of(operator, share)
+
+        def noted(values: Any, memory: Any) -> Any:
+            nonlocal largest
+            found = run(values, memory)
+            largest = max(largest, int(getattr(found, "nbytes", 0)))
+            return found
+
+        return noted
 
     def counted(session: Any, node: Any) -> Any:
         nonlocal fetched
@@ -223,7 +228,7 @@ def test_nothing_gathers(
         fetched += found.nbytes
         return found
 
-    monkeypatch.setattr(worker, "execute", watched)
+    monkeypatch.setattr(executor, "runner_of", watched)
     monkeypatch.setattr(type(three_workers), "value", counted)
     results = case.call(mn, *mine)
     results = list(results) if isinstance(results, tuple | list) else [results]

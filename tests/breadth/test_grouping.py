@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import matnb as mn
-from matnb.backend import worker
+from matnb.backend import executor
 from matnb.errors import IndexingError, KernelError, LoopBodyError, OptionError, ShapeError, TooLargeError
 from matnb.lazy.functions import grouping as grouping_functions
 
@@ -160,15 +160,20 @@ def test_many_groups_over_several_blocks(most_merged: int, monkeypatch: pytest.M
 
 
 def test_values_of_many_labels_go_where_they_are_combined(monkeypatch: pytest.MonkeyPatch) -> None:
-    execute, largest = worker.execute, 0
+    runner_of, largest = executor.runner_of, 0
 
-    def watched(operator: Any, values: Any) -> Any:
-        nonlocal largest
-        found = execute(operator, values)
-        largest = max(largest, int(getattr(found, "nbytes", 0)))
-        return found
+    def watched(operator: Any, share: Any) -> Any:
+        run = runner_of(operator, share)
 
-    monkeypatch.setattr(worker, "execute", watched)
+        def noted(values: Any, memory: Any) -> Any:
+            nonlocal largest
+            found = run(values, memory)
+            largest = max(largest, int(getattr(found, "nbytes", 0)))
+            return found
+
+        return noted
+
+    monkeypatch.setattr(executor, "runner_of", watched)
     rng = np.random.default_rng(3)
     labels, values = rng.integers(0, 200_000, 6000), rng.random(6000)
     found = mn.scatter_reduce(mn.asarray(values, blocks=3), mn.asarray(labels, blocks=3), 200_000).persist()

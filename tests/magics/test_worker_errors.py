@@ -11,10 +11,10 @@ from cells import fail, run
 
 import matnb as mn
 from matnb.backend.worker import Failed
+from matnb.blocks.kernels.elementwise import Link
 from matnb.errors import KernelError, TooLargeError
 from matnb.lazy.recording import Recording
 from matnb.plan.lower import lower
-from matnb.program.operators import Apply
 from matnb.program.plan import Workers
 from matnb.session.failures import cell_error
 
@@ -116,7 +116,7 @@ def test_passes_that_rewrote_leave_the_lines(shell):
         plan.outputs[made].keys[0],
         ValueError("no"),
         "trace",
-        Apply("power", made.input_dtypes, made.dtype, 0, False),
+        Link("power", made.input_dtypes, made.dtype, 0, False, (0, 1)),
     )
     assert cell_error(failed, plan.stages, plan.tasks, record).lines == ()
     error = cell_error(failed, plan.stages, plan.tasks, record, {made: (written,)})

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
-from matnb.backend.worker import execute
+from matnb.backend.executor import execute
 from matnb.blocks.kernels import frontier
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.semiring import SEMIRINGS

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
-from matnb.backend.worker import execute
+from matnb.backend.executor import execute
 from matnb.blocks.formats import Block, to_numpy
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import spread

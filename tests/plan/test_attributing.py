@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from plan_runner import multiplies
 
 import matnb as mn
 from matnb.blocks.grid import Grid
@@ -16,7 +17,6 @@ from matnb.expr.control import Loop
 from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.reusing import ControlPlans
-from matnb.program.operators import Multiply
 from matnb.program.plan import Stored, Task, Workers
 from matnb.program.program import Iterate, Program, batches
 
@@ -80,7 +80,7 @@ def test_products_and_what_follows_them_belong_to_blocks() -> None:
         by_block.setdefault(number, []).append(tasks[key])
     assert set(by_block) == {0, 1, 2, 3}
     for number, some in by_block.items():
-        products = [one for one in some if any(isinstance(step.operator, Multiply) for step in one.steps)]
+        products = [one for one in some if multiplies(one)]
         assert len(products) == 1  # each block's own
         given = {name: place for name, (one, place) in plan.given.items() if one is A.expression}
         assert [given[name] for name in products[0].inputs if name in given] == [number]
@@ -100,9 +100,7 @@ def test_tasks_of_loops_and_branches_inside_count_too() -> None:
 
     plan = planned(step, mn.ones(N))
     tasks = body_tasks(plan.program)
-    products = [
-        key for key, task in tasks.items() if any(isinstance(one.operator, Multiply) for one in task.steps)
-    ]
+    products = [key for key, task in tasks.items() if multiplies(task)]
     assert len(products) == 8
     assert set(products) <= set(plan.works)
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_runner import ONE, THREE, run_by_hand, whole
+from plan_runner import ONE, THREE, multiplies, run_by_hand, whole
 from programs import programs
 
 import matnb as mn
@@ -22,7 +22,7 @@ from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
 from matnb.program.check import check_plan
-from matnb.program.operators import Apply, Chain, Constant, Cut, Join, Multiply
+from matnb.program.operators import Constant, Cut, Fused, Join
 from matnb.program.place import layout_tag
 from matnb.program.plan import Plan, Stored, Task, Workers
 from matnb.program.regions import operand_region, piece_cuts, region_size, slice_pieces
@@ -96,11 +96,8 @@ def functions(task: Task) -> list[str]:
     """Return the names of the elementwise functions of a task."""
     names: list[str] = []
     for step in task.steps:
-        match step.operator:
-            case Apply(name):
-                names.append(name)
-            case Chain(links):
-                names.extend(link.name for link in links)
+        if isinstance(step.operator, Fused):
+            names.extend(link.name for link in step.operator.links)
     return names
 
 
@@ -266,7 +263,7 @@ def test_a_lighter_operand_is_gathered_once_for_each_worker():
     gathers = [task for task in plan.tasks if task.kind == "gather"]
     assert [task.owner for task in gathers] == [0, 1, 2]
     assert all(isinstance(task.steps[-1].operator, Join) for task in gathers)
-    products = [task for task in plan.tasks if any(isinstance(s.operator, Multiply) for s in task.steps)]
+    products = [task for task in plan.tasks if multiplies(task)]
     assert len(products) == 6
 
 

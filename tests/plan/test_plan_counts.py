@@ -9,17 +9,19 @@ import pytest
 
 import matnb as mn
 from matnb.blocks.kernels.chains import chain_into
+from matnb.blocks.kernels.elementwise import Link
 from matnb.events import RunFinished
 from matnb.expr.nodes import MatMul
 from matnb.magics.cell import compile_cell, run_cell
 from matnb.plan.lower import lower
 from matnb.plan.plan_counts import counts_of, functions_of, num_temporaries, num_tiles, reductions_of
-from matnb.program.operators import Apply, Chain, Make
+from matnb.program.operators import Fused, Make
 from matnb.program.plan import Plan, Step, Task, Workers
 
 TWO = Workers((0, 1), 1, 0)
 N = 300
 FLOAT = np.dtype(float)
+ADD = Link("add", (FLOAT, FLOAT), FLOAT, 0, False, (0, 1))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -115,7 +117,7 @@ def test_parts_of_a_product_are_arrays_too() -> None:
 
 
 def test_temporaries_go_with_their_last_reader() -> None:
-    make, apply = Make(None, ()), Apply("add", (FLOAT, FLOAT), FLOAT, 0, False)  # type: ignore[arg-type]
+    make, apply = Make(None, ()), Fused((ADD,))  # type: ignore[arg-type]
 
     def task(*arguments: tuple[int, ...]) -> Task:
         steps = tuple(Step(apply if ones else make, ones) for ones in arguments)
@@ -129,8 +131,8 @@ def test_temporaries_go_with_their_last_reader() -> None:
 
 def chain_of(array: mn.DistArray) -> tuple[Task, Step]:
     plan = plan_of(array)
-    task = next(one for one in plan.tasks if any(isinstance(step.operator, Chain) for step in one.steps))
-    return task, next(step for step in task.steps if isinstance(step.operator, Chain))
+    task = next(one for one in plan.tasks if any(isinstance(step.operator, Fused) for step in one.steps))
+    return task, next(step for step in task.steps if isinstance(step.operator, Fused))
 
 
 def chains() -> list[mn.DistArray]:

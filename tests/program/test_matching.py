@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from plan_runner import multiplies
 
 import matnb as mn
 from matnb.expr.nodes import Expr, MatMul, Transpose
@@ -12,7 +13,7 @@ from matnb.expr.traverse import topological
 from matnb.plan.lower import lower
 from matnb.plan.transposes import prefers_scatter, wished
 from matnb.program.matching import Product, match_products
-from matnb.program.operators import Accumulate, Apply, Chain, Multiply, MultiplyMasked, PartialAll, SumMasked
+from matnb.program.operators import Accumulate, Fused, Multiply, MultiplyMasked, SumMasked
 from matnb.program.plan import Plan, Task, Workers
 
 FLOAT = np.dtype(np.float64)
@@ -37,8 +38,8 @@ def operators(plan: Plan) -> list[object]:
     return [step.operator for task in plan.tasks for step in task.steps]
 
 
-def chains(task: Task) -> list[Chain]:
-    return [step.operator for step in task.steps if isinstance(step.operator, Chain)]
+def passes(task: Task) -> list[Fused]:
+    return [step.operator for step in task.steps if isinstance(step.operator, Fused)]
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -53,7 +54,7 @@ def test_a_product_times_a_sparse_array_is_made_where_that_has_entries(swapped: 
     assert (product.mask, product.scaled) == (S.expression, np.dtype(complex))
     made = operators(plan_of(S * (U @ V)))
     assert sum(isinstance(one, MultiplyMasked) for one in made) == 4
-    assert not any(isinstance(one, Multiply | Apply) for one in made)
+    assert not any(isinstance(one, Multiply | Fused) for one in made)
 
 
 def test_a_product_that_is_needed_itself_is_made() -> None:
@@ -150,12 +151,16 @@ def test_wishes_about_a_transpose() -> None:
 
 def test_a_product_is_fused_with_what_is_done_to_it() -> None:
     plan = plan_of(0.85 * (S @ X) + X)
-    made = [task for task in plan.tasks if any(isinstance(step.operator, Multiply) for step in task.steps)]
+    made = [task for task in plan.tasks if multiplies(task)]
     assert len(made) == 4
-    assert all([len(one.links) for one in chains(task)] == [2] for task in made)
+    assert all([len(one.links) for one in passes(task)] == [2] for task in made)
+    assert all(one.product is not None for task in made for one in passes(task))
     total = plan_of(abs(S @ X - X).sum())
     assert len([stage for stage in total.stages if stage.kind == "product"]) == 0
-    assert sum(isinstance(one, PartialAll) for one in operators(total)) == 4
+    one_pass = [one for task in total.tasks for one in passes(task)]
+    assert [(one.product is not None, len(one.links), len(one.shares)) for one in one_pass] == [
+        (True, 2, 1)
+    ] * 4
 
 
 def test_a_product_is_an_array_of_its_own_where_it_must_be() -> None:
@@ -207,8 +212,8 @@ def test_a_dense_factor_is_turned_once_for_each_worker() -> None:
 
 
 def test_what_a_chain_holds_to_its_end_is_counted() -> None:
-    # A chain holds the product that it reads, and where it cannot run by tiles two of its values.
+    # A pass holds the product that it reads, and where it cannot run by tiles two of its values.
     D = mn.asarray(np.ones((100, 100)))
     plan = plan_of(np.sqrt(np.exp(-(D @ D)) + D))
-    (task,) = [task for task in plan.tasks if chains(task)]
+    (task,) = [task for task in plan.tasks if passes(task)]
     assert task.working_bytes == 3 * D.size * 8

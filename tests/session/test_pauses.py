@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from plan_runner import multiplies
 from random_balancer import Restless
 from waiting import wait_until
 from watching import tasks_on_scheduler
@@ -20,7 +21,6 @@ from matnb.backend.futures import OwnersLost
 from matnb.errors import CellCancelled, KernelError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TasksFinished, TaskTimed, WorkersLost
 from matnb.plan.looping import ControlPlan
-from matnb.program.operators import Multiply
 from matnb.program.plan import Task
 from matnb.program.program import Batch, Iterate, batches
 from matnb.session.looping import Taken
@@ -130,7 +130,7 @@ def test_every_task_of_a_block_is_known() -> None:
 
 
 def _multiplies(task: Task) -> bool:
-    return any(isinstance(step.operator, Multiply) for step in task.steps)
+    return multiplies(task)
 
 
 def _body(plan: ControlPlan) -> list[Batch]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -14,7 +13,7 @@ from matnb.blocks.kernels.compiled import is_ready
 from matnb.blocks.kernels.elementwise import Function, Link, apply, compute, function_named, select_into
 from matnb.blocks.kernels.patterns import same_pattern, settled
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
-from matnb.blocks.kernels.tiles import FLOAT, TRUTH, OperandForm, Tiles, form_of, write_tiles
+from matnb.blocks.kernels.tiles import FLOAT, TRUTH, form_of, write_tiles
 
 # With shorter ones threads wait for the interpreter's lock, which each call takes again when it is done.
 TILE_ELEMENTS = 1 << 16
@@ -185,7 +184,7 @@ def _run_by_machine(
     # It goes from function to function without the interpreter's lock, so that its tiles may be short.
     if out.dtype not in (FLOAT, TRUTH) or (num_elements < _WORTH_COMPILING and not is_ready(run_tiles)):
         return False
-    tiles = _program(tuple(links), tuple(map(form_of, arrays)))
+    tiles = write_tiles(tuple(links), tuple(map(form_of, arrays)), 0, None)
     if tiles is None:
         return False
     memory = take((tiles.num_buffers * TILE + _LINE,), FLOAT)
@@ -194,11 +193,6 @@ def _run_by_machine(
     tiles.begin(arrays, out).run(0, tiles.length, buffers)
     give(memory)
     return True
-
-
-@lru_cache(maxsize=256)
-def _program(links: tuple[Link, ...], forms: tuple[OperandForm, ...]) -> Tiles | None:
-    return write_tiles(links, forms, 0, None)
 
 
 def _shapes_of(links: Sequence[Link], arrays: Sequence[NumericArray]) -> list[tuple[int, ...]] | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -13,12 +12,11 @@ from matnb.blocks.kernels import frontier_loops as loops
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
 from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, loop_dtype, own_entries
 from matnb.blocks.kernels.products import accumulate
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.shaping import Memory, cut
 from matnb.blocks.semiring import MAX, Monoid, Semiring
 from matnb.errors import ShapeError, UnsupportedError
 
 _TRUTH = np.dtype(np.bool_)
-Memory: TypeAlias = Callable[[tuple[int, ...], np.dtype], NumericArray]  # gives arrays, with any elements
 
 
 def push(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from types import EllipsisType
 from typing import TypeAlias
@@ -30,6 +30,7 @@ from matnb.errors import ShapeError, TooLargeError, UnsupportedError
 SHAPING = Family("kernel")
 Part: TypeAlias = tuple[tuple[int, ...], Block]
 Key: TypeAlias = tuple[slice | int | None, ...]
+Memory: TypeAlias = Callable[[tuple[int, ...], np.dtype], NumericArray]  # with any elements
 
 
 def transpose(block: Block, axes: Sequence[int]) -> Block:
@@ -86,7 +87,13 @@ def take(block: Block, key: Key) -> Block:
     return SHAPING.find("take", block)(block, key)
 
 
-def join(parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype, sparse: bool) -> Block:
+def join(
+    parts: Sequence[Part],
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    sparse: bool,
+    memory: Memory = np.empty,
+) -> Block:
     """Put rectangles together to one block.
 
     Parameters
@@ -96,6 +103,8 @@ def join(parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype, sparse:
         covers is absent, or 0 in a Dense result.
     shape, dtype, sparse
         Of the result. A single part that is all of it already is returned as it is.
+    memory
+        Where a Dense result is made; asked at most once.
 
     Raises
     ------
@@ -119,15 +128,17 @@ def join(parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype, sparse:
     if sparse:
         return _join_sparse(parts, (shape[0], shape[1]), dtype)
     is_covered = sum(prod(part.shape) for _, part in parts) == prod(shape)
-    values = np.empty(shape, dtype) if is_covered else np.zeros(shape, dtype)
+    values = memory(shape, dtype)
+    if not is_covered:
+        values.fill(0)
     for offset, part in parts:
         place = tuple(slice(a, a + length) for a, length in zip(offset, part.shape, strict=True))
         values[place] = cast(to_numpy(part), dtype)
     return Dense(values)
 
 
-def broadcast(block: Block, shape: tuple[int, ...]) -> Dense:
-    """Return the block stretched to a shape by NumPy's rules, in memory of its own.
+def broadcast(block: Block, shape: tuple[int, ...], memory: Memory = np.empty) -> Dense:
+    """Return the block stretched to a shape by NumPy's rules, in memory that is asked for once.
 
     Raises
     ------
@@ -136,9 +147,12 @@ def broadcast(block: Block, shape: tuple[int, ...]) -> Dense:
     """
     values = to_numpy(block)
     try:
-        return Dense(np.broadcast_to(values, shape).copy())
+        stretched = np.broadcast_to(values, shape)
     except ValueError:
         raise ShapeError(f"shape {block.shape} does not stretch to {shape}") from None
+    out = memory(shape, values.dtype)
+    np.copyto(out, stretched)
+    return Dense(out)
 
 
 def densify(block: Block) -> Dense:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -299,10 +299,16 @@ def form_of(values: NumericArray) -> OperandForm:
     return OperandForm(values.shape, values.dtype, values.flags.c_contiguous)
 
 
+@lru_cache(maxsize=256)
 def write_tiles(
-    links: Sequence[Link], operands: Sequence[OperandForm | None], num_rows: int, ending: TileSum | None
+    links: tuple[Link, ...],
+    operands: tuple[OperandForm | None, ...],
+    num_rows: int,
+    ending: TileSum | None,
 ) -> Tiles | None:
     """Return the program of elementwise functions, or None where the machine does not give their bits.
+
+    The last ones are remembered: a task that runs once has been written before where a cell runs again.
 
     Parameters
     ----------

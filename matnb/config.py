@@ -47,8 +47,8 @@ class Config:
     compute_limit_bytes
         Largest result in bytes that ``compute()`` brings into this process.
     engine
-        "auto", "gang" and "dask" run on the cluster, loops in different ways; "interpret" evaluates in this
-        process with NumPy and SciPy.
+        "auto", "gang" and "dask" run on the cluster: "gang" refuses loops that no gang can run, with "dask"
+        all that runs is tasks of Dask's. "interpret" evaluates in this process with NumPy and SciPy.
     rebalance
         Who decides when stored arrays are repartitioned: "auto", "entries", "presto", "off", the path of a
         trace that is repeated, or an object that is one or decides itself; the session looks whether it is.

@@ -193,6 +193,17 @@ class Cluster:
                     return
                 time.sleep(_HEAR_SECONDS)
 
+    def submit(self, owner: int, work: Callable[..., object], *arguments: object) -> None:
+        """Have a thread of a worker in this process do something, without a task of Dask's.
+
+        A worker that has closed does nothing any more; whoever waits notices that it is gone.
+        """
+        assert self._servers is not None
+        worker = self._servers.worker_at(self._workers[owner].address)
+        if worker is not None:
+            with contextlib.suppress(RuntimeError):  # its threads have ended
+                worker.executors["default"].submit(work, *arguments)
+
     def listen(self, handler: Callable[[tuple[float, Any]], None]) -> None:
         """Call ``handler`` with what workers tell this client, under its id, until the cluster is left."""
         self._handlers.append(handler)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from distributed import Future
 
 from matnb.backend.engine_dask import DaskEngine
+from matnb.backend.kept import Kept
 from matnb.backend.recovery import Resume
 from matnb.backend.watch_protocol import Watch
 from matnb.blocks.formats import Dense
@@ -30,7 +30,7 @@ class Driven:
     Where its loop ``paused``, there are no results, and ``counts`` are those of the state.
     """
 
-    futures: Mapping[str, Future]
+    futures: Mapping[str, Kept]
     counts: Mapping[str, tuple[int, int]]
     timed: tuple[TaskTimed, ...]
     seconds: float
@@ -61,7 +61,7 @@ class Driver:
         self,
         engine: DaskEngine,
         program: Program,
-        given: Mapping[str, Future],
+        given: Mapping[str, Kept],
         counts: Mapping[str, tuple[int, int]],
         told: Callable[[int, float], None],
         first: int = 0,

@@ -18,6 +18,7 @@ from matnb.backend import worker
 from matnb.backend.cluster import Cluster
 from matnb.backend.futures import BROKEN, Answers, OwnersLost
 from matnb.backend.graphs import DaskGraph, PlanRun, graph_of, is_bundled
+from matnb.backend.kept import Kept
 from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, freeze
 from matnb.blocks.layout import Layout
@@ -50,17 +51,17 @@ class TaskFailed(Exception):  # noqa: N818  carries a worker's error to the room
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left: arrays on workers, the futures that keep them, fetched blocks, and the times.
+    """What a run left: arrays on workers, what keeps them, fetched blocks, and the times.
 
     ``counts`` has entries and bytes of what was kept or held, by the plan's keys.
     """
 
     stored: Mapping[Expr, Stored]
-    futures: Mapping[Expr, tuple[Future, ...]]
+    futures: Mapping[Expr, tuple[Kept, ...]]
     fetched: Mapping[str, Any]
     timed: tuple[TaskTimed, ...]
     seconds: float
-    held: tuple[Future, ...] = ()
+    held: tuple[Kept, ...] = ()
     counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -90,14 +91,14 @@ class DaskEngine:
         self._client = cluster.client
         self._answers = Answers(cluster)
         self._runs = itertools.count()
-        self._held: WeakValueDictionary[str, Future] = WeakValueDictionary()  # by the plan's key
+        self._held: WeakValueDictionary[str, Kept] = WeakValueDictionary()  # by the plan's key
 
     def run(
         self,
         plan: Plan,
         fetch: Sequence[str] = (),
         hold: Sequence[str] = (),
-        given: Mapping[str, Future] | None = None,
+        given: Mapping[str, Kept] | None = None,
     ) -> Outcome:
         """Run a plan and return when all its tasks are done.
 
@@ -110,7 +111,7 @@ class DaskEngine:
         hold
             Further keys to keep on the workers, as long as ``Outcome.held`` is.
         given
-            Futures of keys that the plan reads and does not make, beside those of arrays that are kept.
+            What keeps the keys that the plan reads and does not make, beside those of arrays that are kept.
 
         Raises
         ------
@@ -126,33 +127,29 @@ class DaskEngine:
         owners = self._owners(plan)
         self._answers.check_alive(owners)
         futures: dict[str, Future] = {}
+        sent: dict[str, Kept] = {}
         counts: dict[str, tuple[int, int]] = {}
         wanted = [key for array in plan.outputs.values() for key in array.keys]
         threads = {number: one.threads for number, one in enumerate(self._cluster.workers)}
-        run = PlanRun(plan, run_id, {*wanted, *hold, *fetch}, fetch, self._blas is not None, threads)
-        expected = worker.expect(run_id, run.owners) if run.is_here else []
+        run = PlanRun(plan, run_id, {*wanted, *hold, *fetch}, fetch, threads)
         if self._telemetry is not None:
             self._telemetry.began(str(run_id))
         try:
-            self._ship(plan.shipments, futures, counts)
-            names = {key: future.key for key, future in {**(given or {}), **futures}.items()}
-            sought = [key for key in dict.fromkeys((*wanted, *hold, *fetch)) if key not in futures]
-            graph = graph_of(run, names, lambda key: self._held[key].key)
+            self._ship(plan.shipments, sent, counts)
+            sought = [key for key in dict.fromkeys((*wanted, *hold, *fetch)) if key not in sent]
+            graph = graph_of(run, {**(given or {}), **sent}, self._held.__getitem__)
             with self._shared_blas(plan):
                 self._submit(graph, run_id, sought, futures)
-                told: list[worker.Report] = (
-                    self._answers.told(expected, list(futures.values()), owners)
-                    if run.is_here
-                    else self._answers.gather([futures[name] for name in graph.reports], owners)
+                told: list[worker.Report] = self._answers.gather(
+                    [futures[name] for name in graph.reports], owners
                 )
-                values = {key: one for report in told for key, one in report.values.items()}
+                values: dict[str, Any] = {key: one for report in told for key, one in report.values.items()}
                 rest = [] if _failures(told) else [key for key in fetch if key not in values]
-                values.update(
-                    zip(rest, self._answers.gather([futures[key] for key in rest], owners), strict=True)
-                )
+                there = {**sent, **futures}
+                values.update(zip(rest, self.gather([there[key] for key in rest], list(owners)), strict=True))
         except KeyboardInterrupt:
             with self._cluster.stopping.undisturbed():
-                raise self._cancelled(plan, futures, run_id) from None
+                raise self._cancelled(plan, futures, sent, run_id) from None
         except OwnersLost:
             self._stop(plan, futures)
             worker.forget(run_id)
@@ -163,24 +160,25 @@ class DaskEngine:
         for report in told:
             counts.update(report.counts)
         if failures := _failures(told):
-            futures.clear()  # the error's traceback would keep them
+            for names in (futures, sent, there):  # the error's traceback would keep them
+                names.clear()
             raise TaskFailed(failures[0])
-        kept = {node: tuple(futures[key] for key in array.keys) for node, array in plan.outputs.items()}
-        self._held.update({key: futures[key] for key in (*wanted, *hold)})
+        kept = {node: tuple(there[key] for key in array.keys) for node, array in plan.outputs.items()}
+        self._held.update({key: there[key] for key in (*wanted, *hold)})
         timed = tuple(one for report in told for one in report.timed)
         if self._telemetry is not None:
             self._telemetry.ended(timed)
         return Outcome(
-            _with_counts(plan.outputs, counts),
+            with_counts(plan.outputs, counts),
             kept,
             {key: values[key] for key in fetch},
             timed,
             time.perf_counter() - begin,
-            tuple(futures[key] for key in hold),
+            tuple(there[key] for key in hold),
             counts,
         )
 
-    def gather(self, futures: Sequence[Future], owners: Sequence[int]) -> list[Block]:
+    def gather(self, futures: Sequence[Kept], owners: Sequence[int]) -> list[Block]:
         """Return copies of blocks in this process.
 
         Raises
@@ -191,7 +189,7 @@ class DaskEngine:
         blocks: list[Block] = self._answers.gather(futures, owners)
         return blocks
 
-    def ship(self, blocks: Mapping[str, Block], owner: int) -> dict[str, Future]:
+    def ship(self, blocks: Mapping[str, Block], owner: int) -> dict[str, Kept]:
         """Send blocks to a worker, under a plan's keys, and return their futures."""
         names = {key: f"{self._prefix}s{next(self._runs)}-{key}" for key in blocks}
         named = {names[key]: freeze(block) for key, block in blocks.items()}
@@ -206,13 +204,13 @@ class DaskEngine:
 
     def ship_array(
         self, block: Block, layout: Layout, base: str, is_constant: bool = False
-    ) -> tuple[Stored, tuple[Future, ...]]:
+    ) -> tuple[Stored, tuple[Kept, ...]]:
         """Send a user's array to the owners of a layout; the keys of its blocks begin with ``base``.
 
         Of an array that nobody ever writes to, which ``is_constant``, workers in this process get no copy.
         """
         piece_from = part_of if is_constant else piece_of
-        futures: list[Future] = []
+        futures: list[Kept] = []
         counts: list[tuple[int, int]] = []
         keys = tuple(f"{base}-{number}" for number in range(layout.grid.num_blocks))
         for key, region, owner in zip(keys, layout.grid.regions(), layout.owners, strict=True):
@@ -223,8 +221,8 @@ class DaskEngine:
         return Stored(layout, keys, nnz, sizes), tuple(futures)
 
     def cut_lineage(
-        self, keys: Sequence[str], owners: Sequence[int], futures: Sequence[Future]
-    ) -> tuple[Future, ...]:
+        self, keys: Sequence[str], owners: Sequence[int], futures: Sequence[Kept]
+    ) -> tuple[Kept, ...]:
         """Give blocks names without a history, since Dask keeps every task that a block came from.
 
         Parameters
@@ -268,7 +266,7 @@ class DaskEngine:
         self._held.update(found)
         return tuple(found[key] for key in keys)
 
-    def adopt(self, futures: Mapping[str, Future]) -> None:
+    def adopt(self, futures: Mapping[str, Kept]) -> None:
         """Let later plans read values by these keys, as long as somebody holds their futures."""
         self._held.update(futures)
 
@@ -293,7 +291,7 @@ class DaskEngine:
     def _ship(
         self,
         shipments: Sequence[Shipment],
-        futures: dict[str, Future],
+        sent: dict[str, Kept],
         counts: dict[str, tuple[int, int]],
     ) -> None:
         by_owner: dict[int, dict[str, Block]] = {}
@@ -304,7 +302,7 @@ class DaskEngine:
             by_owner.setdefault(one.owner, {})[one.key] = piece
             counts[one.key] = (piece.nnz, piece.nbytes)
         for owner, blocks in by_owner.items():
-            futures.update(self.ship(blocks, owner))
+            sent.update(self.ship(blocks, owner))
 
     def _submit(
         self, graph: DaskGraph, run_id: worker.RunId, keys: Sequence[str], futures: dict[str, Future]
@@ -330,35 +328,41 @@ class DaskEngine:
             if key in read:
                 future.release()
 
-    def _cancelled(self, plan: Plan, futures: Mapping[str, Future], run_id: worker.RunId) -> RunCancelled:
-        done = {key for key, future in futures.items() if future.status == "finished"}
+    def _cancelled(
+        self, plan: Plan, futures: Mapping[str, Future], sent: Mapping[str, Kept], run_id: worker.RunId
+    ) -> RunCancelled:
+        done = {**sent, **{key: one for key, one in futures.items() if one.status == "finished"}}
         kept = {
-            node: tuple(futures[key] for key in array.keys)
+            node: tuple(done[key] for key in array.keys)
             for node, array in plan.outputs.items()
-            if done.issuperset(array.keys)
+            if set(array.keys).issubset(done)
         }
-        staying = {future.key for ones in kept.values() for future in ones}
-        self._stop(plan, {key: one for key, one in futures.items() if one.key not in staying})
+        staying = {key for node in kept for key in plan.outputs[node].keys}
+        self._stop(plan, {key: one for key, one in futures.items() if key not in staying})
         worker.forget(run_id)
         if self._blas is None and is_bundled(plan):
             self._answers.tell(worker.forget, run_id)  # what runs goes on to the next of its tasks
-        total = sum(len(array.keys) for array in plan.outputs.values())
-        whole = sum(len(ones) for ones in kept.values())
-        num_done = len(done.intersection(task.key for task in plan.tasks))
-        self._held.update({key: futures[key] for node in kept for key in plan.outputs[node].keys})
-        arrays = {node: plan.outputs[node] for node in kept}  # their counts were not told
-        return RunCancelled(
-            f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, "
-            f"kept {whole} of {total} blocks",
-            Outcome(arrays, kept, {}, (), 0.0),
-        )
+        self._held.update({key: done[key] for node in kept for key in plan.outputs[node].keys})
+        return cancelled(plan, kept, sum(task.key in done for task in plan.tasks))
+
+
+def cancelled(plan: Plan, kept: Mapping[Expr, tuple[Kept, ...]], num_done: int) -> RunCancelled:
+    """Return what an interrupt of a run raises, of whose tasks some were done and some arrays are whole."""
+    total = sum(len(array.keys) for array in plan.outputs.values())
+    whole = sum(len(ones) for ones in kept.values())
+    arrays = {node: plan.outputs[node] for node in kept}  # their counts were not told
+    return RunCancelled(
+        f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, kept {whole} of {total} blocks",
+        Outcome(arrays, kept, {}, (), 0.0),
+    )
 
 
 def _failures(told: Sequence[worker.Report]) -> list[worker.Failed]:
     return [report.failed for report in told if report.failed is not None]
 
 
-def _with_counts(outputs: Mapping[Expr, Stored], counts: Mapping[str, tuple[int, int]]) -> dict[Expr, Stored]:
+def with_counts(outputs: Mapping[Expr, Stored], counts: Mapping[str, tuple[int, int]]) -> dict[Expr, Stored]:
+    """Return arrays with the entries and bytes of their blocks."""
     result = {}
     for node, array in outputs.items():
         known = [counts[key] for key in array.keys]

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import threading
 import time
+import traceback
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -20,15 +21,19 @@ from matnb.backend.checkpoints import DUE_SECONDS
 from matnb.backend.cluster import Cluster
 from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.engine_dask import Outcome, RunCancelled, TaskFailed
-from matnb.backend.futures import BROKEN, Answers
+from matnb.backend.futures import BROKEN, POLL_SECONDS, Answers, OwnersLost
 from matnb.backend.gang import GangPlugin, MemberReport, Perform, drivers_here, shared_programs
+from matnb.backend.gang_alone import LoneMember, give_up, wait
 from matnb.backend.gang_graph import Gathering, graph_of, owners_of, state_of
 from matnb.backend.gang_lock import Turn
-from matnb.backend.performer import perform
+from matnb.backend.kept import Kept, LocalBlock
+from matnb.backend.performer import TaskRaised, perform
 from matnb.backend.recovery import KeptStates, Resume
-from matnb.backend.results import GangOutcome, outcome_of
+from matnb.backend.results import GangOutcome, alone_outcome, outcome_of
 from matnb.backend.telemetry import Telemetry, gang_name
 from matnb.backend.watch_protocol import Watch
+from matnb.backend.worker import Failed, portable
+from matnb.blocks.formats import Block
 from matnb.pictures.quantities import plural_text
 from matnb.program.program import Iterate, Program, batches
 
@@ -91,7 +96,7 @@ class GangEngine:
     def run(
         self,
         program: Program,
-        given: Mapping[str, Future],
+        given: Mapping[str, Kept],
         resume: Resume | None = None,
         told: Callable[[int, float], None] | None = None,
         watch: Watch | None = None,
@@ -101,7 +106,7 @@ class GangEngine:
         Parameters
         ----------
         given
-            A future for each name in ``program.given``, on the worker that is named there.
+            What keeps the value of each name in ``program.given``, on the worker that is named there.
         resume
             Says the number of the first iteration.
         told
@@ -125,6 +130,8 @@ class GangEngine:
             begin = time.perf_counter()
             owners = owners_of(program)
             self._answers.check_alive(owners)
+            if self._in_process and len(owners) == 1:
+                return self._run_alone(program, given, 0 if resume is None else resume.iteration, told, watch)
             self._install()
             if (told is not None or watch is not None) and not self._in_process:
                 self._listen()
@@ -171,6 +178,50 @@ class GangEngine:
                     self._kept.forget()
                 self._kept.go_on(None)
             return outcome
+
+    def _run_alone(
+        self,
+        program: Program,
+        given: Mapping[str, Kept],
+        first: int,
+        told: Callable[[int, float], None] | None,
+        watch: Watch | None,
+    ) -> GangOutcome:
+        # The only member's part, without a gathering.
+        begin = time.perf_counter()
+        (owner,) = owners_of(program)
+        epoch = next(self._epochs)
+        self._last = None
+        self._kept.go_on(None)
+        following = Following(program, epoch, first, told, watch, lambda: member.ask_pause())
+        member = LoneMember(self._prefix, epoch, owner, following.hear, following.pause_at)
+        blocks = dict(zip(given, self._bring(list(given.values())), strict=True))
+        if self._telemetry is not None:
+            self._telemetry.began(gang_name(self._prefix, epoch))
+        try:
+            with self._shared_blas(program):
+                self._cluster.submit(
+                    owner, member.perform, self._performer, program, blocks,
+                    self._cluster.workers[owner].threads, first, told is not None, watch is not None,
+                )  # fmt: skip
+                del blocks
+                done = wait(member, POLL_SECONDS, lambda: self._answers.check_alive([owner]), following.look)
+        except KeyboardInterrupt:
+            with self._cluster.stopping.undisturbed():
+                give_up(member, _END_SECONDS)
+            raise RunCancelled("cancelled 1 task", Outcome({}, {}, {}, (), 0.0)) from None
+        except TaskRaised as error:
+            raise TaskFailed(error.failed) from None
+        except OwnersLost:
+            member.mailbox.abort("a worker was lost")
+            raise
+        except Exception as error:
+            trace = "".join(traceback.format_exception(error))
+            raise TaskFailed(Failed(gang_name(self._prefix, epoch), portable(error), trace)) from None
+        outcome = alone_outcome(done, f"{self._prefix}g{epoch}", epoch, owner, time.perf_counter() - begin)
+        if self._telemetry is not None:
+            self._telemetry.ended(outcome.timed)
+        return outcome
 
     def can_pause(self, program: Program) -> bool:
         """Tell whether a program can pause between two iterations of its outermost loop."""
@@ -272,15 +323,15 @@ class GangEngine:
         gathering: Gathering,
         program: Program,
         shipped: bytes | str,
-        given: Mapping[str, Future],
+        given: Mapping[str, Kept],
         first: int,
         tells: bool,
         watches: bool,
         pause_at: int | None,
     ) -> dict[int, Future]:
         graph, keys = graph_of(
-            gathering, program, shipped, {name: future.key for name, future in given.items()},
-            self._plugin, self._client.id, self._performer, first, tells, watches, pause_at,
+            gathering, program, shipped, given, self._plugin, self._client.id, self._performer, first,
+            tells, watches, pause_at,
         )  # fmt: skip
         sent = self._client.get(graph, list(keys.values()), sync=False, retries=0)
         return dict(zip(keys, sent, strict=True))
@@ -353,6 +404,12 @@ class GangEngine:
         if self._last is not None:
             leader = self._last.addresses[min(self._last.addresses)]
             self._answers.send({"op": f"{self._plugin}-pause", "epoch": self._last.epoch}, [leader])
+
+    def _bring(self, given: Sequence[Kept]) -> list[Block]:
+        # Blocks of workers in this process, by reference.
+        far = [one for one in given if not isinstance(one, LocalBlock)]
+        brought = iter(self._answers.gather(far, self._cluster.alive()) if far else ())
+        return [one.block if isinstance(one, LocalBlock) else next(brought) for one in given]
 
     def _tell(self, addresses: Collection[str], what: str, **parameters: object) -> dict[str, Any]:
         if not addresses:

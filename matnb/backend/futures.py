@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from distributed import CancelledError, Client, Future
 from distributed.client import ClosedClientError
@@ -14,16 +14,13 @@ from distributed.client import ClosedClientError
 from matnb.backend.cluster import Cluster
 from matnb.errors import ClusterError
 
-_POLL_SECONDS = 0.05  # how soon a loss is noticed; a result is noticed at once
-_SHORT_SECONDS = 0.002  # until what was told of already is known to Dask as well
+POLL_SECONDS = 0.05  # how soon a loss is noticed; a result is noticed at once
+_SHORT_SECONDS = 0.002
 _NEWS_SECONDS = 2.0  # news of a loss may come after the tasks that it cost
 _CANCEL_SECONDS = 1.0  # an interrupt waits this long for the scheduler's word, then leaves
 
 # What waiting for a result raises when a worker, the scheduler or the connection to it is gone.
 BROKEN = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError, OSError)
-
-
-_Told = TypeVar("_Told")
 
 
 class OwnersLost(Exception):  # noqa: N818  not an error yet: the run is laid out anew
@@ -73,7 +70,7 @@ class Answers:
         try:
             while True:
                 try:
-                    return waiting.result(timeout=_POLL_SECONDS)
+                    return waiting.result(timeout=POLL_SECONDS)
                 except concurrent.futures.TimeoutError as error:
                     if waiting.done():  # a connection's own time was out, not ours
                         raise self.broken(error, owners) from error
@@ -86,39 +83,6 @@ class Answers:
             # Dask's waiting tasks end by themselves when their names are cancelled; nobody asks how.
             waiting.add_done_callback(_forget_outcome)
             raise
-
-    def told(
-        self,
-        expected: Sequence[concurrent.futures.Future[_Told]],
-        futures: Sequence[Future],
-        owners: Collection[int],
-    ) -> list[_Told]:
-        """Return what workers in this process tell by a way of their own, before Dask knows of it.
-
-        Parameters
-        ----------
-        expected
-            Where it will be.
-        futures
-            Of the run: one that will not come ends the waiting.
-        owners
-            The workers that are to tell.
-
-        Raises
-        ------
-        OwnersLost, ClusterError
-            As :meth:`gather` does.
-        """
-        found = []
-        for one in expected:
-            while True:
-                try:
-                    found.append(one.result(timeout=_POLL_SECONDS))
-                    break
-                except concurrent.futures.TimeoutError:
-                    self.check_alive(owners)
-                    self._check_coming(futures, owners)
-        return found
 
     def finished(self, futures: Sequence[Future], owners: Collection[int]) -> None:
         """Wait until values are there."""
@@ -137,7 +101,7 @@ class Answers:
         end = time.monotonic() + _NEWS_SECONDS
         while time.monotonic() < end:
             self.check_alive(owners)
-            time.sleep(_POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
         return ClusterError(
             f"{self._cluster.description}: the connection was lost while a run was under way "
             f"({type(error).__name__}: {error}); mn.stop() and connect again"

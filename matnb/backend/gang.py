@@ -9,6 +9,7 @@ import traceback
 from array import array
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from distributed import Worker, WorkerPlugin, get_worker
@@ -18,6 +19,7 @@ from distributed.protocol import pickle
 
 from matnb.backend.checkpoints import Checkpoints, RingKeeper
 from matnb.backend.iteration_boundary import Listener
+from matnb.backend.kept import LocalRef, resolved
 from matnb.backend.mailbox import PRESENT_SECONDS, Aborted, GangMailbox, Keeper, Mailbox
 from matnb.backend.performer import Performed, TaskRaised
 from matnb.backend.worker import Failed, portable
@@ -190,7 +192,9 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             self._on_loop(mailbox.gather(), PRESENT_SECONDS + _SPARE_SECONDS)
             program = _program(call.program)
             keeper = RingKeeper(self._checkpoints, mailbox) if call.keeps else None
-            told = self._teller(call) if call.topic is not None and call.owner == mailbox.members[0] else None
+            told = None
+            if call.topic is not None and call.owner == mailbox.members[0]:
+                told = teller(call.begin, partial(self.tell, call))
             num_threads = self._worker.state.nthreads
             listener = _DriverListener(self, call) if call.watches else None
             self.performing = call.epoch, call.owner, threading.get_ident()
@@ -222,18 +226,6 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), loop).result(
             seconds + _SPARE_SECONDS
         )
-
-    def _teller(self, call: MemberCall) -> Callable[[int, float], None]:
-        last = [time.monotonic(), call.begin]
-
-        def told(iteration: int, _: float) -> None:
-            now = time.monotonic()
-            if now - last[0] >= _TELL_SECONDS and iteration > last[1]:
-                seconds = (now - last[0]) / (iteration - last[1])
-                last[:] = now, iteration
-                self.tell(call, "progress", iteration, seconds)
-
-        return told
 
     def tell(self, call: MemberCall, what: str, *news: object) -> None:
         """Have the driver hear news of an epoch."""
@@ -369,8 +361,12 @@ class _DriverListener:
     def __init__(self, plugin: GangPlugin, call: MemberCall) -> None:
         self._plugin, self._call = plugin, call
 
+    @property
+    def pause_at(self) -> int | None:
+        return self._call.pause_at
+
     def asks_pause(self, iteration: int) -> bool:
-        at = self._call.pause_at
+        at = self.pause_at
         return (at is not None and iteration >= at) or self._plugin.is_asked_to_pause(self._call.epoch)
 
     def measured(
@@ -383,12 +379,36 @@ class _DriverListener:
         self._plugin.tell(self._call, "measured", owner, iteration, num_iterations, clock_seconds, packed)
 
 
-def run_member(plugin: str, call: MemberCall, names: tuple[str, ...], *given: Block) -> MemberReport:
+def teller(begin: int, tell: Callable[..., None]) -> Callable[[int, float], None]:
+    """Return what tells the driver now and then how far a loop is, of all that it is told.
+
+    Parameters
+    ----------
+    begin
+        The number of the first iteration.
+    tell
+        Called with ``"progress"``, the number of iterations, and what one took of late.
+    """
+    last = [time.monotonic(), begin]
+
+    def told(iteration: int, _: float) -> None:
+        now = time.monotonic()
+        if now - last[0] >= _TELL_SECONDS and iteration > last[1]:
+            seconds = (now - last[0]) / (iteration - last[1])
+            last[:] = now, iteration
+            tell("progress", iteration, seconds)
+
+    return told
+
+
+def run_member(
+    plugin: str, call: MemberCall, names: tuple[str, ...], *given: Block | LocalRef
+) -> MemberReport:
     """Take part in a gang; what a Dask task of it does."""
     ready: GangPlugin | None = get_worker().plugins.get(plugin)
     if ready is None:
         return MemberReport(call.owner, "the worker has come just now")
-    return ready.perform(call, dict(zip(names, given, strict=True)))
+    return ready.perform(call, dict(zip(names, map(resolved, given), strict=True)))
 
 
 def _program(program: bytes | str) -> Program:

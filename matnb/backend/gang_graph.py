@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dask._task_spec import Task as GraphTask
-from dask._task_spec import TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from matnb.backend.gang import MemberCall, Perform, run_member
+from matnb.backend.graphs import reference_to
+from matnb.backend.kept import Kept
 from matnb.program.program import Iterate, Program, batches
 
 
@@ -52,7 +53,7 @@ def graph_of(
     gathering: Gathering,
     program: Program,
     shipped: bytes | str,
-    given: Mapping[str, str],
+    given: Mapping[str, Kept],
     plugin: str,
     client: str,
     perform: Perform,
@@ -68,7 +69,7 @@ def graph_of(
     shipped
         The program as :class:`~matnb.backend.gang.MemberCall` has it.
     given
-        The Dask key of each given register.
+        What keeps each given register.
     plugin
         What makes the workers ready.
     client
@@ -93,7 +94,7 @@ def graph_of(
             bool(gathering.state), gathering.continues, watches, pause_at,
             client if tells or watches else None, perform,
         )  # fmt: skip
-        references = (TaskRef(given[name]) for name in names)
+        references = (reference_to(given[name]) for name in names)
         task = GraphTask(key, run_member, plugin, call, _Names(names), *references)
         pinned = {"workers": [address], "allow_other_workers": False}
         layers[key] = MaterializedLayer({key: task}, annotations=pinned)

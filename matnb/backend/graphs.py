@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, TypeAlias
 
 from dask._task_spec import Task as GraphTask
 from dask._task_spec import TaskRef
 from distributed import get_worker
 
 from matnb.backend import worker
+from matnb.backend.kept import Kept, LocalBlock, LocalRef, resolved
+from matnb.backend.sharing import Sharing
 from matnb.program.memory import depth_first
 from matnb.program.plan import Plan, Task
 
@@ -46,8 +46,6 @@ class PlanRun:
         Keys of the values that are left on the workers.
     fetched
         Those among them that are wanted in this process.
-    is_here
-        Whether the workers are threads of this process, which tell what they report by a way of their own.
     threads
         Of each worker.
     """
@@ -56,7 +54,6 @@ class PlanRun:
     run_id: worker.RunId
     staying: Collection[str]
     fetched: Collection[str]
-    is_here: bool
     threads: Mapping[int, int]
 
     @property
@@ -65,21 +62,31 @@ class PlanRun:
         return sorted({task.owner for task in self.plan.tasks})
 
 
-def graph_of(run: PlanRun, names: Mapping[str, str], name_of: Callable[[str], str]) -> DaskGraph:
+Reference: TypeAlias = TaskRef | LocalRef  # how a task's parameters name a value
+
+
+def reference_to(kept: Kept) -> Reference:
+    """Return what stands in a task's parameters for a value that is there."""
+    return LocalRef(kept.key) if isinstance(kept, LocalBlock) else TaskRef(kept.key)
+
+
+def graph_of(run: PlanRun, sent: Mapping[str, Kept], there: Callable[[str], Kept]) -> DaskGraph:
     """Return the graph of a run.
 
     Parameters
     ----------
-    names
-        Of what was sent before the run, by the plan's key.
-    name_of
-        Gives those of what was there already.
+    sent
+        What was sent before the run, by the plan's key.
+    there
+        Gives what was there already.
     """
     plan = run.plan
-    named = {**names, **{task.key: f"{run.run_id}-{task.key}" for task in plan.tasks}}
+    named = {task.key: f"{run.run_id}-{task.key}" for task in plan.tasks}
 
-    def reference(key: str) -> TaskRef:
-        return TaskRef(named[key] if key in named else name_of(key))
+    def reference(key: str) -> Reference:
+        if key in named:
+            return TaskRef(named[key])
+        return reference_to(sent[key] if key in sent else there(key))
 
     return (_bundled if is_bundled(plan) else _by_tasks)(run, named, reference)
 
@@ -93,7 +100,7 @@ def is_bundled(plan: Plan) -> bool:
     return all(owners.get(key, task.owner) == task.owner for task in plan.tasks for key in task.inputs)
 
 
-def _by_tasks(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], TaskRef]) -> DaskGraph:
+def _by_tasks(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], Reference]) -> DaskGraph:
     tasks: dict[int, dict[str, GraphTask]] = {}
     for task in run.plan.tasks:
         name = named[task.key]
@@ -124,7 +131,7 @@ def _last_tasks(run: PlanRun) -> dict[int, list[str]]:
     return last
 
 
-def _bundled(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], TaskRef]) -> DaskGraph:
+def _bundled(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], Reference]) -> DaskGraph:
     mine: dict[int, list[Task]] = {}
     for task in depth_first(run.plan.tasks):
         mine.setdefault(task.owner, []).append(task)
@@ -134,8 +141,7 @@ def _bundled(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], 
         made = {task.key for task in its}
         left = [task.key for task in its if task.key in run.staying]
         given = list(dict.fromkeys(key for task in its for key in task.inputs if key not in made))
-        alone = run.is_here and len(left) == 1
-        name = named[left[0]] if alone else f"{run.run_id}-bundle-{owner}"
+        name = f"{run.run_id}-bundle-{owner}"
         large = run.plan.peaks.get(owner, 0) >= _HELPED_BYTES or any(
             sum(array.block_bytes) >= _HELPED_BYTES for array in run.plan.reused.values()
         )
@@ -143,17 +149,13 @@ def _bundled(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], 
         own = {
             name: GraphTask(
                 name, perform, run.run_id, owner, _Given(its), _Given(left), _Given(run.fetched),
-                _Given(given), alone, num_helpers, *map(reference, given),
+                _Given(given), num_helpers, *map(reference, given),
             )
         }  # fmt: skip
-        if not alone:
-            for key in left:
-                own[named[key]] = GraphTask(named[key], take, key, TaskRef(name))
-        if not run.is_here:
-            reports.append(f"{run.run_id}-report-{owner}")
-            own[reports[-1]] = GraphTask(reports[-1], report_of, TaskRef(name))
-        elif not left:
-            reports.append(name)
+        for key in left:
+            own[named[key]] = GraphTask(named[key], take, key, TaskRef(name))
+        reports.append(f"{run.run_id}-report-{owner}")
+        own[reports[-1]] = GraphTask(reports[-1], report_of, TaskRef(name))
         tasks[owner] = own
     return DaskGraph(tasks, tuple(reports))
 
@@ -182,11 +184,10 @@ def perform(
     results: Sequence[str],
     fetched: Collection[str],
     given: Sequence[str],
-    alone: bool,
     num_helpers: int,
     *inputs: Any,
-) -> Any:
-    """Run tasks, and return the value of the only result, or a Bundle.
+) -> Bundle:
+    """Run tasks, and return what they leave.
 
     Parameters
     ----------
@@ -198,21 +199,17 @@ def perform(
         Those whose values the report carries, if they are small.
     given, inputs
         Values by key.
-    alone
-        Whether the only result is returned as it is, the report having its own way home.
     num_helpers
         Threads of the worker that may help.
     """
-    values = dict(zip(given, inputs, strict=True))
-    sharing = _Sharing(run_id, tasks, values, {*results})
+    values = dict(zip(given, map(resolved, inputs), strict=True))
+    sharing = Sharing(run_id, tasks, values, {*results})
     for _ in range(num_helpers):
-        get_worker().executors["default"].submit(sharing.work)
-    sharing.work()
-    made = sharing.finished()
+        get_worker().executors["default"].submit(sharing.work, owner)
+    sharing.work(owner)
+    made = sharing.made()
     left = {key: made.get(key, sharing.failed) for key in results}
     told = worker.report(run_id, owner, list(left), *left.values(), fetched=fetched, failed=sharing.failed)
-    if alone and len(results) == 1:
-        return left[results[0]]
     return Bundle({} if sharing.failed else left, told)
 
 
@@ -224,93 +221,3 @@ def take(key: str, bundle: Bundle) -> Any:
 def report_of(bundle: Bundle) -> worker.Report:
     """Return the report of a bundle."""
     return bundle.report
-
-
-class _Sharing:
-    """Tasks that several threads do together; a thread that comes late finds less to do, or nothing.
-
-    Parameters
-    ----------
-    tasks
-        The earlier ones first where several are ready.
-    values
-        Those given; filled with what is made, and let go with the last reader unless it is among ``staying``.
-
-    Attributes
-    ----------
-    failed
-        What the first task left that failed; then no more are begun.
-    """
-
-    def __init__(
-        self, run_id: worker.RunId, tasks: Sequence[Task], values: dict[str, Any], staying: Collection[str]
-    ) -> None:
-        self._run_id, self._tasks, self._values, self._staying = run_id, tasks, values, staying
-        self._changed = threading.Condition()
-        self._num_left = len(tasks)
-        self.failed: worker.Failed | None = None
-        self._broken: BaseException | None = None
-        self._readers: dict[str, list[int]] = {}
-        self._missing: list[int] = []
-        for number, task in enumerate(tasks):
-            for key in task.inputs:
-                self._readers.setdefault(key, []).append(number)
-            self._missing.append(sum(key not in values for key in task.inputs))
-        self._num_readers = {key: len(readers) for key, readers in self._readers.items()}
-        self._ready = [number for number, missing in enumerate(self._missing) if not missing]
-        heapify(self._ready)
-        for value in values.values():
-            if isinstance(value, worker.Failed):
-                self.failed = value
-
-    def work(self) -> None:
-        """Do tasks until all are done, or one failed, or the run is to end."""
-        while (number := self._next()) is not None:
-            task = self._tasks[number]
-            with self._changed:
-                inputs = [self._values[key] for key in task.inputs]
-            try:
-                value = worker.run(task.key, task.kind, self._run_id, task.owner, task.steps, *inputs)
-            except BaseException as error:  # told by the thread that is waited for
-                with self._changed:
-                    self._broken = error
-                    self._changed.notify_all()
-                return
-            del inputs
-            self._done(task, value)
-
-    def finished(self) -> dict[str, Any]:
-        """Return what stays of the values, once no thread is at work."""
-        with self._changed:
-            if self._broken is not None:
-                raise self._broken
-            return {key: self._values[key] for key in self._staying if key in self._values}
-
-    def _next(self) -> int | None:
-        with self._changed:
-            while True:
-                if self._num_left == 0 or self.failed is not None or self._broken is not None:
-                    return None
-                if worker.is_forgotten(self._run_id):
-                    self.failed = worker.Failed("", RuntimeError("the run was cancelled"), "")
-                    self._changed.notify_all()
-                    return None
-                if self._ready:
-                    return heappop(self._ready)
-                self._changed.wait()
-
-    def _done(self, task: Task, value: Any) -> None:
-        with self._changed:
-            if isinstance(value, worker.Failed):
-                self.failed = self.failed or value
-            self._values[task.key] = value
-            for number in self._readers.get(task.key, ()):
-                self._missing[number] -= 1
-                if not self._missing[number]:
-                    heappush(self._ready, number)
-            for key in task.inputs:
-                self._num_readers[key] -= 1
-                if not self._num_readers[key] and key not in self._staying:
-                    del self._values[key]
-            self._num_left -= 1
-            self._changed.notify_all()

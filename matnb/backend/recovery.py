@@ -10,8 +10,9 @@ from distributed import Future
 
 from matnb.backend.cluster import Cluster
 from matnb.backend.gang_graph import Gathering
+from matnb.backend.kept import Kept
 
-Kept = Mapping[str, Mapping[int, Sequence[str]]]  # what each address keeps, by iteration
+Inventory = Mapping[str, Mapping[int, Sequence[str]]]  # what each address keeps, by iteration
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Resume:
     """
 
     iteration: int
-    futures: Mapping[str, Future]
+    futures: Mapping[str, Kept]
     owners: Mapping[str, int]
     epoch: int = 0
 
@@ -112,7 +113,7 @@ class KeptStates:
         }
 
 
-def newest_whole(kept: Kept, state: frozenset[str]) -> int | None:
+def newest_whole(kept: Inventory, state: frozenset[str]) -> int | None:
     """Return the last iteration of whose state every register is kept somewhere."""
     iterations = {iteration for one in kept.values() for iteration in one}
     for iteration in sorted(iterations, reverse=True):
@@ -121,7 +122,7 @@ def newest_whole(kept: Kept, state: frozenset[str]) -> int | None:
     return None
 
 
-def holders(kept: Kept, iteration: int, state: frozenset[str]) -> dict[str, str]:
+def holders(kept: Inventory, iteration: int, state: frozenset[str]) -> dict[str, str]:
     """Return an address that keeps each register of an iteration's state."""
     found = {name: address for address, one in kept.items() for name in one.get(iteration, ())}
     return {name: found[name] for name in sorted(state)}

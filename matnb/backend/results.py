@@ -10,6 +10,8 @@ from distributed import Future
 
 from matnb.backend.gang import MemberReport
 from matnb.backend.gang_graph import Gathering
+from matnb.backend.kept import Kept, LocalBlock
+from matnb.backend.performer import Performed
 from matnb.backend.recovery import Resume
 from matnb.events import TaskTimed
 from matnb.program.program import Program
@@ -37,7 +39,7 @@ class GangOutcome:
         Where the loop goes on if it paused; then there are no results, and ``counts`` are those of its state.
     """
 
-    futures: Mapping[str, Future]
+    futures: Mapping[str, Kept]
     counts: Mapping[str, tuple[int, int]]
     timed: tuple[TaskTimed, ...]
     seconds: float
@@ -74,5 +76,24 @@ def outcome_of(
         sum(report.sent_bytes for report in whole),
         tuple(sum(step) for step in steps),
         len(whole),
+        paused,
+    )
+
+
+def alone_outcome(done: Performed, name: str, epoch: int, owner: int, seconds: float) -> GangOutcome:
+    """Return what the only member of a gang left, which called its blocks after ``name``."""
+    kept: dict[str, Kept] = {key: LocalBlock(f"{name}-{key}", block) for key, block in done.registers.items()}
+    paused = None
+    if done.paused:
+        paused = Resume(done.iterations, kept, dict.fromkeys(kept, owner), epoch)
+    return GangOutcome(
+        {} if done.paused else kept,
+        {key: (block.nnz, block.nbytes) for key, block in done.registers.items()},
+        done.timed,
+        seconds,
+        done.iterations,
+        done.sent_bytes,
+        done.allocated,
+        1,
         paused,
     )

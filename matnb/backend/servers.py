@@ -369,6 +369,10 @@ class Servers:
             finally:
                 self.cluster.stop_loop()
 
+    def worker_at(self, address: str) -> Worker | None:
+        """Return the worker in this process that has an address, or None."""
+        return next((one for one in self.cluster.workers.values() if one.address == address), None)
+
     @property
     def trouble(self) -> str:
         """Why a lost worker could not be started again the last time; empty where none is missing."""

@@ -8,15 +8,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
-from typing import Protocol, TypeAlias
+from typing import Protocol
 from weakref import WeakKeyDictionary, ref
 
-from distributed import Future
-
+from matnb.backend.kept import Kept
 from matnb.expr.nodes import Expr
 from matnb.program.plan import Stored
-
-Kept: TypeAlias = Future  # keeps a block on its worker
 
 
 class Hiding(Protocol):
@@ -36,7 +33,7 @@ MOST_IDLE = 500  # arrays without a handle; each is some tasks that the schedule
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One array: its layout and keys, the futures that keep it, and what it would cost to make again.
+    """One array: its layout and keys, what keeps its blocks, and what it would cost to make again.
 
     Attributes
     ----------
@@ -45,7 +42,7 @@ class Entry:
     """
 
     stored: Stored
-    futures: tuple[Future, ...]
+    futures: tuple[Kept, ...]
     seconds: float = 0.0
     depth: int = 0
 

@@ -8,6 +8,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from distributed import Worker, WorkerPlugin
@@ -17,6 +18,7 @@ from matnb.backend.cluster import Cluster
 from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.futures import BROKEN
 from matnb.backend.gang import GangPlugin
+from matnb.backend.gang_alone import performing_alone
 from matnb.backend.performer import seconds_so_far
 from matnb.events import Event, TaskTimed, WorkerSample, WorkersBusy, WorkersSampled
 
@@ -78,6 +80,7 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
                 "now": self._facts(),
                 "busy": self._busy(),
                 "come": self._come(),
+                "running": tasks.num_running(self._prefix),
             }
             told_here = telemetries_here.get(self.name)
             if told_here is not None:
@@ -122,7 +125,9 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
         for run_id, owner, kind, seconds in running:
             by_kind = found.setdefault((run_id, owner), {})
             by_kind[kind] = by_kind.get(kind, 0.0) + seconds
-        if isinstance(gang, GangPlugin) and (performing := gang.performing) is not None:
+        performing = gang.performing if isinstance(gang, GangPlugin) else None
+        performing = performing or performing_alone.get(self._prefix)
+        if performing is not None:
             epoch, owner, thread = performing
             found[gang_name(self._prefix, epoch), owner] = seconds_so_far(thread)
         return [(*key, by_kind) for key, by_kind in found.items()]
@@ -270,7 +275,9 @@ class Telemetry:
             self._received[number] = self._received.get(number, 0) + sum(come.values())
             for other, size in come.items():
                 self._sent[other] = self._sent.get(other, 0) + size
-            self._samples[number] = self._sample(number, *message["now"])
+            sample = self._sample(number, *message["now"])
+            here = message["running"].get(number, 0)  # Dask knows only of its own tasks
+            self._samples[number] = replace(sample, num_running=max(sample.num_running, here))
             if len(self._samples) >= len(self._cluster.alive()):
                 found.append(self._sampled())
         self._tell_all(found)

@@ -6,11 +6,11 @@ import threading
 import time
 import traceback
 from collections.abc import Collection, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
 from matnb.backend.executor import FRESH, PreparedTask
+from matnb.backend.kept import resolved
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise import Link
@@ -40,7 +40,6 @@ class RunId:
 
 _timed: dict[tuple[RunId, int], list[TaskTimed]] = {}
 _under_way: dict[int, tuple[RunId, int, str, float]] = {}  # by thread: run, worker, kind, and when it began
-_expected: dict[tuple[RunId, int], Future[Report]] = {}  # by runs whose driver is in this process
 _forgotten: set[RunId] = set()
 _lock = threading.Lock()
 
@@ -57,6 +56,7 @@ class Failed:
 
 def run(key: str, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
     """Run the steps of a task and return the last value, or a Failed."""
+    inputs = tuple(map(resolved, inputs))
     for value in inputs:
         if isinstance(value, Failed):
             return value
@@ -110,8 +110,6 @@ def report(
 ) -> Report:
     """Return what a worker tells of a run whose last and kept values are given.
 
-    A driver in this process is told at once.
-
     Parameters
     ----------
     fetched
@@ -133,11 +131,7 @@ def report(
         for other in [other for other, _ in _timed if other.is_before(run_id)]:
             _drop_times(other)
         _forgotten.difference_update([other for other in _forgotten if other.is_before(run_id)])
-        expected = _expected.pop((run_id, owner), None)
-    told = Report(failed, timed, counts, values)
-    if expected is not None:
-        expected.set_result(told)
-    return told
+    return Report(failed, timed, counts, values)
 
 
 def timed_now(
@@ -167,17 +161,18 @@ def timed_now(
     ]
 
 
+def num_running(session: str) -> dict[int, int]:
+    """Return how many tasks of a session's runs are under way in this process, by worker."""
+    found: dict[int, int] = {}
+    for run_id, owner, _, _ in list(_under_way.copy().values()):
+        if run_id.session == session:
+            found[owner] = found.get(owner, 0) + 1
+    return found
+
+
 def _drop_times(run_id: RunId) -> None:
     for key in [key for key in _timed if key[0] == run_id]:
         del _timed[key]
-
-
-def expect(run_id: RunId, owners: Collection[int]) -> list[Future[Report]]:
-    """Return where the reports of workers in this process will be, before Dask has told of them."""
-    found: dict[tuple[RunId, int], Future[Report]] = {(run_id, owner): Future() for owner in owners}
-    with _lock:
-        _expected.update(found)
-    return list(found.values())
 
 
 def forget(run_id: RunId) -> None:
@@ -185,8 +180,6 @@ def forget(run_id: RunId) -> None:
     with _lock:
         _forgotten.add(run_id)
         _drop_times(run_id)
-        for key in [key for key in _expected if key[0] == run_id]:
-            del _expected[key]
 
 
 def is_forgotten(run_id: RunId) -> bool:

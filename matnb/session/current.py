@@ -85,9 +85,9 @@ def start(
     compute_limit
         Largest result that ``compute()`` brings into this process, "2GB" by default.
     engine
-        "auto" runs cells as tasks on the cluster, and loops by a gang of its workers, or as tasks where no
-        gang comes together; "gang" refuses that, "dask" always does it. "interpret" evaluates with NumPy and
-        SciPy in this process.
+        "auto" runs cells on the workers' threads where these are in this process, else as tasks of Dask's,
+        and loops by a gang of the workers, or as tasks where no gang comes together; "gang" refuses that.
+        "dask" makes tasks of everything. "interpret" evaluates with NumPy and SciPy in this process.
     memo_dir
         Folder in which these results are kept as files too, up to ``memo`` bytes, so that another process
         that asks for the same reads them. It is made if it is not there, and refused where others can write.

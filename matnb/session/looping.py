@@ -11,9 +11,10 @@ from matnb.backend.driver_loops import Driven, Driver, added
 from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
+from matnb.backend.kept import Kept
 from matnb.backend.recovery import Resume
 from matnb.backend.results import GangOutcome
-from matnb.backend.store import Entry, Kept, Store
+from matnb.backend.store import Entry, Store
 from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError, TooLargeError

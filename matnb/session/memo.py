@@ -12,7 +12,8 @@ from weakref import WeakKeyDictionary, ref
 
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.futures import OwnersLost
-from matnb.backend.store import Entry, Kept, Store, hidden
+from matnb.backend.kept import Kept
+from matnb.backend.store import Entry, Store, hidden
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid, whole
 from matnb.blocks.layout import Layout, spread

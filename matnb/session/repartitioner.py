@@ -11,7 +11,8 @@ import numpy as np
 
 from matnb.backend.driver_loops import LINEAGE_DEPTH
 from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
-from matnb.backend.store import Entry, Kept, Store
+from matnb.backend.kept import Kept
+from matnb.backend.store import Entry, Store
 from matnb.balance.contiguous import balanced_cuts
 from matnb.balance.partition import work_of
 from matnb.balance.rectilinear import rectilinear_cuts

@@ -16,6 +16,7 @@ from matnb.backend.cancellation import Stopping
 from matnb.backend.cluster import Attendance, Cluster
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine
+from matnb.backend.engine_threads import ThreadEngine
 from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Store
 from matnb.backend.telemetry import Telemetry
@@ -68,7 +69,11 @@ class Session:
         in_process = cluster.owned and not config.processes
         self._listeners = Listeners(self._sample)
         self._telemetry = Telemetry(cluster, prefix, in_process, self._listeners.tell_sample)
-        self._engine = DaskEngine(cluster, prefix, in_process, self._telemetry)
+        self._engine = (
+            ThreadEngine(cluster, prefix, self._telemetry, lambda: engine_of(config) == "dask")
+            if in_process
+            else DaskEngine(cluster, prefix, False, self._telemetry)
+        )
         self._gang = GangEngine(cluster, prefix, in_process, telemetry=self._telemetry)
         self._store = Store(config.memo_bytes)
         self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit, folder)

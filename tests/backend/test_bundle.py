@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from matnb.backend import graphs, worker
-from matnb.backend.graphs import Bundle, is_bundled, perform
+from matnb.backend.graphs import is_bundled, perform
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import whole
 from matnb.blocks.layout import Layout
@@ -51,8 +50,7 @@ def nothing_left() -> Iterator[None]:
 
 
 def test_several_results_are_a_bundle_with_a_report() -> None:
-    made = perform(RUN, 0, TASKS, ["b", "twice"], ["b"], ["given"], False, 0, number(1.0))
-    assert isinstance(made, Bundle)
+    made = perform(RUN, 0, TASKS, ["b", "twice"], ["b"], ["given"], 0, number(1.0))
     assert [graphs.take(key, made).values.item() for key in ("b", "twice")] == [5.0, 16.0]
     told = graphs.report_of(made)
     assert told.failed is None
@@ -63,17 +61,9 @@ def test_several_results_are_a_bundle_with_a_report() -> None:
     assert not graphs.take("b", made).values.flags.writeable
 
 
-def test_a_driver_here_is_told_at_once_and_the_only_result_is_left_alone() -> None:
-    (expected,) = worker.expect(RUN, [0])
-    made = perform(RUN, 0, TASKS, ["twice"], [], ["given"], True, 0, number(1.0))
-    assert made.values.item() == 16.0
-    assert expected.result(timeout=0).counts == {"twice": (1, 8)}
-    assert not worker._expected
-
-
 def test_a_failure_ends_the_run() -> None:
     tasks = [constant("c", 1.0), added("bad"), added("after", "bad", "c"), added("beside", "c")]
-    made = perform(RUN, 0, tasks, ["after", "beside"], [], [], False, 0)
+    made = perform(RUN, 0, tasks, ["after", "beside"], [], [], 0)
     assert made.report.failed.key == "bad"
     assert made.values == {}
     assert isinstance(graphs.take("beside", made), worker.Failed)
@@ -81,45 +71,9 @@ def test_a_failure_ends_the_run() -> None:
 
 def test_a_run_that_is_forgotten_begins_no_more_tasks() -> None:
     worker.forget(RUN)
-    made = perform(RUN, 0, TASKS, ["b", "twice"], [], ["given"], False, 0, number(1.0))
+    made = perform(RUN, 0, TASKS, ["b", "twice"], [], ["given"], 0, number(1.0))
     assert made.report.failed is not None
     assert made.report.timed == ()
-
-
-def test_threads_do_each_task_once_and_let_values_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
-    run = worker.run
-    monkeypatch.setattr(worker, "run", lambda key, *rest: (begun.append(key), run(key, *rest))[1])
-    tasks = [constant("x0", 1.0)]
-    tasks += [added(f"x{place}", f"x{place // 2}", f"x{place // 3}") for place in range(1, 200)]
-    values: dict[str, object] = {}
-    sharing = graphs._Sharing(RUN, tasks, values, {"x199"})
-    threads = [threading.Thread(target=sharing.work) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(timeout=20)
-        assert not one.is_alive()
-    assert sorted(begun) == sorted(task.key for task in tasks)
-    assert [key for task in tasks for key in task.inputs if key in values] == []
-    expected = [1.0]
-    for place in range(1, 200):
-        expected.append(expected[place // 2] + expected[place // 3])
-    assert sharing.finished()["x199"].values.item() == expected[-1]
-    sharing.work()  # one that comes late
-
-
-def test_what_breaks_a_helper_breaks_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise SystemExit("told to")
-
-    monkeypatch.setattr(worker, "run", broken)
-    sharing = graphs._Sharing(RUN, TASKS[1:2], {}, {"c"})
-    helper = threading.Thread(target=sharing.work)
-    helper.start()
-    helper.join()
-    with pytest.raises(SystemExit, match="told to"):
-        sharing.finished()
 
 
 def test_only_small_runs_without_exchanges_are_bundled() -> None:

@@ -24,6 +24,7 @@ from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
 from matnb.backend.gang import MemberCall, run_member
 from matnb.backend.gang_graph import owners_of, state_of
+from matnb.backend.kept import LocalBlock
 from matnb.backend.recovery import newest_whole
 from matnb.blocks.formats import Dense
 from matnb.config import Config
@@ -81,7 +82,8 @@ def _left_on_scheduler(dask_scheduler: Any) -> tuple[list[str], list[str]]:
 
 
 def values_of(outcome: Any) -> list[float]:
-    return [float(outcome.futures[name].result().values[0]) for name in sorted(outcome.futures)]
+    kept = [outcome.futures[name] for name in sorted(outcome.futures)]
+    return [float((one.block if isinstance(one, LocalBlock) else one.result()).values[0]) for one in kept]
 
 
 def test_members_run_a_program_and_leave_nothing(cluster: Cluster):

@@ -95,9 +95,9 @@ def test_workers_in_this_process_share_the_copy_with_it() -> None:
     with mn.start(workers=1, threads=1) as session:
         x = mn.asarray(np.arange(float(N)), blocks=3)
         kept = client_data.held(x.expression).values
-        (there,) = session.cluster.client.run(lambda dask_worker: list(dask_worker.data.values())).values()
-        shared = [one for one in there if np.shares_memory(one.values, kept)]
-        assert shared
+        blocks = [one.block for entry in session._store.entries() for one in entry.futures]
+        assert blocks
+        assert all(np.shares_memory(one.values, kept) for one in blocks)
 
 
 def test_a_copy_outlives_its_session_and_goes_with_the_array() -> None:

@@ -13,6 +13,7 @@ from waiting import wait_until
 from watching import runs, tasks_on_scheduler
 
 import matnb as mn
+from matnb.backend import kept
 from matnb.events import LoopFinished, RunFinished
 from matnb.lazy.recording import recording
 
@@ -58,7 +59,8 @@ def bytes_on_workers(session: mn.session.Session) -> int:
     def held(dask_worker: object) -> int:
         return sum(getattr(one, "nbytes", 0) for one in dict(dask_worker.data).values())  # type: ignore[attr-defined]
 
-    return sum(session.cluster.client.run(held).values())
+    here = sum(getattr(one.block, "nbytes", 0) for one in list(kept._local_blocks.values()))
+    return here + sum(session.cluster.client.run(held).values())
 
 
 def test_a_cell_that_is_run_again_runs_nothing(session: mn.session.Session) -> None:

@@ -48,7 +48,7 @@ ARRAYS = {
 
 @pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.cluster)])
 def session(request: pytest.FixtureRequest) -> Iterator[mn.session.Session]:
-    with mn.start(workers=3, threads=1, processes=request.param, rebalance="off") as session:
+    with mn.start(workers=3, threads=1, processes=request.param, rebalance="off", engine="dask") as session:
         yield session
     mn.stop()
 

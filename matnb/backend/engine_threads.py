@@ -1,0 +1,203 @@
+"""Runs a plan on the threads of workers in this process: one hand-over, and no task of Dask's."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from matnb.backend import worker
+from matnb.backend.cluster import Cluster
+from matnb.backend.engine_dask import (
+    DaskEngine,
+    Outcome,
+    RunCancelled,
+    TaskFailed,
+    cancelled,
+    with_counts,
+)
+from matnb.backend.futures import POLL_SECONDS
+from matnb.backend.kept import Kept, LocalBlock
+from matnb.backend.sharing import Sharing
+from matnb.backend.telemetry import Telemetry
+from matnb.blocks.formats import Block, freeze
+from matnb.events import TaskTimed
+from matnb.program.memory import depth_first
+from matnb.program.plan import Plan
+
+_HELPED_BYTES = 64 * 1024  # read or made, from here on several threads of a worker do its tasks
+
+
+class ThreadEngine(DaskEngine):
+    """Runs plans on a cluster in this process.
+
+    The workers' threads do the tasks, so that a kernel never runs on a thread that an interrupt reaches; what
+    stays is held by reference. Dask starts and ends the workers, and knows of no run.
+
+    Parameters
+    ----------
+    cluster, prefix, telemetry
+        As :class:`DaskEngine` has them.
+    wants_tasks
+        Tells whether what is asked for now is to be tasks of Dask's all the same.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        prefix: str,
+        telemetry: Telemetry | None = None,
+        wants_tasks: Callable[[], bool] = bool,
+    ) -> None:
+        super().__init__(cluster, prefix, True, telemetry)
+        self._wants_tasks = wants_tasks
+
+    def run(
+        self,
+        plan: Plan,
+        fetch: Sequence[str] = (),
+        hold: Sequence[str] = (),
+        given: Mapping[str, Kept] | None = None,
+    ) -> Outcome:
+        """Run a plan as :meth:`DaskEngine.run` does."""
+        if self._wants_tasks():
+            return super().run(plan, fetch, hold, given)
+        begin = time.perf_counter()
+        run_id = worker.RunId(self._prefix, next(self._runs))
+        owners = self._owners(plan)
+        self._answers.check_alive(owners)
+        made_here = (key for array in plan.outputs.values() for key in array.keys)
+        wanted = dict.fromkeys((*made_here, *hold, *fetch))
+        sent, counts = self._shipped(plan)
+        values = self._read(plan, {**(given or {}), **sent})
+        sharing = Sharing(run_id, tuple(depth_first(plan.tasks)), values, wanted)
+        if self._telemetry is not None:
+            self._telemetry.began(str(run_id))
+        try:
+            with self._shared_blas(plan):
+                self._begin(sharing, plan)
+                self._wait(sharing, owners)
+            made = sharing.made()
+        except KeyboardInterrupt:
+            with self._cluster.stopping.undisturbed():
+                worker.forget(run_id)
+                raise self._stopped(plan, sharing, sent, run_id) from None
+        except BaseException:
+            worker.forget(run_id)
+            raise
+        timed, told = self._told(plan, run_id, made)
+        if sharing.failed is not None:
+            raise TaskFailed(sharing.failed)
+        counts.update(told)
+        kept: dict[str, Kept] = {**sent, **self._named(made, run_id)}
+        self._held.update({key: kept[key] for key in wanted})
+        if self._telemetry is not None:
+            self._telemetry.ended(timed)
+        return Outcome(
+            with_counts(plan.outputs, counts),
+            {node: tuple(kept[key] for key in array.keys) for node, array in plan.outputs.items()},
+            {key: kept[key].block for key in fetch},
+            timed,
+            time.perf_counter() - begin,
+            tuple(kept[key] for key in hold),
+            counts,
+        )
+
+    def gather(self, futures: Sequence[Kept], owners: Sequence[int]) -> list[Block]:
+        """Return blocks, those in this process as they are, which nobody writes to."""
+        far = [one for one in futures if not isinstance(one, LocalBlock)]
+        brought = iter(super().gather(far, owners) if far else ())
+        return [one.block if isinstance(one, LocalBlock) else next(brought) for one in futures]
+
+    def ship(self, blocks: Mapping[str, Block], owner: int) -> dict[str, Kept]:
+        """Keep blocks under a plan's keys, by reference."""
+        base = f"{self._prefix}s{next(self._runs)}"
+        kept: dict[str, Kept] = {
+            key: LocalBlock(f"{base}-{key}", freeze(block)) for key, block in blocks.items()
+        }
+        self._held.update(kept)
+        return kept
+
+    def cut_lineage(
+        self, keys: Sequence[str], owners: Sequence[int], futures: Sequence[Kept]
+    ) -> tuple[Kept, ...]:
+        """Return what has no history as it is; Dask keeps one of what its tasks made."""
+        every = list(zip(keys, owners, futures, strict=True))
+        far = [one for one in every if not isinstance(one[2], LocalBlock)]
+        if not far:
+            return tuple(futures)
+        new = iter(super().cut_lineage(*(list(column) for column in zip(*far, strict=True))))
+        return tuple(one if isinstance(one, LocalBlock) else next(new) for one in futures)
+
+    # one run
+
+    def _shipped(self, plan: Plan) -> tuple[dict[str, Kept], dict[str, tuple[int, int]]]:
+        # A user's data that the tasks read, with entries and bytes.
+        sent: dict[str, Kept] = {}
+        counts: dict[str, tuple[int, int]] = {}
+        self._ship(plan.shipments, sent, counts)
+        return sent, counts
+
+    def _read(self, plan: Plan, given: Mapping[str, Kept]) -> dict[str, Any]:
+        # The values that tasks read and do not make, wherever they are.
+        made = {task.key for task in plan.tasks}
+        keys = dict.fromkeys(key for task in plan.tasks for key in task.inputs if key not in made)
+        kept = {key: given[key] if key in given else self._held[key] for key in keys}
+        far = {key: one for key, one in kept.items() if not isinstance(one, LocalBlock)}
+        brought = self._answers.gather(list(far.values()), self._cluster.alive()) if far else []
+        return {
+            **{key: one.block for key, one in kept.items() if isinstance(one, LocalBlock)},
+            **dict(zip(far, brought, strict=True)),
+        }
+
+    def _begin(self, sharing: Sharing, plan: Plan) -> None:
+        # Small runs are done by one thread of each worker: others would wake for nothing.
+        num_tasks: dict[int, int] = {}
+        for task in plan.tasks:
+            num_tasks[task.owner] = num_tasks.get(task.owner, 0) + 1
+        read = max((sum(array.block_bytes) for array in plan.reused.values()), default=0)
+        for owner, count in num_tasks.items():
+            is_large = max(read, plan.peaks.get(owner, 0)) >= _HELPED_BYTES or not plan.peaks
+            num_threads = min(self._cluster.workers[owner].threads, count) if is_large else 1
+            for _ in range(num_threads):
+                self._cluster.submit(owner, sharing.work, owner)
+
+    def _wait(self, sharing: Sharing, owners: set[int]) -> None:
+        while sharing.has_tasks:
+            try:
+                return sharing.ended.result(timeout=POLL_SECONDS)
+            except concurrent.futures.TimeoutError:
+                self._answers.check_alive(owners)
+        return None
+
+    def _told(
+        self, plan: Plan, run_id: worker.RunId, made: Mapping[str, Any]
+    ) -> tuple[tuple[TaskTimed, ...], dict[str, tuple[int, int]]]:
+        # What the tasks took, and entries and bytes of what stays.
+        timed: list[TaskTimed] = []
+        owners = {task.key: task.owner for task in plan.tasks}
+        counts: dict[str, tuple[int, int]] = {}
+        for owner in sorted(set(owners.values())):
+            mine = {key: value for key, value in made.items() if owners.get(key) == owner}
+            report = worker.report(run_id, owner, list(mine), *mine.values())
+            timed += report.timed
+            counts.update(report.counts)
+        return tuple(timed), counts
+
+    @staticmethod
+    def _named(made: Mapping[str, Any], run_id: worker.RunId) -> dict[str, Kept]:
+        return {key: LocalBlock(f"{run_id}-{key}", value) for key, value in made.items()}
+
+    def _stopped(
+        self, plan: Plan, sharing: Sharing, sent: Mapping[str, Kept], run_id: worker.RunId
+    ) -> RunCancelled:
+        # Whole arrays that were finished stay; their counts were not told.
+        made: dict[str, Kept] = {**sent, **self._named(sharing.made(), run_id)}
+        kept = {
+            node: tuple(made[key] for key in array.keys)
+            for node, array in plan.outputs.items()
+            if all(key in made for key in array.keys)
+        }
+        self._held.update({key: made[key] for node in kept for key in plan.outputs[node].keys})
+        return cancelled(plan, kept, sharing.num_done)

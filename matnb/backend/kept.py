@@ -1,0 +1,45 @@
+"""What keeps a block on a worker: a future of Dask's, or the block itself where that is in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
+
+from distributed import Future
+
+
+@dataclass(frozen=True, eq=False)
+class LocalBlock:
+    """A block of a worker in this process, which goes with the last reference; Dask knows nothing of it.
+
+    Attributes
+    ----------
+    key
+        No other block has it.
+    block
+        Read-only; or what a reader has read so far.
+    """
+
+    key: str
+    block: Any
+
+    def __post_init__(self) -> None:
+        _local_blocks[self.key] = self
+
+
+Kept: TypeAlias = Future | LocalBlock
+
+_local_blocks: WeakValueDictionary[str, LocalBlock] = WeakValueDictionary()
+
+
+@dataclass(frozen=True)
+class LocalRef:
+    """Stands for a block in the parameters of a task of Dask's, which are pickled even in one process."""
+
+    key: str
+
+
+def resolved(value: Any) -> Any:
+    """Return what a task reads: a value as it is, or the block that a reference stands for."""
+    return _local_blocks[value.key].block if isinstance(value, LocalRef) else value

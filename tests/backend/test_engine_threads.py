@@ -1,0 +1,125 @@
+"""Plans run by threads of workers in this process: the same values, nothing known to Dask, ended at once."""
+
+from __future__ import annotations
+
+import _thread
+import gc
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import matnb as mn
+from matnb.backend.kept import LocalBlock
+from matnb.errors import CellCancelled
+from matnb.session.overrides import choosing
+
+
+@pytest.fixture(params=["1 x 2", "2 x 1", "3 x 2"])
+def session(request: pytest.FixtureRequest) -> Iterator[mn.Session]:
+    workers, threads = map(int, request.param.split(" x "))
+    with mn.start(workers=workers, threads=threads) as started:
+        yield started
+
+
+def known_to_dask(session: mn.Session) -> list[str]:
+    return list(session.cluster.client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)))
+
+
+def test_no_run_is_a_task_of_dasks_unless_that_is_wanted(session: mn.Session) -> None:
+    x = mn.asarray(np.arange(1000.0), blocks=6)
+    y = (x * 2).persist()
+    assert float(y.sum()) == 999_000.0
+    assert known_to_dask(session) == []
+    with choosing(engine="dask"):
+        z = (y + 1).persist()
+        assert float(z.sum()) == 1_000_000.0
+    assert len(known_to_dask(session)) >= 1
+    assert float((y + z).sum()) == 1_999_000.0
+
+
+def test_a_block_goes_with_the_last_handle(session: mn.Session) -> None:
+    x = (mn.asarray(np.arange(100_000.0), blocks=4) + 1).persist()
+    mn.memo.clear()
+    kept = [one for one in gc.get_objects() if isinstance(one, LocalBlock) and one.block.nbytes == 200_000]
+    assert len(kept) >= 4
+    del kept, x
+    session.status()
+    gc.collect()
+    mn.memo.clear()
+    session.status()
+    left = [one for one in gc.get_objects() if isinstance(one, LocalBlock) and one.block.nbytes == 200_000]
+    assert len(left) <= 4  # what was given
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["map", "product", "sum", "loop", "flip"]), st.booleans()),
+    min_size=2,
+    max_size=6,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS, seed=st.integers(0, 2**32 - 1))
+def test_arrays_made_by_threads_tasks_and_loops_read_each_other(
+    session: mn.Session, steps: list[tuple[str, bool]], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = sp.random_array((40, 40), density=0.2, rng=rng, format="csr")
+    values = rng.integers(-3, 4, (40, 5)).astype(float)
+    A, X = mn.asarray(matrix, blocks=3), mn.asarray(values, blocks=(4, 2))
+    for kind, as_tasks in steps:
+        with choosing(engine="dask" if as_tasks else None):
+            if kind == "map":
+                X, values = X * 0.5 - 1, values * 0.5 - 1
+            elif kind == "product":
+                X, values = A @ X, matrix @ values
+            elif kind == "sum":
+                X, values = X - X.sum(axis=0), values - values.sum(axis=0)
+            elif kind == "flip":
+                X, values = X[::-1], values[::-1]
+            else:
+                X = mn.iterate(lambda state: state * 0.5 + 1, X, max_iterations=3)[0]
+                for _ in range(3):
+                    values = values * 0.5 + 1
+            X.persist()
+            np.testing.assert_allclose(X.compute(), values, rtol=1e-10, atol=1e-10)
+
+
+def test_an_interrupt_keeps_whole_arrays_and_the_session_goes_on(session: mn.Session) -> None:
+    def slow(values: np.ndarray) -> np.ndarray:
+        time.sleep(0.2)
+        return values
+
+    x = mn.asarray(np.arange(40.0), blocks=20)
+    done = (x + 1).persist()
+    interrupt = threading.Timer(0.5, _thread.interrupt_main)
+    interrupt.start()
+    begin = time.monotonic()
+    with pytest.raises(CellCancelled, match=r"cancelled \d+ of \d+ tasks"):
+        mn.map_blocks(slow, done).compute()
+    assert time.monotonic() - begin < 2
+    interrupt.join()
+    assert float((done + x).sum()) == 1600.0
+
+
+def test_an_error_names_its_operation_and_leaves_the_session_as_it_was(session: mn.Session) -> None:
+    def broken(values: np.ndarray) -> np.ndarray:
+        raise ValueError("told to")
+
+    x = mn.asarray(np.arange(40.0), blocks=4)
+    with pytest.raises(ValueError, match="told to"):
+        mn.map_blocks(broken, x).compute()
+    assert float((x + 0.5).sum()) == 800.0
+
+
+def test_workers_of_other_processes_run_tasks_of_dasks() -> None:
+    with mn.start(workers=1, threads=1, processes=True) as session:
+        x = (mn.asarray(np.arange(1000.0), blocks=2) + 1).persist()
+        assert len(known_to_dask(session)) >= 1
+        assert float(x.sum()) == 500_500.0

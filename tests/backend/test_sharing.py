@@ -1,0 +1,105 @@
+"""Tasks of one run that several threads do together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from matnb.backend import worker
+from matnb.backend.sharing import Sharing
+from matnb.blocks.formats import Dense
+from matnb.program.operators import Accumulate, Constant
+from matnb.program.plan import Step, Task
+
+FLOAT = np.dtype(np.float64)
+RUN = worker.RunId("test-sharing-", 7)
+
+
+def added(key: str, *inputs: str, owner: int = 0) -> Task:
+    step = Step(Accumulate("plus", FLOAT), tuple(range(len(inputs))))
+    return Task(key, (step,), inputs, owner, "combine")
+
+
+def constant(key: str, value: float, owner: int = 0) -> Task:
+    return Task(key, (Step(Constant(Dense(np.array([value]))), ()),), (), owner, "data")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    worker.forget(RUN)
+    worker._forgotten.discard(RUN)
+
+
+def test_threads_do_each_task_once_and_let_values_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    run = worker.run
+    monkeypatch.setattr(worker, "run", lambda key, *rest: (begun.append(key), run(key, *rest))[1])
+    tasks = [constant("x0", 1.0)]
+    tasks += [added(f"x{place}", f"x{place // 2}", f"x{place // 3}") for place in range(1, 200)]
+    values: dict[str, object] = {}
+    sharing = Sharing(RUN, tasks, values, {"x199"})
+    threads = [threading.Thread(target=sharing.work, args=(0,)) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(timeout=20)
+        assert not one.is_alive()
+    assert sorted(begun) == sorted(task.key for task in tasks)
+    assert [key for task in tasks for key in task.inputs if key in values] == []
+    expected = [1.0]
+    for place in range(1, 200):
+        expected.append(expected[place // 2] + expected[place // 3])
+    assert sharing.ended.done()
+    assert sharing.made()["x199"].values.item() == expected[-1]
+    sharing.work(0)  # one that comes late
+
+
+def test_what_breaks_a_helper_breaks_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise SystemExit("told to")
+
+    monkeypatch.setattr(worker, "run", broken)
+    sharing = Sharing(RUN, [constant("c", 2.0)], {}, {"c"})
+    helper = threading.Thread(target=sharing.work, args=(0,))
+    helper.start()
+    helper.join()
+    with pytest.raises(SystemExit, match="told to"):
+        sharing.made()
+
+
+def test_each_worker_does_its_own_and_waits_for_what_the_other_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[str, str]] = []
+    run = worker.run
+
+    def noted(key: str, *rest: object) -> object:
+        done.append((key, threading.current_thread().name))
+        return run(key, *rest)
+
+    monkeypatch.setattr(worker, "run", noted)
+    tasks = [constant("x0", 1.0)]
+    tasks += [added(f"x{place}", f"x{place - 1}", owner=place % 2) for place in range(1, 40)]
+    sharing = Sharing(RUN, tasks, {}, {"x39"})
+    threads = [threading.Thread(target=sharing.work, args=(one,), name=str(one)) for one in range(2)]
+    for one in threads:
+        one.start()
+    assert sharing.ended.result(timeout=20) is None
+    for one in threads:
+        one.join(timeout=20)
+        assert not one.is_alive()
+    assert done == [(f"x{place}", str(place % 2)) for place in range(40)]
+    assert sharing.made()["x39"].values.item() == 1.0
+
+
+def test_a_failure_ends_the_run_and_what_was_made_before_is_there() -> None:
+    tasks = [constant("c", 1.0), added("bad"), added("after", "bad", "c")]
+    sharing = Sharing(RUN, tasks, {}, {"c", "after"})
+    sharing.work(0)
+    assert sharing.ended.done()
+    assert sharing.failed is not None
+    assert sharing.failed.key == "bad"
+    assert set(sharing.made()) == {"c"}
+    assert sharing.num_done == 2

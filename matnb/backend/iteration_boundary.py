@@ -16,12 +16,24 @@ _SETTLED = 2  # iterations, until every kind of register was filled and what is 
 # Between two news of what the tasks take: at first the least, then a tenth of the time that the loop has run.
 _TELL_SECONDS, _MOST_TELL_SECONDS = 0.05, 0.1
 _FIRST_TOLD = 2  # iterations after which they are told sooner, the first time
-# What the first member says as an iteration begins; it holds at its end.
+# What the first member says as an iteration begins; it holds at its end. That is a message to each other one,
+# so it says with it for how many iterations it will say nothing: as many as take this long.
 _NOTHING, _KEEP, _PAUSE = range(3)
+_QUIET_SECONDS = 0.02
 
 
 class Listener(Protocol):
-    """Whom a member tells what its tasks take, and who may want a pause."""
+    """Whom a member tells what its tasks take, and who may want a pause.
+
+    Attributes
+    ----------
+    pause_at
+        The loop pauses once so many iterations are done; None where no such number is known before.
+    """
+
+    @property
+    def pause_at(self) -> int | None:
+        """See above."""
 
     def asks_pause(self, iteration: int) -> bool:
         """Tell whether the loop shall pause after the iteration that begins; the first member asks.
@@ -94,18 +106,21 @@ class IterationBoundary:
         # How many more registers may live at once when threads or messages come in another order.
         self._spare = 2 * (num_threads - 1) + len(mailbox.members) - 1
         self._begun = self._since = time.perf_counter()
-        self._word = Word(_NOTHING, None)
+        self._word: Word | None = None  # None in an iteration in which nothing is said
+        self._quiet_until = 0
+        self._seconds = 0.0  # of the last iteration
         self._news: _News | None = None
 
     def begin(self, taken: int) -> None:
-        """Ask what is done after this iteration; the first member's word counts for all.
+        """Ask what is done after this iteration, now and then; the first member's word counts for all.
 
         Parameters
         ----------
         taken
             How many iterations are done, without this one.
         """
-        if self._keeper is not None or self._listener is not None:
+        self._word = None
+        if (self._keeper is not None or self._listener is not None) and taken >= self._quiet_until:
             self._word = self._member.tell(self._first, partial(self._wanted, taken + 1))
 
     def end(self, taken: int, state: Sequence[str], is_content: bool, is_last: bool) -> bool:
@@ -122,7 +137,10 @@ class IterationBoundary:
         is_last
             Whether the loop ends now.
         """
-        word = self._member.hear(self._word)
+        word = _NOTHING
+        if self._word is not None:
+            word, num_quiet = self._member.hear(self._word)
+            self._quiet_until = taken + num_quiet
         pauses = word == _PAUSE and not is_last
         if self._keeper is not None and (pauses or (word != _NOTHING and not is_content)):
             held = self._member.held
@@ -133,17 +151,25 @@ class IterationBoundary:
         self.allocated.append(self._pool.num_allocated - self._num_allocated)
         self._num_allocated = self._pool.num_allocated
         now = time.perf_counter()
+        self._seconds = now - self._since
         if self._told is not None:
-            self._told(taken, now - self._since)
+            self._told(taken, self._seconds)
         if self._listener is not None and self._num_ended >= _SETTLED:
             self._tell_times(self._listener, taken, now)
         self._since = now
         return pauses
 
-    def _wanted(self, iteration: int) -> int:
+    def _wanted(self, iteration: int) -> tuple[int, int]:
+        # What is done after an iteration, and after how many more the next word comes.
         if self._listener is not None and self._listener.asks_pause(iteration):
-            return _PAUSE
-        return _KEEP if self._keeper is not None and self._keeper.is_due() else _NOTHING
+            return _PAUSE, 0
+        if self._keeper is not None and self._keeper.is_due():
+            return _KEEP, 0
+        num_quiet = int(_QUIET_SECONDS / self._seconds) if self._seconds else 0
+        pause_at = None if self._listener is None else self._listener.pause_at
+        if pause_at is not None and pause_at > iteration:
+            num_quiet = min(num_quiet, pause_at - iteration - 1)
+        return _NOTHING, num_quiet
 
     def _tell_times(self, listener: Listener, taken: int, now: float) -> None:
         news = self._news

@@ -63,15 +63,15 @@ TAKES_NAMES_APART = {
 LARGE = "with the file that imports it, it would have over 800 lines"
 ANOTHER_ROOM = "its room is left of the one that uses it"
 ONE_IMPORTER = {
+    "matnb/backend/engine_threads.py": ANOTHER_ROOM,
     "matnb/backend/graphs.py": LARGE,
     "matnb/backend/lines.py": "one connection; the mailbox is all of them",
     "matnb/backend/node_info.py": ANOTHER_ROOM,
-    "matnb/backend/operators_into.py": LARGE,
     "matnb/backend/packing.py": "buffers, whoever sends them",
     "matnb/backend/servers.py": LARGE,
-    "matnb/backend/steps.py": LARGE,
     "matnb/balance/rectilinear.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/dense_product_loops.py": LARGE,
+    "matnb/blocks/kernels/frontier.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/profiles.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/row_parts.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/sampled_products.py": ANOTHER_ROOM,
@@ -92,7 +92,7 @@ ONE_IMPORTER = {
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
-    "backend": 9.0, "balance": 2.9, "blocks": 13.1, "cli": 0.9, "config": 0.3, "errors": 0.2, "events": 0.3,
+    "backend": 9.3, "balance": 2.9, "blocks": 13.1, "cli": 0.9, "config": 0.3, "errors": 0.2, "events": 0.3,
     "expr": 1.6, "graph": 0.6, "io": 5.2, "lazy": 12.3, "linalg": 0.3, "location": 0.2, "magics": 1.6,
     "ops": 5.9, "passes": 1.1, "pictures": 3.85, "plan": 3.95, "program": 1.8, "session": 7.0, "widgets": 1.6,
 }  # fmt: skip

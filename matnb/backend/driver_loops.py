@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.kept import Kept
 from matnb.backend.recovery import Resume
+from matnb.backend.results import ProgramOutcome
 from matnb.backend.watch_protocol import Watch
 from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
@@ -21,21 +22,6 @@ from matnb.program.program import Action, Batch, Branch, Iterate, Program, check
 
 LINEAGE_DEPTH = 20  # after this many batches on each other's results their history is cut
 _COUNT = np.dtype(np.int64)
-
-
-@dataclass(frozen=True)
-class Driven:
-    """What a program left: its results' futures, their entries and bytes, and the times.
-
-    Where its loop ``paused``, there are no results, and ``counts`` are those of the state.
-    """
-
-    futures: Mapping[str, Kept]
-    counts: Mapping[str, tuple[int, int]]
-    timed: tuple[TaskTimed, ...]
-    seconds: float
-    iterations: int
-    paused: Resume | None = None
 
 
 class Driver:
@@ -80,7 +66,7 @@ class Driver:
         self._seen: set[str] = set()  # tasks that have run
         self._paused: list[str] | None = None  # the state from which the loop goes on
 
-    def run(self) -> Driven:
+    def run(self) -> ProgramOutcome:
         """Walk the program to its end, or to a pause; raises what ``DaskEngine.run`` does."""
         begin = time.perf_counter()
         self._walk(self._program.actions)
@@ -90,13 +76,13 @@ class Driver:
         if self._paused is not None:
             owners = {name: self._program.owners[name] for name in names}
             paused, futures = Resume(self._iterations, futures, owners), {}
-        return Driven(
+        return ProgramOutcome(
             futures,
             {name: self._counts[name] for name in names if name in self._counts},
             tuple(self._timed.values()),
             time.perf_counter() - begin,
             self._iterations,
-            paused,
+            paused=paused,
         )
 
     def _walk(self, actions: Sequence[Action]) -> None:

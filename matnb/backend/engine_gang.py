@@ -29,7 +29,7 @@ from matnb.backend.gang_lock import Turn
 from matnb.backend.kept import Kept, LocalBlock
 from matnb.backend.performer import TaskRaised, perform
 from matnb.backend.recovery import KeptStates, Resume
-from matnb.backend.results import GangOutcome, alone_outcome, outcome_of
+from matnb.backend.results import ProgramOutcome, alone_outcome, outcome_of
 from matnb.backend.telemetry import Telemetry, gang_name
 from matnb.backend.watch_protocol import Watch
 from matnb.backend.worker import Failed, portable
@@ -100,7 +100,7 @@ class GangEngine:
         resume: Resume | None = None,
         told: Callable[[int, float], None] | None = None,
         watch: Watch | None = None,
-    ) -> GangOutcome:
+    ) -> ProgramOutcome:
         """Run a program and return when all members are done, or its outermost loop has paused.
 
         Parameters
@@ -186,7 +186,7 @@ class GangEngine:
         first: int,
         told: Callable[[int, float], None] | None,
         watch: Watch | None,
-    ) -> GangOutcome:
+    ) -> ProgramOutcome:
         # The only member's part, without a gathering.
         begin = time.perf_counter()
         (owner,) = owners_of(program)

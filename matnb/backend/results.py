@@ -1,4 +1,4 @@
-"""What a gang leaves: its results, or the state in which its loop paused, and what it took."""
+"""What a program leaves: its results, or the state in which its loop paused, and what it took."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from matnb.program.program import Program
 
 
 @dataclass(frozen=True)
-class GangOutcome:
-    """What a gang left.
+class ProgramOutcome:
+    """What a program left, whoever ran it.
 
     Attributes
     ----------
     futures
-        The blocks of the results, by register, on the workers that own these; they have no history.
+        What keeps the blocks of the results, by register, on the workers that own these.
     counts
-        Entries and bytes of each.
+        Entries and bytes of each, as far as they are known.
     timed
         One record a task: seconds over all iterations.
     iterations
@@ -35,6 +35,9 @@ class GangOutcome:
         Bytes of arrays from one member to another.
     allocated
         New arrays of 64 KiB or more, over all members, by iteration of the outermost loop.
+    num_members
+        Of the gang; 0 where the driver went through the program task by task, and nobody counts what is sent
+        and allocated.
     paused
         Where the loop goes on if it paused; then there are no results, and ``counts`` are those of its state.
     """
@@ -44,9 +47,9 @@ class GangOutcome:
     timed: tuple[TaskTimed, ...]
     seconds: float
     iterations: int
-    sent_bytes: int
-    allocated: tuple[int, ...]
-    num_members: int
+    sent_bytes: int = 0
+    allocated: tuple[int, ...] = ()
+    num_members: int = 0
     paused: Resume | None = None
 
 
@@ -56,7 +59,7 @@ def outcome_of(
     reports: Sequence[MemberReport | None],
     seconds: float,
     future: Callable[[str], Future],
-) -> GangOutcome:
+) -> ProgramOutcome:
     """Return what the members of a gathering left; ``future`` makes the future of a Dask key."""
     whole = [report for report in reports if report is not None]
     counts = {name: count for report in whole for name, count in report.counts.items()}
@@ -67,7 +70,7 @@ def outcome_of(
     if any(report.paused for report in whole):
         owners = {name: program.owners[name] for name in futures}
         paused, futures = Resume(iterations, futures, owners, gathering.epoch), {}
-    return GangOutcome(
+    return ProgramOutcome(
         futures,
         counts,
         tuple(one for report in whole for one in report.timed),
@@ -80,13 +83,13 @@ def outcome_of(
     )
 
 
-def alone_outcome(done: Performed, name: str, epoch: int, owner: int, seconds: float) -> GangOutcome:
+def alone_outcome(done: Performed, name: str, epoch: int, owner: int, seconds: float) -> ProgramOutcome:
     """Return what the only member of a gang left, which called its blocks after ``name``."""
     kept: dict[str, Kept] = {key: LocalBlock(f"{name}-{key}", block) for key, block in done.registers.items()}
     paused = None
     if done.paused:
         paused = Resume(done.iterations, kept, dict.fromkeys(kept, owner), epoch)
-    return GangOutcome(
+    return ProgramOutcome(
         {} if done.paused else kept,
         {key: (block.nnz, block.nbytes) for key, block in done.registers.items()},
         done.timed,

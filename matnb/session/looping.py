@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from matnb.backend.driver_loops import Driven, Driver, added
+from matnb.backend.driver_loops import Driver, added
 from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
 from matnb.backend.kept import Kept
 from matnb.backend.recovery import Resume
-from matnb.backend.results import GangOutcome
+from matnb.backend.results import ProgramOutcome
 from matnb.backend.store import Entry, Store
 from matnb.blocks.layout import Layout
 from matnb.config import Config
@@ -183,14 +183,13 @@ class Looper:
         if taken.num_pauses:
             self._gang.forget()  # where the driver ran the last part
         self._keep(plan, done, taken.seconds)
-        gang = done if isinstance(done, GangOutcome) else None
         finished = LoopFinished(
             run=run,
-            engine="dask" if gang is None else "gang",
+            engine="gang" if done.num_members else "dask",
             reason=reason,
             iterations=done.iterations,
             num_tasks=plan.num_tasks,
-            num_members=0 if gang is None else gang.num_members,
+            num_members=done.num_members,
             sent_bytes=taken.sent_bytes,
             allocated=tuple(taken.allocated),
             projected_bytes=sum(plan.peaks.values()),
@@ -240,7 +239,7 @@ class Looper:
         entries: Mapping[Expr, Entry],
         told: Callable[[int, float], None],
         taken: Taken,
-    ) -> tuple[GangOutcome | Driven, str, LoopWatch | None]:
+    ) -> tuple[ProgramOutcome, str, LoopWatch | None]:
         # Runs to the end or to a pause: how it went, why no gang ran it, and who watched.
         begin = self._begins.pop(node, None)
         arrays = {**entries, **({} if begin is None else begin.entries(node))}
@@ -266,7 +265,7 @@ class Looper:
         resume: Resume | None,
         told: Callable[[int, float], None],
         watch: LoopWatch | None,
-    ) -> tuple[GangOutcome | Driven, str]:
+    ) -> tuple[ProgramOutcome, str]:
         # How it went, and why no gang ran it.
         engine = engine_of(self._config)
         reason = "" if engine != "dask" else 'engine="dask"'
@@ -297,7 +296,7 @@ class Looper:
         if resume is not None:
             self._begins[node] = begin_at(resume, taken.states[resume.epoch])
 
-    def _keep(self, plan: ControlPlan, done: GangOutcome | Driven, seconds: float) -> None:
+    def _keep(self, plan: ControlPlan, done: ProgramOutcome, seconds: float) -> None:
         self._engine.adopt(done.futures)
         for node, array in plan.outputs.items():
             stored = array
@@ -392,15 +391,14 @@ class Taken:
     allocated: list[int] = field(default_factory=list)
     _timed: dict[str, TaskTimed] = field(default_factory=dict)
 
-    def add(self, done: GangOutcome | Driven) -> None:
+    def add(self, done: ProgramOutcome) -> None:
         """Add what a part took."""
         self.seconds += done.seconds
         for one in done.timed:
             before = self._timed.get(one.key)
             self._timed[one.key] = one if before is None else added(before, one)
-        if isinstance(done, GangOutcome):
-            self.sent_bytes += done.sent_bytes
-            self.allocated += done.allocated
+        self.sent_bytes += done.sent_bytes
+        self.allocated += done.allocated
 
     @property
     def timed(self) -> tuple[TaskTimed, ...]:

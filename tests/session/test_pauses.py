@@ -15,9 +15,9 @@ from waiting import wait_until
 from watching import tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.driver_loops import Driven
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
+from matnb.backend.results import ProgramOutcome
 from matnb.errors import CellCancelled, KernelError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TasksFinished, TaskTimed, WorkersLost
 from matnb.plan.looping import ControlPlan
@@ -293,8 +293,8 @@ def _num_kept(dask_worker) -> int:
 
 
 def test_what_parts_took_is_added_up() -> None:
-    def part(*timed: TaskTimed) -> Driven:
-        return Driven({}, {}, timed, 2.0, 3)
+    def part(*timed: TaskTimed) -> ProgramOutcome:
+        return ProgramOutcome({}, {}, timed, 2.0, 3)
 
     taken = Taken()
     first = TaskTimed("y", "map", 0, 0.5, 9, 9, 72, compiled=True)

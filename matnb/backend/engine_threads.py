@@ -19,7 +19,7 @@ from matnb.backend.engine_dask import (
 )
 from matnb.backend.futures import POLL_SECONDS
 from matnb.backend.kept import Kept, LocalBlock
-from matnb.backend.sharing import Sharing
+from matnb.backend.shared_tasks import SharedTasks
 from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, freeze
 from matnb.events import TaskTimed
@@ -71,7 +71,7 @@ class ThreadEngine(DaskEngine):
         wanted = dict.fromkeys((*made_here, *hold, *fetch))
         sent, counts = self._shipped(plan)
         values = self._read(plan, {**(given or {}), **sent})
-        sharing = Sharing(run_id, tuple(depth_first(plan.tasks)), values, wanted)
+        sharing = SharedTasks(run_id, tuple(depth_first(plan.tasks)), values, wanted)
         if self._telemetry is not None:
             self._telemetry.began(str(run_id))
         try:
@@ -151,7 +151,7 @@ class ThreadEngine(DaskEngine):
             **dict(zip(far, brought, strict=True)),
         }
 
-    def _begin(self, sharing: Sharing, plan: Plan) -> None:
+    def _begin(self, sharing: SharedTasks, plan: Plan) -> None:
         # Small runs are done by one thread of each worker: others would wake for nothing.
         num_tasks: dict[int, int] = {}
         for task in plan.tasks:
@@ -163,7 +163,7 @@ class ThreadEngine(DaskEngine):
             for _ in range(num_threads):
                 self._cluster.submit(owner, sharing.work, owner)
 
-    def _wait(self, sharing: Sharing, owners: set[int]) -> None:
+    def _wait(self, sharing: SharedTasks, owners: set[int]) -> None:
         while sharing.has_tasks:
             try:
                 return sharing.ended.result(timeout=POLL_SECONDS)
@@ -190,7 +190,7 @@ class ThreadEngine(DaskEngine):
         return {key: LocalBlock(f"{run_id}-{key}", value) for key, value in made.items()}
 
     def _stopped(
-        self, plan: Plan, sharing: Sharing, sent: Mapping[str, Kept], run_id: worker.RunId
+        self, plan: Plan, sharing: SharedTasks, sent: Mapping[str, Kept], run_id: worker.RunId
     ) -> RunCancelled:
         # Whole arrays that were finished stay; their counts were not told.
         made: dict[str, Kept] = {**sent, **self._named(sharing.made(), run_id)}

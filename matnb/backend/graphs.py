@@ -12,7 +12,7 @@ from distributed import get_worker
 
 from matnb.backend import worker
 from matnb.backend.kept import Kept, LocalBlock, LocalRef, resolved
-from matnb.backend.sharing import Sharing
+from matnb.backend.shared_tasks import SharedTasks
 from matnb.program.memory import depth_first
 from matnb.program.plan import Plan, Task
 
@@ -203,7 +203,7 @@ def perform(
         Threads of the worker that may help.
     """
     values = dict(zip(given, map(resolved, inputs), strict=True))
-    sharing = Sharing(run_id, tasks, values, {*results})
+    sharing = SharedTasks(run_id, tasks, values, {*results})
     for _ in range(num_helpers):
         get_worker().executors["default"].submit(sharing.work, owner)
     sharing.work(owner)

@@ -12,7 +12,7 @@ from matnb.backend import worker
 from matnb.program.plan import Task
 
 
-class Sharing:
+class SharedTasks:
     """Tasks that the threads of one worker or several do; one that comes late finds less to do, or nothing.
 
     Parameters

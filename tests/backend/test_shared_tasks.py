@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from matnb.backend import worker
-from matnb.backend.sharing import Sharing
+from matnb.backend.shared_tasks import SharedTasks
 from matnb.blocks.formats import Dense
 from matnb.program.operators import Accumulate, Constant
 from matnb.program.plan import Step, Task
 
 FLOAT = np.dtype(np.float64)
-RUN = worker.RunId("test-sharing-", 7)
+RUN = worker.RunId("test-shared-", 7)
 
 
 def added(key: str, *inputs: str, owner: int = 0) -> Task:
@@ -41,7 +41,7 @@ def test_threads_do_each_task_once_and_let_values_go(monkeypatch: pytest.MonkeyP
     tasks = [constant("x0", 1.0)]
     tasks += [added(f"x{place}", f"x{place // 2}", f"x{place // 3}") for place in range(1, 200)]
     values: dict[str, object] = {}
-    sharing = Sharing(RUN, tasks, values, {"x199"})
+    sharing = SharedTasks(RUN, tasks, values, {"x199"})
     threads = [threading.Thread(target=sharing.work, args=(0,)) for _ in range(4)]
     for one in threads:
         one.start()
@@ -63,7 +63,7 @@ def test_what_breaks_a_helper_breaks_the_run(monkeypatch: pytest.MonkeyPatch) ->
         raise SystemExit("told to")
 
     monkeypatch.setattr(worker, "run", broken)
-    sharing = Sharing(RUN, [constant("c", 2.0)], {}, {"c"})
+    sharing = SharedTasks(RUN, [constant("c", 2.0)], {}, {"c"})
     helper = threading.Thread(target=sharing.work, args=(0,))
     helper.start()
     helper.join()
@@ -82,7 +82,7 @@ def test_each_worker_does_its_own_and_waits_for_what_the_other_makes(monkeypatch
     monkeypatch.setattr(worker, "run", noted)
     tasks = [constant("x0", 1.0)]
     tasks += [added(f"x{place}", f"x{place - 1}", owner=place % 2) for place in range(1, 40)]
-    sharing = Sharing(RUN, tasks, {}, {"x39"})
+    sharing = SharedTasks(RUN, tasks, {}, {"x39"})
     threads = [threading.Thread(target=sharing.work, args=(one,), name=str(one)) for one in range(2)]
     for one in threads:
         one.start()
@@ -96,7 +96,7 @@ def test_each_worker_does_its_own_and_waits_for_what_the_other_makes(monkeypatch
 
 def test_a_failure_ends_the_run_and_what_was_made_before_is_there() -> None:
     tasks = [constant("c", 1.0), added("bad"), added("after", "bad", "c")]
-    sharing = Sharing(RUN, tasks, {}, {"c", "after"})
+    sharing = SharedTasks(RUN, tasks, {}, {"c", "after"})
     sharing.work(0)
     assert sharing.ended.done()
     assert sharing.failed is not None

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from matnb.blocks.formats import LARGEST_LENGTH, Block, Dense
 from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError, OptionError
-from matnb.io.digits import BadToken, parse_floats, parse_integers
 from matnb.io.entries import DUPLICATES, Entries, ReaderValue, block_of, entries_in
 from matnb.io.files import File, find_file
 from matnb.io.lines import Chunk, blank_comments, check_skip, columns_of, head_lines, read_chunks, text_pieces
@@ -150,10 +149,7 @@ class EdgeList(PlainSource):
         )
         weights = None
         if self.weighted:
-            try:
-                weights = parse_floats(chunk.text, starts[:, 2], stops[:, 2])
-            except BadToken as bad:
-                raise chunk.bad_token(bad, starts[:, 2]) from None
+            weights = chunk.floats(starts[:, 2], stops[:, 2])
         if self.self_loops == "drop":
             kept = sources != targets
             sources, targets = sources[kept], targets[kept]
@@ -294,10 +290,7 @@ def ids_of(
     chunk: Chunk, starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64], limit: int | None
 ) -> Ids:
     """Return tokens as ids, from 0 on and below the limit; 32-bit where they fit."""
-    try:
-        ids = parse_integers(chunk.text, starts, stops)
-    except BadToken as bad:
-        raise chunk.bad_token(bad, starts) from None
+    ids = chunk.integers(starts, stops)
     outside = ids < 0
     if limit is not None:
         outside |= ids >= limit

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from matnb.errors import FileFormatError, OptionError
-from matnb.io.digits import MARGIN, BadToken, Places, Text, shown, text_of, token_places
+from matnb.io.digits import (
+    MARGIN,
+    BadToken,
+    Places,
+    Text,
+    parse_floats,
+    parse_integers,
+    shown,
+    text_of,
+    token_places,
+)
 from matnb.io.files import File
 from matnb.io.source import Piece, split_range
+
+Numbers = TypeVar("Numbers", npt.NDArray[np.int64], npt.NDArray[np.float64])
 
 CHUNK_BYTES = 1 << 18  # measured best of 64 KB to 8 MB: the parser's temporaries stay in cache
 SMALLEST_PIECE = 1 << 15  # below this a task costs more than its reading
@@ -51,9 +64,32 @@ class Chunk:
         """Return the error that names the line of a position."""
         return self.file.error(reason, self.line_at(position))
 
-    def bad_token(self, bad: BadToken, starts: Places) -> FileFormatError:
-        """Return the error of a token, given where the tokens that were parsed start."""
-        return self.error_at(int(starts[bad.number]), bad.reason)
+    def integers(self, starts: Places, stops: Places) -> npt.NDArray[np.int64]:
+        """Return tokens as whole numbers; the first that is none is an error at its line."""
+        return self._numbers(parse_integers, starts, stops)
+
+    def floats(self, starts: Places, stops: Places) -> npt.NDArray[np.float64]:
+        """Return tokens as numbers of double precision; the first that is none is an error at its line."""
+        return self._numbers(parse_floats, starts, stops)
+
+    def integers_within(
+        self, starts: Places, stops: Places, lowest: int, highest: int, name: str
+    ) -> npt.NDArray[np.int64]:
+        """Return tokens as whole numbers; the first below or above the bounds is an error, too."""
+        numbers = self.integers(starts, stops)
+        outside = np.flatnonzero((numbers < lowest) | (numbers > highest))
+        if outside.size:
+            reason = f"{name} {numbers[outside[0]]} is not in {lowest} to {highest}"
+            raise self.error_at(int(starts[outside[0]]), reason)
+        return numbers
+
+    def _numbers(
+        self, parse: Callable[[Text, Places, Places], Numbers], starts: Places, stops: Places
+    ) -> Numbers:
+        try:
+            return parse(self.text, starts, stops)
+        except BadToken as bad:
+            raise self.error_at(int(starts[bad.number]), bad.reason) from None
 
 
 def text_pieces(file: File, begin: int, count: int) -> tuple[Piece, ...]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import LARGEST_LENGTH, Block, Dense
 from matnb.blocks.grid import Region, region_shape
 from matnb.errors import FileFormatError
-from matnb.io.digits import BadToken, Places, parse_floats, parse_integers
+from matnb.io.digits import Places
 from matnb.io.entries import Entries, ReaderValue, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import Chunk, columns_of, head_lines, read_chunks, text_pieces
@@ -145,18 +145,8 @@ class MatrixMarket(PlainSource):
         return Entries(rows, columns, self._values(chunk, starts[:, 2:], stops[:, 2:]))
 
     def _indices(self, chunk: Chunk, starts: Places, stops: Places, axis: int) -> npt.NDArray[np.int32]:
-        length = self.header.shape[axis]
-        try:
-            indices = parse_integers(chunk.text, starts, stops)
-        except BadToken as bad:
-            raise chunk.bad_token(bad, starts) from None
-        outside = np.flatnonzero((indices < 1) | (indices > length))
-        if outside.size:
-            name = ("row", "column")[axis]
-            raise chunk.error_at(
-                int(starts[outside[0]]), f"{name} {indices[outside[0]]} is not in 1 to {length}"
-            )
-        return (indices - 1).astype(np.int32)
+        length, name = self.header.shape[axis], ("row", "column")[axis]
+        return (chunk.integers_within(starts, stops, 1, length, name) - 1).astype(np.int32)
 
     def _values(self, chunk: Chunk, starts: Places, stops: Places) -> npt.NDArray[np.generic]:
         if self.header.field != "complex":
@@ -167,11 +157,7 @@ class MatrixMarket(PlainSource):
         return values
 
     def _numbers(self, chunk: Chunk, starts: Places, stops: Places) -> npt.NDArray[np.generic]:
-        parse = parse_integers if self.header.field == "integer" else parse_floats
-        try:
-            return parse(chunk.text, starts, stops)
-        except BadToken as bad:
-            raise chunk.bad_token(bad, starts) from None
+        return (chunk.integers if self.header.field == "integer" else chunk.floats)(starts, stops)
 
     def _array_values(self, chunk: Chunk) -> npt.NDArray[np.generic]:
         return self._values(chunk, *columns_of(chunk, self.header.numbers_a_value))

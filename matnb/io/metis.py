@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import LARGEST_LENGTH, Block
 from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError
-from matnb.io.digits import MARGIN, BadToken, Places, parse_floats, parse_integers, token_places
+from matnb.io.digits import MARGIN, Places, token_places
 from matnb.io.entries import Entries, ReaderValue, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, text_pieces
@@ -144,35 +144,19 @@ class Metis(PlainSource):
             raise chunk.error_at(int(begins[first_wrong]), reason)
         lines = np.repeat(np.arange(counts.size), counts)
         places = np.arange(starts.size) - np.repeat(np.cumsum(counts) - counts, counts) - skipped
-        self._integers(chunk, starts[places < 0], stops[places < 0], 0, 2**62, "vertex weight")
+        chunk.integers_within(starts[places < 0], stops[places < 0], 0, 2**62, "vertex weight")
         chosen = places >= 0
         if self.header.weighted:
             is_weight = chosen & (places % 2 == 1)
             chosen &= ~is_weight
-            try:
-                values = parse_floats(chunk.text, starts[is_weight], stops[is_weight])
-            except BadToken as bad:
-                raise chunk.bad_token(bad, starts[is_weight]) from None
-        neighbors = self._integers(
-            chunk, starts[chosen], stops[chosen], 1, self.header.num_vertices, "neighbor"
+            values = chunk.floats(starts[is_weight], stops[is_weight])
+        neighbors = chunk.integers_within(
+            starts[chosen], stops[chosen], 1, self.header.num_vertices, "neighbor"
         )
         rows = (lines[chosen] + first).astype(np.int32)
         return counts, Entries(
             rows, (neighbors - 1).astype(np.int32), values if self.header.weighted else None
         )
-
-    def _integers(
-        self, chunk: Chunk, starts: Places, stops: Places, lowest: int, highest: int, name: str
-    ) -> npt.NDArray[np.int64]:
-        try:
-            numbers = parse_integers(chunk.text, starts, stops)
-        except BadToken as bad:
-            raise chunk.bad_token(bad, starts) from None
-        outside = np.flatnonzero((numbers < lowest) | (numbers > highest))
-        if outside.size:
-            reason = f"{name} {numbers[outside[0]]} is not in {lowest} to {highest}"
-            raise chunk.error_at(int(starts[outside[0]]), reason)
-        return numbers
 
     def summary(self, parsed: Lists) -> LineCounts:
         """Return the counts of a piece."""

@@ -10,7 +10,7 @@ import numpy as np
 from matnb.errors import ShapeError, UnsupportedError
 from matnb.expr.nodes import Expr, Index, MatMul, Reduce, Transpose, broadcast_shapes
 from matnb.lazy import ufuncs
-from matnb.lazy.indexing.keys import one_axis
+from matnb.lazy.indexing.keys import one_axis, without_axes
 from matnb.lazy.ufuncs import densified
 from matnb.ops.contracting import Contract
 from matnb.ops.einsum_subscripts import Names, spelled
@@ -85,12 +85,11 @@ def _lengths(nodes: Sequence[Expr], names: Sequence[Names]) -> dict[int, int]:
 
 def _simple(node: Expr, own: Names, lengths: dict[int, int]) -> tuple[Expr, Names]:
     # Without axes that are stretched, and with each name once: the diagonal.
-    if any(length != lengths[name] for name, length in zip(own, node.shape, strict=True)):
-        kept = [length == lengths[name] for name, length in zip(own, node.shape, strict=True)]
-        key = tuple(
-            slice(0, length, 1) if stays else 0 for stays, length in zip(kept, node.shape, strict=True)
-        )
-        node, own = Index(node, key), tuple(name for name, stays in zip(own, kept, strict=True) if stays)
+    axes = zip(own, node.shape, strict=True)
+    stretched = [axis for axis, (name, length) in enumerate(axes) if length != lengths[name]]
+    if stretched:
+        node = without_axes(node, stretched)
+        own = tuple(name for axis, name in enumerate(own) if axis not in stretched)
     once = tuple(dict.fromkeys(own))
     return (node, own) if once == own else (Contract((node,), (own,), once), once)
 

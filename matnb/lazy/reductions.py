@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, RangeError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
-from matnb.lazy.indexing.keys import normalize_axes
+from matnb.lazy.indexing.keys import normalize_axes, with_new_axes
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
 from matnb.ops.folding import Extreme, Fold, kept_shape
 from matnb.ops.joining import Concatenate
@@ -95,8 +95,7 @@ def _of_windows(
     rest = tuple(axis for axis in axes if axis < ndim)
     if rest:
         made = Reduce(made, operation, rest, keepdims, element)
-    whole = tuple(slice(0, length, 1) for length in made.shape)
-    return Index(made, (*whole, *(None,) * len(along))) if keepdims else made
+    return with_new_axes(made, made.ndim, len(along)) if keepdims else made
 
 
 def _besides(
@@ -256,8 +255,7 @@ def _deviation_of_windows(
     wide = np.dtype(np.float32) if element == np.float16 else element
     total = WindowReduce(node.operand, "deviation", node.length, node.axis, wide)
     made = astype(call(np.divide, (total, float(max(node.length - ddof, 0))))[0], element)
-    whole = tuple(slice(0, length, 1) for length in made.shape)
-    return Index(made, (*whole, None)) if keepdims else made
+    return with_new_axes(made, made.ndim) if keepdims else made
 
 
 def std(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from matnb.blocks.creation import Arange
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError
-from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, broadcast_shapes
+from matnb.expr.nodes import Broadcast, Create, Expr, Literal, broadcast_shapes
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.evaluator import asked
@@ -18,7 +18,7 @@ from matnb.lazy.functions.shaping import reshaped
 from matnb.lazy.indexing.basic import basic, replacing
 from matnb.lazy.indexing.fancy import check_places, put_back, turned, turned_back, vectors
 from matnb.lazy.indexing.getitem import with_expressions
-from matnb.lazy.indexing.keys import one_axis, parts_of
+from matnb.lazy.indexing.keys import one_axis, parts_of, with_new_axes
 from matnb.lazy.reductions import associative, element_of
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.registry import FUNCTIONS
@@ -218,8 +218,7 @@ def _outer(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> objec
     if ufunc.nin != 2 or len(inputs) != 2:
         raise OptionError(f"np.{ufunc.__name__}.outer: outer is of functions of two arrays, and takes two")
     node, other = map(expression_of, inputs)  # also of Python's numbers, which are not weak here
-    if other.ndim:
-        node = Index(node, (*(slice(0, length, 1) for length in node.shape), *(None,) * other.ndim))
+    node = with_new_axes(node, node.ndim, other.ndim)
     return _called(ufunc, (DistArray(node), DistArray(other)), options)
 
 

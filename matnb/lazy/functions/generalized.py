@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, UnsupportedError
-from matnb.expr.nodes import Expr, Index
+from matnb.expr.nodes import Expr
 from matnb.lazy import contraction
 from matnb.lazy.array import expression_of
-from matnb.lazy.indexing.keys import one_axis
+from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
 from matnb.lazy.ufuncs import astype, is_weak, number_dtype
@@ -71,9 +71,7 @@ def _called(
         operands = [_converted(one, dtype, casting) for one in operands]  # type: ignore[arg-type]  # checked there
     node = contraction.called(ufunc, operands, axis)
     if keepdims:
-        at = one_axis(axis, node.ndim + 1)
-        rest = [slice(0, length, 1) for length in node.shape]
-        node = Index(node, (*rest[:at], None, *rest[at:]))
+        node = with_new_axes(node, one_axis(axis, node.ndim + 1))
     return into(out, (node,), None, casting)
 
 

@@ -21,7 +21,7 @@ from matnb.lazy.indexing.basic import replacing
 from matnb.lazy.indexing.compress import places_where
 from matnb.lazy.indexing.fancy import assigned, indexed
 from matnb.lazy.indexing.getitem import converted, read
-from matnb.lazy.indexing.keys import one_axis
+from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.reductions import count_nonzero, where
 from matnb.lazy.registry import FUNCTIONS, implements, recorded
 from matnb.lazy.ufuncs import astype, literal, number_dtype
@@ -130,7 +130,7 @@ def indices(
     if not each:
         return wrap(ufuncs.literal(np.empty((0,), element)))
     whole = [Broadcast(one, shape) for one in each]
-    rows = [Index(one, (None, *(slice(0, length, 1) for length in shape))) for one in whole]
+    rows = [with_new_axes(one, 0) for one in whole]
     return wrap(rows[0] if len(rows) == 1 else Concatenate(tuple(rows), 0))
 
 

@@ -29,7 +29,7 @@ from matnb.lazy.contraction import contracted
 from matnb.lazy.creation import eye
 from matnb.lazy.functions.indexing import within
 from matnb.lazy.functions.mapping import replicated
-from matnb.lazy.indexing.keys import normalize_axes, one_axis
+from matnb.lazy.indexing.keys import normalize_axes, one_axis, with_new_axes
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, number_dtype
@@ -425,9 +425,7 @@ def kron(a: object, b: object) -> DistArray:
 
 def _led(node: Expr, ndim: int) -> Expr:
     # The array with leading axes of length 1.
-    if node.ndim == ndim:
-        return node
-    return Index(node, (*(None,) * (ndim - node.ndim), *(slice(0, length, 1) for length in node.shape)))
+    return with_new_axes(node, 0, ndim - node.ndim)
 
 
 @implements(np.tensordot, np.linalg.tensordot)
@@ -587,8 +585,7 @@ def cross(
         (first,), (second,) = ufuncs.call(np.multiply, (one, two)), ufuncs.call(np.multiply, (three, four))
         made.append(ufuncs.call(np.subtract, (first, second))[0])
     at = one_axis(axisc, made[0].ndim + 1)
-    rest = [slice(0, length, 1) for length in made[0].shape]
-    return wrap(Concatenate(tuple(Index(one, (*rest[:at], None, *rest[at:])) for one in made), at))
+    return wrap(Concatenate(tuple(with_new_axes(one, at) for one in made), at))
 
 
 @implements(np.linalg.cross)

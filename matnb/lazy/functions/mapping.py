@@ -23,7 +23,7 @@ from matnb.errors import CellCancelled, MatnbError, OptionError, ShapeError, Too
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.indexing.keys import one_axis
+from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
 from matnb.ops.mapping import MapBlocks, Part, Replicated
@@ -204,8 +204,7 @@ def apply_over_axes(
         made = func(found, place)
         node = expression_of(made)
         if node.ndim == ndim - 1:
-            key = [slice(0, length, 1) for length in node.shape]
-            node = Index(node, (*key[:place], None, *key[place:]))
+            node = with_new_axes(node, place)
         if node.ndim != ndim:
             raise ShapeError(
                 f"apply_over_axes: a result of shape {node.shape} of an array of {ndim} axes: the function "

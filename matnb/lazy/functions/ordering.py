@@ -15,7 +15,7 @@ from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.functions.shaping import concatenate, laned, reshaped
 from matnb.lazy.indexing.compress import compressed
-from matnb.lazy.indexing.keys import one_axis
+from matnb.lazy.indexing.keys import flipped, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.joining import Concatenate
@@ -35,7 +35,7 @@ def sorted_of(node: Expr) -> Expr:
 def sorted_along(node: Expr, axis: int, descending: bool = False) -> Expr:
     """Return the elements of an array in order along an axis, in ascending order NaN last."""
     found = by_lanes(dense_of(node), axis, lambda lane, along: Sort(lane, along))
-    return flipped(found, axis) if descending else found
+    return flipped(found, (axis,)) if descending else found
 
 
 def arg_sorted_along(node: Expr, axis: int, descending: bool = False) -> Expr:
@@ -44,8 +44,8 @@ def arg_sorted_along(node: Expr, axis: int, descending: bool = False) -> Expr:
     if not descending:
         return by_lanes(node, axis, lambda lane, along: ArgSort(lane, along))
     # The last in ascending order are first, and of equal ones, the first as the array is turned round.
-    found = by_lanes(flipped(node, axis), axis, lambda lane, along: ArgSort(lane, along))
-    return call(np.subtract, (node.shape[axis] - 1, flipped(found, axis)))[0]
+    found = by_lanes(flipped(node, (axis,)), axis, lambda lane, along: ArgSort(lane, along))
+    return call(np.subtract, (node.shape[axis] - 1, flipped(found, (axis,))))[0]
 
 
 def by_lanes(node: Expr, axis: int, function: Callable[[Expr, int], Expr], first: int = 0) -> Expr:
@@ -76,17 +76,6 @@ def by_lanes(node: Expr, axis: int, function: Callable[[Expr, int], Expr], first
         )
         parts.append(by_lanes(Index(node, key), axis, function, first))
     return Concatenate(tuple(parts), first + lane)
-
-
-def flipped(node: Expr, axis: int) -> Expr:
-    """Return an array with an axis in reverse order."""
-    return Index(
-        node,
-        tuple(
-            slice(length - 1, None, -1) if place == axis and length else slice(0, length, 1)
-            for place, length in enumerate(node.shape)
-        ),
-    )
 
 
 def dense_of(node: Expr) -> Expr:
@@ -235,7 +224,7 @@ def digitize(x: object, bins: object, right: bool = False) -> DistArray:
         return wrap(found_in(edges, values, "left" if right else "right"))
     if not _are_all(np.greater_equal, edges):
         raise OptionError("digitize: bins go up and down; sort them first")
-    found = found_in(flipped(edges, 0), values, "left" if right else "right")
+    found = found_in(flipped(edges, (0,)), values, "left" if right else "right")
     return wrap(call(np.subtract, (edges.shape[0], found))[0])
 
 

@@ -29,7 +29,7 @@ from matnb.lazy.functions.shaping import (
 )
 from matnb.lazy.indexing.compress import parts_of
 from matnb.lazy.indexing.getitem import converted, converted_here
-from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis
+from matnb.lazy.indexing.keys import flipped, normalize_axes, normalize_key, one_axis
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call, literal
@@ -37,12 +37,6 @@ from matnb.ops.joining import Pad
 from matnb.ops.reshaping import CountsOf, Repeat, RepeatEach
 
 _FEW = 16  # copies beside each other are that many blocks that are not copied, up to here
-
-
-def flipped(node: Expr, axes: Sequence[int]) -> Expr:
-    """Return the expression with the order of some axes' elements reversed."""
-    key = tuple(slice(None, None, -1 if axis in axes else 1) for axis in range(node.ndim))
-    return Index(node, normalize_key(key, node.shape))
 
 
 @implements(np.flip)

@@ -62,7 +62,7 @@ def dtype_into(node: Expr, dtype: npt.DTypeLike | None, out: object) -> npt.DTyp
     return dtype
 
 
-def _register_sums(operation: str, number: int, usual: object, nan: object) -> None:
+def _register_sums(operation: str, function: object, nan_as: int | None = None) -> None:
     def reduced(
         a: object,
         axis: Axis = None,
@@ -73,23 +73,11 @@ def _register_sums(operation: str, number: int, usual: object, nan: object) -> N
         where: object = None,
     ) -> DistArray:
         node = expression_of(a)
-        wanted = dtype_into(node, dtype, out)
-        return _reduced(node, operation, axis, wanted, out, keepdims, initial, where)
-
-    def of_numbers(
-        a: object,
-        axis: Axis = None,
-        dtype: npt.DTypeLike | None = None,
-        out: object = None,
-        keepdims: object = None,
-        initial: object = None,
-        where: object = None,
-    ) -> DistArray:
-        node = reductions.without_nan(expression_of(a), number)
+        if nan_as is not None:
+            node = reductions.without_nan(node, nan_as)
         return _reduced(node, operation, axis, dtype_into(node, dtype, out), out, keepdims, initial, where)
 
-    implements(usual)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
-    implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
 
 
 def _reduced(
@@ -106,7 +94,7 @@ def _reduced(
     return result(reductions.reduce(node, operation, axis, flag(keepdims), dtype, first, mask), out)
 
 
-def _register_extremes(operation: str, usual: tuple[object, ...], nan: object) -> None:
+def _register_extremes(operation: str, *functions: object, of_numbers: bool = False) -> None:
     def reduced(
         a: object,
         axis: Axis = None,
@@ -115,21 +103,13 @@ def _register_extremes(operation: str, usual: tuple[object, ...], nan: object) -
         initial: object = None,
         where: object = None,
     ) -> DistArray:
-        return _reduced(expression_of(a), operation, axis, None, out, keepdims, initial, where)
-
-    def of_numbers(
-        a: object,
-        axis: Axis = None,
-        out: object = None,
-        keepdims: object = None,
-        initial: object = None,
-        where: object = None,
-    ) -> DistArray:
+        node = expression_of(a)
+        if not of_numbers:
+            return _reduced(node, operation, axis, None, out, keepdims, initial, where)
         options = (axis, flag(keepdims), first_of(initial), mask_of(where))
-        return result(reductions.nan_extreme(expression_of(a), operation, *options), out)
+        return result(reductions.nan_extreme(node, operation, *options), out)
 
-    implements(*usual)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
-    implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(*functions)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
 
 
 def _register_truths(operation: str, function: object) -> None:
@@ -151,10 +131,14 @@ def _register_places(operation: str, function: object) -> None:
     implements(function)(place)  # type: ignore[arg-type]  # NumPy's functions are callables
 
 
-_register_sums("sum", 0, np.sum, np.nansum)
-_register_sums("prod", 1, np.prod, np.nanprod)
-_register_extremes("min", (np.min, np.amin), np.nanmin)
-_register_extremes("max", (np.max, np.amax), np.nanmax)
+_register_sums("sum", np.sum)
+_register_sums("prod", np.prod)
+_register_sums("sum", np.nansum, nan_as=0)
+_register_sums("prod", np.nanprod, nan_as=1)
+_register_extremes("min", np.min, np.amin)
+_register_extremes("max", np.max, np.amax)
+_register_extremes("min", np.nanmin, of_numbers=True)
+_register_extremes("max", np.nanmax, of_numbers=True)
 _register_truths("any", np.any)
 _register_truths("all", np.all)
 for _name in ("argmin", "argmax", "nanargmin", "nanargmax"):

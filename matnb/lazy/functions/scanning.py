@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
-from matnb.expr.nodes import Broadcast, Expr, Index
+from matnb.expr.nodes import Broadcast, Expr
 from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
-from matnb.lazy.functions.shaping import reshaped
+from matnb.lazy.functions.shaping import laned, reshaped
 from matnb.lazy.indexing.keys import normalize_axes, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
@@ -20,21 +20,19 @@ from matnb.ops.joining import Concatenate
 from matnb.ops.scanning import Differences
 
 
-def _register_running(ufunc: np.ufunc, plain: object, nan: object, standard: object) -> None:
-    number = int(ufunc.identity)
-
+def _register_running(ufunc: np.ufunc, function: object, nan_as: int | None = None) -> None:
     def running(
         a: object, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
     ) -> DistArray:
         node = expression_of(a)
+        if nan_as is not None:
+            node = reductions.without_nan(node, nan_as)
         return result(_along(node, ufunc, axis, dtype_into(node, dtype, out)), out)
 
-    def of_numbers(
-        a: object, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
-    ) -> DistArray:
-        node = reductions.without_nan(expression_of(a), number)
-        return result(_along(node, ufunc, axis, dtype_into(node, dtype, out)), out)
+    implements(function)(running)  # type: ignore[arg-type]  # NumPy's functions are callables
 
+
+def _register_cumulative(ufunc: np.ufunc, function: object) -> None:
     def cumulative(
         x: object,
         /,
@@ -51,25 +49,24 @@ def _register_running(ufunc: np.ufunc, plain: object, nan: object, standard: obj
         if include_initial:
             place = one_axis(0 if axis is None else axis, found.ndim)
             shape = (*found.shape[:place], 1, *found.shape[place + 1 :])
-            first = Broadcast(literal(number, found.dtype), shape)
+            first = Broadcast(literal(int(ufunc.identity), found.dtype), shape)
             found = Concatenate((first, found), place)
         return result(found, out)
 
-    implements(plain)(running)  # type: ignore[arg-type]  # NumPy's functions are callables
-    implements(nan)(of_numbers)  # type: ignore[arg-type]  # NumPy's functions are callables
-    implements(standard)(cumulative)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(cumulative)  # type: ignore[arg-type]  # NumPy's functions are callables
 
 
 def _along(node: Expr, ufunc: np.ufunc, axis: int | None, dtype: npt.DTypeLike | None) -> Expr:
-    if not node.ndim and axis in (None, 0, -1):
-        node, axis = Index(node, (None,)), 0
-    elif axis is None:
-        node, axis = node if node.ndim == 1 else reshaped(node, (node.size,)), 0
-    return reductions.scanned(node, ufunc, axis, dtype)
+    lanes, place = laned(node, axis)
+    return reductions.scanned(lanes, ufunc, place, dtype)
 
 
-_register_running(np.add, np.cumsum, np.nancumsum, np.cumulative_sum)
-_register_running(np.multiply, np.cumprod, np.nancumprod, np.cumulative_prod)
+_register_running(np.add, np.cumsum)
+_register_running(np.multiply, np.cumprod)
+_register_running(np.add, np.nancumsum, nan_as=0)
+_register_running(np.multiply, np.nancumprod, nan_as=1)
+_register_cumulative(np.add, np.cumulative_sum)
+_register_cumulative(np.multiply, np.cumulative_prod)
 
 
 @implements(np.diff)

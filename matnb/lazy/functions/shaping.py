@@ -15,7 +15,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.creation import Number, ShapeLike, full, shape_of
-from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis
+from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis, without_axes
 from matnb.lazy.reductions import axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, chosen, number_dtype
@@ -500,8 +500,7 @@ def squeeze(a: object, axis: int | tuple[int, ...] | None = None) -> DistArray:
         raise ShapeError(f"squeeze: shape {node.shape} has a length other than 1 on axis {axis}")
     if not dropped:
         return wrap(node)
-    lengths = enumerate(node.shape)
-    return wrap(Index(node, tuple(0 if place in dropped else slice(0, one, 1) for place, one in lengths)))
+    return wrap(without_axes(node, dropped))
 
 
 @implements(np.atleast_1d)

@@ -9,8 +9,8 @@ import numpy as np
 from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.functions.ordering import dense_of, flipped
-from matnb.lazy.indexing.keys import one_axis
+from matnb.lazy.functions.ordering import dense_of
+from matnb.lazy.indexing.keys import flipped, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.sliding import Convolve, Windows
@@ -73,8 +73,8 @@ def correlate(a: object, v: object, mode: object = "valid") -> DistArray:
     is_exchanged = one.size < other.size  # as NumPy does it, which then gives what it makes backwards
     long, short = (other, one) if is_exchanged else (one, other)
     start, length = _part(long.size, short.size, mode, "correlate")
-    made = _convolved(long, flipped(short, 0), start, length)
-    return wrap(flipped(made, 0) if is_exchanged else made)
+    made = _convolved(long, flipped(short, (0,)), start, length)
+    return wrap(flipped(made, (0,)) if is_exchanged else made)
 
 
 @implements(np.lib.stride_tricks.sliding_window_view)

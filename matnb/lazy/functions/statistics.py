@@ -24,7 +24,7 @@ from matnb.lazy.functions.ordering import by_lanes, dense_of
 from matnb.lazy.functions.reductions import flag, is_given
 from matnb.lazy.functions.scanning import diff
 from matnb.lazy.functions.shaping import reshaped
-from matnb.lazy.indexing.keys import normalize_axes, one_axis
+from matnb.lazy.indexing.keys import normalize_axes, one_axis, without_axes
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
@@ -200,7 +200,7 @@ def _found(a: object, axis: Axis, keepdims: object, wanted: QuantileRequest) -> 
     if node.dtype.kind == "b" and not wanted.is_median and wanted.method in ("linear", "midpoint"):
         raise DTypeError("quantiles of booleans have nothing between them: convert them with astype first")
     axes = normalize_axes(axis, node.ndim)
-    keeps = keepdims is True or (keepdims is not None and keepdims is not np._NoValue and bool(keepdims))
+    keeps = flag(keepdims)
     first = len(wanted.shape)
     if len(axes) == node.ndim:
         # All elements, in one row.
@@ -213,10 +213,7 @@ def _found(a: object, axis: Axis, keepdims: object, wanted: QuantileRequest) -> 
         found = Quantiles(node, axes, wanted)
     if keeps:
         return wrap(found)
-    key = tuple(
-        0 if place - first in axes else slice(0, length, 1) for place, length in enumerate(found.shape)
-    )
-    return wrap(Index(found, key))
+    return wrap(without_axes(found, [first + axis for axis in axes]))
 
 
 def _weighted(a: object, axis: Axis, keepdims: object, weights: object, wanted: QuantileRequest) -> DistArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Index, broadcast_shapes
-from matnb.lazy.indexing.keys import IndexKey, is_whole
+from matnb.lazy.indexing.keys import IndexKey, is_whole, without_axes
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.ufuncs import astype
 from matnb.ops.indexing import Pick, Put
@@ -89,7 +89,7 @@ def stripped(new: Expr, ndim: int) -> Expr:
     extra = new.ndim - ndim
     if extra <= 0 or any(length != 1 for length in new.shape[:extra]):
         return new
-    return Index(new, (*(0,) * extra, *(slice(0, length, 1) for length in new.shape[extra:])))
+    return without_axes(new, range(extra))
 
 
 def replacing(old: Expr, new: Expr, where: Expr | None = None) -> Expr:

@@ -13,7 +13,7 @@ from matnb.expr.client_data import held
 from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose
 from matnb.lazy.functions.shaping import reshaped
 from matnb.lazy.indexing.basic import basic, put, stripped
-from matnb.lazy.indexing.keys import IndexKey, is_whole, parts_of
+from matnb.lazy.indexing.keys import IndexKey, is_whole, parts_of, without_axes
 from matnb.lazy.ufuncs import astype, literal
 from matnb.ops.indexing import Pick, Put
 
@@ -82,10 +82,7 @@ def put_back(node: Expr, parts: IndexKey, written: Expr) -> Expr:
     """Return an array with what its basic part became, all of it."""
     if None in parts.plain:
         dropped = {parts.axis_of(place) for place, part in enumerate(parts.plain) if part is None}
-        written = Index(
-            written,
-            tuple(0 if axis in dropped else slice(0, n, 1) for axis, n in enumerate(written.shape)),
-        )
+        written = without_axes(written, dropped)
     if is_whole(parts.plain, node.shape) and not parts.numbers:
         return written
     return put(node, IndexKey(parts.plain, parts.numbers, {}, False), written, drop_new_axes=True)

@@ -21,6 +21,7 @@ from matnb.lazy.evaluator import asked
 from matnb.lazy.indexing.basic import replacing
 from matnb.lazy.indexing.compress import compressed, expanded, places_where
 from matnb.lazy.indexing.fancy import assigned, indexed
+from matnb.lazy.indexing.keys import with_new_axes, without_axes
 from matnb.lazy.reductions import where
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.indexing import Pick, PutWhere
@@ -47,7 +48,7 @@ class BooleanSelection:
     @property
     def aligned_mask(self) -> Expr:
         """The booleans, which broadcast to the values."""
-        return _before(self.mask, self.values.ndim - self.axis - self.mask.ndim)
+        return with_new_axes(self.mask, self.mask.ndim, self.values.ndim - self.axis - self.mask.ndim)
 
     def has_each(self, value: Expr) -> bool:
         """Tell whether a value has one element for each that is picked, or might."""
@@ -109,7 +110,7 @@ class BooleanSelection:
         beside = (*self.values.shape[:axis], *self.values.shape[axis + masked :])
         ndim = len(beside) + 1
         while new.ndim > ndim and new.shape[0] == 1:
-            new = Index(new, (0, *(slice(0, length, 1) for length in new.shape[1:])))
+            new = without_axes(new, (0,))
         length = new.shape[new.ndim - 1 - (len(beside) - axis)]
         whole = (*beside[:axis], length, *beside[axis:])
         if new.ndim > ndim or broadcast_shapes(new.shape, whole, name="assignment") != whole:
@@ -273,13 +274,6 @@ def _check(mask: Expr, axis: int, values: Expr) -> None:
     lengths: Shape = values.shape[axis : axis + mask.ndim]
     if mask.shape != lengths:
         raise IndexingError(f"booleans of shape {mask.shape} for axes of lengths {lengths}")
-
-
-def _before(node: Expr, count: int) -> Expr:
-    # With new axes behind its own.
-    if not count:
-        return node
-    return Index(node, (*(slice(0, length, 1) for length in node.shape), *(None,) * count))
 
 
 def _masked_order(ndim: int, axis: int, masked: int) -> tuple[int, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from matnb.errors import AxisError, DTypeError, IndexingError, ShapeError
-from matnb.expr.nodes import Expr, Key, Literal, Shape, broadcast_shapes
+from matnb.expr.nodes import Expr, Index, Key, Literal, Shape, broadcast_shapes
 from matnb.lazy.ufuncs import literal
 
 
@@ -215,3 +215,20 @@ def _constant(part: object) -> object:
     if isinstance(part, Literal) and not part.shape and part.dtype.kind in "iu":
         return int(part.value)
     return part
+
+
+def with_new_axes(node: Expr, place: int, count: int = 1) -> Expr:
+    """Return an array with axes of length 1 before one of its own, or behind the last."""
+    whole = [slice(0, length, 1) for length in node.shape]
+    return Index(node, (*whole[:place], *(None,) * count, *whole[place:])) if count else node
+
+
+def without_axes(node: Expr, axes: Collection[int]) -> Expr:
+    """Return what is first on some axes, without these."""
+    return Index(node, tuple(0 if axis in axes else slice(0, n, 1) for axis, n in enumerate(node.shape)))
+
+
+def flipped(node: Expr, axes: Sequence[int]) -> Expr:
+    """Return the expression with the order of some axes' elements reversed."""
+    key = tuple(slice(None, None, -1 if axis in axes else 1) for axis in range(node.ndim))
+    return Index(node, normalize_key(key, node.shape))

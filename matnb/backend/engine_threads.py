@@ -81,9 +81,11 @@ class ThreadEngine(DaskEngine):
             made = sharing.made()
         except KeyboardInterrupt:
             with self._cluster.stopping.undisturbed():
+                sharing.stop()
                 worker.forget(run_id)
                 raise self._stopped(plan, sharing, sent, run_id) from None
         except BaseException:
+            sharing.stop()
             worker.forget(run_id)
             raise
         timed, told = self._told(plan, run_id, made)

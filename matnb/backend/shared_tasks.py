@@ -11,6 +11,8 @@ from typing import Any
 from matnb.backend import worker
 from matnb.program.plan import Task
 
+_CANCELLED = worker.Failed("", RuntimeError("the run was cancelled"), "")
+
 
 class SharedTasks:
     """Tasks that the threads of one worker or several do; one that comes late finds less to do, or nothing.
@@ -89,6 +91,12 @@ class SharedTasks:
                 raise self._broken
             return {key: self._values[key] for key in self._staying if key in self._values}
 
+    def stop(self) -> None:
+        """Begin no more tasks, and have no thread wait for one."""
+        with self._changed:
+            self.failed = self.failed or _CANCELLED
+            self._end()
+
     def _next(self, owner: int) -> int | None:
         with self._changed:
             while True:
@@ -96,7 +104,7 @@ class SharedTasks:
                     self._end()
                     return None
                 if worker.is_forgotten(self._run_id):
-                    self.failed = worker.Failed("", RuntimeError("the run was cancelled"), "")
+                    self.failed = _CANCELLED
                     self._end()
                     return None
                 if self._ready[owner]:

@@ -103,3 +103,17 @@ def test_a_failure_ends_the_run_and_what_was_made_before_is_there() -> None:
     assert sharing.failed.key == "bad"
     assert set(sharing.made()) == {"c"}
     assert sharing.num_done == 2
+
+
+def test_a_thread_that_waits_for_another_workers_task_is_let_go_when_the_run_is_stopped() -> None:
+    tasks = [constant("there", 1.0, owner=1), added("here", "there", owner=0)]
+    shared = SharedTasks(RUN, tasks, {}, {"here"})
+    waiting = threading.Thread(target=shared.work, args=(0,))
+    waiting.start()
+    waiting.join(timeout=0.1)
+    assert waiting.is_alive()
+    shared.stop()
+    waiting.join(timeout=10)
+    assert not waiting.is_alive()
+    assert shared.ended.done()
+    assert shared.made() == {}

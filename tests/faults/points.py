@@ -24,8 +24,11 @@ from matnb.backend import checkpoints, servers, worker
 from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.engine_gang import GangEngine
+from matnb.backend.engine_threads import ThreadEngine
+from matnb.backend.executor import PreparedTask
 from matnb.backend.futures import Answers
 from matnb.backend.gang import GangPlugin
+from matnb.backend.gang_alone import LoneMember
 from matnb.backend.mailbox import GangMailbox
 from matnb.backend.member import MemberRegisters
 from matnb.backend.recovery import KeptStates
@@ -56,7 +59,7 @@ class Point:
 # On the workers: what a task, a member of a gang, or a keeper of states does.
 WORKER_POINTS = {
     "a task begins": Point(worker, "run"),
-    "a kernel runs": Point(worker, "execute"),
+    "a kernel runs": Point(PreparedTask, "run"),
     "a task has ended": Point(worker, "run", True),
     "a worker reports": Point(worker, "report"),
     "a member begins": Point(GangPlugin, "_begin"),
@@ -79,6 +82,10 @@ DRIVER_POINTS = {
     "data was shipped": Point(DaskEngine, "ship", True),
     "tasks are sent": Point(DaskEngine, "_submit"),
     "tasks were sent": Point(DaskEngine, "_submit", True),
+    "tasks are handed over": Point(ThreadEngine, "_begin"),
+    "tasks are waited for": Point(ThreadEngine, "_wait"),
+    "tasks were done": Point(ThreadEngine, "_wait", True),
+    "a loop is handed over": Point(LoneMember, "perform"),
     "values are waited for": Point(Answers, "gather"),
     "values have come": Point(Answers, "gather", True),
     "a gang is sent": Point(GangEngine, "_submit", True),

@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Container, Hashable, Mapping, 
 from weakref import WeakKeyDictionary
 
 from matnb.backend.cluster import Attendance, Cluster
+from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Store
 from matnb.config import Config
 from matnb.errors import SessionEnded, TooLargeError, WorkerLostError
 from matnb.expr.client_data import held
+from matnb.expr.control import Cond, Final, Loop
 from matnb.expr.memo_keys import worth_keeping
 from matnb.expr.nodes import Data, Expr, MaskedMatMul, MatMul, Transpose
 from matnb.expr.traverse import Either, topological
@@ -83,8 +85,15 @@ class Planner:
 
         It is an earlier one with other names where one of the same form is remembered, and of the same counts
         of ``products``. ``live`` expressions stay if they are computed on the way.
+
+        Raises
+        ------
+        OwnersLost
+            When what a loop or branch gave went with a worker meanwhile.
         """
         needed, known, keep = self._needed(roots, live, {})
+        if any(isinstance(node, Loop | Cond | Final) and node not in known for node in needed):
+            raise OwnersLost(())
         workers = self.workers()
         counts = tuple(self.counted[one] for one in products)
         return self._templates.planned(

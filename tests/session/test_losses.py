@@ -237,3 +237,23 @@ def test_a_session_without_workers_tells_so_at_once() -> None:
         wait_until(lambda: session.status().num_workers == 1)
         assert float((mn.ones(10) + 1).sum()) == 20
         assert session.status().num_gone == 2
+
+
+def test_what_a_loop_gave_is_made_again_if_it_is_lost_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with mn.start(workers=2, threads=1) as session:
+        runner, store = session._runner, session._store
+        control, num_lost = runner._control, []
+
+        def losing(*arguments: object) -> None:
+            control(*arguments)
+            if not num_lost:
+                num_lost.append(1)
+                store.drop_owner(0)
+
+        monkeypatch.setattr(runner, "_control", losing)
+        x = mn.asarray(np.arange(40.0), blocks=4)
+        y = mn.iterate(lambda state: state + 1, x, max_iterations=5)[0]
+        assert float((y * 2).sum()) == 2 * (780.0 + 200)
+        assert num_lost

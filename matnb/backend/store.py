@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
@@ -26,8 +25,6 @@ class Hiding(Protocol):
         """Note that an array was added."""
 
 
-# What runs now does not find; of the thread that runs it.
-hidden: ContextVar[Hiding | None] = ContextVar("matnb_hidden", default=None)
 MOST_IDLE = 500  # arrays without a handle; each is some tasks that the scheduler knows of
 
 
@@ -69,10 +66,18 @@ class Store:
     held a block is lost; or when the budget is exceeded: first those without a handle, and of them the one
     that is made again most quickly for its bytes. What a user gave, and this process has no copy of, stays
     as long as any expression needs it.
+
+    Parameters
+    ----------
+    budget_bytes
+        Of memory on the workers.
+    hiding
+        Returns which arrays what runs now, on the thread that asks, is not to find; None for no arrays.
     """
 
-    def __init__(self, budget_bytes: int) -> None:
+    def __init__(self, budget_bytes: int, hiding: Callable[[], Hiding | None] = lambda: None) -> None:
         self.budget_bytes = budget_bytes
+        self._hiding = hiding
         self._kept: dict[bytes, _Keeping] = {}
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
         self._pinned: dict[bytes, Expr | ref[Expr]] = {}
@@ -94,7 +99,7 @@ class Store:
             before = self._kept.get(node.digest)
             second = second and (before is None or before.second or before.entry is not entry)
             self._kept[node.digest] = _Keeping(entry, node, owned, second)
-            if (hiding := hidden.get()) is not None:
+            if (hiding := self._hiding()) is not None:
                 hiding.added(node)
 
     def remember(self, node: Expr, by_this_name: bool = False) -> None:
@@ -173,7 +178,7 @@ class Store:
         """Return what is known of an array, or None."""
         with self._lock:
             kept = self._kept.get(node.digest)
-            hiding = hidden.get()
+            hiding = self._hiding()
             if kept is None or (hiding is not None and node in hiding):
                 return self._given.get(node)
             return kept.entry

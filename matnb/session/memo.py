@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, ref
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.futures import OwnersLost
 from matnb.backend.kept import Kept
-from matnb.backend.store import Entry, Store, hidden
+from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid, whole
 from matnb.blocks.layout import Layout, spread
@@ -30,7 +30,7 @@ from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.plan.explain import told_alone
 from matnb.program.place import layout_tag
 from matnb.program.plan import Stored
-from matnb.session.overrides import remembers
+from matnb.session.overrides import hiding, remembers
 from matnb.session.planning import Planner
 
 _NO_VARIABLES: Mapping[str, Expr] = MappingProxyType({})
@@ -97,8 +97,8 @@ class Memo:
         return block
 
     def _found(self, node: Expr) -> _Value | None:
-        hiding = hidden.get()
-        if hiding is not None and node in hiding:
+        hidden = hiding()
+        if hidden is not None and node in hidden:
             return None
         with self._lock:
             return self._values.get(node.digest) if self._remembers else self._shown.get(node)
@@ -114,11 +114,11 @@ class Memo:
         self._put(_Value(values, 0.0 if entry is None else entry.seconds, told_alone(node)), *names)
 
     def _put(self, value: _Value, *names: Expr) -> None:
-        hiding = hidden.get()
+        hidden = hiding()
         with self._lock:
             for name in names:
-                if hiding is not None:
-                    hiding.added(name)
+                if hidden is not None:
+                    hidden.added(name)
                 if not self._remembers:
                     self._shown[name] = value
                 elif name.digest not in self._values:

@@ -7,74 +7,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from matnb.backend.store import hidden
 from matnb.config import ENGINES, Config
 from matnb.errors import OptionError
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import live_expressions
 from matnb.lazy.recording import Recording, active_recording
 from matnb.ops.reference import Value
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What a cell chose; None where it goes by its session."""
-
-    engine: str | None = None
-    remembers: bool | None = None
-    values: MutableMapping[Expr, Value] = field(default_factory=dict)  # that it had interpreted
-
-
-# Of the thread that runs the cell, so that another thread's runs do not take part.
-_chosen: ContextVar[Choices | None] = ContextVar("matnb_choices", default=None)
-_NOTHING = Choices()
-
-
-def chosen() -> Choices:
-    """Return what the cell that is running chose."""
-    return _chosen.get() or _NOTHING
-
-
-def engine_of(config: Config) -> str:
-    """Return who runs what is asked for now."""
-    return chosen().engine or config.engine
-
-
-def remembers(config: Config) -> bool:
-    """Tell whether results of what runs now are remembered, and those of others found."""
-    wish = chosen().remembers
-    return config.remembers if wish is None else wish
-
-
-@contextmanager
-def choosing(engine: str | None = None, remembers: bool | None = None) -> Iterator[None]:
-    """Let what runs inside go by other choices than its session's.
-
-    Where nothing is remembered, what the cell itself writes is computed, though its value may be known, and
-    what earlier cells gave names is read.
-
-    Raises
-    ------
-    OptionError
-        For an engine that there is not.
-    """
-    if engine is not None and engine not in ENGINES:
-        raise OptionError(f"engine={engine!r}: choose one of {', '.join(map(repr, ENGINES))}")
-    token = _chosen.set(Choices(engine, remembers))
-    hiding = hidden.set(Hidden(live_expressions())) if remembers is False else None
-    try:
-        yield
-    finally:
-        _chosen.reset(token)
-        if hiding is not None:
-            hidden.reset(hiding)
-
-
-def note_written(record: Recording | None) -> None:
-    """Let what a cell recorded be what it writes itself, once its code has ended."""
-    hiding = hidden.get()
-    if isinstance(hiding, Hidden):
-        hiding.record = record
 
 
 class Hidden:
@@ -111,3 +49,68 @@ class Hidden:
             self._written.update(one.digest for one in record.events[self._num_seen :])
             self._num_seen = len(record.events)
         return node.digest not in self._visible or node.digest in self._written
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a cell chose; None where it goes by its session."""
+
+    engine: str | None = None
+    remembers: bool | None = None
+    hidden: Hidden | None = None  # where it remembers nothing
+    values: MutableMapping[Expr, Value] = field(default_factory=dict)  # that it had interpreted
+
+
+# Of the thread that runs the cell, so that another thread's runs do not take part.
+_chosen: ContextVar[Choices | None] = ContextVar("matnb_choices", default=None)
+_NOTHING = Choices()
+
+
+def chosen() -> Choices:
+    """Return what the cell that is running chose."""
+    return _chosen.get() or _NOTHING
+
+
+def engine_of(config: Config) -> str:
+    """Return who runs what is asked for now."""
+    return chosen().engine or config.engine
+
+
+def remembers(config: Config) -> bool:
+    """Tell whether results of what runs now are remembered, and those of others found."""
+    wish = chosen().remembers
+    return config.remembers if wish is None else wish
+
+
+def hiding() -> Hidden | None:
+    """Return which arrays what runs now is not to find, though they are there; None for no arrays."""
+    return chosen().hidden
+
+
+@contextmanager
+def choosing(engine: str | None = None, remembers: bool | None = None) -> Iterator[None]:
+    """Let what runs inside go by other choices than its session's.
+
+    Where nothing is remembered, what the cell itself writes is computed, though its value may be known, and
+    what earlier cells gave names is read.
+
+    Raises
+    ------
+    OptionError
+        For an engine that there is not.
+    """
+    if engine is not None and engine not in ENGINES:
+        raise OptionError(f"engine={engine!r}: choose one of {', '.join(map(repr, ENGINES))}")
+    hidden = Hidden(live_expressions()) if remembers is False else None
+    token = _chosen.set(Choices(engine, remembers, hidden))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def note_written(record: Recording | None) -> None:
+    """Let what a cell recorded be what it writes itself, once its code has ended."""
+    hidden = hiding()
+    if hidden is not None:
+        hidden.record = record

@@ -53,7 +53,7 @@ from matnb.session.failures import cell_error
 from matnb.session.inspect import Looker
 from matnb.session.listeners import Listeners, Subscription
 from matnb.session.memo import Memo
-from matnb.session.overrides import chosen, engine_of, note_written
+from matnb.session.overrides import chosen, engine_of, hiding, note_written
 from matnb.session.rebalance import Balancer
 from matnb.session.running import Runner, whole
 
@@ -75,7 +75,7 @@ class Session:
             else DaskEngine(cluster, prefix, False, self._telemetry)
         )
         self._gang = GangEngine(cluster, prefix, in_process, telemetry=self._telemetry)
-        self._store = Store(config.memo_bytes)
+        self._store = Store(config.memo_bytes, hiding)
         self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit, folder)
         self.memo = self._runner.memo
         self._interpreter = Interpreter(config, self._store, self._value, cluster.stopping)

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.balance.decision import Decision, Gain
 from matnb.balance.policy import Off
-from matnb.balance.situation import Cuts, Situation
+from matnb.balance.situation import Situation
+from matnb.blocks.layout import Cuts
 from matnb.events import BlocksMoved, Event, Rebalanced
 from matnb.session import groups, loop_watch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matnb.balance.decision import Decision, Gain
 from matnb.balance.history import History
-from matnb.balance.situation import Cuts
+from matnb.blocks.layout import Cuts
 from matnb.session.history_view import HistoryView
 
 BEFORE, AFTER = Cuts((0, 500, 1000), (0, 1)), Cuts((0, 100, 1000), (0, 1))

@@ -12,7 +12,8 @@ from matnb.balance.decision import Decision, Gain
 from matnb.balance.load import BlockLoads
 from matnb.balance.partition import makespan
 from matnb.balance.policy import Learner, Policy
-from matnb.balance.situation import Costs, Cuts, Profile, Situation
+from matnb.balance.situation import Costs, Profile, Situation
+from matnb.blocks.layout import Cuts
 
 Speeds = Callable[[int], Mapping[int, float]]
 ENTRY_BYTES, ROW_BYTES = 12.0, 16.0

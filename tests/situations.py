@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from matnb.balance.situation import Costs, Cuts, Profile, Situation
-from matnb.blocks.layout import spread
+from matnb.balance.situation import Costs, Profile, Situation
+from matnb.blocks.layout import Cuts, spread
 
 ENTRY_SECONDS = 1e-9
 

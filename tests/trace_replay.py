@@ -9,8 +9,9 @@ import numpy as np
 from matnb.balance.decision import Decision
 from matnb.balance.load import BlockLoads
 from matnb.balance.policy import Policy
-from matnb.balance.situation import Cuts, Situation
+from matnb.balance.situation import Situation
 from matnb.balance.trace import RecordedTimes, Times, Trace
+from matnb.blocks.layout import Cuts
 
 _LEAST_WEIGHT = 1e-9  # of a row beside a usual one, where rows cost nothing
 

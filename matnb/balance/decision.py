@@ -9,7 +9,8 @@ from typing import Annotated
 
 from matnb.balance.codec import Amount, AmountOrEndless, FieldPlace, Limits, NumberOrUnknown
 from matnb.balance.partition import COPY_RATE, loads_of, makespan_of, moved
-from matnb.balance.situation import Cuts, Situation, Strategy
+from matnb.balance.situation import Situation, Strategy
+from matnb.blocks.layout import Cuts
 from matnb.pictures.imbalance import imbalance
 
 SOON = 5  # iterations

@@ -11,7 +11,8 @@ from statistics import median
 
 import numpy as np
 
-from matnb.balance.situation import Cuts, Floats, Integers, Profile
+from matnb.balance.situation import Floats, Integers, Profile
+from matnb.blocks.layout import Cuts
 
 MOST_POINTS = 256  # of one kind: a worker with so many rows and entries; the oldest is forgotten
 MOST_KINDS = 4  # a fit takes some milliseconds for each

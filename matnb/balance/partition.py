@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.balance.contiguous import Work, balanced_cuts, parts_within
-from matnb.balance.situation import Cuts, Floats, Integers, Situation, Strategy
+from matnb.balance.situation import Floats, Integers, Situation, Strategy
 from matnb.blocks.kernels.split_rows import SHARED_ENTRIES
-from matnb.blocks.layout import LARGE_BYTES
+from matnb.blocks.layout import LARGE_BYTES, Cuts
 
 TASK_SECONDS = 50e-6  # what a task takes beside its kernel
 STEP_SECONDS = 0.7e-3  # a round of messages between two processes: what sharing rows adds to an iteration

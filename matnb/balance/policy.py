@@ -14,9 +14,9 @@ import numpy.typing as npt
 from matnb.balance.contiguous import Work, parts_within
 from matnb.balance.decision import Decision, Gain, certain_error, changed, kept, least_makespan
 from matnb.balance.partition import cuts_for, loads_of, makespan_of
-from matnb.balance.situation import Costs, Cuts, Floats, Profile, Situation, Strategy
+from matnb.balance.situation import Costs, Floats, Profile, Situation, Strategy
 from matnb.balance.trace import Trace
-from matnb.blocks.layout import spread
+from matnb.blocks.layout import Cuts, spread
 from matnb.errors import OptionError, ShapeError
 from matnb.io.source import ROW_ENTRIES
 from matnb.pictures.imbalance import imbalance

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.balance.codec import Amount, AmountOrEndless, FieldPlace, Limits, Rate
+from matnb.blocks.layout import Cuts
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -46,23 +46,6 @@ class Profile:
         """Return the seconds before any places, where an entry and a row take so many."""
         rows = np.asarray(places, np.float64)
         return self.before(rows) * min(entry_seconds, _MOST_SECONDS) + rows * min(row_seconds, _MOST_SECONDS)
-
-
-@dataclass(frozen=True)
-class Cuts:
-    """How the rows of arrays that lie alike are cut, and which worker owns each part."""
-
-    cuts: tuple[int, ...]
-    owners: tuple[int, ...]
-
-    @property
-    def num_blocks(self) -> int:
-        """Parts."""
-        return len(self.owners)
-
-    def ranges(self) -> tuple[tuple[int, int], ...]:
-        """Return where each part begins and ends."""
-        return tuple(pairwise(self.cuts))
 
 
 @dataclass(frozen=True)

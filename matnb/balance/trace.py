@@ -18,7 +18,8 @@ from matnb.balance.codec import (
     written,
 )
 from matnb.balance.decision import Decision, HistoryItem
-from matnb.balance.situation import Cuts, Profile, Situation
+from matnb.balance.situation import Profile, Situation
+from matnb.blocks.layout import Cuts
 from matnb.errors import FileFormatError
 
 FORMAT, VERSION = "matnb balance trace", 1

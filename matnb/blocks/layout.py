@@ -1,14 +1,32 @@
-"""A grid with the owner of each block, and the moves that lead from one layout to another."""
+"""Where an array is cut and who owns each block; the same of its rows alone; and moves between layouts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from matnb.blocks.grid import Grid, Region, intersect
 from matnb.errors import ShapeError
 
 LARGE_BYTES = 512 * 10**6  # blocks above this are cut further, to keep transfers and copies small
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """How the rows of arrays that lie alike are cut, and which worker owns each part."""
+
+    cuts: tuple[int, ...]
+    owners: tuple[int, ...]
+
+    @property
+    def num_blocks(self) -> int:
+        """Parts."""
+        return len(self.owners)
+
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """Return where each part begins and ends."""
+        return tuple(pairwise(self.cuts))
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,20 @@ class Layout:
     def __post_init__(self) -> None:
         if len(self.owners) != self.grid.num_blocks:
             raise ShapeError(f"{len(self.owners)} owners for {self.grid.num_blocks} blocks: give one a block")
+
+    @property
+    def rows(self) -> Cuts:
+        """How the rows are cut, where no other axis is: see :attr:`cuts_rows_alone`."""
+        return Cuts(self.grid.cuts[0], self.owners)
+
+    @property
+    def cuts_rows_alone(self) -> bool:
+        """Whether there are rows, and no other axis is cut."""
+        return bool(self.grid.shape) and all(count == 1 for count in self.grid.counts[1:])
+
+    def with_rows(self, new: Cuts) -> Layout:
+        """Return a layout with other cuts and owners of the rows, whose other axes are not cut."""
+        return Layout(Grid((new.cuts, *self.grid.cuts[1:])), new.owners)
 
     def diff(self, new: Layout) -> tuple[Move, ...]:
         """Return the moves that make ``new`` from this layout: every element once.

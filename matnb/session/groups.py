@@ -12,7 +12,8 @@ from matnb.backend.store import Entry, Store
 from matnb.balance.decision import Decision, may_pay
 from matnb.balance.load import BlockLoads, LoadModel, Sample
 from matnb.balance.policy import ENTRY_SECONDS, FIXED_COSTS, ROW_SECONDS, ByEntries, Policy, counted_seconds
-from matnb.balance.situation import Costs, Cuts, Profile, Situation
+from matnb.balance.situation import Costs, Profile, Situation
+from matnb.blocks.layout import Cuts
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
 from matnb.plan.row_work import RowWork
@@ -48,7 +49,7 @@ class Group:
     @property
     def cuts(self) -> Cuts:
         """Of all of them."""
-        return cuts_of(self.entry)
+        return self.entry.stored.layout.rows
 
     @property
     def row_bytes(self) -> float:
@@ -72,20 +73,11 @@ class Group:
         return Profile(np.array(self.cuts.cuts, np.int64), counts)
 
 
-def cuts_of(entry: Entry) -> Cuts:
-    """Return how the rows of an array are cut, which is not cut otherwise."""
-    layout = entry.stored.layout
-    return Cuts(layout.grid.cuts[0], layout.owners)
-
-
-def has_rows_cut(node: Expr, entry: Entry) -> bool:
+def has_rows_cut(entry: Entry) -> bool:
     """Tell whether an array has rows, no other axis of it is cut, and its blocks' sizes are known."""
-    return (
-        node.ndim > 0
-        and node.shape[0] > 0
-        and all(count == 1 for count in entry.stored.layout.grid.counts[1:])
-        and len(entry.stored.block_bytes) == len(entry.stored.keys)
-    )
+    layout = entry.stored.layout
+    has_sizes = len(entry.stored.block_bytes) == len(entry.stored.keys)
+    return has_sizes and layout.cuts_rows_alone and layout.grid.shape[0] > 0
 
 
 class Groups:
@@ -129,8 +121,8 @@ class Groups:
         """Return the groups among stored arrays, with what is to lie as they do; the largest first."""
         alike: dict[Cuts, dict[Expr, Entry]] = {}
         for node, entry in entries.items():
-            if has_rows_cut(node, entry):
-                alike.setdefault(cuts_of(entry), {})[node] = entry
+            if has_rows_cut(entry):
+                alike.setdefault(entry.stored.layout.rows, {})[node] = entry
         groups = []
         for arrays in alike.values():
             sparse = {node: entry for node, entry in arrays.items() if node.sparse and node.ndim == 2}
@@ -148,11 +140,11 @@ class Groups:
 
     def made(self, main: Expr, arrays: Mapping[Expr, Entry]) -> Group:
         """Return the group of those arrays that lie as the main one does."""
-        cuts = cuts_of(arrays[main])
+        cuts = arrays[main].stored.layout.rows
         alike = {
             node: arrays[node]
             for node in (main, *(one for one in arrays if one is not main))
-            if has_rows_cut(node, arrays[node]) and cuts_of(arrays[node]) == cuts
+            if has_rows_cut(arrays[node]) and arrays[node].stored.layout.rows == cuts
         }
         return Group(", ".join(map(self.name, _once(alike))), main, alike)
 

@@ -7,8 +7,8 @@ from os import PathLike
 
 from matnb.balance.decision import Gain, HistoryItem
 from matnb.balance.history import History
-from matnb.balance.situation import Cuts
 from matnb.balance.trace import Trace
+from matnb.blocks.layout import Cuts
 from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFacts
 from matnb.pictures.history import history_text
 from matnb.pictures.history_page import history_html, history_svg

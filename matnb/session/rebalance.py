@@ -15,9 +15,9 @@ from matnb.balance.history import History
 from matnb.balance.load import LoadModel
 from matnb.balance.partition import COPY_RATE, makespan
 from matnb.balance.policy import Automatic, Foreseer, Learner
-from matnb.balance.situation import Cuts, Situation
+from matnb.balance.situation import Situation
 from matnb.blocks.grid import Grid
-from matnb.blocks.layout import spread
+from matnb.blocks.layout import Cuts, spread
 from matnb.errors import TooLargeError
 from matnb.events import Event, Rebalanced, TaskTimed
 from matnb.expr.nodes import Expr
@@ -26,7 +26,7 @@ from matnb.plan.looping import ControlPlan
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.plan import Plan, Workers
-from matnb.session.groups import Group, Groups, GroupState, LearnedCosts, Pending, cuts_of, has_rows_cut
+from matnb.session.groups import Group, Groups, GroupState, LearnedCosts, Pending, has_rows_cut
 from matnb.session.loop_watch import LoopWatch, Span
 from matnb.session.planning import Planner
 from matnb.session.repartitioner import Moves, Repartitioner
@@ -234,7 +234,7 @@ class Balancer:
         assert entry is not None, "it was just computed"
         grid = parts if isinstance(parts, Grid) else None
         counts = parts.counts if isinstance(parts, Grid) else parts
-        if max(counts[1:], default=1) > 1 or not has_rows_cut(node, entry):
+        if max(counts[1:], default=1) > 1 or not has_rows_cut(entry):
             layout = self._moves.evenly(node, counts, entry) if grid is None else self._moves.spread(grid)
             self._moves.layouts(self.groups.name(node), {node: entry}, {node: layout}, {})
             return
@@ -653,7 +653,7 @@ class Decider:
         for node, entry in entries.items():
             counted = self._moves.counted(entry)
             if counted is not None:
-                alike.setdefault((cuts_of(entry), counted), {})[node] = entry
+                alike.setdefault((entry.stored.layout.rows, counted), {})[node] = entry
         workers = self._planner.workers().numbers
         new: dict[Entry, Entry] = {}
         for (_, counted), followers in alike.items():

@@ -16,10 +16,10 @@ from matnb.backend.store import Entry, Store
 from matnb.balance.contiguous import balanced_cuts
 from matnb.balance.partition import work_of
 from matnb.balance.rectilinear import rectilinear_cuts
-from matnb.balance.situation import Cuts, Floats, Integers, Profile, Situation
-from matnb.blocks.grid import Grid, Region, intersect, region_shape, regular_cuts
+from matnb.balance.situation import Floats, Integers, Profile, Situation
+from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
 from matnb.blocks.kernels.profiles import entry_counts, entry_profile, on_its_own
-from matnb.blocks.layout import Layout, spread
+from matnb.blocks.layout import Cuts, Layout, Move, spread
 from matnb.errors import CellCancelled, TooLargeError
 from matnb.events import BlocksMoved, Event
 from matnb.expr.digest import digest_of
@@ -31,7 +31,7 @@ from matnb.program.plan import Stored
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, TaskWriter, cut_of, region_text
 from matnb.session.failures import cell_error
-from matnb.session.groups import Group, Groups, cuts_of, has_rows_cut
+from matnb.session.groups import Group, Groups, has_rows_cut
 from matnb.session.planning import Planner
 
 _IN_FLIGHT_BYTES = 256 * 10**6  # that a worker receives and puts together at a time
@@ -63,12 +63,12 @@ class Repartition:
 
 @dataclass(frozen=True)
 class _NewBlock:
-    """A block that is made anew, from parts of old ones: the numbers of these, and the rectangles."""
+    """A block that is made anew, by moves from old ones."""
 
     key: str
     region: Region
     owner: int
-    parts: tuple[tuple[int, Region], ...]
+    moves: tuple[Move, ...]
     num_bytes: int
     moved_bytes: int
 
@@ -82,38 +82,35 @@ class _Change:
         self._bounds = tuple(self._old.layout.grid.regions())
         # Keys that were here before, in the same layout, may be in use still.
         tag = digest_of(layout.grid.cuts, layout.owners, self._old.keys).hex()[:8]
-        self._base = f"{node.digest.hex()}-{tag}"
+        base = f"{node.digest.hex()}-{tag}"
         self.staying: dict[int, int] = {}
         self.blocks: dict[int, _NewBlock] = {}
         old_places = zip(self._bounds, self._old.layout.owners, strict=True)
         there = {place: number for number, place in enumerate(old_places)}
-        for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
+        for number, (region, moves) in enumerate(zip(layout.grid.regions(), self._moves(), strict=True)):
+            owner = layout.owners[number]
             old = there.get((region, owner))
             if old is not None and self._old.block_nnz:
                 self.staying[number] = old
-            else:
-                self.blocks[number] = self._block(number, region, owner)
+                continue
+            sizes = [self._bytes_of(move) for move in moves]
+            moved = sum(size for size, move in zip(sizes, moves, strict=True) if move.source_owner != owner)
+            self.blocks[number] = _NewBlock(f"{base}-{number}", region, owner, moves, sum(sizes), moved)
 
-    def _block(self, number: int, region: Region, owner: int) -> _NewBlock:
-        grid = self._old.layout.grid
-        parts = []
-        num_bytes = moved_bytes = 0
-        for index in grid.overlapping(region):
-            old = grid.number(index)
-            part = intersect(self._bounds[old], region)
-            size = self._bytes_of(old, part)
-            num_bytes += size
-            moved_bytes += size if self._old.layout.owners[old] != owner else 0
-            parts.append((old, part))
-        return _NewBlock(f"{self._base}-{number}", region, owner, tuple(parts), num_bytes, moved_bytes)
+    def _moves(self) -> list[tuple[Move, ...]]:
+        # What each new block is made of.
+        found: list[list[Move]] = [[] for _ in self.layout.owners]
+        for move in self._old.layout.diff(self.layout):
+            found[move.target].append(move)
+        return list(map(tuple, found))
 
-    def _bytes_of(self, old: int, part: Region) -> int:
+    def _bytes_of(self, move: Move) -> int:
         if not self._old.block_bytes:
             return 0  # an interrupted run did not tell
-        bounds, size = self._bounds[old], self._old.block_bytes[old]
-        if self._profile is None or part[1:] != bounds[1:]:
-            return size * region_size(part) // max(1, region_size(bounds))
-        low, high, start, stop = self._profile.before([*bounds[0], *part[0]])
+        bounds, size = self._bounds[move.source], self._old.block_bytes[move.source]
+        if self._profile is None or move.region[1:] != bounds[1:]:
+            return size * region_size(move.region) // max(1, region_size(bounds))
+        low, high, start, stop = self._profile.before([*bounds[0], *move.region[0]])
         return int(size * (stop - start) / max(1.0, high - low))
 
     def write(self, number: int, writer: PlanWriter) -> None:
@@ -121,15 +118,15 @@ class _Change:
         block = self.blocks[number]
         task = TaskWriter()
         offsets, parts = [], []
-        for old, part in block.parts:
-            key, bounds = self._old.keys[old], self._bounds[old]
-            if part == bounds:
+        for move in block.moves:
+            key, bounds = self._old.keys[move.source], self._bounds[move.source]
+            if move.region == bounds:
                 parts.append(task.read(key))
-            elif self._old.layout.owners[old] == block.owner:
-                parts.append(task.do(cut_of(part, bounds), task.read(key)))
+            elif move.source_owner == block.owner:
+                parts.append(task.do(cut_of(move.region, bounds), task.read(key)))
             else:  # of another worker's block only the part travels
-                parts.append(task.read(self._cut_there(old, part, writer)))
-            offsets.append(tuple(a - b for (a, _), (b, _) in zip(part, block.region, strict=True)))
+                parts.append(task.read(self._cut_there(move, writer)))
+            offsets.append(tuple(a - b for (a, _), (b, _) in zip(move.region, block.region, strict=True)))
         if len(parts) == 1:
             task.do(Run(on_its_own), parts[0])
         else:
@@ -137,12 +134,12 @@ class _Change:
             task.do(Join(tuple(offsets), shape, self.node.dtype, self.node.sparse), *parts)
         writer.add(block.key, task, block.owner, "re-cut", block.num_bytes, self.node)
 
-    def _cut_there(self, old: int, part: Region, writer: PlanWriter) -> str:
+    def _cut_there(self, move: Move, writer: PlanWriter) -> str:
+        old = self._old.keys[move.source]
         task = TaskWriter()
-        task.do(cut_of(part, self._bounds[old]), task.read(self._old.keys[old]))
-        key = f"{self._old.keys[old]}-part-{region_text(part)}"
-        owner, num_bytes = self._old.layout.owners[old], self._bytes_of(old, part)
-        return writer.add(key, task, owner, "cut", num_bytes, self.node)
+        task.do(cut_of(move.region, self._bounds[move.source]), task.read(old))
+        key = f"{old}-part-{region_text(move.region)}"
+        return writer.add(key, task, move.source_owner, "cut", self._bytes_of(move), self.node)
 
     def stored(self, made: Mapping[str, _Made]) -> tuple[Stored, tuple[Kept, ...]]:
         """Return the array as it is now, and what keeps its blocks."""
@@ -346,11 +343,6 @@ class Repartitioner:
         return [found[key].values for key in keys]
 
 
-def rows_layout(layout: Layout, new: Cuts) -> Layout:
-    """Return a layout with other cuts and owners of the rows, whose other axes are not cut."""
-    return Layout(Grid((new.cuts, *layout.grid.cuts[1:])), new.owners)
-
-
 def _in_flight_bytes(limit: int) -> int:
     return min(_IN_FLIGHT_BYTES, limit // _MEMORY_PARTS) if limit else _IN_FLIGHT_BYTES
 
@@ -396,7 +388,7 @@ class Moves:
 
     def follow_times(self, entry: Entry, counted: Cuts) -> None:
         """Take note that the cuts of an array follow from measured times, and which ones counts gave."""
-        if cuts_of(entry).cuts != counted.cuts:
+        if entry.stored.layout.rows.cuts != counted.cuts:
             self._counted[entry] = counted
         else:
             self.forget_times([entry])
@@ -409,11 +401,11 @@ class Moves:
     def made(self, made: Iterable[Expr], read: Iterable[Entry]) -> None:
         """Take note of new arrays that lie as some whose cuts follow from measured times, and were read."""
         found = ((one, self._counted.get(one)) for one in read if self._counted)
-        alike = {cuts_of(one): counted for one, counted in found if counted is not None}
+        alike = {one.stored.layout.rows: counted for one, counted in found if counted is not None}
         for node in made if alike else ():
             entry = self._store.entry(node)
-            if entry is not None and has_rows_cut(node, entry) and cuts_of(entry) in alike:
-                self.follow_times(entry, alike[cuts_of(entry)])
+            if entry is not None and has_rows_cut(entry) and entry.stored.layout.rows in alike:
+                self.follow_times(entry, alike[entry.stored.layout.rows])
 
     def group(self, arrays: Mapping[Expr, Entry]) -> Group:
         """Return the heaviest of some arrays, with those that lie as it does or are to."""
@@ -425,7 +417,7 @@ class Moves:
         self, name: str, arrays: Mapping[Expr, Entry], new: Cuts, profile: Profile | None = None
     ) -> Repartition:
         """Give arrays, the heaviest first, other cuts and owners of rows; errors as of a Repartitioner."""
-        layouts = {node: rows_layout(entry.stored.layout, new) for node, entry in arrays.items()}
+        layouts = {node: entry.stored.layout.with_rows(new) for node, entry in arrays.items()}
         return self.layouts(name, arrays, layouts, {} if profile is None else {next(iter(arrays)): profile})
 
     def layouts(
@@ -454,12 +446,12 @@ class Moves:
         if not beside:
             return {}
         stored = {one: self._store.entry(one) for one in (node, *beside)}
-        there = {one: found for one, found in stored.items() if found and has_rows_cut(one, found)}
+        there = {one: found for one, found in stored.items() if found and has_rows_cut(found)}
         if node not in there:
             return {}
         heaviest = max(there, key=lambda one: (one.sparse, there[one].num_bytes, place_of(one)))
-        wanted = cuts_of(there[heaviest])
-        apart = {one: found for one, found in there.items() if cuts_of(found) != wanted}
+        wanted = there[heaviest].stored.layout.rows
+        apart = {one: found for one, found in there.items() if found.stored.layout.rows != wanted}
         if not apart:
             return {}
         done = self.rows(", ".join(map(self._groups.name, apart)), apart, wanted)

@@ -14,7 +14,8 @@ from simulated_loops import profile_of
 from matnb.balance.decision import certain_error, changed, kept, least_makespan, may_pay
 from matnb.balance.partition import COPY_RATE, loads_of, makespan_of, moved
 from matnb.balance.policy import Automatic, ByEntries
-from matnb.balance.situation import Costs, Cuts
+from matnb.balance.situation import Costs
+from matnb.blocks.layout import Cuts
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from matnb.balance import trace
 from matnb.balance.decision import Decision, Gain, HistoryItem
 from matnb.balance.history import History
-from matnb.balance.situation import Costs, Cuts, Profile, Situation
+from matnb.balance.situation import Costs, Profile, Situation
 from matnb.balance.trace import RecordedTimes, Times, Trace
+from matnb.blocks.layout import Cuts
 from matnb.errors import FileFormatError
 
 EVEN = Cuts((0, 50, 100), (0, 1))

@@ -15,7 +15,8 @@ from scipy.optimize import nnls
 
 from matnb.balance import load
 from matnb.balance.load import WINDOW, BlockLoads, Fit, KindCost, LoadModel, Sample
-from matnb.balance.situation import Cuts, Profile
+from matnb.balance.situation import Profile
+from matnb.blocks.layout import Cuts
 
 SIZES = [(200, 1_000), (3_000, 400_000), (900, 50_000), (8_000, 20_000), (2_500, 130_000), (500, 700_000)]
 

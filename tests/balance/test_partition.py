@@ -23,10 +23,10 @@ from matnb.balance.partition import (
     shared_blocks,
     work_of,
 )
-from matnb.balance.situation import Cuts, Profile
+from matnb.balance.situation import Profile
 from matnb.blocks.grid import Grid, regular_cuts
 from matnb.blocks.kernels.split_rows import SHARED_ENTRIES
-from matnb.blocks.layout import LARGE_BYTES, Layout
+from matnb.blocks.layout import LARGE_BYTES, Cuts, Layout
 
 
 @given(st.data())

@@ -29,7 +29,8 @@ from matnb.balance.policy import (
     counted_seconds,
     policy_named,
 )
-from matnb.balance.situation import Costs, Cuts, Situation
+from matnb.balance.situation import Costs, Situation
+from matnb.blocks.layout import Cuts
 from matnb.errors import OptionError
 from matnb.pictures.imbalance import imbalance
 

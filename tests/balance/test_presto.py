@@ -8,7 +8,7 @@ import numpy as np
 from simulated_loops import Simulated, equal_rows, four_blocks, profile_of, skewed
 
 from matnb.balance.policy import Presto
-from matnb.balance.situation import Cuts
+from matnb.blocks.layout import Cuts
 
 
 def test_presto_splits_heavy_blocks_and_merges_light_neighbors() -> None:

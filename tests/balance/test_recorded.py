@@ -15,8 +15,9 @@ from matnb.balance.decision import Decision
 from matnb.balance.load import BlockLoads
 from matnb.balance.partition import makespan_of
 from matnb.balance.policy import Policy, policy_named
-from matnb.balance.situation import Costs, Cuts, Floats, Profile, Situation
+from matnb.balance.situation import Costs, Floats, Profile, Situation
 from matnb.balance.trace import Trace
+from matnb.blocks.layout import Cuts
 from matnb.pictures.imbalance import imbalance
 
 DATA = Path(__file__).parent / "data"

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from situations import any_cuts, profile_of
 
 from matnb.balance.policy import merge, split
-from matnb.balance.situation import Cuts
 from matnb.blocks.grid import Grid
-from matnb.blocks.layout import Layout
+from matnb.blocks.layout import Cuts, Layout
 from matnb.errors import ShapeError
 
 

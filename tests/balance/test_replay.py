@@ -14,8 +14,9 @@ from trace_replay import replay_policy, seconds_under
 from matnb.balance.decision import Decision, HistoryItem
 from matnb.balance.history import History
 from matnb.balance.policy import Foreseer, Replay, policy_named
-from matnb.balance.situation import Costs, Cuts, Profile, Situation
+from matnb.balance.situation import Costs, Profile, Situation
 from matnb.balance.trace import Trace
+from matnb.blocks.layout import Cuts
 
 EVEN, BETTER, BEST = (Cuts((0, place, 1000), (0, 1)) for place in (500, 300, 200))
 

@@ -15,7 +15,7 @@ import numpy as np
 import matnb as mn
 from matnb.balance.decision import Decision, Gain
 from matnb.balance.history import History
-from matnb.balance.situation import Cuts
+from matnb.blocks.layout import Cuts
 from matnb.session.history_view import HistoryView
 from matnb.widgets.views import history_view
 from matnb.widgets.views import plan_view

@@ -13,7 +13,7 @@ from simulated_loops import profile_of
 import matnb as mn
 from matnb.balance.load import BlockLoads
 from matnb.balance.policy import policy_named
-from matnb.balance.situation import Cuts
+from matnb.blocks.layout import Cuts
 from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Rebalanced
 from matnb.session.groups import GroupState, LearnedCosts

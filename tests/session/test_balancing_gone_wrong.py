@@ -11,7 +11,8 @@ from fixed_policy import NUM_ROWS, A, Stubborn, looped, sessions, small
 
 import matnb as mn
 from matnb.balance.decision import Decision
-from matnb.balance.situation import Cuts, Situation
+from matnb.balance.situation import Situation
+from matnb.blocks.layout import Cuts
 from matnb.errors import TooLargeError
 
 __all__ = ["sessions", "small"]

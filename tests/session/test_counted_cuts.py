@@ -14,7 +14,8 @@ import matnb as mn
 from matnb.balance import policy
 from matnb.balance.history import History
 from matnb.balance.policy import Off
-from matnb.balance.situation import Costs, Cuts
+from matnb.balance.situation import Costs
+from matnb.blocks.layout import Cuts
 from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Event, LoopAdvanced, Rebalanced
 from matnb.session import groups

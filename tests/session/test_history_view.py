@@ -8,7 +8,7 @@ import pytest
 
 from matnb.balance.decision import Decision
 from matnb.balance.history import History
-from matnb.balance.situation import Cuts
+from matnb.blocks.layout import Cuts
 from matnb.session.history_view import HistoryView
 
 RECUT = Decision(

@@ -20,12 +20,11 @@ import matnb as mn
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled
 from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Entry
-from matnb.balance.situation import Cuts
 from matnb.blocks.grid import Grid
-from matnb.blocks.layout import Layout
+from matnb.blocks.layout import Cuts, Layout
 from matnb.errors import CellCancelled, TooLargeError
 from matnb.program.plan import Plan
-from matnb.session.repartitioner import Repartition, Repartitioner, rows_layout
+from matnb.session.repartitioner import Repartition, Repartitioner
 
 NUM_ROWS = 60
 rng = np.random.default_rng(5)
@@ -75,7 +74,7 @@ def entry_of(session: mn.session.Session, array: mn.DistArray) -> Entry:
 def recut(session: mn.session.Session, arrays: list[mn.DistArray], new: Cuts) -> Repartition:
     entries = {one.expression: entry_of(session, one) for one in arrays}
     return repartitioner(session).repartition(
-        {node: (entry, rows_layout(entry.stored.layout, new)) for node, entry in entries.items()}
+        {node: (entry, entry.stored.layout.with_rows(new)) for node, entry in entries.items()}
     )
 
 

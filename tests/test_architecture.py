@@ -52,7 +52,6 @@ MANY_PARAMETERS = {
     "matnb/lazy/functions/reductions.py: spread": "NumPy's",
     "matnb/ops/products.py: write_product": "a region of a product, and whose it is",
     "matnb/session/current.py: start": "a user's options",
-    "matnb/session/groups.py: situation": "all that a policy sees",
 }
 # Where texts are taken apart that are no keys of tasks.
 TAKES_NAMES_APART = {

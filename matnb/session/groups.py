@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -21,154 +21,6 @@ from matnb.program.plan import Workers
 
 LEAST_BYTES = 10**6  # of a sparse array; below, an iteration is over before anything could be gained
 _INDEX_BYTES = 4
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Arrays with the same cuts and owners of their rows, and no other cuts.
-
-    Attributes
-    ----------
-    name
-        For a user: "A", or "A, x".
-    main
-        The sparse array with the most bytes, whose entries decide.
-    arrays
-        All of them, the main one first.
-    """
-
-    name: str
-    main: Expr
-    arrays: Mapping[Expr, Entry]
-
-    @property
-    def entry(self) -> Entry:
-        """Of the main array."""
-        return self.arrays[self.main]
-
-    @property
-    def cuts(self) -> Cuts:
-        """Of all of them."""
-        return self.entry.stored.layout.rows
-
-    @property
-    def row_bytes(self) -> float:
-        """What a row takes over all arrays, without entries."""
-        num_rows = max(1, self.main.shape[0])
-        once = _once(self.arrays)
-        dense = sum(self.arrays[node].num_bytes for node in once if not node.sparse)
-        return dense / num_rows + _INDEX_BYTES * sum(node.sparse for node in once)
-
-    @property
-    def entry_bytes(self) -> float:
-        """What an entry of the main array takes, with those of the others at the same rows."""
-        once = [node for node in _once(self.arrays) if node.sparse]
-        sparse = sum(self.arrays[node].num_bytes for node in once)
-        pointers = _INDEX_BYTES * self.main.shape[0] * len(once)
-        return max(0, sparse - pointers) / max(1, sum(self.entry.stored.block_nnz))
-
-    def coarse_profile(self) -> Profile:
-        """Return where the entries are as far as the counts of the blocks tell."""
-        counts = np.cumsum((0, *self.entry.stored.block_nnz), dtype=np.int64)
-        return Profile(np.array(self.cuts.cuts, np.int64), counts)
-
-
-def has_rows_cut(entry: Entry) -> bool:
-    """Tell whether an array has rows, no other axis of it is cut, and its blocks' sizes are known."""
-    layout = entry.stored.layout
-    has_sizes = len(entry.stored.block_bytes) == len(entry.stored.keys)
-    return has_sizes and layout.cuts_rows_alone and layout.grid.shape[0] > 0
-
-
-class Groups:
-    """Finds groups, and knows which arrays a user wants to lie alike.
-
-    Parameters
-    ----------
-    store
-        Of the session.
-
-    Attributes
-    ----------
-    names
-        What a user calls arrays.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.names: WeakKeyDictionary[Expr, str] = WeakKeyDictionary()
-        self._numbers: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
-        self._num_numbered = 0
-        self._declared: list[WeakSet[Expr]] = []
-
-    def declare(self, nodes: Iterable[Expr]) -> None:
-        """Let arrays of as many rows lie alike from now on."""
-        new = WeakSet(nodes)
-        apart = []
-        for one in self._declared:
-            if one & new:
-                new |= one
-            elif len(one) > 1:
-                apart.append(one)
-        self._declared = [*apart, new]
-
-    def beside(self, node: Expr) -> tuple[Expr, ...]:
-        """Return the arrays that are to lie as one does, without itself."""
-        found = next((one for one in self._declared if node in one), ())
-        return tuple(sorted((one for one in found if one is not node), key=place_of))
-
-    def of(self, entries: Mapping[Expr, Entry]) -> list[Group]:
-        """Return the groups among stored arrays, with what is to lie as they do; the largest first."""
-        alike: dict[Cuts, dict[Expr, Entry]] = {}
-        for node, entry in entries.items():
-            if has_rows_cut(entry):
-                alike.setdefault(entry.stored.layout.rows, {})[node] = entry
-        groups = []
-        for arrays in alike.values():
-            sparse = {node: entry for node, entry in arrays.items() if node.sparse and node.ndim == 2}
-            main = max(sparse, key=lambda node: (sparse[node].num_bytes, place_of(node)), default=None)
-            if main is None or sparse[main].num_bytes < LEAST_BYTES:
-                continue
-            rest = dict(arrays)
-            for node in arrays:
-                for one in self.beside(node):
-                    found = self._store.entry(one)
-                    if found is not None:
-                        rest.setdefault(one, found)
-            groups.append(self.made(main, rest))
-        return sorted(groups, key=lambda group: -group.entry.num_bytes)
-
-    def made(self, main: Expr, arrays: Mapping[Expr, Entry]) -> Group:
-        """Return the group of those arrays that lie as the main one does."""
-        cuts = arrays[main].stored.layout.rows
-        alike = {
-            node: arrays[node]
-            for node in (main, *(one for one in arrays if one is not main))
-            if has_rows_cut(arrays[node]) and arrays[node].stored.layout.rows == cuts
-        }
-        return Group(", ".join(map(self.name, _once(alike))), main, alike)
-
-    def name(self, node: Expr) -> str:
-        """Return what an array is called for a user; those without a name are numbered."""
-        named = self.names.get(node)
-        if named is not None:
-            return named
-        if node not in self._numbers:
-            self._num_numbered += 1
-            self._numbers[node] = self._num_numbered
-        return f"array {self._numbers[node]}"
-
-
-def _once(arrays: Mapping[Expr, Entry]) -> list[Expr]:
-    # One expression for each array, which may have several.
-    first: dict[Entry, Expr] = {}
-    for node, entry in arrays.items():
-        first.setdefault(entry, node)
-    return list(first.values())
-
-
-# What is known of a group: its times, who decides, and what repartitions cost and brought.
-
 _GAIN_ITERATIONS = 3  # that are measured before it is told what a repartition brought
 _LEAST_COST_SECONDS, _MOST_COST_SECONDS = 0.002, 2.0
 _LEAST_RATE, _MOST_RATE = 10.0**7, 10.0**11  # bytes a second
@@ -230,6 +82,7 @@ class Pending:
     paused_at: float | None
 
 
+@dataclass(eq=False)
 class GroupState:
     """What is known of one group; it is kept as long as its main array is used.
 
@@ -237,6 +90,8 @@ class GroupState:
     ----------
     policy
         Decides for it.
+    by_counts
+        Decides where measured times may not.
     profile
         Where its entries are, once that was looked at.
     profiled
@@ -245,75 +100,29 @@ class GroupState:
         The times of its blocks, under ``cuts``.
     num_runs, last_by_parts
         Runs besides loops that read it, and which of them was the last whose bits could follow the cuts.
+    pending
+        The repartition before, until it is known what it gained.
+    was_repartitioned
+        Whether it ever was.
     hindered
         Why it cannot be repartitioned as it is cut now: then loops do not pause for it again and again.
-    pending
-        The repartition before, until it is known what it brought.
+    units, units_from
+        What an entry and a row take, and over how many iterations that was measured.
     """
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-        self.by_counts = ByEntries()
-        self.profile: Profile | None = None
-        self.loads: BlockLoads | None = None
-        self.cuts: Cuts | None = None
-        self.profiled: Cuts | None = None
-        self.num_runs = self.last_by_parts = 0
-        self.pending: Pending | None = None
-        self.was_repartitioned = False
-        self.hindered = ""
-        self._units: tuple[float, float] | None = None
-        self._units_from = 0
-
-    def begin(self, group: Group, model: LoadModel) -> None:
-        """Follow the blocks as they are cut now: at first, in another loop, or after a repartition."""
-        if self.loads is None:
-            self.loads = BlockLoads(self.profile or group.coarse_profile())
-        self._units, self._units_from = unit_seconds(group, model), 0
-        self.loads.begin(group.cuts, *self._units, model.fit().speeds)
-        self.cuts = group.cuts
-
-    def refine(self, group: Group, profile: Profile) -> None:
-        """Take a finer profile; the times that are known stay known."""
-        self.profile, self.profiled = profile, group.cuts
-        if self.loads is not None:
-            self.loads.profile = profile
-
-    def measured(
-        self,
-        group: Group,
-        owner: int,
-        iteration: int,
-        num_iterations: int,
-        seconds: Mapping[int, float],
-        other_seconds: float,
-        model: LoadModel,
-    ) -> None:
-        """Take what a worker needed for its blocks, the sum over some iterations."""
-        if self.loads is None or self.cuts != group.cuts:
-            self.begin(group, model)
-        assert self.loads is not None
-        self.loads.add(owner, iteration, num_iterations, seconds, other_seconds)
-        ranges, counts = group.cuts.ranges(), group.entry.stored.block_nnz
-        kind = group.main.digest.hex()
-        model.add(
-            Sample(
-                kind,
-                owner,
-                ranges[number][1] - ranges[number][0],
-                counts[number],
-                value / num_iterations,
-                num_iterations,
-            )
-            for number, value in seconds.items()
-            if value > 0
-        )
-
-    def block_seconds(self, group: Group) -> tuple[float, ...]:
-        """Return what each block takes in one iteration; empty where that is not known."""
-        if self.loads is None or self.cuts != group.cuts:
-            return ()
-        return self.loads.block_seconds()
+    policy: Policy
+    by_counts: ByEntries = field(default_factory=ByEntries)
+    profile: Profile | None = None
+    profiled: Cuts | None = None
+    loads: BlockLoads | None = None
+    cuts: Cuts | None = None
+    num_runs: int = 0
+    last_by_parts: int = 0
+    pending: Pending | None = None
+    was_repartitioned: bool = False
+    hindered: str = ""
+    units: tuple[float, float] = (ENTRY_SECONDS, ROW_SECONDS)
+    units_from: int = 0
 
     @property
     def num_measured(self) -> int:
@@ -331,49 +140,163 @@ class GroupState:
         loads = self.loads
         return loads is not None and loads.num_iterations >= _GAIN_ITERATIONS and bool(loads.block_seconds())
 
-    def situation(
-        self,
-        group: Group,
-        workers: Workers,
-        model: LoadModel,
-        costs: Costs,
-        *,
-        by_time: bool,
-        iteration: int,
-        num_remaining: float,
-        iteration_seconds: float,
-        in_loop: bool,
-        work: Callable[[], RowWork],
-    ) -> Situation:
-        """Return what a policy sees.
+    @property
+    def since_last(self) -> int:
+        """Iterations measured since the last repartition; -1 for never."""
+        if not self.was_repartitioned:
+            return -1
+        return 0 if self.loads is None else self.loads.num_iterations
 
-        Parameters
-        ----------
-        by_time
-            Whether measured times may decide; where none are known of these blocks nothing else does that
-            was measured.
-        in_loop
-            Whether rows may be shared by all workers.
-        work
-            Tells what an iteration is, as its plan has it, and so what entries and rows take; asked where no
-            times tell.
-        """
-        seconds = self.block_seconds(group) if by_time else ()
-        loads = self.loads if seconds else None
-        since_last = self._since_last() if iteration else max(self._since_last(), self.num_measured or -1)
-        usual = dict.fromkeys(workers.numbers, 1.0)
+
+@dataclass(frozen=True)
+class Question:
+    """When a policy is asked about a group, and by what it may decide.
+
+    Attributes
+    ----------
+    by_time
+        Whether measured times may decide; where none are known of these blocks nothing else does that was
+        measured.
+    iteration, num_remaining, iteration_seconds
+        As a :class:`~matnb.balance.situation.Situation` has them.
+    in_loop
+        Whether rows may be shared by all workers.
+    work
+        Tells what an iteration is, as its plan has it, and so what entries and rows take; asked where no
+        times tell.
+    """
+
+    by_time: bool
+    iteration: int
+    num_remaining: float
+    iteration_seconds: float = 0.0
+    in_loop: bool = True
+    work: Callable[[], RowWork] = RowWork
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Arrays with the same cuts and owners of their rows, and no other cuts.
+
+    Attributes
+    ----------
+    name
+        For a user: "A", or "A, x".
+    main
+        The sparse array with the most bytes, whose entries decide.
+    arrays
+        All of them, the main one first.
+    state
+        What is known of it; the same as long as its main array is used.
+    """
+
+    name: str
+    main: Expr
+    arrays: Mapping[Expr, Entry]
+    state: GroupState
+
+    @property
+    def entry(self) -> Entry:
+        """Of the main array."""
+        return self.arrays[self.main]
+
+    @property
+    def cuts(self) -> Cuts:
+        """Of all of them."""
+        return self.entry.stored.layout.rows
+
+    @property
+    def row_bytes(self) -> float:
+        """What a row takes over all arrays, without entries."""
+        num_rows = max(1, self.main.shape[0])
+        once = _once(self.arrays)
+        dense = sum(self.arrays[node].num_bytes for node in once if not node.sparse)
+        return dense / num_rows + _INDEX_BYTES * sum(node.sparse for node in once)
+
+    @property
+    def entry_bytes(self) -> float:
+        """What an entry of the main array takes, with those of the others at the same rows."""
+        once = [node for node in _once(self.arrays) if node.sparse]
+        sparse = sum(self.arrays[node].num_bytes for node in once)
+        pointers = _INDEX_BYTES * self.main.shape[0] * len(once)
+        return max(0, sparse - pointers) / max(1, sum(self.entry.stored.block_nnz))
+
+    def coarse_profile(self) -> Profile:
+        """Return where the entries are as far as the counts of the blocks tell."""
+        counts = np.cumsum((0, *self.entry.stored.block_nnz), dtype=np.int64)
+        return Profile(np.array(self.cuts.cuts, np.int64), counts)
+
+    def begin(self, model: LoadModel) -> None:
+        """Follow the blocks as they are cut now: at first, in another loop, or after a repartition."""
+        state = self.state
+        if state.loads is None:
+            state.loads = BlockLoads(state.profile or self.coarse_profile())
+        state.units, state.units_from = self._unit_seconds(model), 0
+        state.loads.begin(self.cuts, *state.units, model.fit().speeds)
+        state.cuts = self.cuts
+
+    def refine(self, profile: Profile) -> None:
+        """Take a finer profile; the times that are known stay known."""
+        self.state.profile, self.state.profiled = profile, self.cuts
+        if self.state.loads is not None:
+            self.state.loads.profile = profile
+
+    def measured(
+        self,
+        owner: int,
+        iteration: int,
+        num_iterations: int,
+        seconds: Mapping[int, float],
+        other_seconds: float,
+        model: LoadModel,
+    ) -> None:
+        """Take what a worker needed for its blocks, the sum over some iterations."""
+        if self.state.loads is None or self.state.cuts != self.cuts:
+            self.begin(model)
+        assert self.state.loads is not None
+        self.state.loads.add(owner, iteration, num_iterations, seconds, other_seconds)
+        ranges, counts = self.cuts.ranges(), self.entry.stored.block_nnz
+        kind = self.main.digest.hex()
+        model.add(
+            Sample(
+                kind,
+                owner,
+                ranges[number][1] - ranges[number][0],
+                counts[number],
+                value / num_iterations,
+                num_iterations,
+            )
+            for number, value in seconds.items()
+            if value > 0
+        )
+
+    def block_seconds(self) -> tuple[float, ...]:
+        """Return what each block takes in one iteration; empty where that is not known."""
+        if self.state.loads is None or self.state.cuts != self.cuts:
+            return ()
+        return self.state.loads.block_seconds()
+
+    def situation(self, asked: Question, workers: Workers, model: LoadModel, costs: Costs) -> Situation:
+        """Return what a policy sees."""
+        state = self.state
+        seconds = self.block_seconds() if asked.by_time else ()
+        loads = state.loads if seconds else None
+        since_last = state.since_last
+        if not asked.iteration:
+            since_last = max(since_last, state.num_measured or -1)
         if seconds:
-            units = (*(self._units or (ENTRY_SECONDS, ROW_SECONDS)), 0.0)
+            units = (*state.units, 0.0)
         else:
-            done = work()
+            done = asked.work()
             units = counted_seconds(done.passes, done.row_bytes, done.apart_bytes)
         entry_seconds, row_seconds, apart_row_seconds = units
+        usual = dict.fromkeys(workers.numbers, 1.0)
         found = Situation(
-            name=group.name,
-            cuts=group.cuts,
-            profile=self.profile or group.coarse_profile(),
-            row_bytes=group.row_bytes,
-            entry_bytes=group.entry_bytes,
+            name=self.name,
+            cuts=self.cuts,
+            profile=state.profile or self.coarse_profile(),
+            row_bytes=self.row_bytes,
+            entry_bytes=self.entry_bytes,
             block_seconds=seconds,
             error=0.0 if loads is None else loads.error(workers.threads),
             speeds=usual if loads is None else loads.speeds(workers.numbers),
@@ -381,31 +304,133 @@ class GroupState:
             entry_seconds=entry_seconds,
             row_seconds=row_seconds,
             apart_row_seconds=apart_row_seconds,
-            iteration=iteration,
-            num_remaining=num_remaining,
-            iteration_seconds=iteration_seconds if seconds else 0.0,
+            iteration=asked.iteration,
+            num_remaining=asked.num_remaining,
+            iteration_seconds=asked.iteration_seconds if seconds else 0.0,
             costs=costs if seconds else FIXED_COSTS,
             other_seconds={} if loads is None else loads.other_seconds(),
-            since_last=since_last if by_time else -1,
-            can_split_rows=in_loop or workers.threads > 1,
+            since_last=since_last if asked.by_time else -1,
+            can_split_rows=asked.in_loop or workers.threads > 1,
         )
         # What a row and an entry take matters to other cuts alone. A fit takes as long as some kernels, so it
         # is made where those may pay, and anew when twice as many iterations were measured.
         count = 0 if loads is None else loads.num_iterations
-        if not seconds or count < max(1, 2 * self._units_from) or not may_pay(found):
+        if not seconds or count < max(1, 2 * state.units_from) or not may_pay(found):
             return found
-        self._units, self._units_from = unit_seconds(group, model), count
-        return replace(found, entry_seconds=self._units[0], row_seconds=self._units[1])
+        state.units, state.units_from = self._unit_seconds(model), count
+        return replace(found, entry_seconds=state.units[0], row_seconds=state.units[1])
 
-    def _since_last(self) -> int:
-        if not self.was_repartitioned:
-            return -1
-        return 0 if self.loads is None else self.loads.num_iterations
+    def _unit_seconds(self, model: LoadModel) -> tuple[float, float]:
+        # What an entry and a row of the main array take in an iteration, as far as it is known.
+        cost = model.fit().kinds.get(self.main.digest.hex())
+        if cost is None or cost.entry_seconds <= 0:
+            return ENTRY_SECONDS, ROW_SECONDS
+        return cost.entry_seconds, cost.row_seconds
 
 
-def unit_seconds(group: Group, model: LoadModel) -> tuple[float, float]:
-    """Return what an entry and a row of a group's main array take in an iteration, as far as it is known."""
-    cost = model.fit().kinds.get(group.main.digest.hex())
-    if cost is None or cost.entry_seconds <= 0:
-        return ENTRY_SECONDS, ROW_SECONDS
-    return cost.entry_seconds, cost.row_seconds
+def has_rows_cut(entry: Entry) -> bool:
+    """Tell whether an array has rows, no other axis of it is cut, and its blocks' sizes are known."""
+    layout = entry.stored.layout
+    has_sizes = len(entry.stored.block_bytes) == len(entry.stored.keys)
+    return has_sizes and layout.cuts_rows_alone and layout.grid.shape[0] > 0
+
+
+class Groups:
+    """Finds groups, with what is known of each, and knows which arrays a user wants to lie alike.
+
+    Parameters
+    ----------
+    store
+        Of the session.
+    policy
+        Gives who decides for a group.
+
+    Attributes
+    ----------
+    names
+        What a user calls arrays.
+    """
+
+    def __init__(self, store: Store, policy: Callable[[], Policy]) -> None:
+        self._store, self._policy = store, policy
+        self._states: WeakKeyDictionary[Expr, GroupState] = WeakKeyDictionary()
+        self.names: WeakKeyDictionary[Expr, str] = WeakKeyDictionary()
+        self._numbers: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+        self._num_numbered = 0
+        self._declared: list[WeakSet[Expr]] = []
+
+    def let_decide(self, policy: Callable[[], Policy]) -> None:
+        """Give every group another policy from now on; what was measured stays known."""
+        self._policy = policy
+        for state in self._states.values():
+            state.policy = policy()
+
+    def declare(self, nodes: Iterable[Expr]) -> None:
+        """Let arrays of as many rows lie alike from now on."""
+        new = WeakSet(nodes)
+        apart = []
+        for one in self._declared:
+            if one & new:
+                new |= one
+            elif len(one) > 1:
+                apart.append(one)
+        self._declared = [*apart, new]
+
+    def beside(self, node: Expr) -> tuple[Expr, ...]:
+        """Return the arrays that are to lie as one does, without itself."""
+        found = next((one for one in self._declared if node in one), ())
+        return tuple(sorted((one for one in found if one is not node), key=place_of))
+
+    def of(self, entries: Mapping[Expr, Entry]) -> list[Group]:
+        """Return the groups among stored arrays, with what is to lie as they do; the largest first."""
+        alike: dict[Cuts, dict[Expr, Entry]] = {}
+        for node, entry in entries.items():
+            if has_rows_cut(entry):
+                alike.setdefault(entry.stored.layout.rows, {})[node] = entry
+        groups = []
+        for arrays in alike.values():
+            sparse = {node: entry for node, entry in arrays.items() if node.sparse and node.ndim == 2}
+            main = max(sparse, key=lambda node: (sparse[node].num_bytes, place_of(node)), default=None)
+            if main is None or sparse[main].num_bytes < LEAST_BYTES:
+                continue
+            rest = dict(arrays)
+            for node in arrays:
+                for one in self.beside(node):
+                    found = self._store.entry(one)
+                    if found is not None:
+                        rest.setdefault(one, found)
+            groups.append(self.made(main, rest))
+        return sorted(groups, key=lambda group: -group.entry.num_bytes)
+
+    def made(self, main: Expr, arrays: Mapping[Expr, Entry]) -> Group:
+        """Return the group of those arrays that lie as the main one does."""
+        cuts = arrays[main].stored.layout.rows
+        alike = {
+            node: arrays[node]
+            for node in (main, *(one for one in arrays if one is not main))
+            if has_rows_cut(arrays[node]) and arrays[node].stored.layout.rows == cuts
+        }
+        return Group(", ".join(map(self.name, _once(alike))), main, alike, self._state(main))
+
+    def _state(self, main: Expr) -> GroupState:
+        if main not in self._states:
+            self._states[main] = GroupState(self._policy())
+        return self._states[main]
+
+    def name(self, node: Expr) -> str:
+        """Return what an array is called for a user; those without a name are numbered."""
+        named = self.names.get(node)
+        if named is not None:
+            return named
+        if node not in self._numbers:
+            self._num_numbered += 1
+            self._numbers[node] = self._num_numbered
+        return f"array {self._numbers[node]}"
+
+
+def _once(arrays: Mapping[Expr, Entry]) -> list[Expr]:
+    # One expression for each array, which may have several.
+    first: dict[Entry, Expr] = {}
+    for node, entry in arrays.items():
+        first.setdefault(entry, node)
+    return list(first.values())

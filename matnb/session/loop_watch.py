@@ -21,7 +21,7 @@ class Deciding(Protocol):
     """What a watch asks of the session's balancer."""
 
     def reported(
-        self, watch: LoopWatch, group: Group, known: GroupState, owner: int, num_iterations: int,
+        self, watch: LoopWatch, group: Group, owner: int, num_iterations: int,
         seconds: Mapping[int, float], other_seconds: float,
     ) -> None:  # fmt: skip
         """Take what one worker needed for its blocks, the sum over some iterations."""
@@ -29,13 +29,13 @@ class Deciding(Protocol):
     def began(self, seconds: float) -> None:
         """Take how long a loop took to begin: from when it was planned to its first iteration."""
 
-    def went_on(self, watch: LoopWatch, known: GroupState, now: float) -> None:
+    def went_on(self, watch: LoopWatch, group: Group, now: float) -> None:
         """Take the first news of a loop after a repartition."""
 
-    def decided(self, watch: LoopWatch, group: Group, known: GroupState) -> Decision:
+    def decided(self, watch: LoopWatch, group: Group) -> Decision:
         """Ask the policy."""
 
-    def next_iteration(self, watch: LoopWatch, group: Group, known: GroupState) -> float | None:
+    def next_iteration(self, watch: LoopWatch, group: Group) -> float | None:
         """Ask the policy after how many iterations it acts next; None where that follows from the news."""
 
     def have_come(self, workers: tuple[int, ...]) -> bool:
@@ -64,7 +64,7 @@ class LoopWatch:
     balancer
         Decides.
     watched
-        The groups, and what is known of them.
+        The groups.
     works
         By the key of a task the digest of the array and the number of the block it works on.
     row_works
@@ -78,8 +78,8 @@ class LoopWatch:
 
     Attributes
     ----------
-    known
-        What is known of each group, by its main array.
+    mains
+        The main array of each group.
     row_works
         As given.
     iteration
@@ -91,7 +91,7 @@ class LoopWatch:
     def __init__(
         self,
         balancer: Deciding,
-        watched: Sequence[tuple[Group, GroupState]],
+        watched: Sequence[Group],
         works: Mapping[str, tuple[str, int]],
         row_works: Callable[[], Mapping[str, RowWork]],
         workers: tuple[int, ...],
@@ -100,11 +100,9 @@ class LoopWatch:
     ) -> None:
         self._balancer, self._watched, self.workers, self.span = balancer, tuple(watched), workers, span
         self.row_works, self._clock = row_works, clock
-        self.known = {group.main: one for group, one in watched}
+        self.mains = frozenset(group.main for group in watched)
         places = {
-            node.digest.hex(): place
-            for place, (group, _) in enumerate(self._watched)
-            for node in group.arrays
+            node.digest.hex(): place for place, group in enumerate(self._watched) for node in group.arrays
         }
         self._blocks = {
             key: (places[digest], number) for key, (digest, number) in works.items() if digest in places
@@ -116,17 +114,17 @@ class LoopWatch:
         self._has_begun = False
         self._reported: list[set[int]] = [set() for _ in self._watched]
         self._pauses = False
-        foreseen = [balancer.next_iteration(self, group, known) for group, known in self._watched]
+        foreseen = [balancer.next_iteration(self, group) for group in self._watched]
         self._is_asked = [one is None for one in foreseen]
         known_before = [one for one in foreseen if one is not None and one < span.limit]
         self.pause_at: int | None = int(min(known_before)) if known_before else None
 
-    def iteration_seconds(self, known: GroupState) -> float:
+    def iteration_seconds(self, state: GroupState) -> float:
         """Return what an iteration takes by the clock; 0.0 before that is known.
 
         News from before the last change of a group's times do not count, as they do not for its blocks.
         """
-        num_counted = 0 if known.loads is None else known.loads.num_counted
+        num_counted = 0 if state.loads is None else state.loads.num_counted
         return median(self._seconds[-max(1, num_counted) :]) if self._seconds else 0.0
 
     @property
@@ -144,11 +142,11 @@ class LoopWatch:
             if key in self._blocks:
                 place, number = self._blocks[key]
                 own[place][number] = own[place].get(number, 0.0) + value
-        for place, (group, known) in enumerate(self._watched):
+        for place, group in enumerate(self._watched):
             blocks = own[place]
             if blocks or owner in group.cuts.owners:
                 besides = max(0.0, total - sum(blocks.values()))
-                self._balancer.reported(self, group, known, owner, num_iterations, blocks, besides)
+                self._balancer.reported(self, group, owner, num_iterations, blocks, besides)
                 self._reported[place].add(owner)
 
     def advanced(self, iteration: int, seconds: float) -> None:
@@ -165,8 +163,8 @@ class LoopWatch:
                 self._balancer.began(max(0.0, begun - self._planned))
         self.last_advanced = now
         self.iteration = max(self.iteration, iteration)
-        for _, known in self._watched:
-            self._balancer.went_on(self, known, now)
+        for group in self._watched:
+            self._balancer.went_on(self, group, now)
 
     def paused(self, iteration: int) -> None:
         """Take after how many iterations the loop has paused: news may not have told of all of them."""
@@ -181,11 +179,11 @@ class LoopWatch:
             return self._pauses
         self._looked = now
         self._pauses = self._balancer.have_come(self.workers) and self.num_remaining > 1
-        for place, (group, known) in enumerate(self._watched):
+        for place, group in enumerate(self._watched):
             # Once all have told what they needed since the last time it was asked.
             if self._is_asked[place] and self._reported[place].issuperset(group.cuts.owners):
                 self._reported[place] = set()
-                if self._balancer.decided(self, group, known).acts:
+                if self._balancer.decided(self, group).acts:
                     self._pauses = True
         return self._pauses
 

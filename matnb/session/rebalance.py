@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import isfinite
-from weakref import WeakKeyDictionary
 
 from matnb.backend.store import Entry, Store
 from matnb.balance.decision import Decision, Gain, changed, may_pay
@@ -26,7 +25,7 @@ from matnb.plan.looping import ControlPlan
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.plan import Plan, Workers
-from matnb.session.groups import Group, Groups, GroupState, LearnedCosts, Pending, has_rows_cut
+from matnb.session.groups import Group, Groups, GroupState, LearnedCosts, Pending, Question, has_rows_cut
 from matnb.session.loop_watch import LoopWatch, Span
 from matnb.session.planning import Planner
 from matnb.session.repartitioner import Moves, Repartitioner
@@ -64,9 +63,10 @@ class Balancer:
     ) -> None:
         self._store, self._planner = store, planner
         self._patient_until = 0.0  # by the clock, before loops pause for newcomers again
-        self.groups = Groups(store)
+        setting = rebalancing_from(rebalance)
+        self.groups = Groups(store, setting.policy)
         self._moves = Moves(store, planner, repartitioner, self.groups, emit)
-        self._decider = Decider(rebalancing_from(rebalance), planner, repartitioner, self._moves, emit)
+        self._decider = Decider(setting, planner, repartitioner, self._moves, emit)
 
     @property
     def history(self) -> History:
@@ -81,6 +81,7 @@ class Balancer:
     def set(self, rebalance: object) -> None:
         """Let something else decide from now on; what was measured stays known."""
         self._decider.setting = rebalancing_from(rebalance)
+        self.groups.let_decide(self._decider.setting.policy)
 
     # before something runs
 
@@ -127,12 +128,10 @@ class Balancer:
         remaining = Span(0, num_iterations, has_until or not isfinite(num_iterations)).num_remaining(0)
         works = _asked_once(plan, entries)
         for group in self.groups.of(found):
-            known = self._decider.followed(group)
-            known.hindered = ""
-            work = partial(_work_of, group, works)
-            situation = self._decider.situation_before(group, known, by_time, remaining, work)
-            decision = self._decider.ask(known, situation, by_time)
-            found = _with(found, self._decider.enacted(group, known, decision, by_time))
+            group.state.hindered = ""
+            asked = Question(by_time, 0, remaining, work=partial(_work_of, group, works))
+            decision = self._decider.ask_before(group, asked)
+            found = _with(found, self._decider.enacted(group, decision, by_time))
         return found
 
     def before_run(self, plan: Plan) -> bool:
@@ -155,20 +154,15 @@ class Balancer:
         for group in asked:
             if read.keys().isdisjoint(group.arrays):
                 continue
-            known = self._decider.followed(group)
-            self._decider.refine(group, known, by_time)
-            since = float(known.num_runs - known.last_by_parts)
-            situation = self._decider.situation(group, known, by_time, known.num_runs, since, in_loop=False)
-            decision = self._decider.ask(known, situation, by_time)
-            new.update(self._decider.enacted(group, known, decision, by_time))
+            self._decider.refine(group, by_time)
+            num_runs, since = group.state.num_runs, float(group.state.num_runs - group.state.last_by_parts)
+            decision = self._decider.ask(group, Question(by_time, num_runs, since, in_loop=False))
+            new.update(self._decider.enacted(group, decision, by_time))
         return bool(new)
 
     def _is_asked(self, group: Group) -> bool:
         # Between runs: whether any since the last that takes cuts from times back have read it.
-        known = self._decider.known(group.main)
-        return (
-            known is not None and known.num_runs > known.last_by_parts and self._planner.workers().slots > 1
-        )
+        return group.state.num_runs > group.state.last_by_parts and self._planner.workers().slots > 1
 
     def note_run(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
         """Take what an ordinary run's tasks took, of those that work on blocks of stored sparse arrays."""
@@ -186,10 +180,10 @@ class Balancer:
         by_parts = bits_follow_cuts(plan.stages, plan.tasks)
         seconds = {one.key: one for one in timed if not one.compiled}
         for group in groups:
-            known = self._decider.followed(group)
-            known.num_runs += 1
+            state = group.state
+            state.num_runs += 1
             if by_parts:
-                known.last_by_parts = known.num_runs
+                state.last_by_parts = state.num_runs
                 continue  # nor do such runs decide
             number_of = {key: number for number, key in enumerate(group.entry.stored.keys)}
             own: dict[int, dict[int, float]] = {}
@@ -201,8 +195,8 @@ class Balancer:
                     blocks[read[0]] = blocks.get(read[0], 0.0) + one.seconds
             if sum(map(len, own.values())) == group.cuts.num_blocks:
                 for owner, blocks in own.items():
-                    known.measured(group, owner, known.num_runs, 1, blocks, 0.0, self._decider.model)
-                self._decider.tell_gain(known, 0.0)
+                    group.measured(owner, state.num_runs, 1, blocks, 0.0, self._decider.model)
+                self._decider.tell_gain(state, 0.0)
 
     def ask_now(self) -> tuple[Decision, ...]:
         """Repartition every stored sparse array that is badly cut by what is known; return the decisions."""
@@ -210,11 +204,10 @@ class Balancer:
         entries = {node: entry for entry, node in self._store.named().items()}
         decisions = []
         for group in self.groups.of(entries):
-            known = self._decider.followed(group)
-            self._decider.refine(group, known, by_time=True)
-            situation = self._decider.situation(group, known, True, known.num_measured, float(_MANY))
-            decision = replace(Automatic().decide(situation), policy="asked")
-            self._decider.enacted(group, known, decision, by_time=True)
+            self._decider.refine(group, by_time=True)
+            asked = Question(True, group.state.num_measured, float(_MANY))
+            decision = replace(Automatic().decide(self._decider.situation(group, asked)), policy="asked")
+            self._decider.enacted(group, decision, by_time=True)
             decisions.append(decision)
         return tuple(decisions)
 
@@ -240,16 +233,15 @@ class Balancer:
             return
         beside = {one: found for one in self.groups.beside(node) if (found := self._store.entry(one))}
         group = self.groups.made(node, {node: entry, **beside})
-        known = self._decider.followed(group)
         if grid is None and node.sparse and node.ndim == 2:
-            self._decider.refine(group, known, by_time=True, always=True)
-        situation = self._decider.situation(group, known, grid is None, known.num_runs, 0.0)
+            self._decider.refine(group, by_time=True, always=True)
+        situation = self._decider.situation(group, Question(grid is None, group.state.num_runs, 0.0))
         after = self._moves.rows_in(situation, counts[0]) if grid is None else self._moves.rows_at(grid)
         if grid is not None and after.cuts == group.cuts.cuts and situation.has_owners:
             after = group.cuts
         reason = "a person wants these parts"
         decision = changed(situation, "asked", reason, after, "segmented")
-        self._decider.enacted(group, known, decision, by_time=grid is None, must=True)
+        self._decider.enacted(group, decision, by_time=grid is None, must=True)
 
     def align(self, nodes: Sequence[Expr]) -> None:
         """Let arrays lie alike from now on, and lay out those that are stored as the heaviest of them."""
@@ -287,15 +279,13 @@ class Balancer:
         read = {digest for digest, _ in plan.works.values()}
         by_time = self._decider.setting.reads_times and not plan.bits_follow_cuts and workers.slots > 1
         watched = [
-            (group, self._decider.followed(group))
-            for group in groups
-            if by_time and any(node.digest.hex() in read for node in group.arrays)
+            group for group in groups if by_time and any(node.digest.hex() in read for node in group.arrays)
         ]
-        for group, known in watched:
+        for group in watched:
             if not first:
-                known.leave_loop()
-            if known.cuts != group.cuts or not first:
-                known.begin(group, self._decider.model)
+                group.state.leave_loop()
+            if group.state.cuts != group.cuts or not first:
+                group.begin(self._decider.model)
         span = Span(first, limit, has_until)
         works = _asked_once(plan, entries)
         return LoopWatch(self, watched, plan.works, works, workers.numbers, span)
@@ -309,82 +299,75 @@ class Balancer:
             self._patient_until = time.monotonic() + _PATIENCE_SECONDS
         found, have_come = dict(entries), not set(self._planner.workers().numbers).issubset(watch.workers)
         for group in self.groups.of(found):
-            by_time = group.main in watch.known
+            by_time = group.main in watch.mains
             if not (by_time or have_come):
                 continue
-            known = self._decider.followed(group)
-            self._decider.refine(group, known, by_time)
-            decision = self._loop_decision(watch, group, known, by_time)
-            found = _with(found, self._decider.enacted(group, known, decision, by_time, watch))
+            self._decider.refine(group, by_time)
+            decision = self._decider.ask(group, _asked_in(watch, group, by_time))
+            found = _with(found, self._decider.enacted(group, decision, by_time, watch))
         return found
 
     def undo(self, entries: Mapping[Expr, Entry], reason: str) -> dict[Expr, Entry]:
         """Take a repartition that was just done back, and return all arrays; errors as of :meth:`prepare`."""
         found = dict(entries)
         for group in self.groups.of(found):
-            known = self._decider.known(group.main)
-            if known is not None:
-                found = _with(found, self._decider.undone(group, known, reason))
+            found = _with(found, self._decider.undone(group, reason))
         return found
 
     def reported(
         self,
         watch: LoopWatch,
         group: Group,
-        known: GroupState,
         owner: int,
         num_iterations: int,
         seconds: Mapping[int, float],
         other_seconds: float,
     ) -> None:
         """Take what one worker needed for its blocks in a loop, the sum over some iterations."""
-        known.measured(
-            group, owner, watch.iteration, num_iterations, seconds, other_seconds, self._decider.model
-        )
-        situation = self._loop_situation(watch, group, known, by_time=True)
+        model = self._decider.model
+        group.measured(owner, watch.iteration, num_iterations, seconds, other_seconds, model)
+        situation = self._decider.situation(group, _asked_in(watch, group))
         self.history.measured(situation, owner, num_iterations, seconds)
-        self._decider.tell_gain(known, watch.iteration_seconds(known))
+        self._decider.tell_gain(group.state, watch.iteration_seconds(group.state))
 
     def began(self, seconds: float) -> None:
         """Take how long a loop took to begin: it takes as long again after each pause."""
         self._decider.began(seconds)
 
-    def went_on(self, watch: LoopWatch, known: GroupState, now: float) -> None:
+    def went_on(self, watch: LoopWatch, group: Group, now: float) -> None:
         """Take the first news of a loop after a repartition."""
-        self._decider.went_on(watch, known, now)
+        self._decider.went_on(watch, group.state, now)
 
-    def decided(self, watch: LoopWatch, group: Group, known: GroupState) -> Decision:
+    def decided(self, watch: LoopWatch, group: Group) -> Decision:
         """Ask the policy of a group while its loop runs; a refusal is noted."""
-        decision = self._loop_decision(watch, group, known, by_time=True)
-        if decision.acts and known.hindered:
-            decision = replace(decision, acts=False, reason=known.hindered)
+        decision = self._decider.ask(group, _asked_in(watch, group))
+        if decision.acts and group.state.hindered:
+            decision = replace(decision, acts=False, reason=group.state.hindered)
         if not decision.acts:
             self._decider.note_refusal(decision)
         return decision
 
-    def next_iteration(self, watch: LoopWatch, group: Group, known: GroupState) -> float | None:
+    def next_iteration(self, watch: LoopWatch, group: Group) -> float | None:
         """Ask the policy after how many iterations it acts next; None where that follows from the news."""
-        if not isinstance(known.policy, Foreseer):
+        policy = group.state.policy
+        if not isinstance(policy, Foreseer):
             return None
-        return known.policy.next_iteration(self._loop_situation(watch, group, known, by_time=True))
+        return policy.next_iteration(self._decider.situation(group, _asked_in(watch, group)))
 
     def have_come(self, workers: tuple[int, ...]) -> bool:
         """Tell whether workers are there that are none of these."""
         return self._planner.have_come(workers) and time.monotonic() >= self._patient_until
 
-    def _loop_situation(self, watch: LoopWatch, group: Group, known: GroupState, by_time: bool) -> Situation:
-        return self._decider.situation(
-            group,
-            known,
-            by_time,
-            watch.iteration,
-            watch.num_remaining,
-            watch.iteration_seconds(known),
-            work=partial(_work_of, group, watch.row_works),
-        )
 
-    def _loop_decision(self, watch: LoopWatch, group: Group, known: GroupState, by_time: bool) -> Decision:
-        return self._decider.ask(known, self._loop_situation(watch, group, known, by_time), by_time)
+def _asked_in(watch: LoopWatch, group: Group, by_time: bool = True) -> Question:
+    # What a policy is asked about a group while its loop runs.
+    return Question(
+        by_time,
+        watch.iteration,
+        watch.num_remaining,
+        watch.iteration_seconds(group.state),
+        work=partial(_work_of, group, watch.row_works),
+    )
 
 
 def _asked_once(plan: ControlPlan, entries: Mapping[Expr, Entry]) -> Callable[[], Mapping[str, RowWork]]:
@@ -422,7 +405,7 @@ class Decider:
     Parameters
     ----------
     setting
-        Gives policies.
+        Who decides.
     planner, repartitioner, moves
         Of the session.
     emit
@@ -430,6 +413,8 @@ class Decider:
 
     Attributes
     ----------
+    setting
+        As given; another one may be set.
     history
         Of all decisions.
     model
@@ -444,44 +429,14 @@ class Decider:
         moves: Moves,
         emit: Callable[[Event], None],
     ) -> None:
-        self._setting, self._planner, self._repartitioner = setting, planner, repartitioner
+        self.setting, self._planner, self._repartitioner = setting, planner, repartitioner
         self._moves, self._emit = moves, emit
         self.history = History()
         self.model = LoadModel()
         self._costs, self._pause_costs = LearnedCosts(), LearnedCosts()
-        self._known: WeakKeyDictionary[Expr, GroupState] = WeakKeyDictionary()
 
-    @property
-    def setting(self) -> Rebalancing:
-        """Gives policies; when it is set every group gets a new one, and what was measured stays known."""
-        return self._setting
-
-    @setting.setter
-    def setting(self, setting: Rebalancing) -> None:
-        self._setting = setting
-        for known in self._known.values():
-            known.policy = setting.policy()
-
-    def known(self, main: Expr) -> GroupState | None:
-        """Return what is known of a group by its main array, if anything."""
-        return self._known.get(main)
-
-    def followed(self, group: Group) -> GroupState:
-        """Return what is known of a group from now on."""
-        known = self._known.get(group.main)
-        if known is None:
-            known = self._known[group.main] = GroupState(self._setting.policy())
-        return known
-
-    def situation_before(
-        self,
-        group: Group,
-        known: GroupState,
-        by_time: bool,
-        num_remaining: float,
-        work: Callable[[], RowWork],
-    ) -> Situation:
-        """Return what a policy sees before a loop; where entries are is looked up if cutting may pay at all.
+    def ask_before(self, group: Group, asked: Question) -> Decision:
+        """Return what the policy decides before a loop; where entries are is looked up if it may pay at all.
 
         Raises
         ------
@@ -490,16 +445,25 @@ class Decider:
         CellCancelled
             On an interrupt.
         """
-        seen = partial(self.situation, group, known, by_time, 0, num_remaining, work=work)
-        situation = seen()
+        situation, by_time = self.situation(group, asked), asked.by_time
         # What was seen under cuts that follow times must not decide, nor whether it is looked again.
-        is_fresh = by_time or known.profile is None or known.profiled == group.cuts
-        is_own = self._setting.name in ("auto", "entries")
-        if is_own and is_fresh and not may_pay(situation):
-            return situation
-        return seen() if self.refine(group, known, by_time) else situation
+        is_fresh = by_time or group.state.profile is None or group.state.profiled == group.cuts
+        is_own = self.setting.name in ("auto", "entries")
+        if not (is_own and is_fresh and not may_pay(situation)) and self.refine(group, by_time):
+            situation = self.situation(group, asked)
+        return self._decision(group, situation, by_time)
 
-    def refine(self, group: Group, known: GroupState, by_time: bool, always: bool = False) -> bool:
+    def ask(self, group: Group, asked: Question) -> Decision:
+        """Return what the policy decides."""
+        return self._decision(group, self.situation(group, asked), asked.by_time)
+
+    def _decision(self, group: Group, situation: Situation, by_time: bool) -> Decision:
+        # Without times "auto" decides as "entries" does.
+        if not by_time and self.setting.name == "auto":
+            return group.state.by_counts.decide(situation)
+        return group.state.policy.decide(situation)
+
+    def refine(self, group: Group, by_time: bool, always: bool = False) -> bool:
         """Look where the entries are, if it may matter: that takes a run. Return whether it was looked.
 
         Where times may not decide it is looked in any case, and under these cuts: what was seen under others
@@ -512,47 +476,22 @@ class Decider:
         CellCancelled
             On an interrupt.
         """
-        if self._setting.name == "replay" and not always:
+        if self.setting.name == "replay" and not always:
             return False
-        if known.profile is not None and (by_time or known.profiled == group.cuts):
+        if group.state.profile is not None and (by_time or group.state.profiled == group.cuts):
             return False
         owners, workers = group.cuts.owners, self._planner.workers()
-        loads = (group.entry.stored.block_nnz, known.block_seconds(group))
+        loads = (group.entry.stored.block_nnz, group.block_seconds())
         if by_time and not always and max(_unevenness(one, owners, workers) for one in loads) <= _EVEN:
             return False
-        known.refine(group, self._repartitioner.profile(group.main, group.entry))
+        group.refine(self._repartitioner.profile(group.main, group.entry))
         return True
 
-    def situation(
-        self,
-        group: Group,
-        known: GroupState,
-        by_time: bool,
-        iteration: int,
-        num_remaining: float,
-        iteration_seconds: float = 0.0,
-        in_loop: bool = True,
-        work: Callable[[], RowWork] = RowWork,
-    ) -> Situation:
+    def situation(self, group: Group, asked: Question) -> Situation:
         """Return what a policy sees of a group; measured times only where they may decide."""
-        return known.situation(
-            group,
-            self._planner.workers(),
-            self.model,
-            (self._pause_costs if in_loop and iteration else self._costs).now,
-            by_time=by_time and self._setting.reads_times,
-            iteration=iteration,
-            num_remaining=num_remaining,
-            iteration_seconds=iteration_seconds,
-            in_loop=in_loop,
-            work=work,
-        )
-
-    def ask(self, known: GroupState, situation: Situation, by_time: bool) -> Decision:
-        """Return what the policy decides; without times "auto" decides as "entries" does."""
-        if not by_time and self._setting.name == "auto":
-            return known.by_counts.decide(situation)
-        return known.policy.decide(situation)
+        costs = self._pause_costs if asked.in_loop and asked.iteration else self._costs
+        asked = replace(asked, by_time=asked.by_time and self.setting.reads_times)
+        return group.situation(asked, self._planner.workers(), self.model, costs.now)
 
     def note_refusal(self, decision: Decision) -> None:
         """Note that it stays as it is; listeners are told unless that was so the last time."""
@@ -563,7 +502,6 @@ class Decider:
     def enacted(
         self,
         group: Group,
-        known: GroupState,
         decision: Decision,
         by_time: bool,
         watch: LoopWatch | None = None,
@@ -586,24 +524,24 @@ class Decider:
         if decision.acts and decision.after == group.cuts:
             decision = replace(decision, acts=False, reason="unchanged: these are the cuts")
             if watch is not None:
-                known.hindered = decision.reason
+                group.state.hindered = decision.reason
         workers = self._planner.workers().numbers
         if decision.acts and (wrong := _wrong(decision.after, group.cuts, workers)):
-            known.hindered = wrong
+            group.state.hindered = wrong
             decision = replace(decision, acts=False, after=decision.before, reason=wrong)
         if not decision.acts:
             self.note_refusal(decision)
             return {}
-        counted = {} if must else self._counted(group, known, decision, by_time)
+        counted = {} if must else self._counted(group, decision, by_time)
         try:
-            done = self._moves.rows(group.name, group.arrays, decision.after, known.profile)
+            done = self._moves.rows(group.name, group.arrays, decision.after, group.state.profile)
         except TooLargeError as error:
             if must:
                 raise
             if decision.policy == _BITS:
                 raise TooLargeError(_NO_WAY_BACK.format(group.name, error)) from None
-            known.hindered = f"no room: {error}"
-            self.note_refusal(replace(decision, acts=False, reason=known.hindered))
+            group.state.hindered = f"no room: {error}"
+            self.note_refusal(replace(decision, acts=False, reason=group.state.hindered))
             return {}
         number = self.history.add(decision)
         self._tell(decision, done.seconds, done.moved_bytes)
@@ -612,7 +550,7 @@ class Decider:
         pending = Pending(
             number,
             decision,
-            0.0 if watch is None else watch.iteration_seconds(known),
+            0.0 if watch is None else watch.iteration_seconds(group.state),
             done.seconds,
             done.moved_bytes,
             done.moved_bytes + done.copied_bytes / COPY_RATE,
@@ -621,26 +559,26 @@ class Decider:
         self.history.gained(number, Gain({}, _UNKNOWN, done.seconds, done.moved_bytes))
         if pending.paused_at is None:
             self._costs.learn(done.seconds, pending.weighed_bytes)
-        known.pending = None if decision.policy == _BITS else pending
-        known.was_repartitioned, known.hindered = True, ""
+        group.state.pending = None if decision.policy == _BITS else pending
+        group.state.was_repartitioned, group.state.hindered = True, ""
         new = {group.arrays[node]: entry for node, entry in done.entries.items()}
         arrays = {node: new[entry] for node, entry in group.arrays.items()}
-        known.begin(replace(group, arrays=arrays), self.model)
+        replace(group, arrays=arrays).begin(self.model)
         return new
 
-    def undone(self, group: Group, known: GroupState, reason: str) -> Mapping[Entry, Entry]:
+    def undone(self, group: Group, reason: str) -> Mapping[Entry, Entry]:
         """Undo a group's last repartition, if nothing was measured since; errors as of :meth:`enacted`."""
-        pending, known.pending = known.pending, None
+        pending, group.state.pending = group.state.pending, None
         if pending is None or pending.decision.after != group.cuts:
             return {}
-        done = self._moves.rows(group.name, group.arrays, pending.decision.before, known.profile)
+        done = self._moves.rows(group.name, group.arrays, pending.decision.before, group.state.profile)
         for node, entry in group.arrays.items():
             if (counted := self._moves.counted(entry)) is not None:
                 self._moves.follow_times(done.entries[node], counted)
-        known.hindered = f"no room: {reason}"
-        self.note_refusal(replace(pending.decision, acts=False, reason=known.hindered))
+        group.state.hindered = f"no room: {reason}"
+        self.note_refusal(replace(pending.decision, acts=False, reason=group.state.hindered))
         new = {group.arrays[node]: entry for node, entry in done.entries.items()}
-        known.begin(replace(group, arrays={one: new[old] for one, old in group.arrays.items()}), self.model)
+        replace(group, arrays={one: new[old] for one, old in group.arrays.items()}).begin(self.model)
         return new
 
     def back_to_counts(self, entries: Mapping[Expr, Entry]) -> dict[Entry, Entry]:
@@ -661,28 +599,25 @@ class Decider:
             if not arrays:
                 continue
             group = self._moves.group(arrays)
-            known = self.followed(group)
             owners = counted.owners
             if not set(workers).issuperset(owners):
                 owners = spread(len(owners), workers)
-            situation = self.situation(group, known, False, 0, 0.0)
+            situation = self.situation(group, Question(False, 0, 0.0))
             reason = "counted: bits of what runs next may follow the cuts, so times must not decide them"
             decision = changed(situation, _BITS, reason, Cuts(counted.cuts, owners), "segmented")
-            new.update(self.enacted(group, known, decision, by_time=False))
+            new.update(self.enacted(group, decision, by_time=False))
         return new
 
     def any_by_time(self, entries: Iterable[Entry]) -> bool:
         """Tell whether any of some arrays is cut as measured times had it."""
         return any(self._moves.counted(entry) is not None for entry in entries)
 
-    def _counted(
-        self, group: Group, known: GroupState, decision: Decision, by_time: bool
-    ) -> Mapping[Expr, Cuts]:
+    def _counted(self, group: Group, decision: Decision, by_time: bool) -> Mapping[Expr, Cuts]:
         # The cuts from counts, of each array whose new ones may follow from anything that was measured.
         if decision.policy == _BITS:
             return {}
         before = {node: self._moves.counted(entry) for node, entry in group.arrays.items()}
-        was_measured = by_time and self._setting.reads_times and known.num_measured > 0
+        was_measured = by_time and self.setting.reads_times and group.state.num_measured > 0
         if not (was_measured or decision.block_seconds or any(before.values())):
             return {}
         return {node: cuts or decision.before for node, cuts in before.items()}
@@ -691,9 +626,9 @@ class Decider:
         """Take how long a loop took to begin: no pause takes less, whatever it moves."""
         self._pause_costs.at_least(seconds)
 
-    def went_on(self, watch: LoopWatch, known: GroupState, now: float) -> None:
+    def went_on(self, watch: LoopWatch, state: GroupState, now: float) -> None:
         """Take the first news of a loop after a repartition: what the change took is known then."""
-        pending = known.pending
+        pending = state.pending
         if pending is None or pending.paused_at is None or not watch.last_seconds:
             return
         begun = now - watch.last_seconds * (watch.iteration - watch.span.first)
@@ -703,13 +638,13 @@ class Decider:
         gain = Gain({}, _UNKNOWN, pending.cost_seconds, pending.moved_bytes)
         self.history.gained(pending.number, gain)
 
-    def tell_gain(self, known: GroupState, iteration_seconds: float) -> None:
+    def tell_gain(self, state: GroupState, iteration_seconds: float) -> None:
         """Note what the last repartition brought, once enough was measured after it.
 
         ``iteration_seconds``: what one takes by the clock, 0.0 where that is not known or was not before.
         """
-        pending, loads = known.pending, known.loads
-        if pending is None or loads is None or not known.can_tell_gain:
+        pending, loads = state.pending, state.loads
+        if pending is None or loads is None or not state.can_tell_gain:
             return
         before = pending.before_seconds
         if before and not iteration_seconds:
@@ -717,9 +652,9 @@ class Decider:
         saving = before - iteration_seconds if before else _UNKNOWN
         gain = Gain(loads.loads(), saving, pending.cost_seconds, pending.moved_bytes)
         self.history.gained(pending.number, gain)
-        if isinstance(known.policy, Learner):
-            known.policy.brought(pending.decision, gain)
-        known.pending = None
+        if isinstance(state.policy, Learner):
+            state.policy.brought(pending.decision, gain)
+        state.pending = None
 
     def _tell(self, decision: Decision, seconds: float, moved_bytes: int) -> None:
         self._emit(

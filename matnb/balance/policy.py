@@ -17,7 +17,7 @@ from matnb.balance.partition import cuts_for, loads_of, makespan_of
 from matnb.balance.situation import Costs, Floats, Profile, Situation, Strategy
 from matnb.balance.trace import Trace
 from matnb.blocks.layout import Cuts, spread
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import OptionError
 from matnb.io.source import ROW_ENTRIES
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
@@ -352,15 +352,7 @@ def split(cuts: Cuts, profile: Profile, block: int, count: int) -> Cuts:
     """Return the cuts with a block in ``count`` parts of about as many entries; fewer where it lacks rows.
 
     The parts stay with the block's owner.
-
-    Raises
-    ------
-    ShapeError
-        When there is no such block, or ``count`` is below 1.
     """
-    _check(cuts, block, cuts.num_blocks)
-    if count < 1:
-        raise ShapeError(f"{count} parts of block {block}: give 1 or more")
     work = Work(profile.places, profile.entries.astype(np.float64))
     inner = parts_within(work, cuts.cuts[block], cuts.cuts[block + 1], count)[1:-1]
     owners = (cuts.owners[block],) * len(inner)
@@ -371,23 +363,11 @@ def split(cuts: Cuts, profile: Profile, block: int, count: int) -> Cuts:
 
 
 def merge(cuts: Cuts, block: int) -> Cuts:
-    """Return the cuts with a block and the one after it made one, which the first one's owner gets.
-
-    Raises
-    ------
-    ShapeError
-        When there is no such block, or none after it.
-    """
-    _check(cuts, block, cuts.num_blocks - 1)
+    """Return the cuts with a block and the one after it made one, which the first one's owner gets."""
     return Cuts(
         (*cuts.cuts[: block + 1], *cuts.cuts[block + 2 :]),
         (*cuts.owners[: block + 1], *cuts.owners[block + 2 :]),
     )
-
-
-def _check(cuts: Cuts, block: int, num_blocks: int) -> None:
-    if not 0 <= block < num_blocks:
-        raise ShapeError(f"block {block} of {cuts.num_blocks}: give 0 to {num_blocks - 1}")
 
 
 # The decisions of a trace once more.

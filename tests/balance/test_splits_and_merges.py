@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from situations import any_cuts, profile_of
@@ -11,7 +10,6 @@ from situations import any_cuts, profile_of
 from matnb.balance.policy import merge, split
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Cuts, Layout
-from matnb.errors import ShapeError
 
 
 @st.composite
@@ -60,15 +58,3 @@ def test_any_splits_merges_and_moves_conserve_entries_and_give_each_block_one_ow
 def test_a_block_is_split_by_its_entries():
     profile = profile_of([9, 1, 1, 1, 6, 1, 1, 1, 1])
     assert split(Cuts((0, 1, 9), (3, 5)), profile, 1, 2) == Cuts((0, 1, 5, 9), (3, 5, 5))
-
-
-def test_blocks_that_are_not_there_are_refused():
-    cuts = Cuts((0, 2, 4), (0, 1))
-    with pytest.raises(ShapeError, match="block 2 of 2"):
-        split(cuts, profile_of([1] * 4), 2, 2)
-    with pytest.raises(ShapeError, match="0 parts of block 0"):
-        split(cuts, profile_of([1] * 4), 0, 0)
-    with pytest.raises(ShapeError, match="block 1 of 2: give 0 to 0"):
-        merge(cuts, 1)
-    with pytest.raises(ShapeError, match="block -1"):
-        merge(cuts, -1)

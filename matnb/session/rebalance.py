@@ -28,7 +28,7 @@ from matnb.program.plan import Plan, Workers
 from matnb.session.groups import Group, Groups, GroupState, LearnedCosts, Pending, Question, has_rows_cut
 from matnb.session.loop_watch import LoopWatch, Span
 from matnb.session.planning import Planner
-from matnb.session.repartitioner import Moves, Repartitioner
+from matnb.session.repartitioner import Repartitioner, StoredLayouts
 from matnb.session.settings import Rebalancing, rebalancing_from
 
 _PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
@@ -65,8 +65,8 @@ class Balancer:
         self._patient_until = 0.0  # by the clock, before loops pause for newcomers again
         setting = rebalancing_from(rebalance)
         self.groups = Groups(store, setting.policy)
-        self._moves = Moves(store, planner, repartitioner, self.groups, emit)
-        self._decider = Decider(setting, planner, repartitioner, self._moves, emit)
+        self._layouts = StoredLayouts(store, planner, repartitioner, self.groups, emit)
+        self._decider = Decider(setting, planner, repartitioner, self._layouts, emit)
 
     @property
     def history(self) -> History:
@@ -93,7 +93,7 @@ class Balancer:
         """
         found = dict(entries)
         for node in entries:
-            found = _with(found, self._moves.aligned(node))
+            found = _with(found, self._layouts.aligned(node))
         return _with(found, self._decider.back_to_counts(found)) if plan.bits_follow_cuts else found
 
     def prepare(
@@ -228,15 +228,15 @@ class Balancer:
         grid = parts if isinstance(parts, Grid) else None
         counts = parts.counts if isinstance(parts, Grid) else parts
         if max(counts[1:], default=1) > 1 or not has_rows_cut(entry):
-            layout = self._moves.evenly(node, counts, entry) if grid is None else self._moves.spread(grid)
-            self._moves.layouts(self.groups.name(node), {node: entry}, {node: layout}, {})
+            layout = self._layouts.evenly(node, counts, entry) if grid is None else self._layouts.spread(grid)
+            self._layouts.change(self.groups.name(node), {node: entry}, {node: layout}, {})
             return
         beside = {one: found for one in self.groups.beside(node) if (found := self._store.entry(one))}
         group = self.groups.made(node, {node: entry, **beside})
         if grid is None and node.sparse and node.ndim == 2:
             self._decider.refine(group, by_time=True, always=True)
         situation = self._decider.situation(group, Question(grid is None, group.state.num_runs, 0.0))
-        after = self._moves.rows_in(situation, counts[0]) if grid is None else self._moves.rows_at(grid)
+        after = self._layouts.rows_in(situation, counts[0]) if grid is None else self._layouts.rows_at(grid)
         if grid is not None and after.cuts == group.cuts.cuts and situation.has_owners:
             after = group.cuts
         reason = "a person wants these parts"
@@ -245,16 +245,16 @@ class Balancer:
 
     def align(self, nodes: Sequence[Expr]) -> None:
         """Let arrays lie alike from now on, and lay out those that are stored as the heaviest of them."""
-        self._moves.align(nodes)
+        self._layouts.align(nodes)
 
     def made(self, made: Iterable[Expr], read: Iterable[Expr]) -> None:
         """Take note of new arrays and the stored ones that were read for them."""
-        self._moves.made(made, [entry for one in read if (entry := self._store.entry(one))])
+        self._layouts.made(made, [entry for one in read if (entry := self._store.entry(one))])
 
     def align_new(self, nodes: Iterable[Expr]) -> None:
         """Lay out arrays that were just made as those that they are to lie with."""
         for node in nodes:
-            self._moves.aligned(node)
+            self._layouts.aligned(node)
 
     # while a loop runs
 
@@ -406,7 +406,7 @@ class Decider:
     ----------
     setting
         Who decides.
-    planner, repartitioner, moves
+    planner, repartitioner, layouts
         Of the session.
     emit
         Called with every event.
@@ -426,11 +426,11 @@ class Decider:
         setting: Rebalancing,
         planner: Planner,
         repartitioner: Repartitioner,
-        moves: Moves,
+        layouts: StoredLayouts,
         emit: Callable[[Event], None],
     ) -> None:
         self.setting, self._planner, self._repartitioner = setting, planner, repartitioner
-        self._moves, self._emit = moves, emit
+        self._layouts, self._emit = layouts, emit
         self.history = History()
         self.model = LoadModel()
         self._costs, self._pause_costs = LearnedCosts(), LearnedCosts()
@@ -520,7 +520,7 @@ class Decider:
             the cuts are not taken back, though they may follow from times.
         """
         if must and decision.after == group.cuts:
-            self._moves.forget_times(group.arrays.values())
+            self._layouts.forget_times(group.arrays.values())
         if decision.acts and decision.after == group.cuts:
             decision = replace(decision, acts=False, reason="unchanged: these are the cuts")
             if watch is not None:
@@ -534,7 +534,7 @@ class Decider:
             return {}
         counted = {} if must else self._counted(group, decision, by_time)
         try:
-            done = self._moves.rows(group.name, group.arrays, decision.after, group.state.profile)
+            done = self._layouts.change_rows(group.name, group.arrays, decision.after, group.state.profile)
         except TooLargeError as error:
             if must:
                 raise
@@ -546,7 +546,7 @@ class Decider:
         number = self.history.add(decision)
         self._tell(decision, done.seconds, done.moved_bytes)
         for node, cuts in counted.items():
-            self._moves.follow_times(done.entries[node], cuts)
+            self._layouts.follow_times(done.entries[node], cuts)
         pending = Pending(
             number,
             decision,
@@ -571,10 +571,12 @@ class Decider:
         pending, group.state.pending = group.state.pending, None
         if pending is None or pending.decision.after != group.cuts:
             return {}
-        done = self._moves.rows(group.name, group.arrays, pending.decision.before, group.state.profile)
+        done = self._layouts.change_rows(
+            group.name, group.arrays, pending.decision.before, group.state.profile
+        )
         for node, entry in group.arrays.items():
-            if (counted := self._moves.counted(entry)) is not None:
-                self._moves.follow_times(done.entries[node], counted)
+            if (counted := self._layouts.counted(entry)) is not None:
+                self._layouts.follow_times(done.entries[node], counted)
         group.state.hindered = f"no room: {reason}"
         self.note_refusal(replace(pending.decision, acts=False, reason=group.state.hindered))
         new = {group.arrays[node]: entry for node, entry in done.entries.items()}
@@ -589,7 +591,7 @@ class Decider:
         """
         alike: dict[tuple[Cuts, Cuts], dict[Expr, Entry]] = {}
         for node, entry in entries.items():
-            counted = self._moves.counted(entry)
+            counted = self._layouts.counted(entry)
             if counted is not None:
                 alike.setdefault((entry.stored.layout.rows, counted), {})[node] = entry
         workers = self._planner.workers().numbers
@@ -598,7 +600,7 @@ class Decider:
             arrays = {node: entry for node, entry in followers.items() if entry not in new}
             if not arrays:
                 continue
-            group = self._moves.group(arrays)
+            group = self._layouts.group(arrays)
             owners = counted.owners
             if not set(workers).issuperset(owners):
                 owners = spread(len(owners), workers)
@@ -610,13 +612,13 @@ class Decider:
 
     def any_by_time(self, entries: Iterable[Entry]) -> bool:
         """Tell whether any of some arrays is cut as measured times had it."""
-        return any(self._moves.counted(entry) is not None for entry in entries)
+        return any(self._layouts.counted(entry) is not None for entry in entries)
 
     def _counted(self, group: Group, decision: Decision, by_time: bool) -> Mapping[Expr, Cuts]:
         # The cuts from counts, of each array whose new ones may follow from anything that was measured.
         if decision.policy == _BITS:
             return {}
-        before = {node: self._moves.counted(entry) for node, entry in group.arrays.items()}
+        before = {node: self._layouts.counted(entry) for node, entry in group.arrays.items()}
         was_measured = by_time and self.setting.reads_times and group.state.num_measured > 0
         if not (was_measured or decision.block_seconds or any(before.values())):
             return {}

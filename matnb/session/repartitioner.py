@@ -1,4 +1,4 @@
-"""Stored arrays laid out anew, together: other cuts, other owners, the same values."""
+"""Does repartitions: lays stored arrays out anew together, with other cuts or owners, the same values."""
 
 from __future__ import annotations
 
@@ -355,11 +355,11 @@ def _joined(parts: Sequence[Integers]) -> Profile:
     return Profile(np.concatenate(places), np.concatenate(entries))
 
 
-# Layouts that a user asks for: arrays in other parts, and arrays that lie alike.
+# Which layouts: of a group, of what lies alike, and of what a user wants in parts.
 
 
-class Moves:
-    """Lays stored arrays out anew and tells of it.
+class StoredLayouts:
+    """Changes how stored arrays lie, tells of it, and knows which cuts follow from measured times.
 
     Parameters
     ----------
@@ -413,14 +413,14 @@ class Moves:
         beside = {one: found for one in self._groups.beside(main) if (found := self._store.entry(one))}
         return self._groups.made(main, {**arrays, **beside})
 
-    def rows(
+    def change_rows(
         self, name: str, arrays: Mapping[Expr, Entry], new: Cuts, profile: Profile | None = None
     ) -> Repartition:
         """Give arrays, the heaviest first, other cuts and owners of rows; errors as of a Repartitioner."""
         layouts = {node: entry.stored.layout.with_rows(new) for node, entry in arrays.items()}
-        return self.layouts(name, arrays, layouts, {} if profile is None else {next(iter(arrays)): profile})
+        return self.change(name, arrays, layouts, {} if profile is None else {next(iter(arrays)): profile})
 
-    def layouts(
+    def change(
         self,
         name: str,
         arrays: Mapping[Expr, Entry],
@@ -454,7 +454,7 @@ class Moves:
         apart = {one: found for one, found in there.items() if found.stored.layout.rows != wanted}
         if not apart:
             return {}
-        done = self.rows(", ".join(map(self._groups.name, apart)), apart, wanted)
+        done = self.change_rows(", ".join(map(self._groups.name, apart)), apart, wanted)
         counted = self.counted(there[heaviest])
         if counted is not None:
             for entry in done.entries.values():

@@ -1,4 +1,4 @@
-"""Decisions: rebalance or keep, why, what other cuts should save and cost, and what they brought."""
+"""Decisions: rebalance or keep, why, what other cuts should save and cost, and what they gained."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Decision:
 
     @property
     def imbalance_after(self) -> float:
-        """The same as predicted."""
+        """The same with the new cuts, as predicted."""
         return imbalance(self.loads_after)
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What a decision that was acted upon brought.
+    """What a decision that was acted upon gained.
 
     Attributes
     ----------

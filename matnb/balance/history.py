@@ -1,4 +1,4 @@
-"""The history of balancing: decisions, acted upon or refused, what they brought, and times meanwhile."""
+"""The history of balancing: decisions, acted upon or refused, what they gained, and times meanwhile."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class History:
             return number
 
     def gained(self, number: int, gain: Gain) -> None:
-        """Fill in what a decision brought; one that fell out of the history is passed over."""
+        """Fill in what a decision gained; one that fell out of the history is passed over."""
         with self._lock:
             if number in self._passed:
                 self._passed[number] = replace(self._passed[number], gain=gain)

@@ -1,4 +1,4 @@
-"""Policies: whether arrays are to be repartitioned, and the reason."""
+"""Policies: each decides whether a group of arrays is to be repartitioned, and gives its reason."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Learner(Policy, Protocol):
-    """A policy that wants to know what its decisions brought."""
+    """A policy that wants to know what its decisions gained."""
 
     def brought(self, decision: Decision, gain: Gain) -> None:
         """Take what was measured after a decision was acted upon."""
@@ -112,7 +112,7 @@ class Automatic:
         return self._weighed(situation, cuts, strategy, imbalance(loads))
 
     def brought(self, decision: Decision, gain: Gain) -> None:
-        """Grow cautious where a repartition brought less than half of what was predicted."""
+        """Grow cautious where a repartition gained less than half of what was predicted."""
         if self._repartitions and decision.iteration < self._repartitions[-1]:
             self._repartitions.clear()
         self._repartitions.append(decision.iteration)

@@ -35,7 +35,7 @@ class Profile:
 
     @property
     def length(self) -> int:
-        """Of the axis."""
+        """How long the axis is."""
         return int(self.places[-1])
 
     def before(self, places: npt.ArrayLike) -> Floats:

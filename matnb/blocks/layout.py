@@ -21,7 +21,7 @@ class Cuts:
 
     @property
     def num_blocks(self) -> int:
-        """Parts."""
+        """How many parts there are."""
         return len(self.owners)
 
     def ranges(self) -> tuple[tuple[int, int], ...]:

@@ -147,7 +147,7 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
     write(path, layout.grid, node.dtype, node.sparse, bring)
 
 
-# The files that this process has loaded, for who wants to know later what results came from.
+# The files that this process has loaded: what results came from.
 
 _PIECE_BYTES = 1 << 20
 _lock = threading.Lock()

@@ -21,7 +21,7 @@ from matnb.program.plan import Workers
 
 LEAST_BYTES = 10**6  # of a sparse array; below, an iteration is over before anything could be gained
 _INDEX_BYTES = 4
-_GAIN_ITERATIONS = 3  # that are measured before it is told what a repartition brought
+_GAIN_ITERATIONS = 3  # that are measured before it is told what a repartition gained
 _LEAST_COST_SECONDS, _MOST_COST_SECONDS = 0.002, 2.0
 _LEAST_RATE, _MOST_RATE = 10.0**7, 10.0**11  # bytes a second
 
@@ -197,12 +197,12 @@ class Group:
 
     @property
     def entry(self) -> Entry:
-        """Of the main array."""
+        """The main array, as it is stored."""
         return self.arrays[self.main]
 
     @property
     def cuts(self) -> Cuts:
-        """Of all of them."""
+        """How the rows of all of them are cut, and who owns each part."""
         return self.entry.stored.layout.rows
 
     @property
@@ -341,7 +341,7 @@ class Groups:
     Parameters
     ----------
     store
-        Of the session.
+        Where arrays that are to lie alike are looked up.
     policy
         Gives who decides for a group.
 

@@ -1,4 +1,4 @@
-"""``mn.history()``: what was decided about cuts, why, and what it brought, to look at and to save."""
+"""``mn.history()``: what was decided about cuts, why, and what it gained, to look at and to save."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class HistoryView:
 
     @property
     def decisions(self) -> tuple[HistoryItem, ...]:
-        """Every decision that was kept, the oldest first, with what it brought."""
+        """Every decision that was kept, the oldest first, with what it gained."""
         return self.trace.passed
 
     def facts(self, measured: bool = True) -> HistoryFacts:
@@ -94,7 +94,7 @@ class HistoryView:
 
 
 def history() -> HistoryView:
-    """Return what was decided about repartitioning arrays in the session in use, and what it brought.
+    """Return what was decided about repartitioning arrays in the session in use, and what it gained.
 
     It shows itself in a notebook; ``save(path)`` writes a trace that ``mn.start(rebalance=path)`` repeats.
     No session is started for it.

@@ -42,8 +42,10 @@ class Balancer:
     ----------
     rebalance
         As :func:`matnb.session.settings.rebalancing_from` takes it.
-    store, planner, repartitioner
-        Of the session.
+    store, planner
+        Where arrays are looked up, and which workers there are.
+    repartitioner
+        Lays arrays out anew.
     emit
         Called with every event.
 
@@ -70,7 +72,7 @@ class Balancer:
 
     @property
     def history(self) -> History:
-        """Of all decisions."""
+        """All decisions, and what they gained."""
         return self._decider.history
 
     @property
@@ -239,7 +241,7 @@ class Balancer:
         after = self._layouts.rows_in(situation, counts[0]) if grid is None else self._layouts.rows_at(grid)
         if grid is not None and after.cuts == group.cuts.cuts and situation.has_owners:
             after = group.cuts
-        reason = "a person wants these parts"
+        reason = "a user wants these parts"
         decision = changed(situation, "asked", reason, after, "segmented")
         self._decider.enacted(group, decision, by_time=grid is None, must=True)
 
@@ -387,7 +389,7 @@ def _with(entries: Mapping[Expr, Entry], new: Mapping[Entry, Entry]) -> dict[Exp
     return {node: new.get(entry, entry) for node, entry in entries.items()}
 
 
-# Asks a policy about a group of arrays, does what it decides, and notes what that brought.
+# Asks a policy about a group of arrays, does what it decides, and notes what that gained.
 
 _EVEN = 1.02  # the slowest thread's entries over the mean; from here on it is looked where entries are
 _UNKNOWN = float("nan")
@@ -406,8 +408,10 @@ class Decider:
     ----------
     setting
         Who decides.
-    planner, repartitioner, layouts
-        Of the session.
+    planner
+        Says which workers there are.
+    repartitioner, layouts
+        Look where entries are, and lay arrays out anew.
     emit
         Called with every event.
 
@@ -641,7 +645,7 @@ class Decider:
         self.history.gained(pending.number, gain)
 
     def tell_gain(self, state: GroupState, iteration_seconds: float) -> None:
-        """Note what the last repartition brought, once enough was measured after it.
+        """Note what the last repartition gained, once enough was measured after it.
 
         ``iteration_seconds``: what one takes by the clock, 0.0 where that is not known or was not before.
         """

@@ -13,9 +13,8 @@ from matnb.backend.driver_loops import LINEAGE_DEPTH
 from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
 from matnb.backend.kept import Kept
 from matnb.backend.store import Entry, Store
-from matnb.balance.contiguous import balanced_cuts
+from matnb.balance.contiguous import balanced_cuts, rectilinear_cuts
 from matnb.balance.partition import work_of
-from matnb.balance.rectilinear import rectilinear_cuts
 from matnb.balance.situation import Floats, Integers, Profile, Situation
 from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
 from matnb.blocks.kernels.profiles import entry_counts, entry_profile, on_its_own
@@ -175,7 +174,7 @@ class Repartitioner:
     Parameters
     ----------
     engine, planner
-        Of the session.
+        Run the tasks, and say which workers there are and what fits them.
     replaced
         Puts an entry in the place of another one, for all that keeps it.
     """
@@ -363,8 +362,12 @@ class StoredLayouts:
 
     Parameters
     ----------
-    store, planner, repartitioner, groups
-        Of the session.
+    store, planner
+        Where arrays are looked up, and which workers there are.
+    repartitioner
+        Lays arrays out anew.
+    groups
+        Say what is to lie alike.
     emit
         Called with every event.
     """

@@ -325,7 +325,7 @@ class Session:
 
     @property
     def history(self) -> History:
-        """What was decided about repartitioning arrays, and what it brought."""
+        """What was decided about repartitioning arrays, and what it gained."""
         return self._runner.balancer.history
 
     @property

@@ -6,6 +6,7 @@ import json
 import math
 import threading
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,6 +106,12 @@ def plain(value):
     if isinstance(value, tuple):
         return [plain(one) for one in value]
     return repr(value)
+
+
+def test_a_trace_that_a_user_saved_before_is_read_whatever_the_order_of_its_fields():
+    text = (Path(__file__).parent / "data" / "trace_version_1.json").read_text(encoding="ascii")
+    assert Trace.from_json(text).to_json() == written()
+    assert json.loads(text) == json.loads(written())
 
 
 def test_a_trace_from_before_rows_were_told_apart_is_read():

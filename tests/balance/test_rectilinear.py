@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matnb.balance.rectilinear import heaviest_block, rectilinear_cuts
+from matnb.balance.contiguous import heaviest_block, rectilinear_cuts
 from matnb.blocks.grid import Grid, regular_cuts
 from matnb.errors import ShapeError
 

@@ -12,22 +12,11 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from matnb.events import (
-    Event,
-    LoopAdvanced,
-    LoopFinished,
-    Rebalanced,
-    RunFinished,
-    RunStarted,
-    RunStopped,
-    SessionStopped,
-    TasksFinished,
-)
-from matnb.pictures.history import is_repeatable
-from matnb.pictures.monitor import MonitorCounts, counts_html, counts_text, monitor_html, monitor_text
+from matnb.events import Event, SessionStopped
+from matnb.pictures.monitor import counts_html, counts_text, monitor_html, monitor_text
 from matnb.session import Session, follow_sessions
 from matnb.session.listeners import Subscription
-from matnb.widgets.monitor_state import Heard
+from matnb.widgets.monitor_state import BEGINNINGS, ENDS, CellBegan, CellEnded, Feed, Happening, PictureEnded
 from matnb.widgets.output_area import Bundle, Shown, current_shell, is_live, is_watched, shows_measured
 
 BETWEEN_SECONDS = 0.25  # two pictures
@@ -37,9 +26,6 @@ LINGER_SECONDS = 1.0  # for which the thread stays when nothing runs, so that qu
 CLOSE_SECONDS = 10.0  # after which the buttons that are gone from the page are closed: it may ask for them
 _MOST_BETWEEN_SECONDS = 2.0
 _SPARED = 200.0  # times the CPU seconds of a picture until the next, so that what runs hardly notices
-_BEGIN = frozenset((RunStarted, LoopAdvanced))
-_ENDS = frozenset((RunFinished, RunStopped, LoopFinished, Rebalanced))
-_NOTED = _BEGIN | _ENDS | {TasksFinished, SessionStopped}
 
 
 class Monitor:
@@ -56,23 +42,20 @@ class Monitor:
 
     def __init__(self) -> None:
         self.is_closed = self.is_open = False
-        self._heard, self._tally = Heard(), Tally()
+        self._feed = Feed()
         self._lock = threading.RLock()
         self._drawing = threading.RLock()  # the picture; what is newer is drawn later
-        self._beginning = threading.Lock()
         self._session: Session | None = None
         self._subscription: Subscription | None = None
         self._shell: Any | None = None  # one with a kernel
         self._picture: Shown | None = None
         self._buttons: Shown | None = None
         self._shown_in = -1  # the number of the cell
-        self._face: Face | None = None
+        self._face: MonitorButtons | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
-        self._is_in_cell = self._has_news = False
-        self._since: float | None = None  # since when something runs
+        self._has_news = False  # what ran was not seen yet in a picture that stays
         self._drawing_seconds = self._drawn_seconds = 0.0  # of the CPU, that a picture takes; the last one
-        self._ran_at = float("-inf")  # when a run ended
         self._failed: Exception | None = None
         self._is_told = False  # of that
         self._unfollow = follow_sessions(self._follow)
@@ -88,7 +71,8 @@ class Monitor:
         with_buttons = is_live(shell)
         if with_buttons:
             import ipywidgets  # noqa: F401  # now, so that no cell that is looked at takes the time
-        self._is_in_cell = self._has_news = True
+        self._note(CellBegan())
+        self._has_news = True
         self._shown_in = shell.execution_count
         if self._session is not None:
             self._follow(self._session)
@@ -97,7 +81,7 @@ class Monitor:
             self._buttons = None
             if with_buttons:
                 self._buttons = Shown(dict, self._make_face, shell=shell, begins_open=False, stays=True)
-        if self._since is not None:
+        if self._feed.state.since is not None:
             self._watch()  # what runs in the background
 
     def close(self) -> None:
@@ -130,12 +114,9 @@ class Monitor:
         if self._failed is not None:
             return {"text/plain": self._failure()}
         if shows_measured(current_shell()):
-            facts = replace(self._heard.facts(self._session, self.is_closed), is_elsewhere=is_elsewhere)
+            facts = replace(self._feed.last_facts(self._session, self.is_closed), is_elsewhere=is_elsewhere)
             return {"text/plain": monitor_text(facts), "text/html": monitor_html(facts)}
-        session = self._session
-        if session is not None and not session.ended:
-            self._tally.num_workers = len(session.cluster.alive()) or self._tally.num_workers  # or that were
-        counts = self._tally.counts()
+        counts = self._feed.counts(self._session)
         return {"text/plain": counts_text(counts), "text/html": counts_html(counts)}
 
     def __repr__(self) -> str:
@@ -156,7 +137,7 @@ class Monitor:
     def _follow(self, session: Session) -> None:
         with self._lock:
             if session is not self._session:  # its workers have the same numbers, and nothing else
-                self._heard = Heard()
+                self._feed.forget()
             self._listen(session)
 
     def _listen(self, session: Session | None) -> None:
@@ -184,33 +165,27 @@ class Monitor:
 
     def _take(self, event: Event) -> None:
         # Thousands come from a cell of quick runs.
-        self._heard.feed.hear(event)
-        if (kind := type(event)) not in _NOTED:
-            return
-        with self._beginning:
-            is_new = kind in _BEGIN and self._since is None
-            if is_new:
-                self._heard.begin()
-                self._since = time.monotonic()
-            self._heard.course.take(event)
-        if kind in _BEGIN:
+        is_new, kind = self._feed.state.since is None, type(event)
+        self._feed.hear(event)
+        if kind in BEGINNINGS or kind in ENDS:
             self._has_news = True
-            if is_new and self._thread is None and self._picture is not None and is_watched(self._shell):
-                self._watch()
-        elif kind in _ENDS:
-            self._has_news = True
-            self._ran_at = time.monotonic()
-            self._tally.take(event)
-        if kind is SessionStopped:
-            self._has_news = True
+        if is_new and kind in BEGINNINGS and self._picture is not None and is_watched(self._shell):
+            self._watch()
+        elif kind is SessionStopped:
             with self._lock:
                 self._listen(None)
+
+    def _note(self, happening: Happening) -> None:
+        try:
+            self._feed.note(happening)
+        except Exception as error:  # the cell goes on
+            self._fail(error)
 
     def _fail(self, error: Exception) -> None:
         # It hears no more until it is shown again. No thread prints: the cell that ends next warns of it.
         if self._failed is None:
             self._failed = error
-            self._heard = Heard()
+            self._feed.forget()
 
     def _failure(self) -> str:
         return f"the load monitor stopped: {type(self._failed).__name__}: {self._failed}"
@@ -258,7 +233,7 @@ class Monitor:
 
     def _look(self) -> bool:
         """Draw, if it is time; return whether there is something to see yet."""
-        since = self._since
+        since = self._feed.state.since
         if self._picture is None or (self._face is not None and self._face.wants_close):
             self._closing.set()
             return False
@@ -276,13 +251,15 @@ class Monitor:
 
     @property
     def _is_active(self) -> bool:
-        return self._failed is None and (self._is_in_cell or self._heard.course.is_running)
+        state = self._feed.state
+        return self._failed is None and (state.is_in_cell or state.is_running)
 
     def _draw(self) -> None:
         if not self.is_open and self._buttons is not None:
             self._buttons.thaw()
         self.is_open = True
-        facts = self._heard.now(self._is_in_cell and time.monotonic() - self._ran_at < BRIDGE_SECONDS)
+        state = self._feed.state
+        facts = self._feed.live_facts(state.is_in_cell and time.monotonic() - state.ran_at < BRIDGE_SECONDS)
         with_table = False
         if self._face is not None:
             self._face.look()
@@ -294,26 +271,20 @@ class Monitor:
     def _end(self) -> None:
         with self._lock:
             self._thread = None
-            self._rest()
+            self._note(PictureEnded())
             if self._session is not None and not self.is_closed:
                 self._listen(self._session)
         if self.is_closed or self._picture is None:
             return
         if self._closing.is_set():
             self.close()
-        elif not self._is_in_cell or self._failed is not None:
+        elif not self._feed.state.is_in_cell or self._failed is not None:
             self._freeze(close_after=CLOSE_SECONDS)
-        if self._since is not None and self._failed is None:
+        if self._feed.state.since is not None and self._failed is None:
             self._watch()  # a run began meanwhile
 
-    def _rest(self) -> None:
-        # What runs in the background goes on though a cell has ended.
-        with self._beginning:
-            if not self._is_in_cell and not self._heard.course.is_running:
-                self._since = None
-
     def _make_face(self) -> Any:
-        self._face = Face(self._cancel)
+        self._face = MonitorButtons(self._cancel)
         return self._face.box
 
     def _cancel(self) -> None:
@@ -338,12 +309,11 @@ class Monitor:
         self._shell = shell
 
     def _cell_began(self, info: object = None) -> None:
-        self._is_in_cell = True
+        self._note(CellBegan())
 
     def _cell_ended(self, result: object = None) -> None:
-        self._is_in_cell = False
-        self._rest()
-        is_over = self._since is None or not is_watched(self._shell)
+        self._note(CellEnded())
+        is_over = self._feed.state.since is None or self._failed is not None or not is_watched(self._shell)
         if self._picture is not None and is_over and (self.is_open or self._has_news):
             self._has_news = False
             self._freeze(close_after=CLOSE_SECONDS)
@@ -399,50 +369,12 @@ def close_monitor() -> None:
         found.close()
 
 
-# What a session's events come to, as far as no clock is in it.
-
-
-class Tally:
-    """Counts runs, loops and re-cuts that ended.
-
-    Attributes
-    ----------
-    num_workers
-        Of the session, 0 without one.
-    """
-
-    def __init__(self) -> None:
-        self.num_workers = 0
-        self._num_runs = self._num_tasks = self._moved_bytes = 0
-        self._num_loops = self._num_iterations = self._num_recuts = 0
-
-    def take(self, event: Event) -> None:
-        """Take an event."""
-        match event:
-            case RunFinished():
-                self._num_runs += 1
-                self._num_tasks += event.num_tasks
-                self._moved_bytes += event.moved_bytes
-            case LoopFinished(is_branch=False):
-                self._num_loops += 1
-                self._num_iterations += event.iterations
-            case Rebalanced(acted=True):
-                self._num_recuts += is_repeatable(event.policy, True, event.by_entries)
-
-    def counts(self) -> MonitorCounts:
-        """Return what was counted."""
-        return MonitorCounts(
-            self.num_workers, self._num_runs, self._num_tasks, self._moved_bytes, self._num_loops,
-            self._num_iterations, self._num_recuts,
-        )  # fmt: skip
-
-
 # The load monitor's widget: a button that cancels what runs, and two more.
 
 _AGAIN_SECONDS = 2.0  # after which what runs can be cancelled once more
 
 
-class Face:
+class MonitorButtons:
     """Buttons. Pressing one only sets a flag, but for Cancel, which asks the session at once.
 
     Parameters

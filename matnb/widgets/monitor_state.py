@@ -1,17 +1,14 @@
-"""What was heard of a session, as the facts of a picture: of now, or of what ran last and how it ended."""
+"""What the load monitor knows: one state, which events change one after the other, and the facts it shows."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from math import floor, inf, isfinite
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf, isfinite
 from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from matnb.events import (
     Event,
@@ -23,172 +20,182 @@ from matnb.events import (
     RunStopped,
     SessionStopped,
     TasksFinished,
-    WorkerSample,
     WorkersBusy,
     WorkersLost,
     WorkersSampled,
 )
+from matnb.pictures.history import is_repeatable
 from matnb.pictures.imbalance import imbalance
+from matnb.pictures.monitor import MonitorCounts
 from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts
 from matnb.session import Session
+from matnb.widgets.busy_history import BusyHistory
+
+BEGINNINGS = frozenset((RunStarted, LoopAdvanced))
+ENDS = frozenset((RunFinished, RunStopped, LoopFinished, Rebalanced, SessionStopped))
+_MOST_HEARD = 8192  # events that wait to be looked at
 
 
-class Heard:
-    """Holds what takes a session's events, and gives facts.
-
-    Attributes
-    ----------
-    feed
-        Of now.
-    course
-        Of what ran last.
-    """
-
-    def __init__(self) -> None:
-        self.feed, self.course = Feed(), Course()
-        self._last: MonitorFacts | None = None  # that were shown while something ran
-
-    def begin(self) -> None:
-        """Forget what ran before."""
-        self.course.begin()
-        self._last = None
-
-    def now(self, goes_on: bool = False) -> MonitorFacts:
-        """Return what is so now, and remember it if something runs.
-
-        Parameters
-        ----------
-        goes_on
-            Whether it counts as running between two runs.
-        """
-        facts = self.feed.facts()
-        is_running = facts.is_running or (goes_on and not facts.has_stopped)
-        facts = replace(facts, is_running=is_running, at=time.strftime("%H:%M:%S"))
-        if is_running:
-            self._last = facts
-        return facts
-
-    def facts(self, session: Session | None, is_closed: bool) -> MonitorFacts:
-        """Return what a picture shows that stays.
-
-        Parameters
-        ----------
-        session
-            The one that is heard of, if there is one: before it has told anything its workers are known.
-        is_closed
-            Whether nothing more will be heard.
-        """
-        facts, course = self.feed.facts(), self.course
-        if not facts.workers and session is not None and not session.ended:
-            facts = replace(facts, workers=tuple(map(WorkerFacts, session.cluster.alive())))
-        if facts.is_running and not is_closed:
-            return replace(facts, at=time.strftime("%H:%M:%S"))
-        if facts.is_running:
-            return replace(facts, is_running=False, is_past=True, outcome="closed while running")
-        # What was seen last while something ran tells more than idle workers.
-        last = facts if self._last is None else self._last
-        lost = {one.number for one in facts.workers if one.is_lost}
-        return replace(
-            last,
-            workers=tuple(replace(one, is_lost=one.is_lost or one.number in lost) for one in last.workers),
-            iteration=course.iteration,
-            most_iterations=course.most_iterations,
-            iteration_seconds=course.iteration_seconds,
-            num_recuts=facts.num_recuts,
-            is_running=False,
-            has_run=facts.has_run,
-            is_past=self._last is not None,
-            has_stopped=facts.has_stopped,
-            at="",
-            outcome=course.outcome,
-            imbalance_of_all=course.imbalance(one.number for one in facts.workers),
-        )
+@dataclass(frozen=True)
+class CellBegan:
+    """The user's cell begins."""
 
 
-# How far what a session ran came, and how it ended.
+@dataclass(frozen=True)
+class CellEnded:
+    """The user's cell has ended; what it left in the background goes on."""
 
 
-class Course:
-    """Takes a session's events, and tells how what ran last went.
+@dataclass(frozen=True)
+class PictureEnded:
+    """The picture does not change any more, until something runs."""
+
+
+Happening: TypeAlias = Event | CellBegan | CellEnded | PictureEnded
+
+
+@dataclass(frozen=True)
+class LoopState:
+    """How far the last loop came.
 
     Attributes
     ----------
-    is_running
-        Whether a run has begun that has not ended.
-    outcome
-        "cancelled" or "failed", where it was; else empty.
     iteration, most_iterations
-        How far the last loop came, -1 where there was none.
-    iteration_seconds
+        -1 where there was none.
+    seconds
         What one of its iterations took, the mean over all; 0.0 where it did not come to its end.
     """
 
-    def __init__(self) -> None:
-        self.is_running = False
-        self.begin()
-
-    def begin(self) -> None:
-        """Forget what ran before."""
-        self.outcome = ""
-        self._loop: LoopAdvanced | None = None
-        self._forget_loop()
-        self._seconds: dict[int, float] = {}
-
-    def take(self, event: Event) -> None:
-        """Take an event."""
-        match event:
-            case RunStarted():
-                self.is_running, self.outcome, self._loop = True, "", None
-            case LoopAdvanced():
-                self.is_running, self._loop = True, event
-            case LoopFinished():
-                self.is_running = False
-                if not event.is_branch:
-                    self._ended(event)
-            case RunFinished() | SessionStopped():
-                self.is_running = False
-            case RunStopped():
-                self.is_running, self.outcome = False, "cancelled" if event.is_cancelled else "failed"
-                self._stopped()
-            case TasksFinished():
-                took = sum(one.seconds for one in event.tasks if not one.compiled)
-                self._seconds[event.worker] = self._seconds.get(event.worker, 0.0) + took
-
-    def imbalance(self, workers: Iterable[int]) -> float:
-        """Return the most kernel seconds of a worker over the mean of all; 0.0 where none are known."""
-        loads = {**dict.fromkeys(workers, 0.0), **self._seconds}
-        return imbalance(loads) if self._seconds else 0.0
-
-    def _ended(self, event: LoopFinished) -> None:
-        self.most_iterations = inf if self._loop is None else self._loop.most_iterations
-        self.iteration, self._loop = event.iterations, None
-        self.iteration_seconds = event.seconds / max(1, event.iterations)
-
-    def _stopped(self) -> None:
-        loop, self._loop = self._loop, None
-        self._forget_loop()
-        if loop is not None:
-            self.iteration, self.most_iterations = loop.iterations, loop.most_iterations
-
-    def _forget_loop(self) -> None:
-        self.iteration, self.most_iterations, self.iteration_seconds = -1, inf, 0.0
+    iteration: int = -1
+    most_iterations: float = inf
+    seconds: float = 0.0
 
 
-# Events become what the load monitor shows: a bounded window of what each worker did.
+@dataclass(frozen=True)
+class MonitorState:
+    """What is known, besides how busy workers are.
 
-_MOST_HEARD = 8192  # events that wait to be looked at
-_RATE_SECONDS = 2.0  # over which bytes a second are counted
-_SILENT_SECONDS = 10.0  # a worker that others are not is gone
-_HEARD = frozenset(
-    (
-        LoopAdvanced, LoopFinished, Rebalanced, RunFinished, RunStarted, RunStopped, SessionStopped,
-        WorkersBusy, WorkersLost, WorkersSampled,
-    )
-)  # fmt: skip
+    Attributes
+    ----------
+    is_in_cell
+        Whether a cell of the user's runs.
+    since
+        Since when something runs: from the first run to the end of the cell, and of the last run.
+    ran_at
+        When a run ended last.
+    is_running, has_run, has_stopped
+        Whether a run has begun that has not ended, any has begun, and the session is over.
+    outcome
+        "cancelled" or "failed", where what ran last was; else empty.
+    loop, loop_since, iteration_seconds
+        The loop that runs, when it came so far, and what one of its iterations takes.
+    last_loop
+        The last one that ended since something runs.
+    kernel_seconds
+        Of each worker since then.
+    num_recuts
+        Of this session.
+    counts
+        What no clock is in, over all sessions.
+    """
+
+    is_in_cell: bool = False
+    since: float | None = None
+    ran_at: float = -inf
+    is_running: bool = False
+    has_run: bool = False
+    has_stopped: bool = False
+    outcome: str = ""
+    loop: LoopAdvanced | None = None
+    loop_since: float = 0.0
+    iteration_seconds: float = 0.0
+    last_loop: LoopState = LoopState()
+    kernel_seconds: Mapping[int, float] = field(default_factory=dict)
+    num_recuts: int = 0
+    counts: MonitorCounts = field(default_factory=MonitorCounts)
+
+
+def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorState:
+    """Return the state after something happened at a time."""
+    match happening:
+        case RunStarted():
+            began = _begun(state, when)
+            return replace(began, is_running=True, has_run=True, outcome="", loop=None, iteration_seconds=0.0)
+        case LoopAdvanced():
+            began = _begun(state, when)
+            is_same = began.loop == happening  # the same is told again and again
+            return replace(
+                began,
+                is_running=True,
+                has_run=True,
+                loop=happening,
+                loop_since=began.loop_since if is_same else when,
+                iteration_seconds=happening.seconds or began.iteration_seconds,
+            )
+        case LoopFinished():
+            last_loop, counts = state.last_loop, state.counts
+            if not happening.is_branch:
+                most = inf if state.loop is None else state.loop.most_iterations
+                each = happening.seconds / max(1, happening.iterations)
+                last_loop = LoopState(happening.iterations, most, each)
+                counts = replace(
+                    counts,
+                    num_loops=counts.num_loops + 1,
+                    num_iterations=counts.num_iterations + happening.iterations,
+                )
+            return replace(_idle(state, when), last_loop=last_loop, counts=counts)
+        case RunFinished():
+            counts = replace(
+                state.counts,
+                num_runs=state.counts.num_runs + 1,
+                num_tasks=state.counts.num_tasks + happening.num_tasks,
+                moved_bytes=state.counts.moved_bytes + happening.moved_bytes,
+            )
+            return replace(_idle(state, when), counts=counts)
+        case RunStopped():
+            stopped = LoopState()
+            if state.loop is not None:
+                stopped = LoopState(state.loop.iterations, state.loop.most_iterations)
+            outcome = "cancelled" if happening.is_cancelled else "failed"
+            return replace(_idle(state, when), outcome=outcome, last_loop=stopped)
+        case Rebalanced():
+            num_told = happening.acted and is_repeatable(happening.policy, True, happening.by_entries)
+            counts = replace(state.counts, num_recuts=state.counts.num_recuts + num_told)
+            num_recuts = state.num_recuts + happening.acted
+            return replace(state, ran_at=when, num_recuts=num_recuts, counts=counts)
+        case TasksFinished():
+            took = sum(one.seconds for one in happening.tasks if not one.compiled)
+            before = state.kernel_seconds.get(happening.worker, 0.0)
+            return replace(state, kernel_seconds={**state.kernel_seconds, happening.worker: before + took})
+        case SessionStopped():
+            return replace(state, is_running=False, has_stopped=True, loop=None)
+        case CellBegan():
+            return replace(state, is_in_cell=True)
+        case CellEnded():
+            return _rested(replace(state, is_in_cell=False))
+        case PictureEnded():
+            return _rested(state)
+    return state
+
+
+def _begun(state: MonitorState, when: float) -> MonitorState:
+    # What ran before is forgotten once something new begins.
+    if state.since is not None:
+        return state
+    return replace(state, since=when, outcome="", loop=None, last_loop=LoopState(), kernel_seconds={})
+
+
+def _idle(state: MonitorState, when: float) -> MonitorState:
+    return replace(state, is_running=False, loop=None, iteration_seconds=0.0, ran_at=when)
+
+
+def _rested(state: MonitorState) -> MonitorState:
+    # What runs in the background goes on though a cell has ended.
+    return state if state.is_in_cell or state.is_running else replace(state, since=None)
 
 
 class Feed:
-    """Takes a session's events, with samples, and tells what they amount to.
+    """Takes what happens, from any thread, and tells what it amounts to.
 
     ``session.subscribe(feed.hear, samples=True)`` feeds it.
 
@@ -198,6 +205,11 @@ class Feed:
         Seconds.
     window_seconds
         How far back it remembers.
+
+    Attributes
+    ----------
+    state
+        Of now.
 
     Examples
     --------
@@ -213,18 +225,16 @@ class Feed:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, window_seconds: float = 60.0) -> None:
         self._clock, self._window = clock, window_seconds
-        self._heard: deque[tuple[float, Event]] = deque()
-        self._folding = threading.Lock()
-        self._loads = Loads(clock(), window_seconds)
-        self._workers: dict[int, _Worker] = {}
-        self._loop: tuple[float, LoopAdvanced] | None = None  # since when
-        self._iteration_seconds = 0.0
-        self._num_recuts = 0
-        self._is_running = self._has_run = self._has_stopped = False
+        self.state = MonitorState()
+        self._reducing, self._folding = threading.Lock(), threading.Lock()
+        self._num_workers = 0  # of the session, or of the one that was
+        self._heard: deque[tuple[float, Event]] = deque()  # of workers, that waits to be looked at
+        self._history = BusyHistory(clock(), window_seconds)
+        self._shown: MonitorFacts | None = None  # last, while something ran
 
     def hear(self, event: Event) -> None:
         """Take an event, from any thread."""
-        if type(event) in _HEARD:
+        if isinstance(event, WorkersBusy | WorkersSampled | WorkersLost):
             self._heard.append((self._clock(), event))
             # Where nobody looks for long it must not grow; who looks meanwhile empties it.
             if len(self._heard) > _MOST_HEARD and self._folding.acquire(blocking=False):
@@ -232,382 +242,112 @@ class Feed:
                     self._fold()
                 finally:
                     self._folding.release()
+        else:
+            self.note(event)
+
+    def note(self, happening: Happening) -> None:
+        """Take what happened in the session or to the monitor."""
+        with self._reducing:
+            before = self.state
+            self.state = reduce(before, self._clock(), happening)
+            if before.since is None and self.state.since is not None:
+                self._shown = None
+
+    def forget(self) -> None:
+        """Forget the session that was listened to, but for what was counted: another's workers are others."""
+        with self._folding, self._reducing:
+            old = self.state
+            self.state = MonitorState(old.is_in_cell, old.since, old.ran_at, counts=old.counts)
+            self._heard = deque()
+            self._history = BusyHistory(self._clock(), self._window)
+            self._shown = None
 
     def facts(self) -> MonitorFacts:
-        """Return what was heard, as of now."""
+        """Return what is so now."""
         with self._folding:
             self._fold()
-            now = self._clock()
-            self._drop_gone(now)
-            self._loads.advance(now)
-            numbers = sorted(self._workers)
-            threads = [self._workers[number].num_threads for number in numbers]
-            counted = [not self._workers[number].is_lost for number in numbers]
-            found = self._loads.shares(numbers, threads, counted)
-            workers = tuple(
-                self._workers[number].facts(number, busy, history, now)
-                for number, busy, history in zip(numbers, found.busy, found.histories, strict=True)
-            )
+            state, now = self.state, self._clock()
+            workers, uneven = self._history.facts(now)
             return MonitorFacts(
                 workers,
-                self._loads.step_seconds,
-                found.imbalance,
-                -1 if self._loop is None else self._loop[1].iterations,
-                inf if self._loop is None else self._loop[1].most_iterations,
-                self._iteration_seconds,
-                self._seconds_left(now),
-                self._num_recuts,
-                self._is_running,
-                self._has_run,
-                has_stopped=self._has_stopped,
+                self._history.step_seconds,
+                uneven,
+                iteration=-1 if state.loop is None else state.loop.iterations,
+                most_iterations=inf if state.loop is None else state.loop.most_iterations,
+                iteration_seconds=state.iteration_seconds,
+                seconds_left=_seconds_left(state, now),
+                num_recuts=state.num_recuts,
+                is_running=state.is_running,
+                has_run=state.has_run,
+                has_stopped=state.has_stopped,
             )
 
-    # what was heard, taken in
+    def live_facts(self, goes_on: bool = False) -> MonitorFacts:
+        """Return what is so now, and remember it if something runs.
+
+        Parameters
+        ----------
+        goes_on
+            Whether it counts as running between two runs.
+        """
+        facts = self.facts()
+        is_running = facts.is_running or (goes_on and not facts.has_stopped)
+        facts = replace(facts, is_running=is_running, at=time.strftime("%H:%M:%S"))
+        if is_running:
+            self._shown = facts
+        return facts
+
+    def last_facts(self, session: Session | None, is_closed: bool) -> MonitorFacts:
+        """Return what a picture shows that stays: what ran last and how it ended.
+
+        Parameters
+        ----------
+        session
+            The one that is heard of, if there is one: before it has told anything its workers are known.
+        is_closed
+            Whether nothing more will be heard.
+        """
+        facts, state = self.facts(), self.state
+        if not facts.workers and session is not None and not session.ended:
+            facts = replace(facts, workers=tuple(map(WorkerFacts, session.cluster.alive())))
+        if facts.is_running and not is_closed:
+            return replace(facts, at=time.strftime("%H:%M:%S"))
+        if facts.is_running:
+            return replace(facts, is_running=False, is_past=True, outcome="closed while running")
+        # What was seen last while something ran tells more than idle workers.
+        last = facts if self._shown is None else self._shown
+        lost = {one.number for one in facts.workers if one.is_lost}
+        loads = {**dict.fromkeys((one.number for one in facts.workers), 0.0), **state.kernel_seconds}
+        return replace(
+            last,
+            workers=tuple(replace(one, is_lost=one.is_lost or one.number in lost) for one in last.workers),
+            iteration=state.last_loop.iteration,
+            most_iterations=state.last_loop.most_iterations,
+            iteration_seconds=state.last_loop.seconds,
+            num_recuts=facts.num_recuts,
+            is_running=False,
+            has_run=facts.has_run,
+            is_past=self._shown is not None,
+            has_stopped=facts.has_stopped,
+            at="",
+            outcome=state.outcome,
+            imbalance_of_all=imbalance(loads) if state.kernel_seconds else 0.0,
+        )
+
+    def counts(self, session: Session | None) -> MonitorCounts:
+        """Return what was counted, which no clock is in; ``session`` as in :meth:`last_facts`."""
+        if session is not None and not session.ended:
+            self._num_workers = len(session.cluster.alive()) or self._num_workers
+        return replace(self.state.counts, num_workers=self._num_workers)
 
     def _fold(self) -> None:
         while self._heard:
-            when, event = self._heard.popleft()
-            self._take(when, event)
-
-    def _take(self, when: float, event: Event) -> None:
-        match event:
-            case WorkersBusy(number, seconds, by_kind):
-                self._worker(number).heard_at = when
-                self._loads.add(number, when, seconds, by_kind)
-            case WorkersSampled(samples):
-                self._sampled(when, samples)
-            case WorkersLost(_, workers):
-                for number in workers:
-                    worker = self._worker(number)
-                    worker.is_lost, worker.heard_at = True, when
-            case RunStarted():
-                self._is_running = self._has_run = True
-            case RunFinished() | RunStopped() | LoopFinished():
-                self._is_running, self._loop, self._iteration_seconds = False, None, 0.0
-            case LoopAdvanced():
-                self._is_running = self._has_run = True
-                self._iteration_seconds = event.seconds or self._iteration_seconds
-                if self._loop is None or self._loop[1] != event:  # the same is told again and again
-                    self._loop = (when, event)
-            case Rebalanced():
-                self._num_recuts += event.acted
-            case SessionStopped():
-                self._is_running, self._has_stopped, self._loop = False, True, None
-
-    def _sampled(self, when: float, samples: Iterable[WorkerSample]) -> None:
-        for sample in samples:
-            worker = self._worker(sample.worker)
-            if isfinite(worker.sampled_at):
-                self._loads.note_gap(when - worker.sampled_at)
-            worker.take(when, sample)
-
-    def _worker(self, number: int) -> _Worker:
-        return self._workers.setdefault(number, _Worker())
-
-    def _drop_gone(self, now: float) -> None:
-        sampled = [one.sampled_at for one in self._workers.values() if isfinite(one.sampled_at)]
-        newest = max(sampled, default=now)
-        for worker in self._workers.values():
-            if isfinite(worker.sampled_at) and newest - worker.sampled_at > _SILENT_SECONDS:
-                worker.is_lost = True
-        gone = [
-            number
-            for number, one in self._workers.items()
-            if now - max(one.heard_at, one.sampled_at) > self._window
-            and (one.is_lost or not isfinite(one.sampled_at))
-        ]
-        for number in gone:
-            del self._workers[number]
-        self._loads.forget(gone)
-
-    def _seconds_left(self, now: float) -> float:
-        if self._loop is None:
-            return inf
-        since, loop = self._loop
-        if loop.has_until or not isfinite(loop.most_iterations) or not self._iteration_seconds:
-            return inf
-        rest = max(0.0, loop.most_iterations - loop.iterations)
-        return max(0.0, rest * self._iteration_seconds - (now - since))
+            self._history.take(*self._heard.popleft())
 
 
-class _Worker:
-    """What is known of a worker besides its load."""
-
-    __slots__ = ("_samples", "heard_at", "is_lost", "num_threads", "sampled_at")
-
-    def __init__(self) -> None:
-        self.heard_at = self.sampled_at = -inf
-        self.is_lost, self.num_threads = False, 1
-        self._samples: deque[tuple[float, WorkerSample]] = deque()
-
-    def take(self, when: float, sample: WorkerSample) -> None:
-        self.sampled_at, self.num_threads = when, sample.num_threads
-        self._samples.append((when, sample))
-        while len(self._samples) > 2 and self._samples[1][0] <= when - _RATE_SECONDS:
-            self._samples.popleft()
-
-    def facts(
-        self, number: int, busy: dict[str, float], history: tuple[float, ...], now: float
-    ) -> WorkerFacts:
-        if not self._samples:
-            return WorkerFacts(number, busy, history=history, is_lost=self.is_lost)
-        (first, before), (last, sample) = self._samples[0], self._samples[-1]
-        received = sent = 0.0
-        if last > first and now - last <= _SILENT_SECONDS and not self.is_lost:
-            received = max(0.0, (sample.received_bytes - before.received_bytes) / (last - first))
-            sent = max(0.0, (sample.sent_bytes - before.sent_bytes) / (last - first))
-        return WorkerFacts(
-            number, busy, sample.num_queued, sample.num_running, sample.memory_bytes, sample.limit_bytes,
-            received, sent, history, self.is_lost,
-        )  # fmt: skip
-
-
-# How long each worker's kernels ran over the last while, by kind of work: rings of short steps of time.
-
-_Seconds: TypeAlias = NDArray[np.float64]
-
-_FINE = 4  # columns of a ring in a step of the history
-_NUM_STEPS = 60
-_RECENT_SECONDS = 2.0  # what is busy now
-_MOST_GAP_SECONDS = 5.0
-_MOST_LATE_SECONDS = 1.5 * _MOST_GAP_SECONDS
-_MOST_KINDS = 24
-_OTHER = "other"
-_IDLE_SHARE = 0.01  # of a step: less is no work that could be balanced
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Of each worker, in the order asked for.
-
-    Attributes
-    ----------
-    busy
-        By kind the share of its threads' time, over the last seconds.
-    histories
-        The share by step, oldest first.
-    imbalance
-        By step the most kernel seconds of a worker over the mean; 1.0 where next to nothing ran.
-    """
-
-    busy: list[dict[str, float]]
-    histories: list[tuple[float, ...]]
-    imbalance: tuple[float, ...]
-
-
-class Loads:
-    """Kernel seconds in rings, one row a worker.
-
-    Parameters
-    ----------
-    begin
-        The time at which it begins.
-    window_seconds
-        How far back it remembers.
-
-    Attributes
-    ----------
-    step_seconds
-        Of the history.
-    gap_seconds
-        About how often workers tell.
-    """
-
-    def __init__(self, begin: float, window_seconds: float) -> None:
-        self.step_seconds, self.gap_seconds = window_seconds / _NUM_STEPS, 0.0
-        self._fine_seconds = self.step_seconds / _FINE
-        self._begin, self._now, self._newest = begin, 0.0, 0
-        self._rows: dict[int, int] = {}
-        self._free: list[int] = []
-        late = self._columns(_MOST_LATE_SECONDS)  # where it is not known yet what was done
-        self._all = _Ring((_NUM_STEPS + 1) * _FINE + late)
-        self._num_recent = self._columns(2 * _MOST_GAP_SECONDS) + late + 2
-        self._kinds: dict[str, _Ring] = {}
-        self._until = np.zeros(0)  # by row
-
-    def add(self, number: int, when: float, seconds: float, by_kind: Iterable[tuple[str, float]]) -> None:
-        """Take what a worker's kernels took in the seconds up to a time."""
-        stop = when - self._begin
-        start = stop - max(0.0, seconds)
-        self._advance(stop)
-        row = self._row(number)
-        self._until[row] = max(self._until[row], stop)
-        first, parts = self._parts(start, stop)
-        total = 0.0
-        for kind, took in by_kind:
-            total += took
-            self._kind(kind).add(row, first, parts, took)
-        self._all.add(row, first, parts, total)
-
-    def advance(self, now: float) -> None:
-        """Let time pass."""
-        self._advance(now - self._begin)
-
-    def note_gap(self, seconds: float) -> None:
-        """Take how long after its last news a worker told again."""
-        self.gap_seconds += (min(max(seconds, 0.0), _MOST_GAP_SECONDS) - self.gap_seconds) / 8
-
-    def forget(self, numbers: Iterable[int]) -> None:
-        """Let go of workers."""
-        for number in numbers:
-            row = self._rows.pop(number, None)
-            if row is not None:
-                self._free.append(row)
-                for ring in (self._all, *self._kinds.values()):
-                    ring.seconds[row] = 0.0
-                self._until[row] = 0.0
-
-    def shares(self, numbers: Sequence[int], threads: Sequence[int], counted: Sequence[bool]) -> Shares:
-        """Return how busy workers of so many threads were, and how uneven those that are counted were."""
-        if not numbers:
-            return Shares([], [], ())
-        rows = np.array([self._row(number) for number in numbers], np.intp)
-        counts = np.maximum(np.array(threads, np.float64), 1.0)
-        steps, elapsed = self._steps(rows)
-        histories = np.minimum(steps / (counts[:, None] * elapsed), 1.0)
-        return Shares(
-            self._recent(rows, counts),
-            [tuple(own) for own in np.round(histories, 4).tolist()],
-            _imbalance(steps[np.array(counted)] if any(counted) else steps, elapsed),
-        )
-
-    # shares of time
-
-    def _end(self) -> float:
-        # Up to where it is known what was done: what runs now is told a moment later.
-        told = float(self._until.max(initial=0.0))
-        return max(0.0, told, self._now - max(1.0, 1.5 * self.gap_seconds))
-
-    def _recent(self, rows: NDArray[np.intp], threads: _Seconds) -> list[dict[str, float]]:
-        end = self._end()
-        length = max(_RECENT_SECONDS, 2 * self.gap_seconds)
-        last = self._column(end)
-        first = max(0, last - self._columns(length) + 1)
-        # Workers tell at different times: one that has not yet is no less busy.
-        behind = end - self._until[rows]
-        behind[behind > max(0.6, 1.5 * self.gap_seconds)] = 0.0
-        covered = np.maximum(end - first * self._fine_seconds - behind, self._fine_seconds / 2) * threads
-        names = sorted(self._kinds)
-        if not names:
-            return [{} for _ in rows]
-        found = np.stack([self._kinds[name].sums(rows, first, last) for name in names], axis=1)
-        found /= covered[:, None]
-        found /= np.maximum(found.sum(axis=1), 1.0)[:, None]
-        return [
-            {name: share for name, share in zip(names, own, strict=True) if share > 0.0}
-            for own in np.round(found, 4).tolist()
-        ]
-
-    def _steps(self, rows: NDArray[np.intp]) -> tuple[_Seconds, _Seconds]:
-        # Kernel seconds by worker and step, and how long each step is: the last one is under way.
-        end = self._end()
-        last = self._column(end)
-        if end - (last // _FINE) * self.step_seconds < self._fine_seconds:
-            last = (last // _FINE) * _FINE - 1  # it has only begun
-        step = last // _FINE
-        first = max(0, step - _NUM_STEPS + 1)
-        elapsed = np.full(step - first + 1, self.step_seconds)
-        if elapsed.size:
-            elapsed[-1] = min(self.step_seconds, end - step * self.step_seconds)
-        seconds = self._all.columns(rows, first * _FINE, (step + 1) * _FINE - 1)
-        return np.asarray(sum(seconds[:, place::_FINE] for place in range(_FINE))), elapsed
-
-    # rings
-
-    def _column(self, when: float) -> int:
-        return max(0, floor(when / self._fine_seconds))
-
-    def _columns(self, seconds: float) -> int:
-        return max(1, round(seconds / self._fine_seconds))
-
-    def _advance(self, now: float) -> None:
-        self._now = max(self._now, now)
-        newest = self._column(self._now)
-        if newest > self._newest:
-            self._newest = newest
-            for ring in (self._all, *self._kinds.values()):
-                ring.advance(newest)
-
-    def _parts(self, start: float, stop: float) -> tuple[int, _Seconds]:
-        # The first column of a time, and the part of it in each; what is before the window is left out.
-        first, last, width = self._column(start), self._column(stop), self._fine_seconds
-        if stop - start <= 0.0 or first == last:
-            return last, np.ones(1)
-        first = max(first, last - self._all.num_columns + 1)
-        parts = np.full(last - first + 1, width / (stop - start))
-        parts[0] = ((first + 1) * width - max(start, first * width)) / (stop - start)
-        parts[-1] = (stop - last * width) / (stop - start)
-        return first, parts
-
-    def _row(self, number: int) -> int:
-        row = self._rows.get(number)
-        if row is None:
-            row = self._free.pop() if self._free else len(self._rows)
-            self._rows[number] = row
-            if row >= self._until.size:
-                self._until = np.append(self._until, np.zeros(max(16, row + 1)))
-            for ring in (self._all, *self._kinds.values()):
-                ring.grow(self._until.size)
-        return row
-
-    def _kind(self, kind: str) -> _Ring:
-        ring = self._kinds.get(kind)
-        if ring is None:
-            if len(self._kinds) >= _MOST_KINDS:
-                self._kinds = {name: one for name, one in self._kinds.items() if one.seconds.any()}
-            if len(self._kinds) >= _MOST_KINDS and kind != _OTHER:
-                return self._kind(_OTHER)
-            ring = self._kinds[kind] = _Ring(self._num_recent)
-            ring.grow(self._until.size)
-            ring.advance(self._newest)
-        return ring
-
-
-def _imbalance(steps: _Seconds, elapsed: _Seconds) -> tuple[float, ...]:
-    means = steps.mean(axis=0)
-    has_work = means > _IDLE_SHARE * elapsed
-    ratios = np.where(has_work, steps.max(axis=0) / np.where(has_work, means, 1.0), 1.0)
-    return tuple(np.round(ratios, 4).tolist())
-
-
-class _Ring:
-    """Seconds by row and column; columns are numbered on and on, and the last ones are kept."""
-
-    def __init__(self, num_columns: int) -> None:
-        self.num_columns = num_columns
-        self.seconds: _Seconds = np.zeros((0, num_columns))
-        self._newest = 0
-
-    def grow(self, num_rows: int) -> None:
-        more = num_rows - len(self.seconds)
-        if more > 0:
-            self.seconds = np.vstack([self.seconds, np.zeros((more, self.num_columns))])
-
-    def advance(self, newest: int) -> None:
-        passed = min(newest - self._newest, self.num_columns)
-        if passed > 0:
-            self.seconds[:, np.arange(newest - passed + 1, newest + 1) % self.num_columns] = 0.0
-            self._newest = newest
-
-    def add(self, row: int, first: int, parts: _Seconds, seconds: float) -> None:
-        """Add seconds, so large a part in each column from the first; those that went by are left out."""
-        left_out = max(0, self._newest - self.num_columns + 1 - first)
-        parts = parts[left_out:] * seconds
-        start = (first + left_out) % self.num_columns
-        own, until_end = self.seconds[row], self.num_columns - start
-        if parts.size <= until_end:
-            own[start : start + parts.size] += parts
-        else:
-            own[start:] += parts[:until_end]
-            own[: parts.size - until_end] += parts[until_end:]
-
-    def columns(self, rows: NDArray[np.intp], first: int, last: int) -> _Seconds:
-        """Return columns, those that are still to come as zeros."""
-        numbers = np.arange(first, last + 1)
-        found: _Seconds = self.seconds[rows][:, numbers % self.num_columns]
-        found[:, numbers > self._newest] = 0.0
-        return found
-
-    def sums(self, rows: NDArray[np.intp], first: int, last: int) -> _Seconds:
-        total: _Seconds = self.columns(rows, first, last).sum(axis=1)
-        return total
+def _seconds_left(state: MonitorState, now: float) -> float:
+    loop = state.loop
+    if loop is None or loop.has_until or not isfinite(loop.most_iterations) or not state.iteration_seconds:
+        return inf
+    rest = max(0.0, loop.most_iterations - loop.iterations)
+    return max(0.0, rest * state.iteration_seconds - (now - state.loop_since))

@@ -234,7 +234,7 @@ def test_ten_thousand_updates_take_no_more_memory(simulated: Simulated):
     def held() -> tuple[int, int]:
         simulated.feed.facts()
         gc.collect()
-        loads = simulated.feed._loads
+        loads = simulated.feed._history._loads
         rings = (loads._all, *loads._kinds.values())
         return len(gc.get_objects()), sum(ring.seconds.nbytes for ring in rings)
 

@@ -154,9 +154,10 @@ def test_a_thousand_times_shown_and_closed_leave_nothing(kernel: WatchedKernel) 
 
 UPDATES = """
 import time
+from dataclasses import replace
 from matnb.events import LoopAdvanced, WorkersBusy
 found = mn.monitor()
-found._since = 0.0
+found._feed.state = replace(found._feed.state, since=0.0)
 found._look()
 def update(first, last):
     for number in range(first, last):

@@ -13,6 +13,7 @@ from watched_kernel import VIEW
 
 import matnb as mn
 from matnb.widgets import monitor as monitors
+from matnb.widgets import monitor_state
 from matnb.widgets.monitor import close_monitor
 from matnb.widgets.monitor_state import Feed
 
@@ -69,7 +70,7 @@ def wanted() -> bytes:
         (Recorded, "publish_msg"),
         (Feed, "hear"),
         (Feed, "facts"),
-        (monitors.Tally, "take"),
+        (monitor_state, "reduce"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )
@@ -83,7 +84,7 @@ def test_a_run_is_right_and_one_warning_comes_at_the_cells_end(
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         assert looped(3000).tobytes() == wanted
-        wait_until(lambda: found._failed is not None or name == "take")
+        wait_until(lambda: found._failed is not None)
         assert seen == []
         person.end_cell()
         person.begin_cell()

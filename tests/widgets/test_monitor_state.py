@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,24 +18,36 @@ from matnb.errors import CellCancelled
 from matnb.events import (
     LoopAdvanced,
     LoopFinished,
+    Rebalanced,
     RunFinished,
     RunStarted,
     RunStopped,
     TasksFinished,
     TaskTimed,
+    WorkersBusy,
 )
+from matnb.pictures.monitor import MonitorCounts
 from matnb.session import Session
 from matnb.widgets import monitor as monitors
 from matnb.widgets.monitor import close_monitor
-from matnb.widgets.monitor_state import Course
+from matnb.widgets.monitor_state import (
+    CellBegan,
+    CellEnded,
+    Feed,
+    Happening,
+    LoopState,
+    MonitorState,
+    PictureEnded,
+    reduce,
+)
 
 RAN = RunFinished("1", 3, 0, 1, 5, 1000, 0, 0, 1.0, 0.1)
 
 
-def course_of(*events: object) -> Course:
-    found = Course()
-    for event in events:
-        found.take(event)
+def state_of(*happenings: Happening, begin: MonitorState | None = None) -> MonitorState:
+    found = begin or MonitorState()
+    for when, one in enumerate(happenings):
+        found = reduce(found, float(when), one)
     return found
 
 
@@ -44,40 +57,71 @@ def timed(worker: int, seconds: float, compiled: bool = False) -> TasksFinished:
 
 def test_a_loop_took_its_seconds_by_its_iterations_not_what_the_last_one_took() -> None:
     loop = LoopFinished("1", "gang", "", 40, 7, 2, 10, (), 0, 2.0)
-    found = course_of(
+    found = state_of(
         RunStarted("1", 7, 0), LoopAdvanced("1", 39, 0.9, 50.0), loop, RunStarted("2", 0, 0), RAN
     )
-    assert (found.iteration, found.most_iterations, found.iteration_seconds) == (40, 50.0, 0.05)
+    assert found.last_loop == LoopState(40, 50.0, 0.05)
     assert (found.outcome, found.is_running) == ("", False)
 
 
 def test_it_runs_from_the_first_event_to_the_last() -> None:
     loop = LoopFinished("1", "gang", "", 1, 7, 2, 10, (), 0, 2.0)
-    found = Course()
-    running = [found.is_running]
-    for event in (LoopAdvanced("1", 0, 0.9, 50.0), loop, RunStarted("2", 1, 0), RAN):
-        found.take(event)
-        running.append(found.is_running)
+    events = (LoopAdvanced("1", 0, 0.9, 50.0), loop, RunStarted("2", 1, 0), RAN)
+    running = [state_of(*events[:number]).is_running for number in range(5)]
     assert running == [False, True, False, True, False]
-    assert found.iteration_seconds == 2.0
-    nothing = course_of(LoopFinished("1", "gang", "", 0, 7, 2, 10, (), 0, 0.5))
-    assert (nothing.iteration, nothing.iteration_seconds) == (0, 0.5)
+    assert state_of(*events).last_loop.seconds == 2.0
+    nothing = state_of(LoopFinished("1", "gang", "", 0, 7, 2, 10, (), 0, 0.5))
+    assert (nothing.last_loop.iteration, nothing.last_loop.seconds) == (0, 0.5)
 
 
 def test_what_was_stopped_after_a_loop_is_not_told_as_the_loop() -> None:
     loop = LoopFinished("1", "gang", "", 40, 7, 2, 10, (), 0, 2.0)
-    found = course_of(LoopAdvanced("1", 39, 0.9, 50.0), loop, RunStarted("2", 1, 0), RunStopped("2", True))
-    assert (found.iteration, found.outcome) == (-1, "cancelled")
-    found = course_of(LoopAdvanced("1", 39, 0.9, 50.0), RunStopped("1"))
-    assert (found.iteration, found.outcome, found.iteration_seconds) == (39, "failed", 0.0)
+    found = state_of(LoopAdvanced("1", 39, 0.9, 50.0), loop, RunStarted("2", 1, 0), RunStopped("2", True))
+    assert (found.last_loop.iteration, found.outcome) == (-1, "cancelled")
+    found = state_of(LoopAdvanced("1", 39, 0.9, 50.0), RunStopped("1"))
+    assert (found.last_loop, found.outcome) == (LoopState(39, 50.0), "failed")
 
 
 def test_the_imbalance_is_of_all_kernel_seconds_of_all_workers() -> None:
-    found = course_of(timed(0, 3.0), timed(1, 1.0), timed(0, 1.0), timed(1, 90.0, compiled=True))
-    assert found.imbalance([0, 1]) == pytest.approx(4.0 / 2.5)
-    assert found.imbalance([0, 1, 2, 3]) == pytest.approx(4.0 / 1.25)
-    found.begin()
-    assert found.imbalance([0, 1]) == 0.0
+    feed = Feed()
+    feed.hear(WorkersBusy(1, 0.1, ()))
+    assert feed.last_facts(None, False).imbalance_of_all == 0.0
+    events = (timed(0, 3.0), timed(1, 1.0), timed(0, 1.0), timed(1, 90.0, compiled=True))
+    for event in events:
+        feed.hear(event)
+    assert feed.last_facts(None, False).imbalance_of_all == pytest.approx(4.0 / 2.5)
+    for idle in (2, 3):
+        feed.hear(WorkersBusy(idle, 0.1, ()))
+    assert feed.last_facts(None, False).imbalance_of_all == pytest.approx(4.0 / 1.25)
+    feed.hear(RunStarted("1", 1, 0))  # something new begins
+    assert feed.state.kernel_seconds == {}
+
+
+def test_what_ran_is_forgotten_when_something_begins_and_not_when_it_goes_on() -> None:
+    loop = LoopFinished("1", "gang", "", 40, 7, 2, 10, (), 0, 2.0)
+    first = state_of(CellBegan(), RunStarted("1", 1, 0), RAN, LoopAdvanced("2", 1, 0.1), loop)
+    assert (first.since, first.ran_at) == (1.0, 4.0)
+    assert state_of(RunStarted("3", 1, 0), begin=first).last_loop.iteration == 40
+    over = state_of(CellEnded(), begin=first)
+    assert (over.since, over.last_loop.iteration) == (None, 40)  # a picture of it stays
+    assert state_of(RunStarted("3", 1, 0), begin=over).last_loop.iteration == -1
+
+
+def test_what_runs_in_the_background_goes_on_after_its_cell() -> None:
+    running = state_of(CellBegan(), RunStarted("1", 1, 0), CellEnded(), PictureEnded())
+    assert running.since == 1.0
+    ended = state_of(RAN, begin=running)
+    assert ended.since == 1.0  # the next run is of the same work
+    assert state_of(PictureEnded(), begin=ended).since is None
+
+
+def test_counts_are_of_what_ended_and_a_branch_is_no_loop() -> None:
+    loop = LoopFinished("1", "gang", "", 40, 7, 2, 10, (), 0, 2.0)
+    recuts = [Rebalanced("A", policy, "", acted, False, 2.0, 1.1, 40, 0.1, 100)
+              for policy, acted in (("entries", True), ("auto", True), ("entries", False))]  # fmt: skip
+    found = state_of(RAN, RAN, loop, replace(loop, is_branch=True), *recuts)
+    assert found.counts == MonitorCounts(0, 2, 10, 2000, 1, 40, 1)
+    assert found.num_recuts == 2
 
 
 # in a notebook

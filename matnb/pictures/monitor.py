@@ -34,9 +34,9 @@ from matnb.pictures.monitor_rows import (
     work_of,
 )
 from matnb.pictures.quantities import bytes_text, count_text, plural_text
-from matnb.pictures.svg_style import COLORS, FONT, NAMESPACE, THEMES
+from matnb.pictures.svg_style import COLORS
 
-MOST_BYTES = 40_000  # of the HTML, and of the SVG
+MOST_BYTES = 40_000  # of the HTML
 _DETAILS = ((MOST_POINTS, True), (30, True), (25, False), (12, False), (0, False))  # tried in turn
 _MANY = 24  # rows for which the first two, and kinds of work in the table, would be too much
 _GAP = 24
@@ -88,52 +88,6 @@ def monitor_html(facts: MonitorFacts, *, with_table: bool = True, is_open: bool 
         if len(text.encode()) <= MOST_BYTES:
             break
     return text
-
-
-def monitor_svg(facts: MonitorFacts) -> str:
-    """Return the load monitor as an SVG document of at most 40 kB, for a light or a dark background."""
-    rows = rows_of(facts)
-    for num_points, with_titles in _DETAILS[2 if len(rows) > _MANY else 0 :]:
-        text = _document(facts, rows, num_points, with_titles)
-        if len(text.encode()) <= MOST_BYTES:
-            break
-    return text
-
-
-def _document(facts: MonitorFacts, rows: Sequence[Row], num_points: int, with_titles: bool) -> str:
-    window, name = window_text(facts), head_of(facts)
-    y, parts = 14, []
-    parts.append(f'<text y="{y}" font-size="13" font-weight="bold">{escaped(state_text(facts))}</text>')
-    for words in (load_text(facts), *notes_of(facts)):
-        y += 17
-        parts.append(f'<text y="{y}" opacity=".8">{escaped(words)}</text>')
-    wide = 2 * WIDE + _GAP
-    if (done := progress_of(facts)) is not None:
-        y += 8
-        parts.append(_progress(done, wide, y))
-        y += 4
-    x, kinds = 0, kinds_of(rows)
-    y += 20 if kinds else 0
-    for kind, color in colors_of(kinds).items():
-        parts.append(f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{color}"{faint_of(kind)}/>')
-        parts.append(f'<text x="{x + 14}" y="{y}">{escaped(kind)}</text>')
-        x += 32 + 7 * len(kind)
-    y += 10
-    if rows:
-        parts.append(
-            f'<g transform="translate(0 {y})">{work_panel(rows, window, num_points, with_titles, name)}</g>'
-        )
-        shift = f"translate({WIDE + _GAP} {y})"
-        parts.append(f'<g transform="{shift}">{memory_panel(rows, with_titles, name)}</g>')
-        y += rows_height(len(rows)) + 6
-    parts.append(f'<g transform="translate(0 {y})">{_even_panel(facts)}</g>')
-    y += EVEN_TALL
-    size = f'width="{wide + 8}" height="{y + 8}" viewBox="-4 0 {wide + 8} {y + 8}"'
-    label = escaped(f"Load monitor: {state_text(facts)}; {load_text(facts)}")
-    return (
-        f'<svg{NAMESPACE} role="img" aria-label="{label}" {size} font-family="{FONT}" font-size="11" '
-        f'fill="currentColor">{THEMES}{"".join(parts)}</svg>'
-    )
 
 
 def _even_panel(facts: MonitorFacts) -> str:

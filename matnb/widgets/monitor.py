@@ -80,7 +80,7 @@ class Monitor:
             self._picture = Shown(self.bundle, shell=shell)
             self._buttons = None
             if with_buttons:
-                self._buttons = Shown(dict, self._make_face, shell=shell, begins_open=False, stays=True)
+                self._buttons = Shown(dict, self._make_face, shell=shell, begins_open=False)
         if self._feed.state.since is not None:
             self._watch()  # what runs in the background
 

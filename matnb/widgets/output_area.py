@@ -1,4 +1,4 @@
-"""One output of a cell that is a widget while somebody watches, and a picture that stays when nobody does."""
+"""One output of a cell: what stays, or a widget in its place while somebody watches."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def is_live(shell: Any | None) -> bool:
 class Shown:
     """One display of a kernel, from when it is made until it is closed.
 
-    While a widget is in it, it is open. A notebook that is saved then loses what is seen, so at the end of
-    the cell the picture takes the widget's place, and also at the kernel's exit. In plain IPython and in a
-    script nothing is shown.
+    While a widget is in it, it is open. A notebook that is saved then loses what is seen, so what is in it
+    must not be needed, and at the kernel's exit what stays takes its place. In plain IPython and in a script
+    nothing is shown.
 
     Parameters
     ----------
@@ -70,8 +70,6 @@ class Shown:
         Gives the forms that stay, by media type.
     make_widget
         Makes the widget, or None if there is to be none. It is called again where :meth:`thaw` is.
-    stays
-        Whether the widget is left there when the cell ends. Then what is in it must not be needed.
     begins_open
         Whether the widget is there from the beginning; else from :meth:`thaw` on.
     shell
@@ -83,11 +81,10 @@ class Shown:
         frozen: Callable[[], Bundle],
         make_widget: Callable[[], Any] | None = None,
         *,
-        stays: bool = False,
         begins_open: bool = True,
         shell: Any | None = None,
     ) -> None:
-        self._frozen, self._make_widget, self.stays = frozen, make_widget, stays
+        self._frozen, self._make_widget = frozen, make_widget
         self._shell = current_shell() if shell is None else shell
         self._publisher: Any | None = None  # %%capture puts another in its place, for its own cell
         self._id = f"matnb-{secrets.token_hex(8)}"  # it goes into no file
@@ -101,11 +98,6 @@ class Shown:
             self.update(frozen())
         else:
             self.thaw()
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether there is a place where it is shown."""
-        return self._is_published
 
     @property
     def is_open(self) -> bool:
@@ -130,13 +122,11 @@ class Shown:
             self._publish({**self._frozen(), VIEW: view})
             _remember(self)
 
-    def freeze(self, bundle: Bundle | None = None, close_after: float = 0.0) -> None:
+    def freeze(self, close_after: float = 0.0) -> None:
         """Put the forms that stay in the widget's place, and close that.
 
         Parameters
         ----------
-        bundle
-            The forms, those of ``frozen`` by default.
         close_after
             In how many seconds the widget is closed, or never if that is infinite. A page that does not know
             it takes that for an error: one that was loaded again asks for it when the cell has ended, and one
@@ -145,7 +135,7 @@ class Shown:
         with self._lock:
             widget, self.widget = self.widget, None
             try:
-                self.update(self._frozen() if bundle is None else bundle)
+                self.update(self._frozen())
             finally:
                 if widget is not None:
                     _forget(self)
@@ -155,12 +145,6 @@ class Shown:
                         timer = threading.Timer(close_after, close_widgets, (widget,))
                         timer.daemon = True
                         timer.start()
-
-    def draw(self, work: Callable[[], None]) -> None:
-        """Call ``work``, which changes the widget, if that is open; it is not closed meanwhile."""
-        with self._lock:
-            if self.widget is not None:
-                work()
 
     def _publish(self, bundle: Bundle) -> None:
         assert self._shell is not None
@@ -181,14 +165,13 @@ def close_widgets(widget: Any) -> None:
     widget.close()
 
 
-def freeze_open(end_of_cell: bool = False, close_after: float = 0.0) -> None:
-    """Freeze everything that is open, at the end of a cell not what stays; see :meth:`Shown.freeze`."""
+def freeze_open(close_after: float = 0.0) -> None:
+    """Freeze everything that is open; see :meth:`Shown.freeze`."""
     for shown in list(_open):
-        if not (end_of_cell and shown.stays):
-            shown.freeze(close_after=close_after)
+        shown.freeze(close_after=close_after)
 
 
-_open: dict[Shown, Any] = {}  # and the shell whose cells end
+_open: set[Shown] = set()
 _lock = threading.RLock()
 _waits_for_exit = False
 
@@ -196,10 +179,7 @@ _waits_for_exit = False
 def _remember(shown: Shown) -> None:
     global _waits_for_exit
     with _lock:
-        shell = shown._shell
-        if shell is not None and shell not in _open.values():
-            shell.events.register("post_run_cell", _cell_ended)
-        _open[shown] = shell
+        _open.add(shown)
         if not _waits_for_exit:
             _waits_for_exit = True
             atexit.register(freeze_open, close_after=inf)
@@ -207,10 +187,4 @@ def _remember(shown: Shown) -> None:
 
 def _forget(shown: Shown) -> None:
     with _lock:
-        shell = _open.pop(shown, None)
-        if shell is not None and shell not in _open.values():
-            shell.events.unregister("post_run_cell", _cell_ended)
-
-
-def _cell_ended(result: object = None) -> None:
-    freeze_open(end_of_cell=True)
+        _open.discard(shown)

@@ -54,7 +54,7 @@ class Browsing:
             return
         Shown(lambda: bundle, shell=self._shell)
         if make_control is not None and is_live(self._shell):
-            self._control = Shown(dict, make_control, stays=True, shell=self._shell)
+            self._control = Shown(dict, make_control, shell=self._shell)
             self._shell.events.register("pre_run_cell", self._cell_began)
             _browsing = self
 

@@ -8,7 +8,7 @@ import pytest
 
 from matnb.pictures.escaping import columns_of, escaped, shortened
 from matnb.pictures.findings import Finding, findings_html
-from matnb.pictures.monitor import monitor_html, monitor_svg
+from matnb.pictures.monitor import monitor_html
 from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts
 from matnb.pictures.summary import LaterFacts, LoopFacts, SummaryFacts, later_html, summary_html
 
@@ -26,7 +26,6 @@ def loop(reason: str) -> LoopFacts:
         pytest.param(findings_html([Finding("files", NAME)]), id="findings"),
         pytest.param(later_html(LaterFacts(("x",), "failed", 1.0, NAME)), id="later"),
         pytest.param(monitor_html(MonitorFacts((WorkerFacts(0, KIND),))), id="monitor, html"),
-        pytest.param(monitor_svg(MonitorFacts((WorkerFacts(0, KIND),))), id="monitor, svg"),
         pytest.param(summary_html(SummaryFacts(1, 0, num_tasks=1, loops=(loop(NAME),))), id="summary"),
     ],
 )

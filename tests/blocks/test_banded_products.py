@@ -37,10 +37,7 @@ def both(A: sp.csr_array, x: np.ndarray, values: bool) -> tuple[np.ndarray, np.n
     room = dense_products._Room().arrays(levels.dtype)
     entries = None if block.values is None else given(block.values)
     dense_product_loops.plus_times_banded(*pattern, entries, given(x), levels, *room, out)
-    if entries is None:
-        dense_product_loops.plus_times_ones(*pattern, given(x), None, levels, expected)
-    else:
-        dense_product_loops.plus_times(*pattern, entries, given(x), None, levels, expected)
+    dense_product_loops.plus_times(*pattern, entries, given(x), None, levels, expected)
     return out, expected
 
 

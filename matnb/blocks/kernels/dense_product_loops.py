@@ -29,64 +29,35 @@ _SHORT = np.uint64(4)
 
 
 @inlined
-def _leaf_of_ones(
-    columns: UnsignedArray, x: NumericArray, levels: Sums, place: np.uint64, stop: np.uint64
+def _term(
+    columns: UnsignedArray, values: NumericArray | None, x: NumericArray, levels: Sums, place: np.uint64
 ) -> np.float64:
-    total = levels.dtype.type(0)
-    while place < stop:
-        total += x[columns[place]]
-        place += _ONE
-    return total
-
-
-@inlined
-def _short_of_ones(
-    columns: UnsignedArray,
-    x: NumericArray,
-    levels: Sums,
-    place: np.uint64,
-    stop: np.uint64,
-) -> np.float64:
-    count, last = stop - place, np.uint64(columns.size) - _ONE
     wide = levels.dtype.type
-    none = wide(0)
-    total = none
-    # In this order: where all four are read first, the compiler makes branches of the choices again.
-    entry = wide(x[columns[min(place, last)]])
-    total += entry if count > np.uint64(0) else none
-    entry = wide(x[columns[min(place + _ONE, last)]])
-    total += entry if count > _ONE else none
-    entry = wide(x[columns[min(place + _TWO, last)]])
-    total += entry if count > _TWO else none
-    entry = wide(x[columns[min(place + _THREE, last)]])
-    total += entry if count > _THREE else none
-    return total
+    if values is None:
+        return wide(x[columns[place]])
+    return wide(wide(values[place]) * x[columns[place]])
 
 
 @inlined
 def _short(
     columns: UnsignedArray,
-    values: NumericArray,
+    values: NumericArray | None,
     x: NumericArray,
     levels: Sums,
     place: np.uint64,
     stop: np.uint64,
 ) -> np.float64:
     count, last = stop - place, np.uint64(columns.size) - _ONE
-    wide = levels.dtype.type
-    none = wide(0)
+    none = levels.dtype.type(0)
     total = none
-    here = min(place, last)
-    entry = wide(wide(values[here]) * x[columns[here]])
-    total += entry if count > np.uint64(0) else none
-    here = min(place + _ONE, last)
-    entry = wide(wide(values[here]) * x[columns[here]])
+    # In this order: where all four are read first, the compiler makes branches of the choices again.
+    entry = _term(columns, values, x, levels, min(place, last))
+    total += entry if count > _ZERO else none
+    entry = _term(columns, values, x, levels, min(place + _ONE, last))
     total += entry if count > _ONE else none
-    here = min(place + _TWO, last)
-    entry = wide(wide(values[here]) * x[columns[here]])
+    entry = _term(columns, values, x, levels, min(place + _TWO, last))
     total += entry if count > _TWO else none
-    here = min(place + _THREE, last)
-    entry = wide(wide(values[here]) * x[columns[here]])
+    entry = _term(columns, values, x, levels, min(place + _THREE, last))
     total += entry if count > _THREE else none
     return total
 
@@ -94,29 +65,33 @@ def _short(
 @inlined
 def _leaf(
     columns: UnsignedArray,
-    values: NumericArray,
+    values: NumericArray | None,
     x: NumericArray,
     levels: Sums,
     place: np.uint64,
     stop: np.uint64,
 ) -> np.float64:
-    wide = levels.dtype.type
-    total = wide(0)
+    total = levels.dtype.type(0)
     while place < stop:
-        total += wide(values[place]) * x[columns[place]]
+        total += _term(columns, values, x, levels, place)
         place += _ONE
     return total
 
 
 @compiled
-def tree_of_ones(
-    columns: UnsignedArray, x: NumericArray, levels: Sums, place: np.uint64, stop: np.uint64
+def tree(
+    columns: UnsignedArray,
+    values: NumericArray | None,
+    x: NumericArray,
+    levels: Sums,
+    place: np.uint64,
+    stop: np.uint64,
 ) -> np.float64:
-    """Return the sum of a long row of ones times a vector."""
+    """Return the sum of a long row, of ones where there are no values, times a vector."""
     total: np.float64 = levels.dtype.type(0)
     top = count = np.uint64(0)
     while place < stop:
-        total = _leaf_of_ones(columns, x, levels, place, min(place + _LEAF, stop))
+        total = _leaf(columns, values, x, levels, place, min(place + _LEAF, stop))
         place += _LEAF
         full = count  # in binary as many ones at its end as branches that are whole now
         while full & _ONE:
@@ -135,73 +110,16 @@ def tree_of_ones(
 
 
 @compiled
-def tree(
-    columns: UnsignedArray,
-    values: NumericArray,
-    x: NumericArray,
-    levels: Sums,
-    place: np.uint64,
-    stop: np.uint64,
-) -> np.float64:
-    """Return the sum of a long row times a vector."""
-    total: np.float64 = levels.dtype.type(0)
-    top = count = np.uint64(0)
-    while place < stop:
-        total = _leaf(columns, values, x, levels, place, min(place + _LEAF, stop))
-        place += _LEAF
-        full = count
-        while full & _ONE:
-            top -= _ONE
-            total = levels[top] + total
-            full >>= _ONE
-        levels[top] = total
-        top += _ONE
-        count += _ONE
-    top -= _ONE
-    total = levels[top]
-    while top:
-        top -= _ONE
-        total = levels[top] + total
-    return total
-
-
-@compiled
-def plus_times_ones(
-    pointers: UnsignedArray,
-    columns: UnsignedArray,
-    x: NumericArray,
-    wanted: NumericArray | None,
-    levels: Sums,
-    out: NumericArray,
-) -> None:
-    """Write the product of a matrix of ones at a pattern with a vector."""
-    if columns.size == 0:
-        for i in range(out.size):
-            if wanted is None or wanted[i]:
-                out[i] = 0
-        return
-    for i in range(np.uint64(pointers.size) - _ONE):
-        if wanted is None or wanted[i]:
-            place, stop = np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])
-            if stop - place <= _SHORT:
-                out[i] = _short_of_ones(columns, x, levels, place, stop)
-            elif stop - place <= _LEAF:
-                out[i] = _leaf_of_ones(columns, x, levels, place, stop)
-            else:
-                out[i] = tree_of_ones(columns, x, levels, place, stop)
-
-
-@compiled
 def plus_times(
     pointers: UnsignedArray,
     columns: UnsignedArray,
-    values: NumericArray,
+    values: NumericArray | None,
     x: NumericArray,
     wanted: NumericArray | None,
     levels: Sums,
     out: NumericArray,
 ) -> None:
-    """Write the product of a matrix with a vector."""
+    """Write the product of a matrix, of ones at a pattern where there are no values, with a vector."""
     if columns.size == 0:
         for i in range(out.size):
             if wanted is None or wanted[i]:
@@ -238,10 +156,7 @@ def affine(
     for start in range(np.uint64(0), num_rows, _TILE):  # so few rows that they are still in the cache
         stop = min(start + _TILE, num_rows)
         ends, tile = pointers[start : stop + _ONE], out[start:stop]
-        if values is None:
-            plus_times_ones(ends, columns, x, None, levels, tile)
-        else:
-            plus_times(ends, columns, values, x, None, levels, tile)
+        plus_times(ends, columns, values, x, None, levels, tile)
         for i in range(start, stop):
             out[i] = scale * out[i] + added[i * apart]
         if old is not None:
@@ -323,16 +238,6 @@ _FIVE, _SIX, _SEVEN = (np.uint64(number) for number in range(5, 8))
 _LAST, _HALF_WORD = np.uint64(63), np.uint64(32)
 # Which kind a row is by its number of entries: 0, 1, 2, 3 to 4, 5 to 8, up to 63, and long.
 _KINDS = np.array([0, 1, 2, 3, 3, 4, 4, 4, 4, *[5] * 55, 6], np.uint8)
-
-
-@inlined
-def _term(
-    columns: UnsignedArray, values: NumericArray | None, x: NumericArray, levels: Sums, place: np.uint64
-) -> np.float64:
-    wide = levels.dtype.type
-    if values is None:
-        return wide(x[columns[place]])
-    return wide(wide(values[place]) * x[columns[place]])
 
 
 @compiled
@@ -533,10 +438,7 @@ def plus_times_banded(
         begin = np.uint64(pointers[start])
         end = np.uint64(pointers[start + _ONE])
         if end - begin > _MOST_ENTRIES:
-            if values is None:
-                out[start] = tree_of_ones(columns, x, levels, begin, end)
-            else:
-                out[start] = tree(columns, values, x, levels, begin, end)
+            out[start] = tree(columns, values, x, levels, begin, end)
             start += _ONE
             continue
         sizes[LENGTHS] = 0

@@ -138,8 +138,6 @@ def multiply_rows_into(
             levels, values = sums_dtype(semiring, operand), None if left.values is None else entries[0]
             if rows is None:
                 multiply_pattern_into(*pattern, values, x, target, levels)
-            elif values is None:
-                loops.plus_times_ones(*pattern, x, rows, np.empty(_LEVELS, levels), target)
             else:
                 loops.plus_times(*pattern, values, x, rows, np.empty(_LEVELS, levels), target)
         case "min_plus":
@@ -174,8 +172,6 @@ def multiply_pattern_into(
     if x.nbytes > _NEAR_BYTES and 8 * num_entries > min(x.size, 8 * pointers.size):
         room, order, listed = _room.arrays(levels.dtype)
         loops.plus_times_banded(pointers, columns, values, x, levels, room, order, listed, out)
-    elif values is None:
-        loops.plus_times_ones(pointers, columns, x, None, levels, out)
     else:
         loops.plus_times(pointers, columns, values, x, None, levels, out)
 

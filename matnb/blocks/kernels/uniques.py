@@ -14,35 +14,27 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @compiled
-def keep_first(values: NumericArray, kept: int) -> int:
+def keep_first(values: NumericArray, starts: Numbers | None, kept: int) -> int:
     """Move the first of each run of equal elements to the front; return how many there are.
 
     Parameters
     ----------
     values
         In order, at least one; what is behind those returned is undefined afterwards.
+    starts
+        Gets the place of each that stays, if it is given.
     kept
         0 where the first run began before the array, so that none of it stays, else 1.
     """
     last = values[0]
+    if starts is not None:
+        starts[0] = 0
     count = kept
     for place in range(1, values.size):
         one = values[place]
         values[count] = one  # in any case, and counted where it differs
-        count += one != last
-        last = one
-    return count
-
-
-@compiled
-def keep_first_and_place(values: NumericArray, starts: Numbers, kept: int) -> int:
-    """Do as :func:`keep_first`, and write the place of each that stays."""
-    last = values[0]
-    starts[0] = 0
-    count = kept
-    for place in range(1, values.size):
-        one = values[place]
-        values[count], starts[count] = one, place
+        if starts is not None:
+            starts[count] = place
         count += one != last
         last = one
     return count
@@ -139,7 +131,7 @@ def _kept(values: NumericArray, last: NumericArray, starts: Numbers | None, equa
         is_new = int(not last.size or bool(last[0] != numbers[0]))
         if values.dtype.kind in MERGED and values.dtype != np.float16:
             seen = numbers.view(np.uint8) if values.dtype == np.bool_ else numbers
-            count = keep_first(seen, is_new) if starts is None else keep_first_and_place(seen, starts, is_new)
+            count = keep_first(seen, starts, is_new)
         else:
             places = np.flatnonzero(np.append(bool(is_new), numbers[1:] != numbers[:-1]))
             count = places.size

@@ -45,9 +45,13 @@ Sharing: TypeAlias = Callable[
     [Callable[[int], None], int], None
 ]  # runs parts, by their numbers, and returns then
 _TRUTH = np.dtype(np.bool_)
-_PART, _SUMMED = 2**16, 2**15  # elements that are taken at a time, for a value and for a sum
-_WORTH_PARTS = 2**14  # rows of a product that is run once: below, analyzing it takes longer than it saves
-_WORTH_COMPILING = 2**18  # rows: below, what the tile machine saves is little beside its first call
+# Elements that are taken at a time where threads share them, and for a sum. Work on a product in entries,
+# where threads share it and where one does it alone: 2**19 are 1 to 2 ms, and shorter parts cost more to
+# share than they save. Each part goes through all of a long vector again: one thread takes 1.1 times as long
+# for parts of 2**19 as for those of 2**24.
+_PART, _SUMMED = 2**16, 2**15
+_SHARED_WORK, _WORK_ALONE = 2**19, 2**24
+_WORTH_COMPILING = 2**18  # elements: below, what the tile machine saves is little beside its first call
 
 
 class StepMemory(NamedTuple):
@@ -305,7 +309,7 @@ class FusedPass:
 
     def run(self, values: Values, memory: StepMemory) -> Any:
         """Return the value, with the bits of the product, the functions and the sum one after the other."""
-        if self._share is None and not self._is_worth_parts(values):
+        if not self._may_be_one_pass(values):
             return self._run_apart(values, memory)
         forms: list[object] = []
         for value in values:
@@ -320,11 +324,16 @@ class FusedPass:
             return self._run_apart(values, memory)
         return self._run_parts(self._tiles, values, memory)
 
-    def _is_worth_parts(self, values: Values) -> bool:
-        if self._operator.product is None:
+    def _may_be_one_pass(self, values: Values) -> bool:
+        # A sum alone has a loop of its own, and so has a function for one thread.
+        product, links, shares = self._operator.product, self._operator.links, self._operator.shares
+        if product is None and not links:
             return False
-        num_rows: int = values[0].shape[0]
-        return num_rows >= _WORTH_COMPILING or (num_rows >= _WORTH_PARTS and is_ready(run_tiles))
+        if self._share is not None:
+            return True
+        if product is None and len(links) == 1 and not shares:
+            return False
+        return is_ready(run_tiles) or _num_elements(values, product is not None) >= _WORTH_COMPILING
 
     def _written(self, values: Values) -> Tiles | None:
         operator, operands, num_rows = self._operator, values, 0
@@ -350,34 +359,39 @@ class FusedPass:
         return write_tiles(operator.links, tuple(forms), num_rows, ending)
 
     def _run_parts(self, tiles: Tiles, values: Values, memory: StepMemory) -> Block:
+        is_alone = tiles.is_sum or self._share is None
         ending, operands, rows, x = self._operator.ending, values, None, None
+        bounds = [0, tiles.length] if is_alone else _cuts(0, tiles.length, _PART, 0)
         if self._operator.product is not None:
             matrix, vector, *operands = values
             if self._rows is None or matrix is not self._rows.matrix:
-                self._rows = RowParts(matrix, tiles.start)
-            rows, x = self._rows, given(vector.values)
+                self._rows = RowParts(matrix, tiles.start, _WORK_ALONE if is_alone else _SHARED_WORK)
+            rows, x, bounds = self._rows, given(vector.values), self._rows.bounds
         keepdims = ending is None or ending.keepdims
         target = memory.target(tiles.shape, tiles.dtype) if keepdims else np.empty(1)
         parts = tiles.begin([one.values for one in operands], target)
-        bounds = _bounds(tiles) if rows is None else rows.bounds
         most = max(end - begin for begin, end in pairwise(bounds))
 
         def run(part: int) -> None:
-            # A part's product is used while it is in the near cache. What is taken is as long for all parts.
+            # What is taken is as long for all parts. What is summed is so while it is in the near cache.
             begin, end = bounds[part : part + 2]
             taken = [buffers := memory.take((tiles.num_buffers, TILE), FLOAT)]
-            product = room = None
+            own = product = room = None
             if rows is not None and x is not None:
                 taken.append(product := memory.take((most,), FLOAT))
                 rows.multiply_into(part, x, product[: end - begin])
             if tiles.is_sum:
-                taken.append(room := memory.take((most,), FLOAT))
-            parts.run(begin, end, buffers, product, None if room is None else room[: end - begin])
+                taken.append(room := memory.take((min(most, 2 * _SUMMED),), FLOAT))
+            inner = _cuts(begin, end, _SUMMED, tiles.start) if tiles.is_sum else [begin, end]
+            for first, last in pairwise(inner):
+                if product is not None:
+                    own = product[first - begin : last - begin]
+                parts.run(first, last, buffers, own, None if room is None else room[: last - first])
             for array in taken:
                 memory.give(array)
 
-        in_order = in_turn if tiles.is_sum or self._share is None else self._share
-        in_order(run, len(bounds) - 1)
+        share = in_turn if is_alone or self._share is None else self._share
+        share(run, len(bounds) - 1)
         return Dense(target if keepdims else target.reshape(()))
 
     def _run_apart(self, values: Values, memory: StepMemory) -> Any:
@@ -425,12 +439,18 @@ def _apply(links: Sequence[Link], values: Values, memory: StepMemory) -> Block:
     return Dense(target)
 
 
-def _bounds(tiles: Tiles) -> list[int]:
-    # In parts that stay in the near cache; those of a sum begin where leaves do, and run one by one.
-    length, size = tiles.length, _SUMMED if tiles.is_sum else _PART
-    if length < 2 * size:
-        return [0, length]
-    return [0, *range(size - tiles.start % size, length - size // 2, size), length]
+def _num_elements(values: Values, is_product: bool) -> int:
+    # of what is made
+    if is_product:
+        return int(values[0].shape[0])
+    return max((prod(value.shape) for value in values if isinstance(value, Dense)), default=0)
+
+
+def _cuts(begin: int, end: int, size: int, start: int) -> list[int]:
+    # Parts of about a size, which begin where leaves do of a sum whose first element's global place is given.
+    if end - begin < 2 * size:
+        return [begin, end]
+    return [begin, *range(begin + size - (start + begin) % size, end - size // 2, size), end]
 
 
 # The steps of a task.

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from matnb.backend import executor
 from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
-from matnb.blocks.kernels import chains, row_parts
+from matnb.blocks.kernels import chains
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share
 from matnb.blocks.kernels.tiles import Pass
@@ -280,7 +280,8 @@ ENDINGS = [None, *(total_of(along, start) for along, start in PLACES)]
     "share", [in_turn, lambda run, count: [run(part) for part in reversed(range(count))]]
 )
 def test_rows_in_parts_give_the_bits_of_the_whole_in_any_order(ending, share, machine_runs, monkeypatch):
-    monkeypatch.setattr(row_parts, "_PART_WORK", 2000)
+    monkeypatch.setattr(executor, "_SHARED_WORK", 2000)
+    monkeypatch.setattr(executor, "_WORK_ALONE", 2000)
     matrix, generator = random_matrix(9000, 300, FLOAT, True), np.random.default_rng(1)
     values = [matrix, *(freeze(Dense(generator.standard_normal(n))) for n in (300, 9000))]
     task = rank_task(ending)

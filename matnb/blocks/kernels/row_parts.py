@@ -11,10 +11,8 @@ from matnb.blocks.kernels.operands import pattern_of_loop
 from matnb.blocks.kernels.tile_loops import TILE
 
 _FLOAT = np.dtype(np.float64)
-# What a row costs beside its entries, in entries. It also bounds the rows of a part, whose product stays in
-# the near cache until it is used.
+# What a row costs beside its entries, in entries. It also bounds the rows of a part.
 _ROW_ENTRIES = 8
-_PART_WORK = 2**19  # of a part, in entries: 1 to 2 ms; shorter ones cost more to share than they save
 
 
 def product_fits(matrix: object, x: object) -> bool:
@@ -39,6 +37,8 @@ class RowParts:
         With entries of double precision, or ones.
     start
         Global place of the first row: where sums follow, parts begin where a tile does.
+    part_work
+        About how much each part is, in entries.
 
     Attributes
     ----------
@@ -48,14 +48,14 @@ class RowParts:
         Of a part.
     """
 
-    def __init__(self, matrix: Csr, start: int) -> None:
+    def __init__(self, matrix: Csr, start: int, part_work: int) -> None:
         self.matrix = matrix
         self._pointers, self._columns = pattern_of_loop(matrix)
         self._values = None if matrix.values is None else given(matrix.values)
         num_rows = matrix.shape[0]
         places = np.append(np.arange(-start % TILE, num_rows, TILE), num_rows)
         work = matrix.pointers[places] + _ROW_ENTRIES * places
-        wanted = np.arange(1, int(work[-1]) // _PART_WORK) * _PART_WORK
+        wanted = np.arange(1, int(work[-1]) // part_work) * part_work
         inner = np.unique(places[np.searchsorted(work, wanted)])
         self.bounds: list[int] = [0, *inner[(inner > 0) & (inner < num_rows)].tolist(), num_rows]
         self.most_rows = max(end - begin for begin, end in zip(self.bounds, self.bounds[1:], strict=False))

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from member_programs import BOOL, FLOAT, Functional, Ranks, apply, constant, limit, state, task
 from members import Box, Post, perform_all, results_of
 
+from matnb.backend import iteration_boundary
 from matnb.backend.executor import StepMemory, execute
 from matnb.backend.mailbox import Aborted
 from matnb.backend.performer import TaskRaised, perform
@@ -294,7 +295,9 @@ def test_loops_in_loops_and_branches(members):
     assert int(to_numpy(results["taken"])) == 4
 
 
-def test_a_loop_goes_on_from_a_checkpoint_and_saves_when_the_first_member_says_so():
+def test_a_loop_goes_on_from_a_checkpoint_and_saves_when_the_first_member_says_so(monkeypatch):
+    monkeypatch.setattr(iteration_boundary, "_QUIET_SECONDS", 0.0)  # asked after each iteration
+
     class Keeps:
         def __init__(self, is_first: bool) -> None:
             self.is_first, self.saved, self.asked = is_first, {}, 0

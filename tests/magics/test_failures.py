@@ -7,7 +7,7 @@ import sys
 import pytest
 from cells import fail, run
 
-from matnb.backend import worker
+from matnb.backend import executor
 from matnb.errors import (
     CellCancelled,
     CellSyntaxError,
@@ -131,7 +131,7 @@ def test_an_error_on_a_worker_is_reported_at_the_line_that_wrote_the_expression(
         raise ZeroDivisionError("on purpose")
 
     run(shell, "%distmat start\na = mn.asarray(np.arange(500.0))")
-    monkeypatch.setattr(worker, "apply", broken)
+    monkeypatch.setattr(executor.FusedPass, "run", broken)
     error, text = fail(shell, capsys, "%%distmat\nb = 2\nc = a + b\nd = 3\nc")
     assert isinstance(error, KernelError)
     assert error.lines == (3,)

@@ -137,12 +137,12 @@ def test_unknown_options_say_what_is_allowed() -> None:
 def test_a_worker_error_names_the_expression(
     session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from matnb.backend import worker
+    from matnb.backend import executor
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(worker, "apply", broken)
+    monkeypatch.setattr(executor.FusedPass, "run", broken)
     with pytest.raises(KernelError, match="ZeroDivisionError: on purpose") as caught:
         (mn.asarray(np.ones(50)) + 1).compute()
     assert any("add" in note for note in caught.value.__notes__)

@@ -73,7 +73,7 @@ def test_a_syntax_error_is_its_line_and_caret(shell, capsys):
     assert caret.index("^") == line.index("*")
     assert message == "SyntaxError: invalid syntax"
     shell.run_cell("%tb")
-    assert "recorder.py" in capsys.readouterr().out
+    assert "cell.py" in capsys.readouterr().out
     assert "x" not in shell.user_ns
 
 

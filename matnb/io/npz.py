@@ -1,4 +1,4 @@
-""".npz files: SciPy's sparse matrices, and matnb's own with an array or three for each block"""
+""".npz files: SciPy's sparse matrices, and matnb's own with an array or three for each block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results as files that executing nothing reads, in a folder that only this user can write to."""
+"""Results as files, which are read without executing anything, in a folder that only this user writes to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distinct keys numbered part by part: codes, what has them, and values combined by them.
+"""Values combined by labels; distinct keys numbered part by part: codes, and what has them.
 
 The parts are those of one axis that ``before`` cuts. The distinct keys of a part are in ascending order and
 stand side by side with those of the other parts; ``after`` says where those of each part end.

@@ -1,4 +1,4 @@
-"""Reads and writes at places that whole numbers name: one, or lists on some axes, or along an axis."""
+"""Reads and writes at places that whole numbers name: one place, lists on some axes, or along an axis."""
 
 from __future__ import annotations
 

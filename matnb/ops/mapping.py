@@ -1,4 +1,4 @@
-"""A user's function called block by block, or lane by lane."""
+"""A user's function called block by block, lane by lane, or on whole arrays."""
 
 from __future__ import annotations
 

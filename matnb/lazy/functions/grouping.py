@@ -1,4 +1,4 @@
-"""Values grouped by keys: ``mn.groupby``, and what is told of each group."""
+"""Values grouped by keys or combined by labels: ``mn.groupby``, what each group has, scatter_reduce."""
 
 from __future__ import annotations
 

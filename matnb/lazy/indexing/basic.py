@@ -1,4 +1,4 @@
-"""What a user reads and assigns by a basic index, and what ``out=`` makes of an array."""
+"""What a user reads and assigns by slices and numbers, and what ``out=`` makes of an array."""
 
 from __future__ import annotations
 

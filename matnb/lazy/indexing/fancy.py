@@ -1,4 +1,4 @@
-"""What a user reads and assigns by an index with arrays of whole numbers, on any axes, as in NumPy."""
+"""What a user reads and assigns by arrays of whole numbers, on any axes, as in NumPy."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def fused(steps: Sequence[Step], num_inputs: int) -> tuple[FusedStep, ...]:
         found = {ends[reader] for reader in readers}
         end = found.pop() if len(found) == 1 else number
         read_by = [steps[reader] for reader in readers]
-        if end != number and _may_be_made_in(steps[number], read_by, [steps[one] for one in members[end]]):
+        if end != number and _is_in_parts(steps[number], read_by) and _sums_at_most(steps, members[end]):
             products.setdefault(end, []).append(number)
             end = number
         elif not _joins(steps[number], read_by):
@@ -92,16 +92,19 @@ def _finishes(step: Step) -> bool:
     return False
 
 
-def _may_be_made_in(step: Step, readers: Sequence[Step], members: Sequence[Step]) -> bool:
-    # whether a step is a product that the members of a pass, its readers among them, use a few rows at a time
+def _is_in_parts(step: Step, readers: Sequence[Step]) -> bool:
+    # whether a step is a product that can be made and used a few rows at a time
     match step.operator:
         case Multiply(in_parts=True):
-            shares = [
-                share for one in members if isinstance(one.operator, Fused) for share in one.operator.shares
-            ]
-            is_read = all(isinstance(reader.operator, Fused) for reader in readers)
-            return is_read and len(shares) <= 1 and all(map(is_sum, shares))
+            return all(isinstance(reader.operator, Fused) for reader in readers)
     return False
+
+
+def _sums_at_most(steps: Sequence[Step], members: Sequence[int]) -> bool:
+    # whether no other reduction than one sum is made in a pass
+    passes = [steps[number].operator for number in members]
+    shares = [share for one in passes if isinstance(one, Fused) for share in one.shares]
+    return len(shares) <= 1 and all(map(is_sum, shares))
 
 
 def is_sum(share: Share) -> bool:
@@ -133,7 +136,8 @@ def _together(steps: Sequence[Step], members: Sequence[int], num_inputs: int) ->
         assert isinstance(operator, Fused), "nothing else is part of a pass"
         values = [numbers[place] for place in steps[member].arguments]
         for link in operator.links:
-            links.append(replace(link, arguments=tuple(values[one] for one in link.arguments)))
+            arguments = tuple(values[one] for one in link.arguments)
+            links.append(Link(link.name, link.input_dtypes, link.dtype, link.output, link.sparse, arguments))
             values.append(len(operands) + len(links) - 1)
         shares = tuple(replace(share, place=values[share.place]) for share in operator.shares)
         outputs = operator.outputs

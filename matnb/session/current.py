@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,19 +32,39 @@ from matnb.session.memo import Memo, RememberedResults
 from matnb.session.session import Session
 from matnb.session.settings import config_with, rebalancing_from
 
-_lock = threading.RLock()
-_session: Session | None = None
+
+@dataclass
+class _Process:
+    """What this process has of sessions.
+
+    Attributes
+    ----------
+    session
+        The one in use, if there is one.
+    followers
+        Called with the one in use, and with each that starts.
+    was_used
+        Whether there has been one.
+    is_forked
+        Whether this process is the child of one that had one.
+    lock
+        Held while a session is started, stopped or looked up.
+    """
+
+    session: Session | None = None
+    followers: list[Callable[[Session], None]] = field(default_factory=list)
+    was_used: bool = False
+    is_forked: bool = False
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
 
-_followers: list[Callable[[Session], None]] = []
-_used = False  # whether this process has had a session
-_forked = False  # whether this process is the child of one that had
+_process = _Process()
 
 
 def _after_fork() -> None:
     # The workers, Dask's event loop and whoever held the lock are the parent's.
-    global _session, _lock, _forked
-    _session, _lock, _forked = None, threading.RLock(), _used or _forked
+    _process.session, _process.lock = None, threading.RLock()
+    _process.is_forked = _process.was_used or _process.is_forked
 
 
 if hasattr(os, "register_at_fork"):
@@ -125,15 +146,14 @@ def start(
         }
     )  # fmt: skip
     rebalancing_from(config.rebalance)
-    global _session
-    with _lock:
+    with _process.lock:
         _check_process()
         folder = _folder_of(config)
         with deferred():
             stop()
-            _session = _session_on(config, clusters.start(config), folder)
-            _tell_followers(_session)
-        return _session
+            _process.session = _session_on(config, clusters.start(config), folder)
+            _tell_followers(_process.session)
+        return _process.session
 
 
 @cancellable()
@@ -171,8 +191,7 @@ def connect(
     """
     config = config_with({"rebalance": rebalance})
     rebalancing_from(config.rebalance)
-    global _session
-    with _lock:
+    with _process.lock:
         _check_process()
         folder = _folder_of(config)
         # Only a cluster that answers takes the place of the one in use.
@@ -181,19 +200,18 @@ def connect(
         )
         with deferred():
             stop()
-            _session = _session_on(config, cluster, folder)
-            _tell_followers(_session)
-        return _session
+            _process.session = _session_on(config, cluster, folder)
+            _tell_followers(_process.session)
+        return _process.session
 
 
 def _check_process() -> None:
-    global _used
-    if _forked:
+    if _process.is_forked:
         raise ClusterError(
             "this process was forked from one that uses matnb, whose threads it does not have; start "
             'processes with multiprocessing.get_context("spawn"), or compute in the parent'
         )
-    _used = True
+    _process.was_used = True
 
 
 def _folder_of(config: Config) -> ResultFolder | None:
@@ -215,40 +233,38 @@ def stop() -> None:
 
     It raises nothing, whatever became of the workers before; those that do not answer are ended.
     """
-    global _session
-    with _lock, deferred():
-        stopped, _session = _session, None
+    with _process.lock, deferred():
+        stopped, _process.session = _process.session, None
         if stopped is not None:
             stopped.close()
 
 
 def follow_sessions(follower: Callable[[Session], None]) -> Callable[[], None]:
     """Call ``follower`` with the session in use and each that starts; the returned function ends that."""
-    with _lock:
-        _followers.append(follower)
+    with _process.lock:
+        _process.followers.append(follower)
         session = active_session()
         if session is not None:
             follower(session)
-    return lambda: _followers.remove(follower)
+    return lambda: _process.followers.remove(follower)
 
 
 def _tell_followers(session: Session) -> None:
-    for follower in tuple(_followers):
+    for follower in tuple(_process.followers):
         follower(session)
 
 
 def active_session() -> Session | None:
     """Return the session in use, or None."""
-    global _session
-    with _lock:
-        if _session is not None and _session.ended:
-            _session = None
-        return _session
+    with _process.lock:
+        if _process.session is not None and _process.session.ended:
+            _process.session = None
+        return _process.session
 
 
 def current_session() -> Session:
     """Return the session in use, starting one with the defaults if there is none."""
-    with _lock:
+    with _process.lock:
         return active_session() or start()
 
 

@@ -105,7 +105,7 @@ def load(
                 FileContentWarning,
                 stacklevel=3,
             )
-    note_loaded(source, told)
+    loaded.note(source, told)
     array = DistArray(*nodes)
     return Columns(found.names, array, found.dtypes) if found.names else array
 
@@ -150,9 +150,6 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
 # The files that this process has loaded: what results came from.
 
 _PIECE_BYTES = 1 << 20
-_lock = threading.Lock()
-_files: dict[File, str] = {}  # with what was counted in each
-_hashes: dict[File, str] = {}  # a version of a file is read through once
 
 
 @dataclass(frozen=True)
@@ -183,11 +180,49 @@ class LoadedFile:
     counts: str = ""
 
 
-def note_loaded(source: Source, counts: str = "") -> None:
-    """Remember that the files of a source were loaded, in the versions that it read, and what was in it."""
-    with _lock:
-        for place, file in enumerate(files_of(source)):
-            _files[file] = counts if place == 0 else ""
+class LoadedFiles:
+    """The files that this process has loaded, in the versions that it read; there is one, ``loaded``."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: dict[File, str] = {}  # what was counted in each
+        self._hashes: dict[File, str] = {}  # a version of a file is read through once
+
+    def note(self, source: Source, counts: str = "") -> None:
+        """Remember that the files of a source were loaded, and what was in it."""
+        with self._lock:
+            for place, file in enumerate(files_of(source)):
+                self._counts[file] = counts if place == 0 else ""
+
+    def forget(self) -> None:
+        """Remember none of them."""
+        with self._lock:
+            self._counts.clear()
+
+    def all(self) -> tuple[LoadedFile, ...]:
+        """Return the files by path; reads those that are here, to hash them."""
+        with self._lock:
+            files = sorted(self._counts.items(), key=lambda one: (str(one[0].shown), one[0].mtime_ns))
+        return tuple(self._looked_at(file, counts) for file, counts in files)
+
+    def _looked_at(self, file: File, counts: str) -> LoadedFile:
+        if isinstance(file, RemoteFile):
+            return LoadedFile(str(file.shown), file.size, version=file.version, counts=counts)
+        problem = ""
+        try:
+            if find_local(file.path) != file:
+                problem = "has changed since it was loaded"
+            elif file not in self._hashes:
+                self._hashes[file] = _hash(file)
+        except FileNotFoundError:
+            problem = "is not there any more"
+        except (MatnbError, OSError) as error:
+            problem = f"cannot be read: {error}"
+        sha256 = self._hashes.get(file, "")
+        return LoadedFile(str(file.shown), file.size, sha256, problem=problem, counts=counts)
+
+
+loaded = LoadedFiles()
 
 
 def files_of(part: object) -> Iterator[File]:
@@ -197,35 +232,6 @@ def files_of(part: object) -> Iterator[File]:
     elif is_dataclass(part):
         for field in fields(part):
             yield from files_of(getattr(part, field.name))
-
-
-def forget_loaded() -> None:
-    """Remember none of them."""
-    with _lock:
-        _files.clear()
-
-
-def files_loaded() -> tuple[LoadedFile, ...]:
-    """Return the files that were loaded, by path; reads those that are here, to hash them."""
-    with _lock:
-        files = sorted(_files.items(), key=lambda one: (str(one[0].shown), one[0].mtime_ns))
-    return tuple(_looked_at(file, counts) for file, counts in files)
-
-
-def _looked_at(file: File, counts: str) -> LoadedFile:
-    if isinstance(file, RemoteFile):
-        return LoadedFile(str(file.shown), file.size, version=file.version, counts=counts)
-    problem = ""
-    try:
-        if find_local(file.path) != file:
-            problem = "has changed since it was loaded"
-        elif file not in _hashes:
-            _hashes[file] = _hash(file)
-    except FileNotFoundError:
-        problem = "is not there any more"
-    except (MatnbError, OSError) as error:
-        problem = f"cannot be read: {error}"
-    return LoadedFile(str(file.shown), file.size, _hashes.get(file, ""), problem=problem, counts=counts)
 
 
 def _hash(file: File) -> str:

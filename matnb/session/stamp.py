@@ -20,7 +20,7 @@ from matnb.pictures.findings import Finding, findings_html, findings_text
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.pictures.saving import save_as
 from matnb.session.current import active_session
-from matnb.session.files import LoadedFile, files_loaded
+from matnb.session.files import LoadedFile, loaded
 from matnb.version import VERSION
 
 _PACKAGES = ("numpy", "scipy", "numba", "sparse", "dask", "distributed", "ipython", "ipywidgets")
@@ -182,7 +182,7 @@ def stamp(with_time: bool = False) -> Stamp:
         settings=settings,
         seeds=seeds_taken(),
         commit=_commit(),
-        files=files_loaded(),
+        files=loaded.all(),
         time=time.strftime("%Y-%m-%d %H:%M:%S %z") if with_time else "",
         num_seeds_forgotten=num_seeds_forgotten(),
     )

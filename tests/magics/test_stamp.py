@@ -18,9 +18,9 @@ from matnb.session import files
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch):
     monkeypatch.setattr("matnb.lazy.random._seeds", {})
-    files.forget_loaded()
+    files.loaded.forget()
     yield
-    files.forget_loaded()
+    files.loaded.forget()
     mn.stop()
 
 

@@ -114,12 +114,13 @@ def test_a_cell_of_a_thousand_iterations_hardly_notices_it(
 LEFT = """
 import gc, os, threading
 from ipywidgets.widgets import widget
-from matnb.session.current import _followers
+from matnb.session.current import _process
 def left():
     gc.collect()
     pages = int(open("/proc/self/statm").read().split()[1])
     return (
-        len(widget._instances), len(_followers), len(session._listeners._all), threading.active_count(),
+        len(widget._instances), len(_process.followers), len(session._listeners._all),
+        threading.active_count(),
         *(len(found) for found in get_ipython().events.callbacks.values()),
         len(gc.get_objects()), pages * 4096,
     )

@@ -177,7 +177,7 @@ def test_a_session_may_stop_while_it_is_looked_at(person: Person) -> None:
 @pytest.mark.slow
 def test_nothing_is_left_of_a_thousand_monitors(person: Person) -> None:
     session = mn.start(workers=1, threads=1)
-    followers = len(mn.session.current._followers)
+    followers = len(mn.session.current._process.followers)
     hooks = {name: len(found) for name, found in person.shell.events.callbacks.items()}
     for number in range(1000):
         found = mn.monitor()
@@ -185,6 +185,6 @@ def test_nothing_is_left_of_a_thousand_monitors(person: Person) -> None:
             looped(200 + number)
         found.close()
     assert session._listeners._all == ()
-    assert len(mn.session.current._followers) == followers
+    assert len(mn.session.current._process.followers) == followers
     assert {name: len(found) for name, found in person.shell.events.callbacks.items()} == hooks
     assert person.num_open == 0

@@ -273,7 +273,7 @@ class Values(Known):
         >>> x = mn.ones(4)
         >>> print((x * 1).explain(stage="identities"))
         after identities
-             e0  full                                         (4,) float64  = value
+             e0  full                                          (4,) float64, about 32 B, = value
         """
         return evaluator().explain({"value": self._expression}, stage, measured)
 

@@ -336,7 +336,7 @@ def visualize(*arrays: object, stage: str | None = None, measured: bool = False)
     >>> x = mn.zeros(4)
     >>> picture = mn.visualize((x + 1) * (x + 1), stage="recorded")
     >>> print(picture.text.splitlines()[1])
-    e3  multiply(e2, e2)  (4,) float64, about 32 B, = value
+    e2  multiply(e1, e1)  (4,) float64, about 32 B, = value
     """
     handles = [one if isinstance(one, DistArray) else asarray(one) for one in arrays]
     if not handles:

@@ -27,11 +27,12 @@ class RunStarted:
 class TaskTimed:
     """One kernel call: where it ran, for how long, and how much it worked on.
 
+    ``key`` numbers the value that it made in its run.
     Where it was ``compiled``, machine code was made or read from disk meanwhile, and the seconds say little
     of the kernel.
     """
 
-    key: str
+    key: int
     kind: str
     worker: int
     seconds: float

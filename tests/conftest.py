@@ -16,7 +16,7 @@ import pytest
 
 import matnb as mn
 from matnb.expr.nodes import Expr
-from matnb.plan import reusing
+from matnb.plan import program_cache
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.program.check import check_plan, check_program
 from matnb.program.plan import Plan
@@ -64,8 +64,9 @@ def contracts() -> Iterator[None]:
 
     def checked(writer: PlanWriter, roots: Sequence[Expr]) -> Plan:
         plan = write(writer, roots)
-        before = writer._owners.keys() - writer._tasks.keys()
-        holders = {writer._owners[key] for key in before}
+        owners = writer.slots.owners
+        before = owners.keys() - {task.key for task in writer._tasks}
+        holders = {owners[slot] for slot in before}
         check_plan(plan, {*writer.numbers, *holders} if writer.numbers else (), before)
         return plan
 
@@ -76,7 +77,7 @@ def contracts() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PlanWriter, "plan", checked)
-        patch.setattr(reusing, "plan_control", controlled)
+        patch.setattr(program_cache, "plan_control", controlled)
         yield
 
 

@@ -61,15 +61,18 @@ class Desk:
             TaskTimed(task.key, task.kind, task.owner, 0.001 * (place + 1), 1, 1, 8_000)
             for place, task in enumerate(planned.tasks)
         ]
-        self.measures.note(planned.stages, timed, [node], planned.tasks)
         made = planned.outputs[optimized[node]]
-        self.store.add(node, Entry(self._counted(node, made), ()))
+        self.measures.note(planned.stages, timed, {node: made.keys}, planned.tasks)
+        self.store.add(node, Entry(self._counted(node, self._named(made)), ()))
 
     def lay(self, array: DistArray, layout: Layout) -> None:
         """Make believe that an array is on the workers, in a layout of its own."""
         self.handles.append(array)
-        keys = tuple(f"there-{number}" for number in range(layout.grid.num_blocks))
-        self.store.add(array.expression, Entry(self._counted(array.expression, Stored(layout, keys)), ()))
+        stored = self._named(Stored(layout, tuple(range(layout.grid.num_blocks))))
+        self.store.add(array.expression, Entry(self._counted(array.expression, stored), ()))
+
+    def _named(self, array: Stored) -> Stored:
+        return replace(array, keys=tuple(f"there-{len(self.handles)}-{key}" for key in array.keys))
 
     def _counted(self, node: Expr, stored: Stored) -> Stored:
         sizes = [

@@ -14,22 +14,23 @@ from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
 from matnb.ops.creation import piece_of
 from matnb.program.operators import Multiply
-from matnb.program.plan import Plan, Stored, Task, Workers
-from matnb.program.program import Action, Batch, Branch, Iterate, Names, Program
+from matnb.program.plan import Plan, Slot, Stored, Task, Workers
+from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers
 
 ONE = Workers((0,), 2, 0)
 THREE = Workers((0, 1, 2), 1, 0)
 
 
-def run_by_hand(plan: Plan, stored: Mapping[str, Block] | None = None) -> dict[str, Block]:
+def run_by_hand(plan: Plan, stored: Mapping[Slot, Block] | None = None) -> dict[Slot, Block]:
     """Run the steps of a plan in this process, one task after another."""
     values = dict(stored or {})
+    values |= {slot: Dense(node.value) for slot, node in plan.constants.items()}
     for one in plan.shipments:
         values[one.key] = piece_of(held(one.expression), one.region)
     return run_tasks(plan.tasks, values)
 
 
-def run_tasks(tasks: Iterable[Task], given: Mapping[str, Block]) -> dict[str, Block]:
+def run_tasks(tasks: Iterable[Task], given: Mapping[Slot, Block]) -> dict[Slot, Block]:
     """Run tasks, and return their values beside those given."""
     values = dict(given)
     for task in tasks:
@@ -45,14 +46,14 @@ def multiplies(task: Task) -> bool:
     return any(isinstance(getattr(one.operator, "product", one.operator), Multiply) for one in task.steps)
 
 
-def run_program(program: Program, given: Mapping[str, Block]) -> dict[str, Block]:
+def run_program(program: Program, given: Mapping[Slot, Block]) -> dict[Slot, Block]:
     """Run a program whose registers are given, and return the values of its results by register."""
     values = dict(given)
     _act(program.actions, values)
     return {name: values[name] for name in program.results}
 
 
-def _act(actions: Iterable[Action], values: dict[str, Block]) -> None:
+def _act(actions: Iterable[Action], values: dict[Slot, Block]) -> None:
     for action in actions:
         match action:
             case Batch(tasks, results):
@@ -76,16 +77,16 @@ def _act(actions: Iterable[Action], values: dict[str, Block]) -> None:
                 _move(values, action.results, action.from_then if is_true else action.from_otherwise)
 
 
-def _flat(arrays: Sequence[Names]) -> Names:
+def _flat(arrays: Sequence[Registers]) -> Registers:
     return tuple(name for names in arrays for name in names)
 
 
-def _move(values: dict[str, Block], names: Names, sources: Names) -> None:
+def _move(values: dict[Slot, Block], names: Registers, sources: Registers) -> None:
     # All at once: an array may change places with another.
     values.update(zip(names, [values[source] for source in sources], strict=True))
 
 
-def _scalar(values: Mapping[str, Block], name: str) -> float:
+def _scalar(values: Mapping[Slot, Block], name: Slot) -> float:
     return float(to_numpy(values[name])[()])
 
 
@@ -93,7 +94,16 @@ def _count(number: int) -> Dense:
     return Dense(np.array(number, np.int64))
 
 
-def whole(node: Expr, array: Stored, values: Mapping[str, Block]) -> np.ndarray:
+def given_to(plan: Plan, stored: Mapping[Expr, Stored], blocks: Mapping[str, Block]) -> dict[Slot, Block]:
+    """Return what a plan reads of stored arrays in its slots, from their blocks by names."""
+    return {
+        slot: blocks[name]
+        for node, array in plan.reused.items()
+        for slot, name in zip(array.keys, stored[node].keys, strict=True)
+    }
+
+
+def whole(node: Expr, array: Stored, values: Mapping[Slot, Block]) -> np.ndarray:
     """Put the blocks of an array together, checking that each has its region's shape and its dtype."""
     parts = []
     for key, region in zip(array.keys, array.layout.grid.regions(), strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -70,7 +69,7 @@ class Restless:
         seed: int = 0,
     ) -> None:
         self._session, self._pauses, self._recuts, self._meanwhile = session, pauses, recuts, meanwhile
-        self._random, self._names = random.Random(seed), itertools.count()
+        self._random = random.Random(seed)
         self.watches: list[Watched] = []
         self.num_recuts = self.num_prepared = 0
         session._runner._looper._balancer = self
@@ -118,5 +117,5 @@ class Restless:
         engine = self._session._engine
         value = whole(node, entry.stored.layout, engine.gather(entry.futures, entry.stored.layout.owners))
         grid = Grid((cuts, *((0, length) for length in node.shape[1:])))
-        stored, futures = engine.ship_array(value, Layout(grid, owners), f"restless-{next(self._names)}")
+        stored, futures = engine.ship_array(value, Layout(grid, owners))
         return Entry(stored, futures)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from matnb.backend.mailbox import GangMailbox
 from matnb.blocks.formats import Block, freeze
 from matnb.expr.client_data import copied
+from matnb.program.plan import Slot
 
 DUE_SECONDS = 2.0
 _NUM_GENERATIONS = 2  # the newest may have reached only some of the members when one is lost
@@ -22,9 +23,9 @@ class Checkpoints:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._generations: dict[tuple[int, int], dict[str, Block]] = {}
+        self._generations: dict[tuple[int, int], dict[Slot, Block]] = {}
 
-    def add(self, epoch: int, iteration: int, blocks: Mapping[str, Block]) -> None:
+    def add(self, epoch: int, iteration: int, blocks: Mapping[Slot, Block]) -> None:
         """Keep blocks of an iteration, and forget all but the newest generations."""
         with self._lock:
             self._generations.setdefault((epoch, iteration), {}).update(blocks)
@@ -36,13 +37,13 @@ class Checkpoints:
         with self._lock:
             self._generations = {one: kept for one, kept in self._generations.items() if one[0] in epochs}
 
-    def inventory(self, epoch: int) -> dict[int, tuple[str, ...]]:
+    def inventory(self, epoch: int) -> dict[int, tuple[Slot, ...]]:
         """Return the names of what is kept of an epoch, by iteration."""
         with self._lock:
             found = self._generations.items()
             return {iteration: tuple(blocks) for (of, iteration), blocks in found if of == epoch}
 
-    def blocks(self, epoch: int, iteration: int) -> Mapping[str, Block]:
+    def blocks(self, epoch: int, iteration: int) -> Mapping[Slot, Block]:
         """Return what is kept of an iteration."""
         with self._lock:
             return dict(self._generations.get((epoch, iteration), {}))
@@ -61,7 +62,7 @@ class RingKeeper:
         """Tell whether the last copies are old."""
         return time.monotonic() - self._last >= DUE_SECONDS
 
-    def save(self, iteration: int, registers: Mapping[str, Block]) -> None:
+    def save(self, iteration: int, registers: Mapping[Slot, Block]) -> None:
         """Copy this member's blocks of the state and send them to the next member."""
         self._last = time.monotonic()
         copies = {name: freeze(copied(block)) for name, block in registers.items()}

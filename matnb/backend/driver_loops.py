@@ -17,7 +17,7 @@ from matnb.backend.watch_protocol import Watch
 from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
 from matnb.program.operators import Constant
-from matnb.program.plan import Plan, Step, Task
+from matnb.program.plan import Plan, Slot, Step, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, check_held
 
 LINEAGE_DEPTH = 20  # after this many batches on each other's results their history is cut
@@ -47,8 +47,8 @@ class Driver:
         self,
         engine: DaskEngine,
         program: Program,
-        given: Mapping[str, Kept],
-        counts: Mapping[str, tuple[int, int]],
+        given: Mapping[Slot, Kept],
+        counts: Mapping[Slot, tuple[int, int]],
         told: Callable[[int, float], None],
         first: int = 0,
         watch: Watch | None = None,
@@ -56,15 +56,15 @@ class Driver:
         self._engine, self._program, self._told, self._watch = engine, program, told, watch
         self._registers = dict(given)
         self._counts = dict(counts)
-        self._scalars: dict[str, object] = {}
+        self._scalars: dict[Slot, object] = {}
         self._asked = _control_scalars(program.actions)
-        self._timed: dict[str, TaskTimed] = {}
+        self._timed: dict[Slot, TaskTimed] = {}
         self._depth = 0
         self._nested = 0
         self._first = self._iterations = first
-        self._spent: dict[int, dict[str, float]] = {}  # by the tasks of an iteration, by worker
-        self._seen: set[str] = set()  # tasks that have run
-        self._paused: list[str] | None = None  # the state from which the loop goes on
+        self._spent: dict[int, dict[Slot, float]] = {}  # by the tasks of an iteration, by worker
+        self._seen: set[Slot] = set()  # tasks that have run
+        self._paused: list[Slot] | None = None  # the state from which the loop goes on
 
     def run(self) -> ProgramOutcome:
         """Walk the program to its end, or to a pause; raises what ``DaskEngine.run`` does."""
@@ -132,13 +132,13 @@ class Driver:
             self._watch.advanced(number, seconds)
         self._spent = {}
 
-    def _pause(self, names: Sequence[str]) -> None:
+    def _pause(self, names: Sequence[Slot]) -> None:
         # What follows starts from this state, so its history would grow with each pause.
         self._paused = list(names)
         if names:
             self._cut_lineage(names)
 
-    def _run(self, tasks: Sequence[Task], results: Sequence[str]) -> None:
+    def _run(self, tasks: Sequence[Task], results: Sequence[Slot]) -> None:
         fetch = [name for name in results if name in self._asked]
         plan = Plan(tuple(tasks), (), (), {}, {}, {}, 0)
         found = self._engine.run(plan, fetch, results, self._registers)
@@ -169,16 +169,16 @@ class Driver:
             if owner in limits:
                 check_held(size, limits[owner])
 
-    def _count(self, name: str, number: int) -> None:
+    def _count(self, name: Slot, number: int) -> None:
         # The number of an iteration, made by a task of its own as all values are.
         block = Dense(np.array(number, _COUNT))
         task = Task(name, (Step(Constant(block), ()),), (), self._program.owners[name], "count")
         self._run([task], [name])
         self._scalars[name] = block.values.item()
 
-    def _move(self, names: Sequence[str], sources: Sequence[str]) -> None:
+    def _move(self, names: Sequence[Slot], sources: Sequence[Slot]) -> None:
         # All at once: an array may change places with another.
-        tables: tuple[dict[str, Any], ...] = (self._registers, self._counts, self._scalars)
+        tables: tuple[dict[Slot, Any], ...] = (self._registers, self._counts, self._scalars)
         for kept in tables:
             found = [kept.get(source) for source in sources]
             for name, one in zip(names, found, strict=True):
@@ -186,7 +186,7 @@ class Driver:
                 if one is not None:
                     kept[name] = one
 
-    def _scalar(self, name: str) -> object:
+    def _scalar(self, name: Slot) -> object:
         if name not in self._scalars:
             owner = self._program.owners.get(name, 0)
             (block,) = self._engine.gather([self._registers[name]], [owner])
@@ -194,18 +194,18 @@ class Driver:
             return block.values.item()
         return self._scalars[name]
 
-    def _cut_lineage(self, names: Sequence[str]) -> None:
+    def _cut_lineage(self, names: Sequence[Slot]) -> None:
         unique = {self._registers[name].key: name for name in names}
         owners = [self._program.owners[name] for name in unique.values()]
         futures = [self._registers[name] for name in unique.values()]
-        new = self._engine.cut_lineage(list(unique.values()), owners, futures)
+        new = self._engine.cut_lineage(owners, futures)
         by_old = dict(zip(unique, new, strict=True))
         self._registers.update({name: by_old[self._registers[name].key] for name in names})
         self._depth = 0
 
 
-def _control_scalars(actions: Sequence[Action]) -> set[str]:
-    found: set[str] = set()
+def _control_scalars(actions: Sequence[Action]) -> set[Slot]:
+    found: set[Slot] = set()
     for action in actions:
         match action:
             case Iterate():

@@ -6,9 +6,8 @@ import itertools
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
-from weakref import WeakValueDictionary
 
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from distributed import Future
@@ -18,7 +17,7 @@ from matnb.backend import worker
 from matnb.backend.cluster import Cluster
 from matnb.backend.futures import BROKEN, Answers, OwnersLost
 from matnb.backend.graphs import DaskGraph, PlanRun, graph_of, is_bundled
-from matnb.backend.kept import Kept
+from matnb.backend.kept import Kept, names_of
 from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, freeze
 from matnb.blocks.layout import Layout
@@ -28,7 +27,7 @@ from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
 from matnb.ops.creation import part_of, piece_of
 from matnb.program import operators as op
-from matnb.program.plan import Plan, Shipment, Stored
+from matnb.program.plan import Plan, Shipment, Slot, Stored
 
 _ANSWER_SECONDS = 10.0
 
@@ -53,22 +52,22 @@ class TaskFailed(Exception):  # noqa: N818  carries a worker's error to the room
 class Outcome:
     """What a run left: arrays on workers, what keeps them, fetched blocks, and the times.
 
-    ``counts`` has entries and bytes of what was kept or held, by the plan's keys.
+    ``counts`` has entries and bytes of what was kept or held, by the plan's slots.
     """
 
     stored: Mapping[Expr, Stored]
     futures: Mapping[Expr, tuple[Kept, ...]]
-    fetched: Mapping[str, Any]
+    fetched: Mapping[Slot, Any]
     timed: tuple[TaskTimed, ...]
     seconds: float
     held: tuple[Kept, ...] = ()
-    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    counts: Mapping[Slot, tuple[int, int]] = field(default_factory=dict)
 
 
 class DaskEngine:
     """Runs plans on a cluster.
 
-    A plan's keys repeat, Dask's names of them do not: a name that is used again while its last use is being
+    Plans repeat, Dask's names of their values do not: a name that is used again while its last use is being
     forgotten makes the scheduler lose the new one (its update of the graph is not atomic).
 
     Parameters
@@ -91,14 +90,13 @@ class DaskEngine:
         self._client = cluster.client
         self._answers = Answers(cluster)
         self._runs = itertools.count()
-        self._held: WeakValueDictionary[str, Kept] = WeakValueDictionary()  # by the plan's key
 
     def run(
         self,
         plan: Plan,
-        fetch: Sequence[str] = (),
-        hold: Sequence[str] = (),
-        given: Mapping[str, Kept] | None = None,
+        fetch: Sequence[Slot] = (),
+        hold: Sequence[Slot] = (),
+        given: Mapping[Slot, Kept] | None = None,
     ) -> Outcome:
         """Run a plan and return when all its tasks are done.
 
@@ -107,11 +105,11 @@ class DaskEngine:
         plan
             What to run.
         fetch
-            Keys whose values come back to this process with the times.
+            Slots whose values come back to this process with the times.
         hold
-            Further keys to keep on the workers, as long as ``Outcome.held`` is.
+            Further slots to keep on the workers, as long as ``Outcome.held`` is.
         given
-            What keeps the keys that the plan reads and does not make, beside those of arrays that are kept.
+            What is in the slots that the plan reads and does not make.
 
         Raises
         ------
@@ -126,9 +124,9 @@ class DaskEngine:
         run_id = worker.RunId(self._prefix, next(self._runs))
         owners = self._owners(plan)
         self._answers.check_alive(owners)
-        futures: dict[str, Future] = {}
-        sent: dict[str, Kept] = {}
-        counts: dict[str, tuple[int, int]] = {}
+        futures: dict[Slot | str, Future] = {}
+        sent: dict[Slot, Kept] = {}
+        counts: dict[Slot, tuple[int, int]] = {}
         wanted = [key for array in plan.outputs.values() for key in array.keys]
         threads = {number: one.threads for number, one in enumerate(self._cluster.workers)}
         run = PlanRun(plan, run_id, {*wanted, *hold, *fetch}, fetch, threads)
@@ -137,15 +135,15 @@ class DaskEngine:
         try:
             self._ship(plan.shipments, sent, counts)
             sought = [key for key in dict.fromkeys((*wanted, *hold, *fetch)) if key not in sent]
-            graph = graph_of(run, {**(given or {}), **sent}, self._held.__getitem__)
+            graph = graph_of(run, {**(given or {}), **sent})
             with self._shared_blas(plan):
                 self._submit(graph, run_id, sought, futures)
                 told: list[worker.Report] = self._answers.gather(
                     [futures[name] for name in graph.reports], owners
                 )
-                values: dict[str, Any] = {key: one for report in told for key, one in report.values.items()}
+                values: dict[Slot, Any] = {key: one for report in told for key, one in report.values.items()}
                 rest = [] if _failures(told) else [key for key in fetch if key not in values]
-                there = {**sent, **futures}
+                there: dict[Any, Kept] = {**sent, **futures}
                 values.update(zip(rest, self.gather([there[key] for key in rest], list(owners)), strict=True))
         except KeyboardInterrupt:
             with self._cluster.stopping.undisturbed():
@@ -164,12 +162,11 @@ class DaskEngine:
                 names.clear()
             raise TaskFailed(failures[0])
         kept = {node: tuple(there[key] for key in array.keys) for node, array in plan.outputs.items()}
-        self._held.update({key: there[key] for key in (*wanted, *hold)})
         timed = tuple(one for report in told for one in report.timed)
         if self._telemetry is not None:
             self._telemetry.ended(timed)
         return Outcome(
-            with_counts(plan.outputs, counts),
+            with_counts(plan.outputs, kept, counts),
             kept,
             {key: values[key] for key in fetch},
             timed,
@@ -189,8 +186,8 @@ class DaskEngine:
         blocks: list[Block] = self._answers.gather(futures, owners)
         return blocks
 
-    def ship(self, blocks: Mapping[str, Block], owner: int) -> dict[str, Kept]:
-        """Send blocks to a worker, under a plan's keys, and return their futures."""
+    def ship(self, blocks: Mapping[Slot, Block], owner: int) -> dict[Slot, Kept]:
+        """Send blocks to a worker, and return what keeps them there."""
         names = {key: f"{self._prefix}s{next(self._runs)}-{key}" for key in blocks}
         named = {names[key]: freeze(block) for key, block in blocks.items()}
         address = self._cluster.workers[owner].address
@@ -198,50 +195,45 @@ class DaskEngine:
             sent = self._client.scatter(named, workers=[address], hash=False)
         except (KeyError, TimeoutError, *BROKEN) as error:  # a KeyError names a worker that is gone
             raise self._answers.broken(error, [owner]) from error
-        futures = {key: sent[name] for key, name in names.items()}
-        self._held.update(futures)
-        return futures
+        return {key: sent[name] for key, name in names.items()}
 
     def ship_array(
-        self, block: Block, layout: Layout, base: str, is_constant: bool = False
+        self, block: Block, layout: Layout, is_constant: bool = False
     ) -> tuple[Stored, tuple[Kept, ...]]:
-        """Send a user's array to the owners of a layout; the keys of its blocks begin with ``base``.
+        """Send a user's array to the owners of a layout.
 
         Of an array that nobody ever writes to, which ``is_constant``, workers in this process get no copy.
         """
         piece_from = part_of if is_constant else piece_of
         futures: list[Kept] = []
         counts: list[tuple[int, int]] = []
-        keys = tuple(f"{base}-{number}" for number in range(layout.grid.num_blocks))
-        for key, region, owner in zip(keys, layout.grid.regions(), layout.owners, strict=True):
+        for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
             piece = piece_from(block, region)
-            futures.extend(self.ship({key: piece}, owner).values())
+            futures.extend(self.ship({number: piece}, owner).values())
             counts.append((piece.nnz, piece.nbytes))
         nnz, sizes = tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts)
-        return Stored(layout, keys, nnz, sizes), tuple(futures)
+        return Stored(layout, names_of(futures), nnz, sizes), tuple(futures)
 
-    def cut_lineage(
-        self, keys: Sequence[str], owners: Sequence[int], futures: Sequence[Kept]
-    ) -> tuple[Kept, ...]:
+    def cut_lineage(self, owners: Sequence[int], futures: Sequence[Kept]) -> tuple[Kept, ...]:
         """Give blocks names without a history, since Dask keeps every task that a block came from.
 
         Parameters
         ----------
-        keys, owners, futures
-            Of each block: the plan's key, the worker that has it, and what keeps it now.
+        owners, futures
+            Of each block: the worker that has it, and what keeps it now.
         """
         self._answers.finished(futures, owners)
         run_id = f"{self._prefix}h{next(self._runs)}"
-        new_names = {key: f"{run_id}-{key}" for key in keys}
-        old_names = {key: future.key for key, future in zip(keys, futures, strict=True)}
+        places = {future.key: owner for future, owner in zip(futures, owners, strict=True)}
+        new_names = {name: f"{run_id}-{number}" for number, name in enumerate(places)}
         by_owner: dict[int, list[str]] = {}
-        for key, owner in zip(keys, owners, strict=True):
-            by_owner.setdefault(owner, []).append(key)
+        for name, owner in places.items():
+            by_owner.setdefault(owner, []).append(name)
         who_has: dict[str, list[str]] = {}
         num_bytes: dict[str, int] = {}
         for owner, own in by_owner.items():
             address = self._cluster.workers[owner].address
-            names = {old_names[key]: new_names[key] for key in own}
+            names = {name: new_names[name] for name in own}
             try:
                 (answer,) = self._client.run(worker.rename, names, workers=[address]).values()
             except (KeyError, ValueError, *BROKEN) as error:  # a KeyError names a worker that is gone
@@ -260,15 +252,10 @@ class DaskEngine:
             )
         except BROKEN as error:
             raise self._answers.broken(error, by_owner) from error
-        found = {key: Future(name, self._client) for key, name in new_names.items()}
-        for future in found.values():
+        found = tuple(Future(new_names[future.key], self._client) for future in futures)
+        for future in found:
             self._client.futures[future.key].finish()  # as the client does for what it scatters
-        self._held.update(found)
-        return tuple(found[key] for key in keys)
-
-    def adopt(self, futures: Mapping[str, Kept]) -> None:
-        """Let later plans read values by these keys, as long as somebody holds their futures."""
-        self._held.update(futures)
+        return found
 
     # one run
 
@@ -291,10 +278,10 @@ class DaskEngine:
     def _ship(
         self,
         shipments: Sequence[Shipment],
-        sent: dict[str, Kept],
-        counts: dict[str, tuple[int, int]],
+        sent: dict[Slot, Kept],
+        counts: dict[Slot, tuple[int, int]],
     ) -> None:
-        by_owner: dict[int, dict[str, Block]] = {}
+        by_owner: dict[int, dict[Slot, Block]] = {}
         for one in shipments:
             block = held(one.expression)
             assert block is not None, "a plan ships what is held here"
@@ -305,7 +292,7 @@ class DaskEngine:
             sent.update(self.ship(blocks, owner))
 
     def _submit(
-        self, graph: DaskGraph, run_id: worker.RunId, keys: Sequence[str], futures: dict[str, Future]
+        self, graph: DaskGraph, run_id: worker.RunId, keys: Sequence[Slot], futures: dict[Slot | str, Future]
     ) -> None:
         if not graph.tasks:
             return
@@ -319,7 +306,7 @@ class DaskEngine:
         sent = self._client.get(whole, names, sync=False, retries=0)
         futures.update(zip((*keys, *graph.reports), sent, strict=True))
 
-    def _stop(self, plan: Plan, futures: Mapping[str, Future]) -> None:
+    def _stop(self, plan: Plan, futures: Mapping[Slot | str, Future]) -> None:
         # Dask cancels what reads a cancelled name first, and fails with the client's connection where nobody
         # holds one of those. So only what no task reads is cancelled, and the rest is let go.
         read = {key for task in plan.tasks for key in task.inputs}
@@ -329,7 +316,7 @@ class DaskEngine:
                 future.release()
 
     def _cancelled(
-        self, plan: Plan, futures: Mapping[str, Future], sent: Mapping[str, Kept], run_id: worker.RunId
+        self, plan: Plan, futures: Mapping[Any, Future], sent: Mapping[Any, Kept], run_id: worker.RunId
     ) -> RunCancelled:
         done = {**sent, **{key: one for key, one in futures.items() if one.status == "finished"}}
         kept = {
@@ -342,7 +329,6 @@ class DaskEngine:
         worker.forget(run_id)
         if self._blas is None and is_bundled(plan):
             self._answers.tell(worker.forget, run_id)  # what runs goes on to the next of its tasks
-        self._held.update({key: done[key] for node in kept for key in plan.outputs[node].keys})
         return cancelled(plan, kept, sum(task.key in done for task in plan.tasks))
 
 
@@ -350,7 +336,8 @@ def cancelled(plan: Plan, kept: Mapping[Expr, tuple[Kept, ...]], num_done: int) 
     """Return what an interrupt of a run raises, of whose tasks some were done and some arrays are whole."""
     total = sum(len(array.keys) for array in plan.outputs.values())
     whole = sum(len(ones) for ones in kept.values())
-    arrays = {node: plan.outputs[node] for node in kept}  # their counts were not told
+    # Their counts were not told.
+    arrays = {node: replace(plan.outputs[node], keys=names_of(own)) for node, own in kept.items()}
     return RunCancelled(
         f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, kept {whole} of {total} blocks",
         Outcome(arrays, kept, {}, (), 0.0),
@@ -361,11 +348,14 @@ def _failures(told: Sequence[worker.Report]) -> list[worker.Failed]:
     return [report.failed for report in told if report.failed is not None]
 
 
-def with_counts(outputs: Mapping[Expr, Stored], counts: Mapping[str, tuple[int, int]]) -> dict[Expr, Stored]:
-    """Return arrays with the entries and bytes of their blocks."""
+def with_counts(
+    outputs: Mapping[Expr, Stored],
+    kept: Mapping[Expr, tuple[Kept, ...]],
+    counts: Mapping[Slot, tuple[int, int]],
+) -> dict[Expr, Stored]:
+    """Return the arrays of a plan as they are on the workers, with the entries and bytes of their blocks."""
     result = {}
     for node, array in outputs.items():
-        known = [counts[key] for key in array.keys]
-        nnz, sizes = tuple(nnz for nnz, _ in known), tuple(size for _, size in known)
-        result[node] = Stored(array.layout, array.keys, nnz, sizes)
+        nnz, sizes = zip(*(counts[slot] for slot in array.keys), strict=True)
+        result[node] = Stored(array.layout, names_of(kept[node]), nnz, sizes)
     return result

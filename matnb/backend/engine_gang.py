@@ -35,6 +35,7 @@ from matnb.backend.watch_protocol import Watch
 from matnb.backend.worker import Failed, portable
 from matnb.blocks.formats import Block
 from matnb.pictures.quantities import plural_text
+from matnb.program.plan import Slot
 from matnb.program.program import Iterate, Program, batches
 
 _ANSWER_SECONDS = 5.0
@@ -96,7 +97,7 @@ class GangEngine:
     def run(
         self,
         program: Program,
-        given: Mapping[str, Kept],
+        given: Mapping[Slot, Kept],
         resume: Resume | None = None,
         told: Callable[[int, float], None] | None = None,
         watch: Watch | None = None,
@@ -182,7 +183,7 @@ class GangEngine:
     def _run_alone(
         self,
         program: Program,
-        given: Mapping[str, Kept],
+        given: Mapping[Slot, Kept],
         first: int,
         told: Callable[[int, float], None] | None,
         watch: Watch | None,
@@ -217,7 +218,7 @@ class GangEngine:
             raise
         except Exception as error:
             trace = "".join(traceback.format_exception(error))
-            raise TaskFailed(Failed(gang_name(self._prefix, epoch), portable(error), trace)) from None
+            raise TaskFailed(Failed(None, portable(error), trace)) from None
         outcome = alone_outcome(done, f"{self._prefix}g{epoch}", epoch, owner, time.perf_counter() - begin)
         if self._telemetry is not None:
             self._telemetry.ended(outcome.timed)
@@ -323,7 +324,7 @@ class GangEngine:
         gathering: Gathering,
         program: Program,
         shipped: bytes | str,
-        given: Mapping[str, Kept],
+        given: Mapping[Slot, Kept],
         first: int,
         tells: bool,
         watches: bool,
@@ -518,9 +519,9 @@ class Following:
             self._watch.advanced(iteration, clock_seconds)
 
 
-def tasks_by_owner(program: Program) -> dict[int, tuple[str, ...]]:
+def tasks_by_owner(program: Program) -> dict[int, tuple[Slot, ...]]:
     """Return the keys of each worker's tasks of the outermost loop's body, in the program's order."""
-    found: dict[int, list[str]] = {}
+    found: dict[int, list[Slot]] = {}
     for loop in [one for one in program.actions if isinstance(one, Iterate)][:1]:
         for batch in batches(loop.body):
             for task in batch.tasks:

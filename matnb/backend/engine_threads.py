@@ -21,10 +21,10 @@ from matnb.backend.futures import POLL_SECONDS
 from matnb.backend.kept import Kept, LocalBlock
 from matnb.backend.shared_tasks import SharedTasks
 from matnb.backend.telemetry import Telemetry
-from matnb.blocks.formats import Block, freeze
+from matnb.blocks.formats import Block, Dense, freeze
 from matnb.events import TaskTimed
 from matnb.program.memory import depth_first
-from matnb.program.plan import Plan
+from matnb.program.plan import Plan, Slot
 
 _HELPED_BYTES = 64 * 1024  # read or made, from here on several threads of a worker do its tasks
 
@@ -56,9 +56,9 @@ class ThreadEngine(DaskEngine):
     def run(
         self,
         plan: Plan,
-        fetch: Sequence[str] = (),
-        hold: Sequence[str] = (),
-        given: Mapping[str, Kept] | None = None,
+        fetch: Sequence[Slot] = (),
+        hold: Sequence[Slot] = (),
+        given: Mapping[Slot, Kept] | None = None,
     ) -> Outcome:
         """Run a plan as :meth:`DaskEngine.run` does."""
         if self._wants_tasks():
@@ -92,13 +92,13 @@ class ThreadEngine(DaskEngine):
         if sharing.failed is not None:
             raise TaskFailed(sharing.failed)
         counts.update(told)
-        kept: dict[str, Kept] = {**sent, **self._named(made, run_id)}
-        self._held.update({key: kept[key] for key in wanted})
+        kept: dict[Slot, Any] = {**sent, **self._named(made, run_id)}
+        arrays = {node: tuple(kept[key] for key in array.keys) for node, array in plan.outputs.items()}
         if self._telemetry is not None:
             self._telemetry.ended(timed)
         return Outcome(
-            with_counts(plan.outputs, counts),
-            {node: tuple(kept[key] for key in array.keys) for node, array in plan.outputs.items()},
+            with_counts(plan.outputs, arrays, counts),
+            arrays,
             {key: kept[key].block for key in fetch},
             timed,
             time.perf_counter() - begin,
@@ -112,21 +112,14 @@ class ThreadEngine(DaskEngine):
         brought = iter(super().gather(far, owners) if far else ())
         return [one.block if isinstance(one, LocalBlock) else next(brought) for one in futures]
 
-    def ship(self, blocks: Mapping[str, Block], owner: int) -> dict[str, Kept]:
-        """Keep blocks under a plan's keys, by reference."""
+    def ship(self, blocks: Mapping[Slot, Block], owner: int) -> dict[Slot, Kept]:
+        """Keep blocks by reference."""
         base = f"{self._prefix}s{next(self._runs)}"
-        kept: dict[str, Kept] = {
-            key: LocalBlock(f"{base}-{key}", freeze(block)) for key, block in blocks.items()
-        }
-        self._held.update(kept)
-        return kept
+        return {key: LocalBlock(f"{base}-{key}", freeze(block)) for key, block in blocks.items()}
 
-    def cut_lineage(
-        self, keys: Sequence[str], owners: Sequence[int], futures: Sequence[Kept]
-    ) -> tuple[Kept, ...]:
+    def cut_lineage(self, owners: Sequence[int], futures: Sequence[Kept]) -> tuple[Kept, ...]:
         """Return what has no history as it is; Dask keeps one of what its tasks made."""
-        every = list(zip(keys, owners, futures, strict=True))
-        far = [one for one in every if not isinstance(one[2], LocalBlock)]
+        far = [one for one in zip(owners, futures, strict=True) if not isinstance(one[1], LocalBlock)]
         if not far:
             return tuple(futures)
         new = iter(super().cut_lineage(*(list(column) for column in zip(*far, strict=True))))
@@ -134,21 +127,21 @@ class ThreadEngine(DaskEngine):
 
     # one run
 
-    def _shipped(self, plan: Plan) -> tuple[dict[str, Kept], dict[str, tuple[int, int]]]:
+    def _shipped(self, plan: Plan) -> tuple[dict[Slot, Kept], dict[Slot, tuple[int, int]]]:
         # A user's data that the tasks read, with entries and bytes.
-        sent: dict[str, Kept] = {}
-        counts: dict[str, tuple[int, int]] = {}
+        sent: dict[Slot, Kept] = {}
+        counts: dict[Slot, tuple[int, int]] = {}
         self._ship(plan.shipments, sent, counts)
         return sent, counts
 
-    def _read(self, plan: Plan, given: Mapping[str, Kept]) -> dict[str, Any]:
+    def _read(self, plan: Plan, given: Mapping[Slot, Kept]) -> dict[Slot, Any]:
         # The values that tasks read and do not make, wherever they are.
-        made = {task.key for task in plan.tasks}
-        keys = dict.fromkeys(key for task in plan.tasks for key in task.inputs if key not in made)
-        kept = {key: given[key] if key in given else self._held[key] for key in keys}
+        known = {*plan.constants, *(task.key for task in plan.tasks)}
+        kept = {key: given[key] for task in plan.tasks for key in task.inputs if key not in known}
         far = {key: one for key, one in kept.items() if not isinstance(one, LocalBlock)}
         brought = self._answers.gather(list(far.values()), self._cluster.alive()) if far else []
         return {
+            **{slot: Dense(node.value) for slot, node in plan.constants.items()},
             **{key: one.block for key, one in kept.items() if isinstance(one, LocalBlock)},
             **dict(zip(far, brought, strict=True)),
         }
@@ -174,12 +167,12 @@ class ThreadEngine(DaskEngine):
         return None
 
     def _told(
-        self, plan: Plan, run_id: worker.RunId, made: Mapping[str, Any]
-    ) -> tuple[tuple[TaskTimed, ...], dict[str, tuple[int, int]]]:
+        self, plan: Plan, run_id: worker.RunId, made: Mapping[Slot, Any]
+    ) -> tuple[tuple[TaskTimed, ...], dict[Slot, tuple[int, int]]]:
         # What the tasks took, and entries and bytes of what stays.
         timed: list[TaskTimed] = []
         owners = {task.key: task.owner for task in plan.tasks}
-        counts: dict[str, tuple[int, int]] = {}
+        counts: dict[Slot, tuple[int, int]] = {}
         for owner in sorted(set(owners.values())):
             mine = {key: value for key, value in made.items() if owners.get(key) == owner}
             report = worker.report(run_id, owner, list(mine), *mine.values())
@@ -188,18 +181,17 @@ class ThreadEngine(DaskEngine):
         return tuple(timed), counts
 
     @staticmethod
-    def _named(made: Mapping[str, Any], run_id: worker.RunId) -> dict[str, Kept]:
+    def _named(made: Mapping[Slot, Any], run_id: worker.RunId) -> dict[Slot, Kept]:
         return {key: LocalBlock(f"{run_id}-{key}", value) for key, value in made.items()}
 
     def _stopped(
-        self, plan: Plan, sharing: SharedTasks, sent: Mapping[str, Kept], run_id: worker.RunId
+        self, plan: Plan, sharing: SharedTasks, sent: Mapping[Slot, Kept], run_id: worker.RunId
     ) -> RunCancelled:
         # Whole arrays that were finished stay; their counts were not told.
-        made: dict[str, Kept] = {**sent, **self._named(sharing.made(), run_id)}
+        made: dict[Slot, Kept] = {**sent, **self._named(sharing.made(), run_id)}
         kept = {
             node: tuple(made[key] for key in array.keys)
             for node, array in plan.outputs.items()
             if all(key in made for key in array.keys)
         }
-        self._held.update({key: made[key] for node in kept for key in plan.outputs[node].keys})
         return cancelled(plan, kept, sharing.num_done)

@@ -15,11 +15,11 @@ from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.packing import can_pack, touched
 from matnb.blocks.kernels.split_rows import multiply_part
 from matnb.program.operators import Fused, Multiply, Operator, Run
-from matnb.program.plan import Task
+from matnb.program.plan import Slot, Task
 from matnb.program.program import Program
 
 Places: TypeAlias = npt.NDArray[np.uint32]
-Users: TypeAlias = dict[str, list[Task]]
+Users: TypeAlias = dict[Slot, list[Task]]
 WORTH = 0.75  # of a vector's elements: packing reads and writes those few once more on either side
 ROWS_WORTH = 0.5  # of a matrix's rows: of half of them packing takes 0.9 of the processor time, of 3/4 1.03
 
@@ -40,12 +40,12 @@ class Owners:
             self._owners.update((task.key, task.owner) for task in place.batch.tasks)
         self.everywhere = program.everywhere - set(program.given)
 
-    def owner(self, name: str, reader: int) -> int:
+    def owner(self, name: Slot, reader: int) -> int:
         """Return the member that a reader has a register from: itself where it can."""
         return reader if name in self.everywhere else self._owners[name]
 
 
-def plan_exchange(places: Sequence[Place], owners: Owners, tasks: Mapping[str, Parted]) -> None:
+def plan_exchange(places: Sequence[Place], owners: Owners, tasks: Mapping[Slot, Parted]) -> None:
     """Write into each place what is sent there.
 
     A register that stays the same in a loop is sent once, before the outermost such loop. All members find
@@ -64,7 +64,7 @@ def plan_exchange(places: Sequence[Place], owners: Owners, tasks: Mapping[str, P
 
 
 def _plan(
-    places: Sequence[Place], owners: Owners, tasks: Mapping[str, Parted], loops: tuple[RepeatPlace, ...]
+    places: Sequence[Place], owners: Owners, tasks: Mapping[Slot, Parted], loops: tuple[RepeatPlace, ...]
 ) -> None:
     for place in places:
         match place:
@@ -77,11 +77,11 @@ def _plan(
 
 
 def _plan_batch(
-    place: BatchPlace, owners: Owners, tasks: Mapping[str, Parted], loops: tuple[RepeatPlace, ...]
+    place: BatchPlace, owners: Owners, tasks: Mapping[Slot, Parted], loops: tuple[RepeatPlace, ...]
 ) -> None:
     changed = [loop.made for loop in loops]
     made = place.made
-    travelling: dict[str, set[int]] = defaultdict(set)
+    travelling: dict[Slot, set[int]] = defaultdict(set)
     for task in place.batch.tasks:
         for name in task.inputs:
             if owners.owner(name, task.owner) == task.owner:
@@ -112,10 +112,10 @@ def _plan_batch(
 
 
 def _wanted(
-    name: str, reader: int, place: BatchPlace, owners: Owners, tasks: Mapping[str, Parted], users: Users
+    name: Slot, reader: int, place: BatchPlace, owners: Owners, tasks: Mapping[Slot, Parted], users: Users
 ) -> PartialRead | None:
     # Every use of the register by the reader has to be a product with a sparse block on its left.
-    lefts: list[tuple[str, int]] = []
+    lefts: list[tuple[Slot, int]] = []
     length: int | None = None
     for task in users[name]:
         if task.owner != reader:
@@ -148,13 +148,13 @@ def _lefts_of_join(
     number: int,
     readers: Sequence[Task],
     place: BatchPlace,
-    tasks: Mapping[str, Parted],
-) -> list[str] | None:
+    tasks: Mapping[Slot, Parted],
+) -> list[Slot] | None:
     if apart.rest is not None:
         return _lefts(apart.rest, [len(apart.inputs) + number])
     if task.key in place.live or task.key in place.sends:
         return None
-    found: list[str] = []
+    found: list[Slot] = []
     for user in readers:
         other = tasks[user.key]
         if any(task.key in join.parts for join in other.joins):
@@ -167,7 +167,7 @@ def _lefts_of_join(
     return found
 
 
-def _lefts(task: Task | None, inputs: Sequence[int]) -> list[str] | None:
+def _lefts(task: Task | None, inputs: Sequence[int]) -> list[Slot] | None:
     # The left operands where some inputs are right operands of products and nothing else.
     if task is None:
         return None
@@ -200,7 +200,7 @@ def is_worth_packing(value: object, places: Places) -> bool:
     return value.values.ndim == 1 or places.size <= ROWS_WORTH * len(value.values)
 
 
-def touched_places(wanted: PartialRead, registers: Mapping[str, Register]) -> tuple[Places, int] | None:
+def touched_places(wanted: PartialRead, registers: Mapping[Slot, Register]) -> tuple[Places, int] | None:
     """Return which elements or rows a reader needs, and of how many; None where all are better sent."""
     blocks = [(registers[left].value, first) for left, first in wanted.lefts]
     shapes = [block.shape for block, _ in blocks if isinstance(block, Csr | Empty)]

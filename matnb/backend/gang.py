@@ -25,6 +25,7 @@ from matnb.backend.performer import Performed, TaskRaised
 from matnb.backend.worker import Failed, portable
 from matnb.blocks.formats import Block
 from matnb.events import TaskTimed
+from matnb.program.plan import Slot
 from matnb.program.program import Program
 
 _T = TypeVar("_T")
@@ -46,7 +47,7 @@ class Perform(Protocol):
     def __call__(
         self,
         program: Program,
-        registers: dict[str, Block],
+        registers: dict[Slot, Block],
         mailbox: Mailbox,
         num_threads: int,
         keeper: Keeper | None,
@@ -99,7 +100,7 @@ class MemberCall:
     owner: int
     addresses: Mapping[int, str]
     program: bytes | str
-    published: Mapping[str, str]
+    published: Mapping[Slot, str]
     client: str
     begin: int
     keeps: bool
@@ -129,7 +130,7 @@ class MemberReport:
     owner: int
     aborted: str | None = None
     failed: Failed | None = None
-    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    counts: Mapping[Slot, tuple[int, int]] = field(default_factory=dict)
     timed: tuple[TaskTimed, ...] = ()
     iterations: int = 0
     sent_bytes: int = 0
@@ -179,7 +180,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
 
     # the member's thread
 
-    def perform(self, call: MemberCall, registers: dict[str, Block]) -> MemberReport:
+    def perform(self, call: MemberCall, registers: dict[Slot, Block]) -> MemberReport:
         """Take part in an epoch."""
         performed: Performed | None = None
         failed: Failed | None = None
@@ -207,7 +208,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         except TaskRaised as error:
             failed = error.failed
         except Exception as error:  # reported home, where it is told
-            failed = Failed(call.key, portable(error), traceback.format_exc())
+            failed = Failed(None, portable(error), traceback.format_exc())
         finally:
             del registers
             self.performing = None
@@ -287,7 +288,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             client=client,
         )
 
-    def _save(self, epoch: int, iteration: int, blocks: dict[str, Block]) -> None:
+    def _save(self, epoch: int, iteration: int, blocks: dict[Slot, Block]) -> None:
         # This member may have ended already: what a pause leaves comes as the last.
         if epoch == self._newest and epoch > self._forgotten:
             self._checkpoints.add(epoch, iteration, blocks)
@@ -343,11 +344,11 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
     def _pause(self, epoch: int) -> None:
         self._asked = epoch
 
-    def _list_kept(self, epoch: int) -> dict[int, tuple[str, ...]]:
+    def _list_kept(self, epoch: int) -> dict[int, tuple[Slot, ...]]:
         return self._checkpoints.inventory(epoch)
 
     async def _restore(
-        self, epoch: int, iteration: int, keys: Mapping[str, Mapping[str, str]], client: str
+        self, epoch: int, iteration: int, keys: Mapping[str, Mapping[Slot, str]], client: str
     ) -> None:
         own = keys[self._worker.address]
         blocks = self._checkpoints.blocks(epoch, iteration)
@@ -402,7 +403,7 @@ def teller(begin: int, tell: Callable[..., None]) -> Callable[[int, float], None
 
 
 def run_member(
-    plugin: str, call: MemberCall, names: tuple[str, ...], *given: Block | LocalRef
+    plugin: str, call: MemberCall, names: tuple[Slot, ...], *given: Block | LocalRef
 ) -> MemberReport:
     """Take part in a gang; what a Dask task of it does."""
     ready: GangPlugin | None = get_worker().plugins.get(plugin)

@@ -13,6 +13,7 @@ from matnb.backend.gang import Perform, teller
 from matnb.backend.mailbox import Aborted, Tag
 from matnb.backend.performer import Performed
 from matnb.blocks.formats import Block
+from matnb.program.plan import Slot
 from matnb.program.program import Program
 
 # Members that perform now, by the prefix of their session: number of the gathering, worker and thread.
@@ -81,7 +82,7 @@ class LoneMember:
         self,
         perform: Perform,
         program: Program,
-        registers: dict[str, Block],
+        registers: dict[Slot, Block],
         num_threads: int,
         first: int,
         tells: bool,

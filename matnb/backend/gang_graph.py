@@ -11,6 +11,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from matnb.backend.gang import MemberCall, Perform, run_member
 from matnb.backend.graphs import reference_to
 from matnb.backend.kept import Kept
+from matnb.program.plan import Slot
 from matnb.program.program import Iterate, Program, batches
 
 
@@ -35,15 +36,15 @@ class Gathering:
     prefix: str
     epoch: int
     addresses: Mapping[int, str]
-    state: frozenset[str]
+    state: frozenset[Slot]
     continues: tuple[int, ...] = ()
 
-    def key(self, name: str) -> str:
+    def key(self, name: Slot | str) -> str:
         """Return the Dask key for a name."""
         return f"{self.prefix}g{self.epoch}-{name}"
 
 
-class _Names(tuple[str, ...]):
+class _Names(tuple[Slot, ...]):
     """Parameters that Dask hands on as they are, without looking inside for tasks."""
 
     __slots__ = ()
@@ -53,7 +54,7 @@ def graph_of(
     gathering: Gathering,
     program: Program,
     shipped: bytes | str,
-    given: Mapping[str, Kept],
+    given: Mapping[Slot, Kept],
     plugin: str,
     client: str,
     perform: Perform,
@@ -107,7 +108,7 @@ def owners_of(program: Program) -> frozenset[int]:
     return frozenset(tasks | set(program.owners.values()) | set(program.given.values()))
 
 
-def state_of(program: Program) -> frozenset[str]:
+def state_of(program: Program) -> frozenset[Slot]:
     """Return the registers of the outermost loop's state; none when it is not kept, or of two such loops.
 
     Then the number of iterations would not say where a program was.

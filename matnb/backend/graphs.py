@@ -13,8 +13,9 @@ from distributed import get_worker
 from matnb.backend import worker
 from matnb.backend.kept import Kept, LocalBlock, LocalRef, resolved
 from matnb.backend.shared_tasks import SharedTasks
+from matnb.blocks.formats import Dense
 from matnb.program.memory import depth_first
-from matnb.program.plan import Plan, Task
+from matnb.program.plan import Plan, Slot, Task
 
 _BUNDLED_BYTES = 10**9  # read and made, up to which a run's tasks are put together
 _HELPED_BYTES = 64 * 1024  # from here on several threads do them
@@ -43,7 +44,7 @@ class PlanRun:
     Attributes
     ----------
     staying
-        Keys of the values that are left on the workers.
+        Slots of the values that are left on the workers.
     fetched
         Those among them that are wanted in this process.
     threads
@@ -52,8 +53,8 @@ class PlanRun:
 
     plan: Plan
     run_id: worker.RunId
-    staying: Collection[str]
-    fetched: Collection[str]
+    staying: Collection[Slot]
+    fetched: Collection[Slot]
     threads: Mapping[int, int]
 
     @property
@@ -62,31 +63,24 @@ class PlanRun:
         return sorted({task.owner for task in self.plan.tasks})
 
 
-Reference: TypeAlias = TaskRef | LocalRef  # how a task's parameters name a value
+Reference: TypeAlias = TaskRef | LocalRef | Dense  # what a task's parameters have for a value
 
 
-def reference_to(kept: Kept) -> Reference:
+def reference_to(kept: Kept) -> TaskRef | LocalRef:
     """Return what stands in a task's parameters for a value that is there."""
     return LocalRef(kept.key) if isinstance(kept, LocalBlock) else TaskRef(kept.key)
 
 
-def graph_of(run: PlanRun, sent: Mapping[str, Kept], there: Callable[[str], Kept]) -> DaskGraph:
-    """Return the graph of a run.
-
-    Parameters
-    ----------
-    sent
-        What was sent before the run, by the plan's key.
-    there
-        Gives what was there already.
-    """
+def graph_of(run: PlanRun, there: Mapping[Slot, Kept]) -> DaskGraph:
+    """Return the graph of a run, of what is there already or was sent before."""
     plan = run.plan
+    numbers = {slot: Dense(node.value) for slot, node in plan.constants.items()}
     named = {task.key: f"{run.run_id}-{task.key}" for task in plan.tasks}
 
-    def reference(key: str) -> Reference:
-        if key in named:
-            return TaskRef(named[key])
-        return reference_to(sent[key] if key in sent else there(key))
+    def reference(slot: Slot) -> Reference:
+        if slot in named:
+            return TaskRef(named[slot])
+        return numbers[slot] if slot in numbers else reference_to(there[slot])
 
     return (_bundled if is_bundled(plan) else _by_tasks)(run, named, reference)
 
@@ -100,7 +94,7 @@ def is_bundled(plan: Plan) -> bool:
     return all(owners.get(key, task.owner) == task.owner for task in plan.tasks for key in task.inputs)
 
 
-def _by_tasks(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], Reference]) -> DaskGraph:
+def _by_tasks(run: PlanRun, named: Mapping[Slot, str], reference: Callable[[Slot], Reference]) -> DaskGraph:
     tasks: dict[int, dict[str, GraphTask]] = {}
     for task in run.plan.tasks:
         name = named[task.key]
@@ -119,19 +113,19 @@ def _by_tasks(run: PlanRun, named: Mapping[str, str], reference: Callable[[str],
     return DaskGraph(tasks, tuple(reports))
 
 
-def _last_tasks(run: PlanRun) -> dict[int, list[str]]:
+def _last_tasks(run: PlanRun) -> dict[int, list[Slot]]:
     # A worker's report follows its last tasks, which no other of its tasks reads, and what stays on it.
     tasks = run.plan.tasks
     owners = {task.key: task.owner for task in tasks}
     read_here = {key for task in tasks for key in task.inputs if owners.get(key) == task.owner}
-    last: dict[int, list[str]] = {owner: [] for owner in run.owners}
+    last: dict[int, list[Slot]] = {owner: [] for owner in run.owners}
     for task in tasks:
         if task.key not in read_here or task.key in run.staying:
             last[task.owner].append(task.key)
     return last
 
 
-def _bundled(run: PlanRun, named: Mapping[str, str], reference: Callable[[str], Reference]) -> DaskGraph:
+def _bundled(run: PlanRun, named: Mapping[Slot, str], reference: Callable[[Slot], Reference]) -> DaskGraph:
     mine: dict[int, list[Task]] = {}
     for task in depth_first(run.plan.tasks):
         mine.setdefault(task.owner, []).append(task)
@@ -173,7 +167,7 @@ class _Given(tuple[Any, ...]):
 class Bundle:
     """The values of several tasks, until each is taken out by a task of its own."""
 
-    values: Mapping[str, Any]
+    values: Mapping[Slot, Any]
     report: worker.Report
 
 
@@ -181,9 +175,9 @@ def perform(
     run_id: worker.RunId,
     owner: int,
     tasks: Sequence[Task],
-    results: Sequence[str],
-    fetched: Collection[str],
-    given: Sequence[str],
+    results: Sequence[Slot],
+    fetched: Collection[Slot],
+    given: Sequence[Slot],
     num_helpers: int,
     *inputs: Any,
 ) -> Bundle:
@@ -194,11 +188,11 @@ def perform(
     tasks
         In the order in which they are begun where they can.
     results
-        Keys of values that are left.
+        Slots of values that are left.
     fetched
         Those whose values the report carries, if they are small.
     given, inputs
-        Values by key.
+        Values by slot.
     num_helpers
         Threads of the worker that may help.
     """
@@ -213,7 +207,7 @@ def perform(
     return Bundle({} if sharing.failed else left, told)
 
 
-def take(key: str, bundle: Bundle) -> Any:
+def take(key: Slot, bundle: Bundle) -> Any:
     """Return one of the values of a bundle."""
     return bundle.values.get(key, bundle.report.failed)
 

@@ -11,6 +11,7 @@ from matnb.backend.jobs import Running
 from matnb.backend.mailbox import Keeper, Mailbox
 from matnb.backend.member import MemberRegisters, Word
 from matnb.backend.registers import Pool
+from matnb.program.plan import Slot
 
 _SETTLED = 2  # iterations, until every kind of register was filled and what is compiled is compiled
 # Between two news of what the tasks take: at first the least, then a tenth of the time that the loop has run.
@@ -123,7 +124,7 @@ class IterationBoundary:
         if (self._keeper is not None or self._listener is not None) and taken >= self._quiet_until:
             self._word = self._member.tell(self._first, partial(self._wanted, taken + 1))
 
-    def end(self, taken: int, state: Sequence[str], is_content: bool, is_last: bool) -> bool:
+    def end(self, taken: int, state: Sequence[Slot], is_content: bool, is_last: bool) -> bool:
         """Keep the state where that is due, tell how it goes, and return whether the loop pauses.
 
         Parameters

@@ -17,7 +17,7 @@ from matnb.backend.thread_pool import Schedule
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise import Link
 from matnb.program.operators import Operator
-from matnb.program.plan import Task
+from matnb.program.plan import Slot, Task
 
 FIRST_RUNS = 2  # of a task: what is compiled is compiled then
 
@@ -83,7 +83,7 @@ class Running:
 class Sending:
     """A register that is there when the batch begins, and the members that are sent it."""
 
-    name: str
+    name: Slot
     readers: tuple[int, ...]
 
 
@@ -94,9 +94,9 @@ class Landing:
     ``neighbors`` are the registers, here already, in whose whole it has its part; ``value`` is what came.
     """
 
-    name: str
+    name: Slot
     hint: Hint | None
-    neighbors: tuple[str, ...]
+    neighbors: tuple[Slot, ...]
     value: Any = None
 
 
@@ -126,21 +126,21 @@ class Batched:
 
     place: BatchPlace
     jobs: list[Running | Sending | Landing]
-    landings: dict[str, int]
+    landings: dict[Slot, int]
     schedule: Schedule
-    names: list[str]
+    names: list[Slot]
     dying: list[bool]
-    unread: tuple[str, ...]
-    packing: dict[tuple[str, int], Places]
-    unpacking: dict[str, Places]
-    lengths: dict[str, int]
+    unread: tuple[Slot, ...]
+    packing: dict[tuple[Slot, int], Places]
+    unpacking: dict[Slot, Places]
+    lengths: dict[Slot, int]
 
 
 def jobs_of(
     place: BatchPlace,
     me: int,
     owners: Owners,
-    tasks: Mapping[str, Parted],
+    tasks: Mapping[Slot, Parted],
     groups: Stacks,
     prepare: Callable[[Task], ReadyTask],
 ) -> Batched:
@@ -164,7 +164,7 @@ def jobs_of(
     made = place.made
     here = [task for task in place.batch.tasks if task.owner == me]
     jobs: list[Running | Sending | Landing] = []
-    sources: dict[str, int] = {}  # the job that fills each register
+    sources: dict[Slot, int] = {}  # the job that fills each register
     for name, readers in place.sends.items():
         if name not in made and owners.owner(name, -1) == me:
             jobs.append(Sending(name, readers))
@@ -203,7 +203,7 @@ def jobs_of(
     return Batched(place, jobs, landings, schedule, names, dying, tuple(sorted(gone)), {}, {}, {})
 
 
-def _reads(job: Running | Sending | Landing) -> tuple[str, ...]:
+def _reads(job: Running | Sending | Landing) -> tuple[Slot, ...]:
     match job:
         case Running():
             return tuple(dict.fromkeys(job.task.inputs))
@@ -212,10 +212,10 @@ def _reads(job: Running | Sending | Landing) -> tuple[str, ...]:
     return ()
 
 
-def _beside(tasks: Sequence[Task], parted: Mapping[str, Parted]) -> Mapping[str, list[str]]:
+def _beside(tasks: Sequence[Task], parted: Mapping[Slot, Parted]) -> Mapping[Slot, list[Slot]]:
     # The other parts of the joins that each register is a part of.
-    found: dict[str, list[str]] = defaultdict(list)
-    seen: set[tuple[str, ...]] = set()
+    found: dict[Slot, list[Slot]] = defaultdict(list)
+    seen: set[tuple[Slot, ...]] = set()
     for task in tasks:
         for join in parted[task.key].joins:
             if join.parts not in seen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -29,6 +30,12 @@ class LocalBlock:
 
 
 Kept: TypeAlias = Future | LocalBlock
+
+
+def names_of(kept: Sequence[Kept]) -> tuple[str, ...]:
+    """Return the names of some blocks, which no others have."""
+    return tuple(one.key for one in kept)
+
 
 _local_blocks: WeakValueDictionary[str, LocalBlock] = WeakValueDictionary()
 

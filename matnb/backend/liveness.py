@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from matnb.program.program import Action, Batch, Branch, Iterate, Names, Program
+from matnb.program.plan import Slot
+from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers
 
-Lives: TypeAlias = frozenset[str]
-Sends: TypeAlias = dict[str, tuple[int, ...]]  # register -> the members that are sent it by its owner
+Lives: TypeAlias = frozenset[Slot]
+Sends: TypeAlias = dict[Slot, tuple[int, ...]]  # register -> the members that are sent it by its owner
 _NONE: Lives = frozenset()
 
 
@@ -29,10 +30,10 @@ class PartialRead:
         Number of elements or rows where a join tells it, else None: all columns.
     """
 
-    name: str
+    name: Slot
     owner: int
     reader: int
-    lefts: tuple[tuple[str, int], ...]
+    lefts: tuple[tuple[Slot, int], ...]
     length: int | None
 
 
@@ -137,7 +138,7 @@ def batches(places: Sequence[Place]) -> Iterator[BatchPlace]:
                 yield from batches((*place.then, *place.otherwise))
 
 
-def renamings(places: Sequence[Place]) -> Iterator[tuple[str, str]]:
+def renamings(places: Sequence[Place]) -> Iterator[tuple[Slot, Slot]]:
     """Yield each register that may become another one by its name alone, and that other one."""
     for place in places:
         match place:
@@ -153,7 +154,7 @@ def renamings(places: Sequence[Place]) -> Iterator[tuple[str, str]]:
                 yield from renamings((*then, *otherwise))
 
 
-def _flat(arrays: Sequence[Names]) -> list[str]:
+def _flat(arrays: Sequence[Registers]) -> list[Slot]:
     return [name for array in arrays for name in array]
 
 

@@ -14,8 +14,9 @@ from matnb.backend import lines
 from matnb.backend.lines import Item, Line
 from matnb.backend.packing import array_bytes, pack, unpack
 from matnb.blocks.formats import Block
+from matnb.program.plan import Slot
 
-Tag: TypeAlias = tuple[int, str]  # the number of a batch's execution, and a register's name
+Tag: TypeAlias = tuple[int, Slot | str]  # the number of a batch's execution, and a register's name
 
 PRESENT_SECONDS = 5.0  # a member that has not come by then does not come
 _BEAT_SECONDS = 2.0
@@ -64,7 +65,7 @@ class Keeper(Protocol):
     def is_due(self) -> bool:
         """Tell whether the state should be kept after this iteration."""
 
-    def save(self, iteration: int, registers: Mapping[str, Block]) -> None:
+    def save(self, iteration: int, registers: Mapping[Slot, Block]) -> None:
         """Keep this member's blocks of the state."""
 
 
@@ -94,7 +95,7 @@ class GangMailbox:
         epoch: int,
         owner: int,
         addresses: Mapping[int, str],
-        saved: Callable[[int, int, dict[str, Block]], None],
+        saved: Callable[[int, int, dict[Slot, Block]], None],
     ) -> None:
         self.owner, self.members = owner, tuple(sorted(addresses))
         self.epoch = epoch
@@ -132,7 +133,7 @@ class GangMailbox:
         if self._reason is not None:
             raise Aborted(self._reason)
 
-    def keep_at(self, target: int, iteration: int, blocks: Mapping[str, Block]) -> None:
+    def keep_at(self, target: int, iteration: int, blocks: Mapping[Slot, Block]) -> None:
         """Have another member keep blocks, whose arrays are never written again."""
         packed = tuple((name, pack(block)[0]) for name, block in blocks.items())
         self._lines[target].put((lines.SAVED, iteration, packed))
@@ -290,7 +291,7 @@ class GangMailbox:
                 elif not self._has_ended:
                     self._early.append((source, (tick, name), value))
             case lines.SAVED, iteration, packed:
-                blocks: dict[str, Any] = {name: unpack(wire) for name, wire in packed}
+                blocks: dict[Slot, Any] = {name: unpack(wire) for name, wire in packed}
                 self._saved(self.epoch, iteration, blocks)
             case lines.ABORT, reason:
                 self.abort(reason)

@@ -22,6 +22,7 @@ from matnb.backend.thread_pool import PATIENCE_SECONDS, Crew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.packing import pack, unpack
+from matnb.program.plan import Slot
 
 _AGAIN = worker.RunId("again", 0)  # of a task that failed, run once more to tell why
 
@@ -65,7 +66,7 @@ class MemberRegisters:
     """
 
     def __init__(
-        self, registers: Mapping[str, Block], mailbox: Mailbox, crew: Crew, pool: Pool, wholes: Wholes
+        self, registers: Mapping[Slot, Block], mailbox: Mailbox, crew: Crew, pool: Pool, wholes: Wholes
     ) -> None:
         self.held = {name: Held(block) for name, block in registers.items()}
         self.sent_bytes = 0
@@ -82,7 +83,7 @@ class MemberRegisters:
         self._awaited: Tag | None = None
         self._bell = threading.Semaphore(0)
         self._counting = threading.Lock()
-        self._packed: set[tuple[str, int]] = set()  # registers, with their readers, that were
+        self._packed: set[tuple[Slot, int]] = set()  # registers, with their readers, that were
         mailbox.subscribe(self._arrived)
 
     def run(self, batched: Batched) -> None:
@@ -100,19 +101,19 @@ class MemberRegisters:
         self._tick += 1
         return self._tick
 
-    def put(self, name: str, held: Held) -> None:
+    def put(self, name: Slot, held: Held) -> None:
         """Fill a register."""
         before = self.held.get(name)
         self.held[name] = held
         if before is not None:
             self._pool.release(before.buffer)
 
-    def drop(self, names: Sequence[str]) -> None:
+    def drop(self, names: Sequence[Slot]) -> None:
         """Empty registers, where they are filled."""
         for name in names:
             self._drop(name)
 
-    def rename(self, pairs: Sequence[tuple[str, str]], dropped: Sequence[str]) -> None:
+    def rename(self, pairs: Sequence[tuple[Slot, Slot]], dropped: Sequence[Slot]) -> None:
         """Fill registers with what others hold, all at the same time, and empty some."""
         moved = [(new, self.held[old]) for old, new in pairs]
         for _, held in moved:
@@ -122,7 +123,7 @@ class MemberRegisters:
         for name in dropped:
             self._drop(name)
 
-    def exchange(self, here: Sequence[tuple[str, Sequence[int]]], there: Sequence[str]) -> None:
+    def exchange(self, here: Sequence[tuple[Slot, Sequence[int]]], there: Sequence[Slot]) -> None:
         """Send registers to members, and wait for those that others send."""
         self._tick += 1
         for name, readers in here:
@@ -159,9 +160,9 @@ class MemberRegisters:
             self._mailbox.check()
         return self._inbox.pop(tag)
 
-    def results(self, names: Sequence[str]) -> dict[str, Block]:
+    def results(self, names: Sequence[Slot]) -> dict[Slot, Block]:
         """Return what registers hold, in memory that no other array is in."""
-        blocks: dict[str, Block] = {}
+        blocks: dict[Slot, Block] = {}
         roots: set[int] = set()
         for name in names:
             held = self.held[name]
@@ -178,7 +179,7 @@ class MemberRegisters:
             blocks[name] = value
         return blocks
 
-    def _drop(self, name: str) -> None:
+    def _drop(self, name: Slot) -> None:
         held = self.held.pop(name, None)
         if held is not None:
             self._pool.release(held.buffer)
@@ -363,7 +364,7 @@ class MemberRegisters:
         block = Dense(out)
         return Held(block, self._pool.hold(block), whole, 0 if hint is None else hint.index)
 
-    def _send(self, name: str, held: Held, readers: Sequence[int]) -> None:
+    def _send(self, name: Slot, held: Held, readers: Sequence[int]) -> None:
         packing = self._batched.packing if self._batched is not None else {}
         tag, value, pool = (self._tick, name), held.value, self._pool
         num_bytes = 0

@@ -21,7 +21,7 @@ from matnb.backend.registers import Held, Pool, Stacks, Wholes, parted
 from matnb.backend.thread_pool import Crew
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
-from matnb.program.plan import Task
+from matnb.program.plan import Slot, Task
 from matnb.program.program import Program, check_held
 
 __all__ = ["Performed", "TaskRaised", "perform"]
@@ -50,7 +50,7 @@ class Performed:
         Whether the outermost loop is to go on from its state.
     """
 
-    registers: Mapping[str, Block]
+    registers: Mapping[Slot, Block]
     timed: tuple[TaskTimed, ...]
     iterations: int
     sent_bytes: int
@@ -60,7 +60,7 @@ class Performed:
 
 def perform(
     program: Program,
-    registers: Mapping[str, Block],
+    registers: Mapping[Slot, Block],
     mailbox: Mailbox,
     num_threads: int,
     keeper: Keeper | None,
@@ -135,7 +135,7 @@ class _ProgramWalk:
     def __init__(
         self,
         program: Program,
-        registers: Mapping[str, Block],
+        registers: Mapping[Slot, Block],
         mailbox: Mailbox,
         crew: Crew,
         prepare: Callable[[Task], ReadyTask],
@@ -166,7 +166,7 @@ class _ProgramWalk:
         )
         self._iterations = 0
         self._between: IterationBoundary | None = None
-        self._paused: list[str] | None = None  # the state from which the loop goes on
+        self._paused: list[Slot] | None = None  # the state from which the loop goes on
 
     def outermost(
         self,
@@ -204,7 +204,7 @@ class _ProgramWalk:
         wanted = self._program.results if self._paused is None else dict.fromkeys(self._paused)
         mine = [name for name in wanted if self._owners.owner(name, self._me) == self._me]
         results = self._member.results(mine)
-        timed: dict[str, TaskTimed] = {}
+        timed: dict[Slot, TaskTimed] = {}
         for job in self.jobs():
             if job.num_runs:
                 _add(timed, job)
@@ -272,7 +272,7 @@ class _ProgramWalk:
         if between is not None:
             self._iterations = taken
 
-    def _check_memory(self, state: Sequence[str]) -> None:
+    def _check_memory(self, state: Sequence[Slot]) -> None:
         # How a sparse state grows is not known before.
         limit = self._program.limits.get(self._me)
         if limit is not None:
@@ -306,7 +306,7 @@ class _ProgramWalk:
                 if places is not None:
                     packing[wanted.name, wanted.reader] = np.array(places)
 
-    def _decided(self, name: str) -> float:
+    def _decided(self, name: Slot) -> float:
         # The value of a scalar, told by its owner, so that all members go the same way.
         if name in self._owners.everywhere:
             return _scalar(self._member.held[name])
@@ -314,20 +314,20 @@ class _ProgramWalk:
         value: float = self._member.told(owner, lambda: _scalar(self._member.held[name]))
         return value
 
-    def _is_mine(self, name: str) -> bool:
+    def _is_mine(self, name: Slot) -> bool:
         return self._owners.owner(name, self._me) == self._me
 
-    def _dropped(self, place: Place, where: str, before: frozenset[str], live: frozenset[str]) -> _Names:
+    def _dropped(self, place: Place, where: str, before: frozenset[Slot], live: frozenset[Slot]) -> _Names:
         return self._moved(place, where, (), (), before, live).dropped
 
     def _rename(
         self,
         place: Place,
         where: str,
-        old: Sequence[str],
-        new: Sequence[str],
-        before: frozenset[str],
-        live: frozenset[str],
+        old: Sequence[Slot],
+        new: Sequence[Slot],
+        before: frozenset[Slot],
+        live: frozenset[Slot],
     ) -> None:
         move = self._moved(place, where, old, new, before, live)
         self._member.rename(move.renamed, move.dropped)
@@ -336,10 +336,10 @@ class _ProgramWalk:
         self,
         place: Place,
         where: str,
-        old: Sequence[str],
-        new: Sequence[str],
-        before: frozenset[str],
-        live: frozenset[str],
+        old: Sequence[Slot],
+        new: Sequence[Slot],
+        before: frozenset[Slot],
+        live: frozenset[Slot],
     ) -> _Move:
         move = self._moves.get((id(place), where))
         if move is None:
@@ -353,18 +353,18 @@ class _ProgramWalk:
         return move
 
 
-_Names = tuple[str, ...]
+_Names = tuple[Slot, ...]
 
 
 @dataclass(frozen=True)
 class _Move:
     """Registers that become others, and those that nobody reads afterwards."""
 
-    renamed: tuple[tuple[str, str], ...]
+    renamed: tuple[tuple[Slot, Slot], ...]
     dropped: _Names
 
 
-def _flat(arrays: Sequence[Sequence[str]]) -> list[str]:
+def _flat(arrays: Sequence[Sequence[Slot]]) -> list[Slot]:
     return [name for array in arrays for name in array]
 
 
@@ -373,7 +373,7 @@ def _scalar(held: Held) -> float:
     return value
 
 
-def _add(timed: dict[str, TaskTimed], job: Running) -> None:
+def _add(timed: dict[Slot, TaskTimed], job: Running) -> None:
     before = timed.get(job.task.key)
     seconds, compiled = job.seconds, job.compiled
     if before is not None:

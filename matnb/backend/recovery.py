@@ -11,8 +11,9 @@ from distributed import Future
 from matnb.backend.cluster import Cluster
 from matnb.backend.gang_graph import Gathering
 from matnb.backend.kept import Kept
+from matnb.program.plan import Slot
 
-Inventory = Mapping[str, Mapping[int, Sequence[str]]]  # what each address keeps, by iteration
+Inventory = Mapping[str, Mapping[int, Sequence[Slot]]]  # what each address keeps, by iteration
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Resume:
     """
 
     iteration: int
-    futures: Mapping[str, Kept]
-    owners: Mapping[str, int]
+    futures: Mapping[Slot, Kept]
+    owners: Mapping[Slot, int]
     epoch: int = 0
 
 
@@ -84,7 +85,7 @@ class KeptStates:
             if newest is not None:
                 chosen, held = gathering, holders(kept, newest, gathering.state)
                 break
-        places: dict[str, dict[str, str]] = {address: {} for address in left}
+        places: dict[str, dict[Slot, str]] = {address: {} for address in left}
         for name, address in held.items():
             places[address][name] = chosen.key(f"kept-{name}")
         restored = self._tell(
@@ -113,7 +114,7 @@ class KeptStates:
         }
 
 
-def newest_whole(kept: Inventory, state: frozenset[str]) -> int | None:
+def newest_whole(kept: Inventory, state: frozenset[Slot]) -> int | None:
     """Return the last iteration of whose state every register is kept somewhere."""
     iterations = {iteration for one in kept.values() for iteration in one}
     for iteration in sorted(iterations, reverse=True):
@@ -122,7 +123,7 @@ def newest_whole(kept: Inventory, state: frozenset[str]) -> int | None:
     return None
 
 
-def holders(kept: Inventory, iteration: int, state: frozenset[str]) -> dict[str, str]:
+def holders(kept: Inventory, iteration: int, state: frozenset[Slot]) -> dict[Slot, str]:
     """Return an address that keeps each register of an iteration's state."""
     found = {name: address for address, one in kept.items() for name in one.get(iteration, ())}
     return {name: found[name] for name in sorted(state)}

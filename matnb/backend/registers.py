@@ -14,7 +14,7 @@ import numpy as np
 
 from matnb.blocks.formats import Csr, Dense, NumericArray
 from matnb.program.operators import Join
-from matnb.program.plan import Step, Task
+from matnb.program.plan import Slot, Step, Task
 
 POOLED_BYTES = 4096  # smaller arrays are as quickly made as found again
 LARGE_BYTES = 65536  # arrays from this size on are counted when they are made
@@ -209,7 +209,7 @@ class JoinUse:
     """Blocks that a task reads as one array; ``group`` is that of their wholes, if they have one."""
 
     operator: Join
-    parts: tuple[str, ...]
+    parts: tuple[Slot, ...]
     bounds: tuple[tuple[int, int], ...]
     group: int | None = None
 
@@ -231,7 +231,7 @@ class Parted:
 
     joins: tuple[JoinUse, ...]
     rest: Task | None
-    inputs: tuple[str, ...]
+    inputs: tuple[Slot, ...]
 
 
 def parted(task: Task) -> Parted:
@@ -259,7 +259,7 @@ def parted(task: Task) -> Parted:
             places[count + number] = len(inputs) + len(found) + len(steps)
             steps.append(replace(step, arguments=tuple(places[place] for place in step.arguments)))
     names = tuple(task.inputs[place] for place in inputs)
-    virtual = tuple(f"{task.key}-joined-{number}" for number in found)
+    virtual = tuple(-1 - number for number in found)  # slots that no value of the program has
     rest = replace(task, inputs=(*names, *virtual), steps=tuple(steps))
     return Parted(tuple(found.values()), rest, names)
 
@@ -284,11 +284,11 @@ class Stacks:
         Registers that become others by their names alone: both are made in the same place.
     """
 
-    def __init__(self, joins: Iterable[JoinUse], renamings: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, joins: Iterable[JoinUse], renamings: Iterable[tuple[Slot, Slot]]) -> None:
         self.groups: list[Stack] = []
-        self.hints: dict[str, Hint] = {}
+        self.hints: dict[Slot, Hint] = {}
         self._num_families = 0
-        sources: dict[str, list[str]] = defaultdict(list)
+        sources: dict[Slot, list[Slot]] = defaultdict(list)
         for old, new in renamings:
             sources[new].append(old)
         for use in joins:
@@ -304,7 +304,7 @@ class Stacks:
         fits = found == [(first.group, index) for index in range(len(hints))]
         return first.group if fits and self.groups[first.group].bounds == use.bounds else None
 
-    def _add(self, use: JoinUse, sources: Mapping[str, Sequence[str]]) -> None:
+    def _add(self, use: JoinUse, sources: Mapping[Slot, Sequence[Slot]]) -> None:
         group = Stack(use.bounds, use.operator.shape, use.operator.dtype)
         names = [_all_sources(name, sources) for name in use.parts]
         known = {hint.group for some in names for name in some if (hint := self.hints.get(name)) is not None}
@@ -318,7 +318,7 @@ class Stacks:
         self._num_families += max(map(len, names))
 
 
-def _all_sources(name: str, sources: Mapping[str, Sequence[str]]) -> list[str]:
+def _all_sources(name: Slot, sources: Mapping[Slot, Sequence[Slot]]) -> list[Slot]:
     # Blocks of one array have theirs in the same order.
     found = [name]
     for one in found:

@@ -14,6 +14,7 @@ from matnb.backend.kept import Kept, LocalBlock
 from matnb.backend.performer import Performed
 from matnb.backend.recovery import Resume
 from matnb.events import TaskTimed
+from matnb.program.plan import Slot
 from matnb.program.program import Program
 
 
@@ -42,8 +43,8 @@ class ProgramOutcome:
         Where the loop goes on if it paused; then there are no results, and ``counts`` are those of its state.
     """
 
-    futures: Mapping[str, Kept]
-    counts: Mapping[str, tuple[int, int]]
+    futures: Mapping[Slot, Kept]
+    counts: Mapping[Slot, tuple[int, int]]
     timed: tuple[TaskTimed, ...]
     seconds: float
     iterations: int
@@ -85,7 +86,9 @@ def outcome_of(
 
 def alone_outcome(done: Performed, name: str, epoch: int, owner: int, seconds: float) -> ProgramOutcome:
     """Return what the only member of a gang left, which called its blocks after ``name``."""
-    kept: dict[str, Kept] = {key: LocalBlock(f"{name}-{key}", block) for key, block in done.registers.items()}
+    kept: dict[Slot, Kept] = {
+        key: LocalBlock(f"{name}-{key}", block) for key, block in done.registers.items()
+    }
     paused = None
     if done.paused:
         paused = Resume(done.iterations, kept, dict.fromkeys(kept, owner), epoch)

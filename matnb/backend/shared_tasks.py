@@ -9,9 +9,9 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from matnb.backend import worker
-from matnb.program.plan import Task
+from matnb.program.plan import Slot, Task
 
-_CANCELLED = worker.Failed("", RuntimeError("the run was cancelled"), "")
+_CANCELLED = worker.Failed(None, RuntimeError("the run was cancelled"), "")
 
 
 class SharedTasks:
@@ -33,7 +33,7 @@ class SharedTasks:
     """
 
     def __init__(
-        self, run_id: worker.RunId, tasks: Sequence[Task], values: dict[str, Any], staying: Collection[str]
+        self, run_id: worker.RunId, tasks: Sequence[Task], values: dict[Slot, Any], staying: Collection[Slot]
     ) -> None:
         self._run_id, self._tasks, self._values, self._staying = run_id, tasks, values, staying
         self._changed = threading.Condition()
@@ -41,7 +41,7 @@ class SharedTasks:
         self.failed: worker.Failed | None = None
         self.ended: Future[None] = Future()
         self._broken: BaseException | None = None
-        self._readers: dict[str, list[int]] = {}
+        self._readers: dict[Slot, list[int]] = {}
         self._missing: list[int] = []
         for number, task in enumerate(tasks):
             for key in task.inputs:
@@ -84,7 +84,7 @@ class SharedTasks:
         """Tasks that are done."""
         return len(self._tasks) - self._num_left
 
-    def made(self) -> dict[str, Any]:
+    def made(self) -> dict[Slot, Any]:
         """Return what stays of the values, as far as it is made; once ``ended`` is done, that is all."""
         with self._changed:
             if self._broken is not None:

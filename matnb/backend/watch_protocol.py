@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from matnb.program.plan import Slot
+
 
 class Watch(Protocol):
     """Follows the outermost loop of a program; called by the driver's thread alone.
@@ -20,7 +22,9 @@ class Watch(Protocol):
     def pause_at(self) -> int | None:
         """After how many iterations it is to pause."""
 
-    def measured(self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[str, float]) -> None:
+    def measured(
+        self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[Slot, float]
+    ) -> None:
         """Take what one worker measured.
 
         Parameters
@@ -33,7 +37,7 @@ class Watch(Protocol):
             Over how many of them the seconds were taken: those since its last news, without first runs of a
             task, in which things are compiled.
         seconds
-            By the key of each of its tasks the kernel seconds, the sum over these iterations.
+            By the slot of each of its tasks the kernel seconds, the sum over these iterations.
         """
 
     def advanced(self, iteration: int, seconds: float) -> None:

@@ -18,7 +18,7 @@ from matnb.errors import MatnbError
 from matnb.events import TaskTimed
 from matnb.io.entries import ReaderValue
 from matnb.program.operators import Operator
-from matnb.program.plan import Step
+from matnb.program.plan import Slot, Step
 
 _CARRIED_BYTES = 64 * 1024  # up to here a value that is wanted at home goes there with the report
 
@@ -48,13 +48,13 @@ _lock = threading.Lock()
 class Failed:
     """What a task leaves instead of a value when it raised; its users hand it on."""
 
-    key: str
+    key: Slot | None
     error: BaseException
     trace: str
     operator: Operator | Link | None = None
 
 
-def run(key: str, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
+def run(key: Slot, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
     """Run the steps of a task and return the last value, or a Failed."""
     inputs = tuple(map(resolved, inputs))
     for value in inputs:
@@ -96,16 +96,16 @@ class Report:
 
     failed: Failed | None
     timed: tuple[TaskTimed, ...]
-    counts: dict[str, tuple[int, int]]
-    values: dict[str, Dense] = field(default_factory=dict)
+    counts: dict[Slot, tuple[int, int]]
+    values: dict[Slot, Dense] = field(default_factory=dict)
 
 
 def report(
     run_id: RunId,
     owner: int,
-    keys: Sequence[str],
+    keys: Sequence[Slot],
     *finished: Any,
-    fetched: Collection[str] = (),
+    fetched: Collection[Slot] = (),
     failed: Failed | None = None,
 ) -> Report:
     """Return what a worker tells of a run whose last and kept values are given.

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.program.operators import Operator
+from matnb.program.plan import Slot
 from matnb.program.writer import PlanWriter, TaskWriter, cut_of
 
 
 def write_combined(
     node: Expr,
-    shares: Sequence[tuple[str, int]],
+    shares: Sequence[tuple[Slot, int]],
     combine: Operator,
     layout: Layout,
     writer: PlanWriter,

@@ -197,7 +197,7 @@ def _(node: Binned, writer: PlanWriter, workers: Workers) -> None:
         weights = [writer.read(task, one, region, owner) for one in node.weights]
         task.take(8 * region_size(region) * (node.num_axes + len(weights)))  # their bins
         task.do(run, *values, *edges, *weights)
-        shares.append((writer.add_for(node, task, owner, "count", writer.bytes_of(node)), owner))
+        shares.append((writer.add(task, owner, "count", writer.bytes_of(node), node), owner))
     write_combined(node, shares, Accumulate("plus", node.dtype), layout, writer, "count", "between edges")
 
 
@@ -211,7 +211,7 @@ def _(node: Count, writer: PlanWriter, workers: Workers) -> None:
         task = TaskWriter()
         labels = writer.read(task, node.labels, region, owner)
         task.do(Run(kernels.labelled, (node.length, region[0][0])), labels)
-        shares.append((writer.add_for(node, task, owner, "count", writer.bytes_of(node)), owner))
+        shares.append((writer.add(task, owner, "count", writer.bytes_of(node), node), owner))
     write_combined(node, shares, Accumulate("plus", node.dtype), layout, writer, "count", "by label")
 
 

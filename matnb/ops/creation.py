@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid, Region, relative, whole
@@ -27,8 +28,8 @@ from matnb.ops.reference import Value, value_of
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Constant, Run
 from matnb.program.place import default_layout
-from matnb.program.plan import Plan, Shipment, Workers
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.plan import Plan, Slot, Workers
+from matnb.program.writer import PlanWriter, Slots, TaskWriter
 
 
 @means(Data)
@@ -114,17 +115,15 @@ def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> No
     block = held(node)
     if block is None:
         raise KeyError(node)
-    base = writer.base_of(made, layout)
     keys = []
-    for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-        key, num_bytes = f"{base}-{number}", writer.bytes_of(node, region)
+    for region, owner in zip(layout.grid.regions(), layout.owners, strict=True):
+        num_bytes = writer.bytes_of(node, region)
         if num_bytes <= INLINE_BYTES:
             task = TaskWriter()
             task.do(Constant(piece_of(block, region)))
-            writer.add(key, task, owner, "data", num_bytes, made)
+            keys.append(writer.add(task, owner, "data", num_bytes, made))
         else:
-            writer.ship(Shipment(key, node, region, owner), num_bytes)
-        keys.append(key)
+            keys.append(writer.ship(node, region, owner, num_bytes))
     writer.finish(made, layout, keys, "data", "given in this process")
 
 
@@ -160,10 +159,10 @@ def lower_load(node: Load, made: Expr, layout: Layout, writer: PlanWriter, worke
         block.do(assemble, block.read(merged), *map(block.read, parts))
 
 
-def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple[list[str], str]:
-    """Write the tasks that read a source through; return the keys of the pieces and of the merged facts."""
-    base = digest_of("source", source.identity()).hex()
+def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple[list[Slot], Slot]:
+    """Write the tasks that read a source through; return the slots of the pieces and of the merged facts."""
     pieces = source.pieces(workers.slots)
+    name = digest_of("source", source.identity()), len(pieces)
     # Where nothing bounds what is in a file, reading stops at a piece's share of its worker's memory.
     each = -(-len(pieces) // max(1, len(workers.numbers)))
     bounded = source
@@ -175,21 +174,42 @@ def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple
         task = TaskWriter()
         task.do(Run(parse_piece, (bounded, piece)))
         task.take(extra)
-        parsed.append(writer.add(f"{base}-{len(pieces)}-parse-{number}", task, owner, "parse", size))
+        parsed.append(writer.add(task, owner, "parse", size, name=(*name, "piece", number)))
         task = TaskWriter()
         task.do(Run(facts_of_piece, (source,)), task.read(parsed[-1]))
-        key = f"{base}-{len(pieces)}-facts-{number}"
-        facts.append(writer.add(key, task, owner, "facts", 64))
+        facts.append(writer.add(task, owner, "facts", 64, name=(*name, "facts", number)))
     task = TaskWriter()
     task.do(Run(merge_facts, (source,)), *(task.read(key) for key in facts))
-    return parsed, writer.add(f"{base}-{len(pieces)}-merge", task, workers.numbers[0], "merge", 64)
+    return parsed, writer.add(task, workers.numbers[0], "merge", 64, name=(*name, "merged"))
 
 
-def reading_plan(source: Source, workers: Workers) -> tuple[Plan, tuple[str, ...], str]:
-    """Return the plan that reads a source through, the keys worth holding, and that of what is known then."""
-    writer = PlanWriter({}, {}, {}, workers.threads)
+@dataclass(frozen=True)
+class Reading:
+    """How a source is read through.
+
+    Attributes
+    ----------
+    plan
+        Reads it.
+    held, told
+        Slots worth holding, and that of what is known then.
+    slots
+        In which another plan, that reads what is held, goes on.
+    """
+
+    plan: Plan
+    held: tuple[Slot, ...]
+    told: Slot
+    slots: Slots
+
+
+def reading_plan(source: Source, workers: Workers) -> Reading:
+    """Return the plan that reads a source through."""
+    slots = Slots()
+    writer = PlanWriter({}, {}, {}, workers.threads, slots)
     parsed, merged = parsing_tasks(source, workers, writer)
     task = TaskWriter()
     task.do(Run(found_in_source), task.read(merged))
-    told = writer.add(f"{merged}-told", task, writer.owner_of(merged), "facts", 64)
-    return writer.plan(()), (*parsed, merged), told
+    told = writer.add(task, writer.owner_of(merged), "facts", 64)
+    slots.names.update(writer.names)
+    return Reading(writer.plan(()), (*parsed, merged), told, slots)

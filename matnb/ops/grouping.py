@@ -27,7 +27,7 @@ from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Accumulate, Run, ScatterBy
 from matnb.program.place import default_layout
-from matnb.program.plan import Workers
+from matnb.program.plan import Slot, Workers
 from matnb.program.regions import rows_region
 from matnb.program.writer import PlanWriter, TaskWriter
 
@@ -320,7 +320,7 @@ def _(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
         return
     # Products of floats go on from share to share, since a share of them alone may overflow.
     in_order = node.monoid == "times" and node.dtype.kind in "fc"
-    shares: list[tuple[str, int]] = []
+    shares: list[tuple[Slot, int]] = []
     for (rows,), owner in zip(domain.grid.regions(), domain.owners, strict=True):
         task = TaskWriter()
         values = writer.read(task, node.values, rows_region(node.values.shape, rows), owner)
@@ -328,7 +328,7 @@ def _(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
         before = [task.read(shares.pop()[0])] if in_order and shares else []
         task.do(ScatterBy(node.length, node.monoid, node.dtype, rows[0]), values, labels, *before)
         num_bytes = node.size * accumulator_dtype("sum", node.dtype).itemsize
-        shares.append((writer.add_for(node, task, owner, "scatter", num_bytes), owner))
+        shares.append((writer.add(task, owner, "scatter", num_bytes, node), owner))
     write_combined(node, shares, Accumulate(node.monoid, node.dtype), layout, writer, "scatter", node.monoid)
 
 

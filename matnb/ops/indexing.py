@@ -33,7 +33,7 @@ from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import GatherAt, PutAt, PutEachAt, Run
 from matnb.program.place import SMALL_BYTES
-from matnb.program.plan import Workers
+from matnb.program.plan import Slot, Workers
 from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter, cut_of
 
@@ -285,7 +285,7 @@ def _write_pick(node: Pick, writer: PlanWriter, workers: Workers) -> None:
     homes = dict(zip(pairwise(listed), owners_listed, strict=True))
     grid = Grid((*source.grid.cuts[:axis], listed, *source.grid.cuts[last:]))
 
-    def groups_of(region: Region) -> dict[int, list[tuple[Region, str]]]:
+    def groups_of(region: Region) -> dict[int, list[tuple[Region, Slot]]]:
         if not is_small:
             return _by_owner(node.operand, region, axis, last, writer)
         home = homes[region[axis]]
@@ -332,7 +332,7 @@ def _listed(
 
 def _by_owner(
     operand: Expr, region: Region, axis: int, last: int, writer: PlanWriter
-) -> dict[int, list[tuple[Region, str]]]:
+) -> dict[int, list[tuple[Region, Slot]]]:
     # The blocks that meet a part of the result, by owner: where they are on the axes of the places, and keys.
     array = writer.registers[operand]
     grid = array.layout.grid
@@ -341,7 +341,7 @@ def _by_owner(
     behind = tuple(
         cuts.index(start) for cuts, (start, _) in zip(grid.cuts[last:], region[axis + 1 :], strict=True)
     )
-    groups: dict[int, list[tuple[Region, str]]] = {}
+    groups: dict[int, list[tuple[Region, Slot]]] = {}
     for middle in product(*spans):
         place = grid.number((*before, *middle, *behind))
         bounds = grid.region((*before, *middle, *behind))[axis:last]
@@ -371,7 +371,6 @@ def _write_listed(node: Put, writer: PlanWriter) -> None:
     grid, owners = source.layout.grid, source.layout.owners
     last = axis + len(inputs)
     lengths = node.operand.shape[axis:last]
-    base = writer.base_of(node)
     writer.note_reuse(node.operand)
     length = inputs[0].shape[0]
     small = sum(map(writer.bytes_of, (*inputs, node.value))) <= SMALL_BYTES
@@ -403,9 +402,9 @@ def _write_listed(node: Put, writer: PlanWriter) -> None:
             value = writer.read(sending, node.value, target, sender)
             sending.take(_LISTED_BYTES * (len(inputs) + 2) * (part[1] - part[0]))
             sending.do(Run(send, (len(inputs), along, lengths, there)), *places, value)
-            tag = f"{base}-{turn}-to-{owner}-{'.'.join(str(start) for start, _ in beside)}"
+            name = ("sent", node, turn, owner, beside)
             size = writer.bytes_of(node.value, target) // max(1, len(regions))
-            arguments.append(block.read(writer.add(tag, sending, sender, "send", size, node)))
+            arguments.append(block.read(writer.add(sending, sender, "send", size, node, name)))
             sent.append(there)
         block.take(2 * _LISTED_BYTES * (len(inputs) + 2) * length + writer.bytes_of(node.value))
         operator = Run(write, (len(inputs), axis, lengths, region[axis:last], tuple(sent)))
@@ -505,7 +504,7 @@ def _read_at(node: Pick, writer: PlanWriter) -> None:
     ]
     layout = Layout(kept, tuple(source.layout.owners[numbers[0]] for numbers in crossed))
     for block in writer.each_block(node, layout, "read", f"one place on axis {axis}"):
-        held: dict[int, list[tuple[int, str]]] = {}  # by owner: where each block begins, and its key
+        held: dict[int, list[tuple[int, Slot]]] = {}  # by owner: where each block begins, and its slot
         for start, place in zip(grid.cuts[axis], crossed[block.number], strict=False):
             held.setdefault(source.layout.owners[place], []).append((start, source.keys[place]))
         parts = []

@@ -167,6 +167,9 @@ def write_fused(
     for node in inside:
         if isinstance(node, Reduce):
             continue
+        if isinstance(node, Literal) and node in writer.slots.constants:
+            values[node] = task.read(writer.constant(node))
+            continue
         if node in writer.products:
             product = writer.products[node]
             inner = (0, product.left.shape[-2 if product.transposed else -1])

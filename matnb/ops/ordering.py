@@ -17,7 +17,7 @@ from matnb.ops.ranking import RankSearch, sorting_layouts
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
-from matnb.program.plan import Workers
+from matnb.program.plan import Slot, Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import BlockTask, PlanWriter, TaskWriter
 
@@ -63,7 +63,7 @@ def _(node: ArgSort, operands: Sequence[Value]) -> Value:
 _PLACE_BYTES = 8
 _ARG_SORT_BYTES = 24  # an element: keys, and keys with places
 Kernel = Callable[..., Block]
-Sorted = list[tuple[str, int]]  # keys of sorted blocks, and their owners
+Sorted = list[tuple[Slot, int]]  # slots of sorted blocks, and their owners
 
 
 @lowers(Sort, ArgSort)
@@ -111,7 +111,7 @@ def write_arg_sorted(made: Expr, node: Expr, domain: Layout, writer: PlanWriter)
         block = writer.read(task, node, region, owner, alone=True)
         task.do(Run(ordering.picked, (region[0][0],)), block, task.read(key))
         task.take(_PLACE_BYTES * region_size(region))
-        values.append((writer.add_for(made, task, owner, "sort", writer.bytes_of(node, region)), owner))
+        values.append((writer.add(task, owner, "sort", writer.bytes_of(node, region), made), owner))
     return places, values
 
 
@@ -131,7 +131,7 @@ def _write_blocks(
         size = writer.bytes_of(node, region)
         if kernel is ordering.arg_sort:
             task.take(_ARG_SORT_BYTES * region_size(region))
-        found.append((writer.add_for(made, task, owner, "sort", size), owner))
+        found.append((writer.add(task, owner, "sort", size, made), owner))
     return found
 
 

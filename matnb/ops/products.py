@@ -27,7 +27,6 @@ from matnb.blocks.kernels.split_rows import (
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
 from matnb.blocks.sums import num_nodes
-from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr, MaskedMatMul, MatMul
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, positions
 from matnb.ops.registry import means
@@ -43,7 +42,7 @@ from matnb.program.operators import (
     SumMasked,
 )
 from matnb.program.place import SMALL_BYTES, default_layout
-from matnb.program.plan import Workers
+from matnb.program.plan import Slot, Workers
 from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter
 
@@ -447,7 +446,7 @@ def lower_push(node: Expr, product: Product, writer: PlanWriter, workers: Worker
     graph, along = writer.registers[A].layout, writer.registers[x].layout.grid
     layout = _result_layout(node, product, writer, workers)
     operator = Push(product.semiring, product.dtype, product.mask is not None, product.complement)
-    pushed: list[tuple[str, int, tuple[int, int]]] = []
+    pushed: list[tuple[Slot, int, tuple[int, int]]] = []
     for region, owner in zip(graph.grid.regions(), graph.owners, strict=True):
         rows, columns = region
         task = TaskWriter()
@@ -458,13 +457,13 @@ def lower_push(node: Expr, product: Product, writer: PlanWriter, workers: Worker
         values.extend(writer.read(task, x, piece, owner) for piece in pieces)
         size = writer.bytes_of(node, (columns,))
         task.do(operator, *values, num_bytes=size)
-        pushed.append((writer.add_for(node, task, owner, "product", size), owner, columns))
+        pushed.append((writer.add(task, owner, "product", size, node), owner, columns))
     monoid = semiring_named(product.semiring).add.name
     words = "pushed from where the vector has something"
     detail = f"{product.semiring} {words}" + (", inside a mask" if product.mask is not None else "")
     for block in writer.each_block(node, layout, "product", detail):
         ((start, stop),) = block.region
-        parts: dict[int, list[tuple[str, tuple[int, int]]]] = {}
+        parts: dict[int, list[tuple[Slot, tuple[int, int]]]] = {}
         for key, where, (first, last) in pushed:
             if first <= start and stop <= last:
                 parts.setdefault(where, []).append((key, (start - first, stop - first)))
@@ -516,7 +515,7 @@ class SharedRow:
         Of the parts, in the order of the entries.
     """
 
-    key: str
+    key: Slot
     home: int
     num_entries: int
     owners: tuple[int, ...]
@@ -575,7 +574,6 @@ def write_shared_row(
     writer.note_reuse(product.left)
     count, width = len(row.owners), region_size(region[1:])
     parameters = (product.semiring, product.dtype)
-    tag = digest_of(row.key, region, row.owners).hex()[:12]
     shares = []
     for part, owner in enumerate(row.owners):
         entries = _lay_out(product.left, row, part, writer)
@@ -584,9 +582,9 @@ def write_shared_row(
         first, last = leaves_of(row.num_entries, part, count)
         share.do(Run(multiply_part, parameters), *operands)
         share.take(_MOST_LEVELS * width * _SUM_BYTES)
-        key = f"{node.digest.hex()}-row-{tag}-share-{part}"
         num_bytes = num_nodes(first, last) * width * _SUM_BYTES
-        shares.append(writer.add(key, share, owner, "share", num_bytes, node))
+        name = ("share of a row", node, row, region, part)
+        shares.append(writer.add(share, owner, "share", num_bytes, node, name))
     registers = [task.read(key) for key in (row.key, *shares)]
     return task.do(Run(row_of_parts, parameters), *registers, num_bytes=width * product.dtype.itemsize)
 
@@ -611,25 +609,20 @@ def shared_text(product: Product, writer: PlanWriter) -> str:
     return f"row {first:,}{more} in {len(shared.owners)} parts"
 
 
-def _lay_out(left: Expr, row: SharedRow, part: int, writer: PlanWriter) -> str:
-    # The key of a part of the row, on the worker that has it.
+def _lay_out(left: Expr, row: SharedRow, part: int, writer: PlanWriter) -> Slot:
+    # The slot of a part of the row, on the worker that has it.
     count, owner = len(row.owners), row.owners[part]
     first, last = leaves_of(row.num_entries, part, count)
     num_entries = entries_before(last, row.num_entries) - entries_before(first, row.num_entries)
     num_bytes = sparse_bytes(num_nodes(first, last), num_entries, left.dtype)
-    key = f"{row.key}-part-{part}.{count}"
-    if not writer.has(key):
-        task = TaskWriter()
-        task.do(Run(part_of_row, (part, count)), task.read(row.key))
-        writer.add(key, task, row.home, "cut", num_bytes, left)
+    task = TaskWriter()
+    task.do(Run(part_of_row, (part, count)), task.read(row.key))
+    cut = writer.add(task, row.home, "cut", num_bytes, left, ("part of a row", row.key, part, count))
     if owner == row.home:
-        return key
-    moved = f"{key}-on-{owner}"
-    if not writer.has(moved):
-        task = TaskWriter()
-        task.read(key)
-        writer.add_lasting(moved, task, owner, "move", num_bytes, left)
-    return moved
+        return cut
+    task = TaskWriter()
+    task.read(cut)
+    return writer.add_lasting(task, owner, "move", num_bytes, left, ("moved", cut, owner))
 
 
 def _is_known(product: Product) -> bool:

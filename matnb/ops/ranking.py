@@ -11,12 +11,12 @@ from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.program.operators import Run
 from matnb.program.place import SMALL_BYTES, default_layout
-from matnb.program.plan import Workers
+from matnb.program.plan import Slot, Workers
 from matnb.program.writer import PlanWriter, TaskWriter
 
 _BETWEEN = 4  # times what a step gives, or looks at, it takes while it runs
 _SAMPLES = 1024  # of a block: so often less than it is looked at for each rank
-Value: TypeAlias = str | tuple[bool, int]  # the key of a task, or a register of the one that is being written
+Value: TypeAlias = Slot | tuple[bool, int]  # a task's value, or a register of the one that is being written
 
 
 class RankSearch:
@@ -33,7 +33,7 @@ class RankSearch:
     """
 
     def __init__(
-        self, writer: PlanWriter, made: Expr, blocks: Sequence[tuple[str, int]], itemsize: int
+        self, writer: PlanWriter, made: Expr, blocks: Sequence[tuple[Slot, int]], itemsize: int
     ) -> None:
         self._writer, self._made, self._blocks, self._itemsize = writer, made, blocks, itemsize
         self._home = blocks[0][1]
@@ -52,13 +52,13 @@ class RankSearch:
     ) -> Value:
         """Write a step, at home unless it has an owner, that looks at so many bytes; return its value."""
         task = self._task or TaskWriter()
-        read = [task.read(one) if isinstance(one, str) else one for one in inputs]
+        read = [task.read(one) if isinstance(one, Slot) else one for one in inputs]
         value = task.do(Run(kernel, parameters), *read, num_bytes=size)
         task.take(_BETWEEN * max(size, looked_at))
         if self._task is not None:
             return value
         where = self._home if owner is None else owner
-        return self._writer.add_for(self._made, task, where, "rank", size)
+        return self._writer.add(task, where, "rank", size, self._made)
 
     def each(
         self, kernel: Callable[..., Block], numbered: bool, inputs: Sequence[Value], size: int
@@ -87,7 +87,7 @@ class RankSearch:
         )
         return brackets, self.each(ordering.window, True, (brackets,), count * _SAMPLES * size)
 
-    def splits(self, ranks: Sequence[int]) -> str:
+    def splits(self, ranks: Sequence[int]) -> Slot:
         """Write the search for how many elements of each block come before ranks, and return the key."""
         given = self.run(ordering.ranks_of, tuple(ranks), (), 8 * len(ranks))
         brackets, windows = self.windows(given, len(ranks))
@@ -95,12 +95,12 @@ class RankSearch:
         size = (len(ranks) + 2) * len(self._blocks) * 8
         return self.done(self.run(ordering.splits, (), inputs, size), size)
 
-    def done(self, value: Value, size: int) -> str:
+    def done(self, value: Value, size: int) -> Slot:
         """Return the key of the last value."""
-        if isinstance(value, str):
+        if isinstance(value, Slot):
             return value
         assert self._task is not None, "only then values are registers"
-        return self._writer.add_for(self._made, self._task, self._home, "rank", size)
+        return self._writer.add(self._task, self._home, "rank", size, self._made)
 
 
 def sorting_layouts(node: Expr, writer: PlanWriter, workers: Workers) -> tuple[Layout, Layout]:

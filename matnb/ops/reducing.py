@@ -23,6 +23,7 @@ from matnb.ops.maps import inside_text, write_fused
 from matnb.ops.reference import Value, dense, positions
 from matnb.ops.registry import means
 from matnb.program.operators import Finish, Fused, Run
+from matnb.program.plan import Slot
 from matnb.program.regions import region_size
 from matnb.program.writer import Ending, PlanWriter, TaskWriter
 
@@ -94,7 +95,7 @@ class _Share:
     ``unpack`` picks it out of the task's value, where that has several.
     """
 
-    key: str
+    key: Slot
     owner: int
     shape: tuple[int, ...]
     unpack: Run | None = None
@@ -144,7 +145,7 @@ def lower_reductions(
     by the task that reads the value, if there are several.
     """
     grid, first, operands = domain.grid, members[0], [member.operand for member in members]
-    lowerings = [_ReductionWriter(member, domain, inside, writer) for member in members]
+    lowerings = [_ReductionWriter(member, domain, writer) for member in members]
     detail = f"{inside_text(inside, writer)} {' '.join(member.operation for member in members)}".strip()
     keys = []
     for number, index in enumerate(grid.indices()):
@@ -153,9 +154,9 @@ def lower_reductions(
             task, inside, operands, grid.region(index), owner, writer, domain.owners.count(owner)
         )
         if len(members) == 1:
-            keys.append(lowerings[0].begin(task, values[0], index, owner, number))
+            keys.append(lowerings[0].begin(task, values[0], index, owner))
         else:
-            keys.append(_begin_together(task, values, lowerings, index, owner, number, writer))
+            keys.append(_begin_together(task, values, lowerings, index, owner, writer))
     is_apart = len(members) > 1 or (first in ending and not lowerings[0].is_done)
     if is_apart:
         writer.note_stage(first, domain, keys, "reduce", detail, (*inside, *members))
@@ -170,9 +171,8 @@ def _begin_together(
     lowerings: Sequence[_ReductionWriter],
     index: Index,
     owner: int,
-    number: int,
     writer: PlanWriter,
-) -> str:
+) -> Slot:
     distinct = list(dict.fromkeys(values))
     shares = tuple(
         lowering.share_of(index, distinct.index(value))
@@ -184,8 +184,7 @@ def _begin_together(
     )
     task.do(Fused((), shares, outputs), *distinct)
     kind = f"reduce {' '.join(share.operation for share in shares)}"
-    name, first = f"{lowerings[0].base}-shares-{number}", lowerings[0].node
-    key = writer.add(name, task, owner, kind, packed_bytes(outputs), first)
+    key = writer.add(task, owner, kind, packed_bytes(outputs), lowerings[0].node)
     for place, lowering in enumerate(lowerings):
         lowering.parts[index] = _Share(key, owner, outputs[place][0], Run(unpack, (outputs, place)))
     return key
@@ -196,8 +195,8 @@ class _ReductionWriter:
 
     Attributes
     ----------
-    node, base
-        The reduction, and what its keys begin with.
+    node
+        The reduction.
     wide
         The dtype of its shares.
     parts
@@ -206,22 +205,21 @@ class _ReductionWriter:
         True where one block's share is the value.
     """
 
-    def __init__(self, node: Reduce, domain: Layout, inside: Sequence[Expr], writer: PlanWriter) -> None:
-        self.base = writer.base_of(node, domain, inside=inside)
+    def __init__(self, node: Reduce, domain: Layout, writer: PlanWriter) -> None:
         self.node, self._grid, self._writer = node, domain.grid, writer
         self.wide = accumulator_dtype(node.operation, node.dtype)
         self._rounds = rounds_of(node, self._grid.counts)
         self.parts: dict[Index, _Share] = {}
         self.is_done = not self._rounds[0].merged
 
-    def begin(self, task: TaskWriter, value: Register, index: Index, owner: int, number: int) -> str:
-        """Write what is done with a block; return the key of the task."""
+    def begin(self, task: TaskWriter, value: Register, index: Index, owner: int) -> Slot:
+        """Write what is done with a block; return the slot of its share."""
         share = self.share_of(index, 0)
         part = task.do(Fused((), (share,)), value)
         if self.is_done:
             self._end(task, part)
         shape = self.shape_of(share, index)
-        self.parts[index] = self._add(task, f"share-{number}", owner, f"reduce {self.node.operation}", shape)
+        self.parts[index] = self._add(task, owner, f"reduce {self.node.operation}", shape)
         return self.parts[index].key
 
     def share_of(self, index: Index, place: int) -> Share:
@@ -246,21 +244,18 @@ class _ReductionWriter:
             if one.merged:
                 self.parts = self._merge(one, following)
             elif following is None:
-                self.parts = {index: self._ended(number, part) for number, (index, part) in self._numbered()}
+                self.parts = {index: self._ended(part) for index, part in self.parts.items()}
         keys, owners = zip(*((part.key, part.owner) for part in self.parts.values()), strict=True)
         kept = Layout(kept_grid(self._grid, node.axes, node.keepdims), owners)
         self._writer.finish(node, kept, keys, "reduce", detail, inside)
 
-    def _numbered(self) -> list[tuple[int, tuple[Index, _Share]]]:
-        return list(enumerate(self.parts.items()))
-
-    def _ended(self, number: int, part: _Share) -> _Share:
+    def _ended(self, part: _Share) -> _Share:
         # the value of a share that is packed with others
         if part.unpack is None:
             return part
         task = TaskWriter()
         self._end(task, task.do(part.unpack, task.read(part.key)))
-        return self._add(task, str(number), part.owner, "combine", part.shape)
+        return self._add(task, part.owner, "combine", part.shape)
 
     def _end(self, task: TaskWriter, share: Register) -> None:
         node = self.node
@@ -288,15 +283,13 @@ class _ReductionWriter:
             groups.setdefault(kept, []).append(index)
         ending = (node.axes, node.keepdims, node.dtype) if following is None else ((), True, self.wide)
         merged = {}
-        for number, (index, group) in enumerate(groups.items()):
+        for index, group in groups.items():
             task, parts = TaskWriter(), [self.parts[at] for at in group]
             value = task.do(self._whole(one, group, ending), *(part.read(task) for part in parts))
             shape = tuple(1 if axis in one.merged else length for axis, length in enumerate(parts[0].shape))
-            name = str(number)
             if following is not None:
                 shape = self._go_on(task, value, following, index, shape)
-                name = f"over-{one.merged[0]}-{number}"
-            merged[index] = self._add(task, name, parts[0].owner, "combine", shape)
+            merged[index] = self._add(task, parts[0].owner, "combine", shape)
         return merged
 
     def _go_on(
@@ -328,10 +321,10 @@ class _ReductionWriter:
         found = tuple(lengths.get(axis, length) for axis, length in enumerate(shape))
         return (*found, NODE) if deviation and not is_later else found
 
-    def _add(self, task: TaskWriter, name: str, owner: int, kind: str, shape: tuple[int, ...]) -> _Share:
+    def _add(self, task: TaskWriter, owner: int, kind: str, shape: tuple[int, ...]) -> _Share:
         # adds a task and returns the part that it makes
         num_bytes = prod(shape) * self.wide.itemsize
-        key = self._writer.add(f"{self.base}-{name}", task, owner, kind, num_bytes, self.node)
+        key = self._writer.add(task, owner, kind, num_bytes, self.node)
         return _Share(key, owner, shape)
 
 
@@ -374,7 +367,7 @@ def lower_running_product(node: Reduce, writer: PlanWriter) -> None:
     layout = Layout(kept_grid(grid, axes, node.keepdims), owners)
     for block in writer.each_block(node, layout, "reduce", node.operation):
         line = lines[block.number]
-        before: list[str] = []
+        before: list[Slot] = []
         for region in line:
             task, owner = (block if region is line[-1] else TaskWriter()), writer.home_of(operand, region)
             value = writer.read(task, operand, region, owner)

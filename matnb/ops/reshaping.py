@@ -21,7 +21,7 @@ from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join, Run
 from matnb.program.place import SMALL_BYTES
-from matnb.program.plan import Workers
+from matnb.program.plan import Slot, Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import BlockTask, PlanWriter, TaskWriter
 
@@ -139,7 +139,7 @@ class Runs:
     """An array as runs of its elements: where they begin and at last end, their values' keys, and owners."""
 
     bounds: tuple[int, ...]
-    keys: tuple[str, ...]
+    keys: tuple[Slot, ...]
     owners: tuple[int, ...]
 
     def owner_at(self, place: int) -> int:

@@ -15,7 +15,7 @@ from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
-from matnb.program.plan import Workers
+from matnb.program.plan import Slot, Workers
 from matnb.program.writer import PlanWriter, TaskWriter
 
 
@@ -80,15 +80,15 @@ def _(node: Scan, writer: PlanWriter, workers: Workers) -> None:
     whole = Run(scanned, (node.ufunc, axis, node.dtype))
     in_order = runs_in_order(node.ufunc, node.dtype)
     before = {} if in_order or grid.counts[axis] == 1 else _before(node, writer)
-    names: dict[Index, str] = {}
+    slots: dict[Index, Slot] = {}
     indices = iter(grid.indices())
     for block in writer.each_block(node, layout, "scan", node.ufunc):
         index = next(indices)
-        names[index] = block.name
+        slots[index] = block.key
         if in_order and index[axis]:
             previous = (*index[:axis], index[axis] - 1, *index[axis + 1 :])
             last, owner = TaskWriter(), layout.owners[grid.number(previous)]
-            last.do(Run(last_of, (axis,)), last.read(names[previous]))
+            last.do(Run(last_of, (axis,)), last.read(slots[previous]))
             size = _line_bytes(node, grid.region(previous), writer)
             before[index] = (writer.part_of(block, last, owner, "scan", size),)
         value = writer.read(block, node.operand, block.region, block.owner)
@@ -101,19 +101,19 @@ def _line_bytes(node: Scan, region: Region, writer: PlanWriter) -> int:
     return writer.bytes_of(node, region) // max(1, stop - start)
 
 
-def _before(node: Scan, writer: PlanWriter) -> dict[Index, tuple[str, ...]]:
+def _before(node: Scan, writer: PlanWriter) -> dict[Index, tuple[Slot, ...]]:
     # The keys of what is carried into each block but the first ones.
     layout, axis = writer.registers[node.operand].layout, node.axis
     grid = layout.grid
     count = grid.counts[axis]
-    found: dict[Index, tuple[str, ...]] = {}
+    found: dict[Index, tuple[Slot, ...]] = {}
     for index, region, owner in zip(grid.indices(), grid.regions(), layout.owners, strict=True):
         if index[axis] + 1 == count:
             continue
         size = _line_bytes(node, region, writer)
         task = TaskWriter()
         task.do(Run(total_of, (node.ufunc, axis, node.dtype)), writer.read(task, node.operand, region, owner))
-        total = writer.add_for(node, task, owner, "scan", size)
+        total = writer.add(task, owner, "scan", size, node)
         earlier = found.get(index, ())
         following = (*index[:axis], index[axis] + 1, *index[axis + 1 :])
         if not earlier or (size <= _FEW_BYTES and count <= _FEW_BLOCKS):
@@ -121,7 +121,7 @@ def _before(node: Scan, writer: PlanWriter) -> dict[Index, tuple[str, ...]]:
             continue
         task = TaskWriter()
         task.do(Run(carried, (node.ufunc,)), *(task.read(key) for key in (*earlier, total)))
-        found[following] = (writer.add_for(node, task, owner, "scan", size),)
+        found[following] = (writer.add(task, owner, "scan", size, node),)
     return found
 
 

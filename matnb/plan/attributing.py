@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
-from matnb.program.plan import Stage, Stored, Task
+from matnb.program.plan import Slot, Stage, Stored, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, batches
 
 # Arrays that lie alike: the cuts of their rows, and who owns the parts.
@@ -21,7 +21,7 @@ def works_of(
     inputs: Mapping[Expr, Stored],
     states: Iterable[Stored],
     stages: Iterable[Stage],
-) -> dict[str, tuple[str, int]]:
+) -> dict[Slot, tuple[str, int]]:
     """Return for tasks of the outermost loop's body the block of a stored input that each works on.
 
     Arrays that are cut alike by rows, on the same workers, count as the heaviest of them: sparse before
@@ -32,7 +32,7 @@ def works_of(
     Parameters
     ----------
     inputs
-        The stored arrays that the program is given.
+        The stored arrays that the program is given, in its registers.
     states
         The arrays of the loop's state.
     stages
@@ -41,12 +41,12 @@ def works_of(
     Returns
     -------
     dict
-        The digest of the heaviest array, as hexadecimal digits, and the block's number, by the task's key.
+        The digest of the heaviest array, as hexadecimal digits, and the block's number, by the task's slot.
     """
     numbers: dict[Rows, int] = {}
     heaviest: list[Expr] = []
-    labels: dict[str, _Label] = {}
-    sparse: set[str] = set()
+    labels: dict[Slot, _Label] = {}
+    sparse: set[Slot] = set()
     for node, array in sorted(inputs.items(), key=_weight, reverse=True):
         rows = rows_of(array.layout)
         if rows is not None:
@@ -64,14 +64,14 @@ def works_of(
         if part_of is not None and sparse & set(task.inputs):
             labels[task.key] = part_of
             sparse.add(task.key)
-    made: dict[str, _Label] = {}
+    made: dict[Slot, _Label] = {}
     for stage in stages:
         rows = rows_of(stage.layout)
         if rows in numbers and len(stage.tasks) == len(rows[1]):
             made.update(_labelled(numbers[rows], stage.tasks))
     digests, owners = [one.digest.hex() for one in heaviest], [rows[1] for rows in numbers]
-    found: dict[str, tuple[str, int]] = {}
-    worked_on: dict[str, _Label] = {}  # by the tasks that made values which others read
+    found: dict[Slot, tuple[str, int]] = {}
+    worked_on: dict[Slot, _Label] = {}  # by the tasks that made values which others read
     for action in _inside(body_of(program)):
         if isinstance(action, Iterate):
             for names, begins in zip(action.state, action.first, strict=True):
@@ -95,7 +95,7 @@ def body_of(program: Program) -> tuple[Action, ...]:
     return next((one.body for one in program.actions if isinstance(one, Iterate)), ())
 
 
-def _read(task: Task, labels: Mapping[str, _Label], sparse: set[str]) -> _Label | None:
+def _read(task: Task, labels: Mapping[Slot, _Label], sparse: set[Slot]) -> _Label | None:
     # The one block that it reads: of sparse arrays, if it reads any of these.
     named = [name for name in task.inputs if name in sparse] or task.inputs
     read = {labels[name] for name in named if name in labels}
@@ -127,7 +127,7 @@ def rows_of(layout: Layout) -> Rows | None:
     return (layout.grid.cuts[0], layout.owners) if counts and set(counts[1:]) <= {1} else None
 
 
-def _labelled(place: int, keys: Sequence[str]) -> dict[str, _Label]:
+def _labelled(place: int, keys: Sequence[Slot]) -> dict[Slot, _Label]:
     return {key: (place, number) for number, key in enumerate(keys)}
 
 

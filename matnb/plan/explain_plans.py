@@ -19,7 +19,7 @@ from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
 from matnb.plan.plan_counts import counts_of, functions_of, reductions_of, tasks_by_stage
 from matnb.program.operators import Cut, Join
-from matnb.program.plan import Plan, Stage, Stored, Task
+from matnb.program.plan import Plan, Slot, Stage, Stored, Task
 from matnb.program.program import Action, Batch, Branch, Iterate
 from matnb.program.regions import region_size
 
@@ -33,11 +33,11 @@ def plan_text(plan: Plan, names: Mapping[Expr, str] | None = None) -> str:
     return "\n".join(listed([PlanGraph(Measures()).plan("", plan, names or {})]))
 
 
-def control_text(node: Loop | Cond, plan: ControlPlan, stored: Mapping[Expr, Stored]) -> str:
+def control_text(node: Loop | Cond, plan: ControlPlan) -> str:
     """Return the stages of a loop or branch as a list, by when they run."""
     name = "the loop" if isinstance(node, Loop) else "the branch"
     unnamed = dict.fromkeys((node, *node.inputs), "")
-    return "\n".join(listed(PlanGraph(Measures()).control(name, node, plan, unnamed, stored)))
+    return "\n".join(listed(PlanGraph(Measures()).control(name, node, plan, unnamed)))
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,17 @@ class Surroundings:
     stored
         Arrays on the workers.
     owners
-        Workers of what is there under other keys.
+        Workers of what is there in other slots.
     origins
-        Of such keys the expression that is drawn for them.
+        Of such slots the expression that is drawn for them.
     """
 
     read: Mapping[Expr, str]
     kept: Container[Expr]
     names: Mapping[Expr, str] = field(default_factory=dict)
     stored: Mapping[Expr, Stored] = field(default_factory=dict)
-    owners: Mapping[str, int] = field(default_factory=dict)
-    origins: Mapping[str, Expr] = field(default_factory=dict)
+    owners: Mapping[Slot, int] = field(default_factory=dict)
+    origins: Mapping[Slot, Expr] = field(default_factory=dict)
 
 
 class PlanGraph:
@@ -135,7 +135,6 @@ class PlanGraph:
         node: Loop | Cond,
         plan: ControlPlan,
         called: Mapping[Expr, str],
-        stored: Mapping[Expr, Stored],
     ) -> list[PanelFacts]:
         """Return the panels of a loop or branch: what runs once, and what in each iteration or on a side."""
         names = _variables(node, called)
@@ -143,9 +142,13 @@ class PlanGraph:
         given = variables[node.num_state + 1 :] if isinstance(node, Loop) else variables
         registers = [
             *((one, array) for one, array in zip(variables, plan.states, strict=False)),
-            *((one, stored[array]) for one, array in zip(given, node.given, strict=True) if array in stored),
+            *(
+                (one, plan.inputs[array])
+                for one, array in zip(given, node.given, strict=True)
+                if array in plan.inputs
+            ),
         ]
-        arrays: dict[Expr, Stored] = {**stored, **dict(registers)}
+        arrays: dict[Expr, Stored] = {**plan.inputs, **dict(registers)}
         origins = {key: one for one, array in registers for key in array.keys}
         needs = f"needs at most about {_needs(plan.peaks)}"
         panels = []
@@ -164,7 +167,7 @@ class PlanGraph:
         return panels
 
     def ran(
-        self, title: str, run: MadeRun, name: str, names: Mapping[str, str] | None = None
+        self, title: str, run: MadeRun, name: str, names: Mapping[Slot, str] | None = None
     ) -> list[PanelFacts]:
         """Return the panels of a run that is over.
 
@@ -175,7 +178,7 @@ class PlanGraph:
         name
             What a user calls what it was asked for, where ``names`` does not tell.
         names
-            The same by the keys of what is stored, where the run was asked for several.
+            The same by the slots of the run, where it was asked for several.
         """
         names, sizes = names or {}, run.sizes()
         parts: list[tuple[str, Sequence[MadeStage], Sequence[Task]]] = []
@@ -251,9 +254,9 @@ class PlanGraph:
         run: MadeRun,
         stages: Sequence[MadeStage],
         tasks: Sequence[Task],
-        sizes: Mapping[str, int],
+        sizes: Mapping[Slot, int],
         name: str,
-        names: Mapping[str, str],
+        names: Mapping[Slot, str],
     ) -> tuple[NodeFacts, ...]:
         groups = tasks_by_stage(stages, tasks)
         makers = {key: number for number, stage in enumerate(stages) for key in stage.tasks}
@@ -341,7 +344,7 @@ def _needs(peaks: Mapping[int, int]) -> str:
 
 def _operands(
     groups: Sequence[Sequence[Task]],
-    makers: Mapping[str, int],
+    makers: Mapping[Slot, int],
     inputs: Sequence[Sequence[int]],
     first: int,
 ) -> list[tuple[int, ...]]:
@@ -353,14 +356,14 @@ def _operands(
     return operands
 
 
-def _moved(exchange: Exchange | None, places: Mapping[str, int], operands: Sequence[int]) -> tuple[int, ...]:
+def _moved(exchange: Exchange | None, places: Mapping[Slot, int], operands: Sequence[int]) -> tuple[int, ...]:
     if exchange is None:
         return ()
     found = {places[key] for key in exchange.sources if key in places}
     return tuple(one for one in operands if one in found)
 
 
-def _there(tasks: Sequence[Task], blocks: Mapping[str, Expr]) -> list[Expr]:
+def _there(tasks: Sequence[Task], blocks: Mapping[Slot, Expr]) -> list[Expr]:
     # The arrays that were there already and are read.
     return list(dict.fromkeys(blocks[key] for task in tasks for key in task.inputs if key in blocks))
 
@@ -476,16 +479,16 @@ class Section(Generic[_Stage]):
     is_repeated
         Whether it is inside of a loop.
     stages, tasks
-        What runs, and the tasks by their keys.
+        What runs, and the tasks by their slots.
     read
-        Keys of tasks whose values are read afterwards.
+        Slots of tasks whose values are read afterwards.
     """
 
     title: str
     is_repeated: bool
     stages: tuple[_Stage, ...]
-    tasks: Mapping[str, Task]
-    read: frozenset[str]
+    tasks: Mapping[Slot, Task]
+    read: frozenset[Slot]
 
     def keeps(self, stage: _Stage) -> bool:
         """Tell whether what a stage makes is read afterwards."""
@@ -550,11 +553,11 @@ class Exchange:
     num_bytes
         About so much, each value counted once for each worker that reads it; 0 where that is not known.
     sources
-        Keys of the blocks that they come from, as far as other stages or arrays that are there made them.
+        Slots of the blocks that they come from, as far as other stages or arrays that are there made them.
     """
 
     num_bytes: int
-    sources: tuple[str, ...]
+    sources: tuple[Slot, ...]
 
 
 class Exchanges:
@@ -567,21 +570,21 @@ class Exchanges:
     stored
         Arrays that are there already.
     owners
-        Workers of what is there under other keys.
+        Workers of what is there in other slots.
     sizes
-        Bytes of values by their keys, where they were measured.
+        Bytes of values by their slots, where they were measured.
     """
 
     def __init__(
         self,
         stages: Sequence[Stage],
         stored: Iterable[Stored] = (),
-        owners: Mapping[str, int] | None = None,
-        sizes: Mapping[str, int] | None = None,
+        owners: Mapping[Slot, int] | None = None,
+        sizes: Mapping[Slot, int] | None = None,
     ) -> None:
         self._owners = dict(owners or {})
         self._sizes = dict(sizes or {})
-        self._shapes: dict[str, int] = {}  # elements of blocks
+        self._shapes: dict[Slot, int] = {}  # elements of blocks
         for stage in stages:
             regions = list(stage.layout.grid.regions())
             # Shares of a reduction lie as what is reduced does; each is as large as the value at most.
@@ -627,12 +630,12 @@ class Exchanges:
         sources = dict.fromkeys(one for key, _ in moved for one in _sources(key, by_key, stage.tasks))
         return Exchange(size, tuple(sources))
 
-    def _size(self, key: str, tasks: Mapping[str, Task], part: int) -> int:
+    def _size(self, key: Slot, tasks: Mapping[Slot, Task], part: int) -> int:
         if key not in self._sizes:
             self._sizes[key] = self._size_made(tasks[key], tasks, part) if key in tasks else 0
         return self._sizes[key]
 
-    def _size_made(self, task: Task, tasks: Mapping[str, Task], part: int) -> int:
+    def _size_made(self, task: Task, tasks: Mapping[Slot, Task], part: int) -> int:
         match task.steps[-1].operator if task.steps else None:
             case Cut(bounds) if len(task.inputs) == 1:
                 (source,) = task.inputs
@@ -647,7 +650,7 @@ class Exchanges:
         return part if task.kind in _WHOLE else 0
 
 
-def _sources(key: str, tasks: Mapping[str, Task], own: Sequence[str]) -> list[str]:
+def _sources(key: Slot, tasks: Mapping[Slot, Task], own: Sequence[Slot]) -> list[Slot]:
     # Where a value that is moved comes from: itself, or what was read to make it.
     found, waiting, seen = [], [key], set(own)
     while waiting:

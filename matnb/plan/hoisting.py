@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from matnb.program.operators import Constant
-from matnb.program.plan import Task
+from matnb.program.plan import Slot, Task
 from matnb.program.program import Action, Batch, Branch, Iterate
 
 LAYING_OUT = frozenset(("gather", "cut", "regrid", "move", "transpose"))  # kinds of tasks
@@ -39,7 +39,7 @@ def hoisted(repeat: Iterate) -> tuple[Action, ...]:
     if not before:
         return (repeat,)
     rest = replace(repeat, body=tuple(body))
-    read = names_read([rest])
+    read = slots_read([rest])
     results = tuple(task.key for task in before if task.key in read)
     return Batch(tuple(before), results), rest
 
@@ -49,9 +49,9 @@ def _lays_out(task: Task) -> bool:
     return task.kind in LAYING_OUT or all(isinstance(step.operator, Constant) for step in task.steps)
 
 
-def _filled(actions: Iterable[Action]) -> set[str]:
+def _filled(actions: Iterable[Action]) -> set[Slot]:
     # Registers that actions fill, those inside bodies too.
-    found: set[str] = set()
+    found: set[Slot] = set()
     for action in actions:
         match action:
             case Batch():
@@ -64,9 +64,9 @@ def _filled(actions: Iterable[Action]) -> set[str]:
     return found
 
 
-def names_read(actions: Iterable[Action]) -> set[str]:
+def slots_read(actions: Iterable[Action]) -> set[Slot]:
     """Return the registers that actions read, those inside bodies too."""
-    found: set[str] = set()
+    found: set[Slot] = set()
     for action in actions:
         match action:
             case Batch():
@@ -74,8 +74,8 @@ def names_read(actions: Iterable[Action]) -> set[str]:
             case Iterate():
                 found.update(name for names in (*action.first, *action.after) for name in names)
                 found |= {action.limit, *(() if action.until is None else (action.until,))}
-                found |= names_read(action.body)
+                found |= slots_read(action.body)
             case Branch():
                 found |= {action.predicate, *action.from_then, *action.from_otherwise}
-                found |= names_read(action.then) | names_read(action.otherwise)
+                found |= slots_read(action.then) | slots_read(action.otherwise)
     return found

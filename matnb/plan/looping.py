@@ -15,17 +15,17 @@ from matnb.ops.maps import Draw
 from matnb.passes import traced
 from matnb.plan.attributing import works_of
 from matnb.plan.estimate import estimate_entries
-from matnb.plan.hoisting import hoisted, names_read
+from matnb.plan.hoisting import hoisted, slots_read
 from matnb.plan.lower import lower
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.transposes import wished
 from matnb.program.memory import estimate_bytes
 from matnb.program.operators import Join
 from matnb.program.place import default_layout
-from matnb.program.plan import Plan, Stage, Stored, Task, Workers
-from matnb.program.program import Action, Batch, Branch, Iterate, Names, Program, batches
+from matnb.program.plan import Plan, Slot, Stage, Stored, Task, Workers
+from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers, batches
 from matnb.program.regions import region_size
-from matnb.program.writer import PlanWriter, TaskWriter
+from matnb.program.writer import PlanWriter, Slots, TaskWriter
 
 _MOST_INSIDE = 16  # expressions of an initial state that the program makes itself
 _NUM_COPIES = 6  # of a state, where a loop is kept: two and one being made, of two workers
@@ -43,6 +43,8 @@ class ControlPlan:
         The arrays it gives, those that were wanted.
     stages
         Of all bodies, for a user, and for errors.
+    inputs
+        The stored arrays that it is given, in its registers.
     given
         For each register that is filled before, which block of which stored array it holds.
     peaks
@@ -52,7 +54,7 @@ class ControlPlan:
     origins
         For what passes made in its bodies, the expressions that were written.
     works
-        For tasks of the outermost loop's body, by their keys, which block of a stored input each works on:
+        For tasks of the outermost loop's body, by their slots, which block of a stored input each works on:
         its digest as hexadecimal digits, and the block's number.
     bits_follow_cuts
         Whether other cuts may change last bits: then they may not depend on measured times.
@@ -61,11 +63,12 @@ class ControlPlan:
     program: Program
     outputs: Mapping[Expr, Stored]
     stages: tuple[Stage, ...]
-    given: Mapping[str, tuple[Expr, int]]
+    inputs: Mapping[Expr, Stored]
+    given: Mapping[Slot, tuple[Expr, int]]
     peaks: Mapping[int, int]
     states: tuple[Stored, ...]
     origins: Mapping[Expr, tuple[Expr, ...]]
-    works: Mapping[str, tuple[str, int]]
+    works: Mapping[Slot, tuple[str, int]]
     bits_follow_cuts: bool
     are_sparse: tuple[bool, ...]
 
@@ -122,29 +125,30 @@ def plan_control(
     begins
         The state in which a loop goes on, instead of its initial one.
     """
-    writer = ProgramWriter(workers)
-    known = dict(stored)
-    if begins is not None:
-        known.update(zip(node.variables, begins, strict=False))
-    actions, made = writer.control(node, known, node.digest.hex(), begins is not None)
+    slots = Slots()
+    known = {one: slots.of(array) for one, array in stored.items()}
+    writer = ProgramWriter(workers, slots)
+    actions, made = writer.control(node, dict(known), begins)
+    known.update(zip(node.variables, map(slots.of, begins or ()), strict=False))
     outputs = {one: array for one, array in made.items() if one in wanted}
     results = tuple(dict.fromkeys(key for array in outputs.values() for key in array.keys))
     places = {key: (one, number) for one, array in known.items() for number, key in enumerate(array.keys)}
-    read = names_read(actions).union(results)
-    given = {name: places[name] for name in places if name in read}
-    owners = {name: known[one].layout.owners[number] for name, (one, number) in given.items()}
+    read = slots_read(actions).union(results)
+    given = {slot: places[slot] for slot in places if slot in read}
+    owners = {slot: slots.owners[slot] for slot in given}
     program = Program(
         tuple(actions), owners, {**owners, **writer.owners}, frozenset(writer.everywhere), results
     )
     states = tuple(
         made[Final(node, place)] for place in range(node.num_state if isinstance(node, Loop) else 0)
     )
-    inputs = {one: stored[one] for one in node.inputs if one in stored}
+    inputs = {one: known[one] for one in node.inputs if one in known}
     stages = tuple(writer.stages)
     return ControlPlan(
         program,
         outputs,
         stages,
+        inputs,
         given,
         writer.peaks(),
         states,
@@ -166,7 +170,7 @@ class ProgramWriter:
     Attributes
     ----------
     owners
-        The worker of each register that is not the key of a task.
+        The worker of each register that is no task's.
     everywhere
         Registers that every worker has.
     stages
@@ -175,16 +179,15 @@ class ProgramWriter:
         For what passes made in bodies, the expressions that were written.
     """
 
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
-        self.owners: dict[str, int] = {}
-        self.everywhere: set[str] = set()
+    def __init__(self, workers: Workers, slots: Slots) -> None:
+        self._workers, self._slots = workers, slots
+        self.owners: dict[Slot, int] = {}
+        self.everywhere: set[Slot] = set()
         self.stages: list[Stage] = []
         self.origins: dict[Expr, tuple[Expr, ...]] = {}
-        self._num_arrays = 0
         self._held: dict[int, int] = {}
         self._most: dict[int, int] = {}
-        self._lasting: dict[str, tuple[int, int]] = {}  # worker and bytes of what loops lay out once
+        self._lasting: dict[Slot, tuple[int, int]] = {}  # worker and bytes of what loops lay out once
 
     def peaks(self) -> dict[int, int]:
         """Return for each worker the memory that states and the largest batch need together."""
@@ -194,32 +197,32 @@ class ProgramWriter:
         return found
 
     def control(
-        self, node: Loop | Cond, stored: dict[Expr, Stored], path: str, goes_on: bool = False
+        self, node: Loop | Cond, stored: dict[Expr, Stored], begins: Sequence[Stored] | None = None
     ) -> tuple[list[Action], dict[Expr, Stored]]:
         """Return the actions of a loop or branch, and the arrays it gives; its inputs are in ``stored``.
 
-        Where it ``goes_on``, its state is there, under its variables.
+        Where a loop goes on, it ``begins`` in a state that is on the workers.
         """
         if isinstance(node, Loop):
-            return self._loop(node, stored, path, goes_on)
-        return self._branch(node, stored, path)
+            return self._loop(node, stored, begins)
+        return self._branch(node, stored)
 
     # loops
 
     def _loop(
-        self, loop: Loop, stored: dict[Expr, Stored], path: str, goes_on: bool
+        self, loop: Loop, stored: dict[Expr, Stored], begins: Sequence[Stored] | None
     ) -> tuple[list[Action], dict[Expr, Stored]]:
         present = [(one, stored[one]) for one in loop.inputs if one in stored]
         alignment = Alignment(present, self._workers)
         layouts = [alignment.layout(one) for one in loop.state]
-        iteration, taken = self._everywhere(f"{path}-iteration"), self._everywhere(f"{path}-taken")
-        before, given, limit = self._before(loop, stored, alignment, path)
-        needed = dict(self._held), dict(self._most), dict(self._lasting)
+        iteration, taken = self._everywhere(), self._everywhere()
+        before, given, limit = self._before(loop, stored, alignment)
+        needed = dict(self.owners), dict(self._held), dict(self._most), dict(self._lasting)
         for last in range(_ROUNDS):
-            variables = self._variables(loop, layouts, given, iteration, stored, path)
+            variables = self._variables(loop, layouts, given, iteration, stored)
             marked = len(self.stages)
             steady = loop.variables[loop.num_state + 1 :]
-            body, inside = self._body(loop.body, variables, f"{path}.", steady)
+            body, inside = self._body(loop.body, variables, steady)
             results = [inside[result] for result in loop.body.results]
             # Where nothing in the loop suggests cuts, an array is cut as it comes out.
             wanted = [
@@ -228,14 +231,15 @@ class ProgramWriter:
             if wanted == layouts or last == _ROUNDS - 1:
                 break
             del self.stages[marked:]
-            self._held, self._most, self._lasting = dict(needed[0]), dict(needed[1]), dict(needed[2])
+            self.owners, self._held = dict(needed[0]), dict(needed[1])
+            self._most, self._lasting = dict(needed[2]), dict(needed[3])
             layouts = wanted
         states = [variables[one] for one in loop.variables[: loop.num_state]]
         for one in states:
             self._hold(one)
         body_results = list(zip(loop.body.results, results, layouts, strict=True))
-        tasks, after = self._aligned(body_results, f"{path}.next")
-        starts = self._starts(loop, layouts, stored, path, goes_on)
+        tasks, after = self._aligned(body_results)
+        starts = self._starts(loop, layouts, stored, begins)
         until = None if loop.body.until is None else inside[loop.body.until].keys[0]
         repeat = Iterate(
             state=tuple(one.keys for one in states),
@@ -253,11 +257,11 @@ class ProgramWriter:
         return [*before, *starts[0], *hoisted(repeat)], made
 
     def _before(
-        self, loop: Loop, stored: Mapping[Expr, Stored], alignment: Alignment, path: str
-    ) -> tuple[list[Action], list[Stored], str]:
+        self, loop: Loop, stored: Mapping[Expr, Stored], alignment: Alignment
+    ) -> tuple[list[Action], list[Stored], Slot]:
         # What is given, laid out as the arrays it meets, and the register of the limit.
         missing = [one for one in (loop.limit, *loop.given) if one not in stored]
-        actions, found = self._segment(missing, stored, f"{path}.given")
+        actions, found = self._segment(missing, stored)
         known = {**stored, **found}
         wanted = []
         for one in loop.given:
@@ -265,7 +269,7 @@ class ProgramWriter:
             if not one.sparse and one.shape and layout.grid.num_blocks > 1:
                 layout = alignment.wished(one) or layout
             wanted.append((one, known[one], layout))
-        tasks, names = self._aligned(wanted, f"{path}.given")
+        tasks, names = self._aligned(wanted)
         given = [
             sized(one, layout, keys, array) for (one, array, layout), keys in zip(wanted, names, strict=True)
         ]
@@ -279,21 +283,22 @@ class ProgramWriter:
         loop: Loop,
         layouts: Sequence[Layout],
         stored: Mapping[Expr, Stored],
-        path: str,
-        goes_on: bool,
-    ) -> tuple[list[Action], tuple[Names, ...]]:
-        # Constants are made in the cuts that are wanted, anything else is laid out so.
-        begins: list[Expr] = [
+        begins: Sequence[Stored] | None,
+    ) -> tuple[list[Action], tuple[Registers, ...]]:
+        # Constants are made in the cuts that are wanted, anything else is laid out so. Slots of a state in
+        # which a loop goes on come last, so that its body has those that it had before.
+        state: list[Expr] = [
             one if one in stored else _cut_by(one, layout.grid.cuts)
             for one, layout in zip(loop.state, layouts, strict=True)
         ]
-        if goes_on:
-            begins = list(loop.variables[: loop.num_state])
-        missing = [one for one in begins if one not in stored]
-        actions, found = self._segment(missing, stored, f"{path}.first")
+        if begins is not None:
+            state = list(loop.variables[: loop.num_state])
+            stored = {**stored, **dict(zip(state, map(self._slots.of, begins), strict=True))}
+        missing = [one for one in state if one not in stored]
+        actions, found = self._segment(missing, stored)
         known = {**stored, **found}
-        wanted = [(one, known[one], layout) for one, layout in zip(begins, layouts, strict=True)]
-        tasks, names = self._aligned(wanted, f"{path}.first")
+        wanted = [(one, known[one], layout) for one, layout in zip(state, layouts, strict=True)]
+        tasks, names = self._aligned(wanted)
         return [*actions, *tasks], names
 
     def _variables(
@@ -303,13 +308,10 @@ class ProgramWriter:
         given: Sequence[Stored],
         iteration: Stored,
         stored: Mapping[Expr, Stored],
-        path: str,
     ) -> dict[Expr, Stored]:
         arrays = []
-        for place, (one, layout) in enumerate(zip(loop.state, layouts, strict=True)):
-            names = [f"{path}-state{place}-{number}" for number in range(layout.grid.num_blocks)]
-            self.owners.update(zip(names, layout.owners, strict=True))
-            begin = sized(one, layout, names, stored.get(one))
+        for one, layout in zip(loop.state, layouts, strict=True):
+            begin = sized(one, layout, self._registers(layout), stored.get(one))
             arrays.append(replace(begin, is_guess=one.sparse))
         variables: dict[Expr, Stored] = dict(zip(loop.variables, (*arrays, iteration, *given), strict=True))
         if any(one.sparse for one in loop.state):
@@ -318,28 +320,23 @@ class ProgramWriter:
 
     # branches
 
-    def _branch(
-        self, cond: Cond, stored: dict[Expr, Stored], path: str
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
-        actions, found = self._segment(
-            [one for one in cond.inputs if one not in stored], stored, f"{path}.given"
-        )
+    def _branch(self, cond: Cond, stored: dict[Expr, Stored]) -> tuple[list[Action], dict[Expr, Stored]]:
+        actions, found = self._segment([one for one in cond.inputs if one not in stored], stored)
         known = {**stored, **found}
         variables: dict[Expr, Stored] = dict(
             zip(cond.variables, (known[one] for one in cond.given), strict=True)
         )
-        then, inside = self._body(cond.then, variables, f"{path}.then")
-        otherwise, other = self._body(cond.otherwise, variables, f"{path}.otherwise")
+        then, inside = self._body(cond.then, variables)
+        otherwise, other = self._body(cond.otherwise, variables)
         chosen = [inside[one] for one in cond.then.results]
         wanted = [
             (one, other[one], first.layout) for one, first in zip(cond.otherwise.results, chosen, strict=True)
         ]
-        tasks, names = self._aligned(wanted, f"{path}.otherwise")
+        tasks, names = self._aligned(wanted)
         made: dict[Expr, Stored] = {}
-        results: list[str] = []
+        results: list[Slot] = []
         for place, first in enumerate(chosen):
-            keys = tuple(f"{path}-result{place}-{number}" for number in range(len(first.keys)))
-            self.owners.update(zip(keys, first.layout.owners, strict=True))
+            keys = self._registers(first.layout)
             sparse = cond.then.results[place].sparse
             made[Final(cond, place)] = replace(first, keys=keys, is_guess=sparse)  # the other may be chosen
             results += keys
@@ -357,7 +354,7 @@ class ProgramWriter:
     # straight-line parts
 
     def _body(
-        self, body: Body, variables: Mapping[Expr, Stored], path: str, steady: Sequence[Expr] = ()
+        self, body: Body, variables: Mapping[Expr, Stored], steady: Sequence[Expr] = ()
     ) -> tuple[list[Action], dict[Expr, Stored]]:
         # The actions of a body and where its roots are. Loops and branches inside stand between batches.
         named = {str(place): root for place, root in enumerate(body.roots)}
@@ -370,16 +367,16 @@ class ProgramWriter:
             missing = [one for one in control.inputs if one not in known and not one.is_cheap]
             later = [*(one for each in inner[number + 1 :] for one in each.inputs), *after.values()]
             shared = _read_again(missing, later, known)
-            done, found = self._segment(missing, known, f"{path}{number}", steady, shared)
+            done, found = self._segment(missing, known, steady, shared)
             known.update(found)
             for one in shared:
                 if one in found:
                     self._hold(found[one])
-            run, made = self.control(control, known, f"{path}{number}")
+            run, made = self.control(control, known)
             known.update(made)
             actions += [*done, *run]
         missing = [one for one in after.values() if one not in known]
-        done, found = self._segment(missing, known, path, steady)
+        done, found = self._segment(missing, known, steady)
         known.update(found)
         return [*actions, *done], {root: known[after[name]] for name, root in named.items()}
 
@@ -387,7 +384,6 @@ class ProgramWriter:
         self,
         roots: Sequence[Expr],
         stored: Mapping[Expr, Stored],
-        path: str,
         steady: Sequence[Expr] = (),
         shared: Sequence[Expr] = (),
     ) -> tuple[list[Action], dict[Expr, Stored]]:
@@ -398,54 +394,44 @@ class ProgramWriter:
         # In a loop a stored transpose pays, unless the user does not want it.
         known = {node: stored[node] for node in topological(roots, stored) if node in stored}
         plan = lower(
-            roots, tuple(shared), known, self._workers,
+            roots, tuple(shared), known, self._workers, self._slots,
             scatters=lambda node, _: wished(node.operand) != "keep", steady=frozenset(steady),
         )  # fmt: skip
         made = {node: plan.outputs[node] for node in (*roots, *shared) if node in plan.outputs}
-        own, actions = self._batch(plan, [key for array in made.values() for key in array.keys], path)
-        return actions, {
-            node: sized(node, array.layout, [own.get(key, key) for key in array.keys])
-            for node, array in made.items()
-        }
+        actions = self._batch(plan, [key for array in made.values() for key in array.keys])
+        return actions, {node: sized(node, array.layout, array.keys) for node, array in made.items()}
 
     def _aligned(
-        self, wanted: Sequence[tuple[Expr, Stored, Layout]], path: str
-    ) -> tuple[list[Action], tuple[Names, ...]]:
+        self, wanted: Sequence[tuple[Expr, Stored, Layout]]
+    ) -> tuple[list[Action], tuple[Registers, ...]]:
         others = {node: array for node, array, layout in wanted if array.layout != layout}
         entries = estimate_entries(others, others)
-        writer = PlanWriter(others, entries, {}, self._workers.threads)
-        names = [
+        writer = PlanWriter(others, entries, {}, self._workers.threads, self._slots)
+        registers = tuple(
             write_aligned(node, layout, writer) if node in others else array.keys
             for node, array, layout in wanted
-        ]
-        own, actions = self._batch(writer.plan(()), [key for keys in names for key in keys], path)
-        return actions, tuple(tuple(own.get(key, key) for key in keys) for keys in names)
+        )
+        return self._batch(writer.plan(()), [key for keys in registers for key in keys]), registers
 
-    def _batch(self, plan: Plan, results: Iterable[str], path: str) -> tuple[dict[str, str], list[Action]]:
-        # Bodies name their variables alike, so the same key means other things in other bodies.
-        own = {task.key: f"{task.key}~{path}" for task in plan.tasks}
-        tasks = tuple(_renamed(task, own, self._num_arrays) for task in plan.tasks)
-        self.stages += [
-            replace(one, tasks=_keys(one.tasks, own), makes=one.makes + self._num_arrays)
-            for one in plan.stages
-        ]
-        numbers = [one.makes for one in plan.stages] + [one.makes or 0 for one in plan.tasks]
-        self._num_arrays += 1 + max(numbers, default=0)
-        self._lasting |= {
-            own[task.key]: (task.owner, plan.lasting[task.key])
-            for task in plan.tasks
-            if task.key in plan.lasting
-        }
+    def _batch(self, plan: Plan, results: Iterable[Slot]) -> list[Action]:
+        self.stages += plan.stages
+        owners = {task.key: task.owner for task in plan.tasks}
+        self._lasting |= {slot: (owners[slot], size) for slot, size in plan.lasting.items()}
         for owner, peak in plan.peaks.items():
             self._most[owner] = max(self._most.get(owner, 0), peak)
-        kept = tuple(dict.fromkeys(own[key] for key in results if key in own))
-        return own, [Batch(tasks, kept)] if tasks else []
+        kept = tuple(dict.fromkeys(key for key in results if key in owners))
+        return [Batch(plan.tasks, kept)] if plan.tasks else []
 
-    def _everywhere(self, name: str) -> Stored:
-        self.everywhere.add(name)
-        owner = self._workers.numbers[0]
-        self.owners[name] = owner
-        return Stored(Layout(whole(()), (owner,)), (name,), (1,), (8,))
+    def _registers(self, layout: Layout) -> Registers:
+        slots = tuple(map(self._slots.new, layout.owners))
+        self.owners.update(zip(slots, layout.owners, strict=True))
+        return slots
+
+    def _everywhere(self) -> Stored:
+        layout = Layout(whole(()), self._workers.numbers[:1])
+        (slot,) = self._registers(layout)
+        self.everywhere.add(slot)
+        return Stored(layout, (slot,), (1,), (8,))
 
     def _hold(self, array: Stored) -> None:
         for owner, size in zip(array.layout.owners, array.block_bytes, strict=False):
@@ -514,15 +500,6 @@ def _lasts(node: Expr) -> bool:
     return node.size <= max((one.size for one in node.operands), default=0)
 
 
-def _renamed(task: Task, names: Mapping[str, str], num_arrays: int) -> Task:
-    makes = None if task.makes is None else task.makes + num_arrays
-    return replace(task, key=names[task.key], inputs=_keys(task.inputs, names), makes=makes)
-
-
-def _keys(keys: Sequence[str], names: Mapping[str, str]) -> Names:
-    return tuple(names.get(key, key) for key in keys)
-
-
 # Which cuts a loop's arrays get, so that arrays that meet in it lie alike.
 
 
@@ -572,8 +549,8 @@ def _weight(one: tuple[Expr, Stored]) -> tuple[bool, int]:
     return node.sparse, sum(array.block_bytes)
 
 
-def write_aligned(node: Expr, layout: Layout, writer: PlanWriter) -> tuple[str, ...]:
-    """Write the tasks that lay an array out anew, and return the keys of its blocks, each on its owner."""
+def write_aligned(node: Expr, layout: Layout, writer: PlanWriter) -> Registers:
+    """Write the tasks that lay an array out anew, and return the slots of its blocks, each on its owner."""
     array = writer.registers[node]
     if array.layout == layout:
         return array.keys
@@ -583,12 +560,13 @@ def write_aligned(node: Expr, layout: Layout, writer: PlanWriter) -> tuple[str, 
         if writer.owner_of(key) != owner:
             task = TaskWriter()
             task.do(Join(((0,) * node.ndim,), region_shape(region), node.dtype, node.sparse), task.read(key))
-            key = writer.add(f"{key}-on-{owner}", task, owner, "move", writer.bytes_of(node, region), node)
+            size, name = writer.bytes_of(node, region), ("moved", key, owner)
+            key = writer.add(task, owner, "move", size, node, name)
         keys.append(key)
     return tuple(keys)
 
 
-def sized(node: Expr, layout: Layout, keys: Sequence[str], like: Stored | None = None) -> Stored:
+def sized(node: Expr, layout: Layout, keys: Sequence[Slot], like: Stored | None = None) -> Stored:
     """Return an array that will be there, with the counts of its blocks as far as they can be told before.
 
     ``like`` is an array of about as many entries, where it is sparse.

@@ -26,7 +26,7 @@ from matnb.plan.grouping import Groups, reduction_groups
 from matnb.program.matching import Choice, Wiring, match_products
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Stored, Workers
-from matnb.program.writer import PlanWriter
+from matnb.program.writer import PlanWriter, Slots
 
 
 def lower(
@@ -34,7 +34,7 @@ def lower(
     keep: Sequence[Expr],
     stored: Mapping[Expr, Stored],
     workers: Workers,
-    present: Mapping[str, int] | None = None,
+    slots: Slots | None = None,
     scatters: Choice = lambda transpose, right: False,
     steady: Container[Expr] = (),
     counted: Mapping[Expr, int] | None = None,
@@ -51,8 +51,8 @@ def lower(
         Arrays that are on the workers already.
     workers
         What the plan is laid out over.
-    present
-        Keys of other values on the workers, such as a file's pieces, with their owners.
+    slots
+        Where the plan is a part of a program, or goes on where another ended: then ``stored`` is in these.
     scatters
         Decides for a sparse transpose and the dense array it meets whether to do without the transpose.
     steady
@@ -60,6 +60,9 @@ def lower(
     counted
         At most how many entries products of sparse arrays store, where that was counted.
     """
+    if slots is None:
+        slots = Slots()
+        stored = {node: slots.of(array) for node, array in stored.items()}
     order = topological(roots, stored)
     wiring = match_products(order, set(roots), stored, scatters)
     order = topological(roots, stored, wiring.operands)
@@ -74,7 +77,7 @@ def lower(
     stages = materialized(order, wanted, wiring, stored, groups)
     apart = stages.apart
     entries = estimate_entries(roots, stored, counted)
-    writer = PlanWriter(stored, entries, wiring.products, workers.threads, present, workers.numbers, steady)
+    writer = PlanWriter(stored, entries, wiring.products, workers.threads, slots, workers.numbers, steady)
     lowering = _PlanLowering(writer, workers, wiring, apart | set(stored), stages.ending, groups)
     for node in order:
         if node in apart:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,7 +12,7 @@ import numpy as np
 from matnb.blocks.layout import Layout
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
-from matnb.program.plan import Stage, Task
+from matnb.program.plan import Slot, Stage, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, batches
 
 MOST_RUNS = 64
@@ -51,7 +51,7 @@ class MadeStage:
     kind: str
     detail: str
     layout: Layout
-    tasks: tuple[str, ...]
+    tasks: tuple[Slot, ...]
     estimated_bytes: int
     estimated_nnz: int | None
     dtype: np.dtype | None = None
@@ -66,7 +66,7 @@ class MadeRun:
     stages
         Operands first.
     made
-        The digests of what it gave, as it was recorded.
+        The slots of what it gave, by digests, as it was recorded.
     timed
         Its kernel calls.
     work
@@ -74,16 +74,16 @@ class MadeRun:
     """
 
     stages: tuple[MadeStage, ...]
-    made: frozenset[bytes]
+    made: Mapping[bytes, Sequence[Slot]]
     timed: Sequence[TaskTimed]
     work: Sequence[Task] | Sequence[Action]
 
-    def sizes(self) -> dict[str, int]:
-        """Return the bytes of values by their keys; of what a loop makes again and again, the last."""
+    def sizes(self) -> dict[Slot, int]:
+        """Return the bytes of values by their slots; of what a loop makes again and again, the last."""
         return {one.key: one.output_bytes for one in self.timed}
 
     @cached_property
-    def makes(self) -> dict[str, int | None]:
+    def makes(self) -> dict[Slot, int | None]:
         """The number of the array that each task makes, or leads to."""
         actions = [one for one in self.work if not isinstance(one, Task)]
         tasks = [one for one in self.work if isinstance(one, Task)]
@@ -114,10 +114,10 @@ class Measures:
         self,
         stages: Iterable[Stage],
         timed: Sequence[TaskTimed],
-        made: Iterable[Expr],
+        made: Mapping[Expr, Sequence[Slot]],
         work: Sequence[Task] | Program,
     ) -> None:
-        """Note a run that made some expressions, named as they were recorded, and what ran for it."""
+        """Note a run that made some expressions, as they were recorded, in slots, and what ran for it."""
         if not timed:
             return
         ran = tuple(
@@ -136,7 +136,7 @@ class Measures:
             for one in stages
         )
         kept = _without_calls(work.actions) if isinstance(work, Program) else tuple(map(_without_call, work))
-        self._runs.append(MadeRun(ran, frozenset(node.digest for node in made), timed, kept))
+        self._runs.append(MadeRun(ran, {node.digest: slots for node, slots in made.items()}, timed, kept))
         while len(self._runs) > 1 and (
             len(self._runs) > MOST_RUNS or sum(len(run.timed) for run in self._runs) > MOST_TASKS
         ):

@@ -23,7 +23,7 @@ from matnb.program.operators import (
     SumMasked,
     Take,
 )
-from matnb.program.plan import Plan, Stage, Step, Task
+from matnb.program.plan import Plan, Slot, Stage, Step, Task
 
 # What these give is far smaller than a block, is part of one, or was there before.
 _NO_ARRAY = (Constant, Cut, Finish, SumMasked, Take)
@@ -110,7 +110,7 @@ def tasks_by_stage(
     by_key = {task.key: task for task in tasks}
     blocks = {key for stage in stages for key in stage.tasks}
     found: list[list[Task]] = []
-    seen: set[str] = set()
+    seen: set[Slot] = set()
     for stage in stages:
         if not once:
             seen.clear()

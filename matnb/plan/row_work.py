@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from matnb.expr.nodes import Expr
 from matnb.plan.attributing import body_of, rows_of
 from matnb.plan.looping import ControlPlan
-from matnb.program.plan import Stage, Stored, Task
+from matnb.program.plan import Slot, Stage, Stored, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, batches
 
 EXPECTED = 10  # iterations of a loop in a loop, at most where a condition ends it
@@ -34,7 +33,7 @@ class RowWork:
     apart_bytes: float = 0.0
 
 
-def row_works(plan: ControlPlan, stored: Mapping[Expr, Stored]) -> dict[str, RowWork]:
+def row_works(plan: ControlPlan) -> dict[str, RowWork]:
     """Return what an iteration of the outermost loop does, for each array that has rows of its own.
 
     A loop inside counts as often as is written down, else as if it had ten iterations; of two ways the one of
@@ -44,8 +43,6 @@ def row_works(plan: ControlPlan, stored: Mapping[Expr, Stored]) -> dict[str, Row
     ----------
     plan
         Of the loop.
-    stored
-        What it reads.
 
     Returns
     -------
@@ -54,9 +51,9 @@ def row_works(plan: ControlPlan, stored: Mapping[Expr, Stored]) -> dict[str, Row
         are not in it.
     """
     digests = {digest for digest, _ in plan.works.values()}
-    mains = {node.digest.hex(): array for node, array in stored.items() if node.digest.hex() in digests}
+    mains = {node.digest.hex(): array for node, array in plan.inputs.items() if node.digest.hex() in digests}
     stages = {key: stage for stage in plan.stages for key in stage.tasks}
-    sizes = _dense_sizes(plan, stored, mains)
+    sizes = _dense_sizes(plan, mains)
     phases = _Phases(plan.works)
     own = {digest: frozenset(main.keys) for digest, main in mains.items()}
     passes = dict.fromkeys(mains, 0.0)
@@ -83,14 +80,12 @@ def row_works(plan: ControlPlan, stored: Mapping[Expr, Stored]) -> dict[str, Row
     return found
 
 
-def _dense_sizes(
-    plan: ControlPlan, stored: Mapping[Expr, Stored], mains: Mapping[str, Stored]
-) -> dict[str, float]:
+def _dense_sizes(plan: ControlPlan, mains: Mapping[str, Stored]) -> dict[Slot, float]:
     # Bytes of the blocks of dense arrays that lie as one of some.
     lying = {rows for one in mains.values() if (rows := rows_of(one.layout)) is not None}
-    sizes: dict[str, float] = {}
+    sizes: dict[Slot, float] = {}
     states = (one for one, is_sparse in zip(plan.states, plan.are_sparse, strict=True) if not is_sparse)
-    for array in (*(array for node, array in stored.items() if not node.sparse), *states):
+    for array in (*(array for node, array in plan.inputs.items() if not node.sparse), *states):
         if rows_of(array.layout) in lying:
             sizes.update(zip(array.keys, array.block_bytes, strict=False))
     for stage in plan.stages:
@@ -112,10 +107,10 @@ class _Phases:
         The tasks that work on a block. What others make of several of these is there in the next phase.
     """
 
-    def __init__(self, works: Mapping[str, tuple[str, int]]) -> None:
+    def __init__(self, works: Mapping[Slot, tuple[str, int]]) -> None:
         self._works = works
         self._least = 0
-        self._there: dict[str, int] = {}  # from which phase on a value is there
+        self._there: dict[Slot, int] = {}  # from which phase on a value is there
 
     def begin(self) -> None:
         """Begin a loop or branch, for which all that was before is waited for; or what comes after it."""

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from matnb.program.plan import Plan, Task
-from matnb.program.program import Action, Batch, Branch, Iterate, Names, Program
+from matnb.program.plan import Plan, Slot, Task
+from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers
 
 
 class ContractError(AssertionError):
     """A plan or a program that no engine could run; the message says where."""
 
 
-def check_plan(plan: Plan, owners: Collection[int] = (), present: Collection[str] = ()) -> None:
+def check_plan(plan: Plan, owners: Collection[int] = (), present: Collection[Slot] = ()) -> None:
     """Check a plan.
 
     Parameters
@@ -24,14 +24,14 @@ def check_plan(plan: Plan, owners: Collection[int] = (), present: Collection[str
         The workers that may have tasks: those it is for, and those that have what it reads; any where none
         are given.
     present
-        Keys of values that are on workers and belong to no array, such as a file's pieces.
+        Slots of values that are on workers and belong to no array, such as a file's pieces.
 
     Raises
     ------
     ContractError
         Naming the first thing that does not hold.
     """
-    there = {*present, *(one.key for one in plan.shipments)}
+    there = {*present, *plan.constants, *(one.key for one in plan.shipments)}
     there.update(key for array in plan.reused.values() for key in array.keys)
     made = _check_tasks(plan.tasks, there, owners)
     at = {one.key: one.owner for one in plan.shipments} | {one.key: one.owner for one in plan.tasks}
@@ -40,7 +40,7 @@ def check_plan(plan: Plan, owners: Collection[int] = (), present: Collection[str
         _hold(not missing, f"the stage of {stage.expression} has tasks that nobody makes: {missing}")
     for node, array in plan.outputs.items():
         _hold(array.layout.grid.shape == node.shape, f"{node}: cuts of another shape")
-        _hold(len(array.keys) == array.layout.grid.num_blocks, f"{node}: a key for each block")
+        _hold(len(array.keys) == array.layout.grid.num_blocks, f"{node}: a slot for each block")
         for key, owner in zip(array.keys, array.layout.owners, strict=True):
             _hold(key in made or key in there, f"{node}: nobody makes its block {key}")
             _hold(at.get(key, owner) == owner, f"{node}: its block {key} is not where its layout says")
@@ -60,9 +60,9 @@ def check_program(program: Program) -> None:
 
 
 def _check_actions(
-    actions: Iterable[Action], known: set[str], owners: dict[str, int], program: Program
+    actions: Iterable[Action], known: set[Slot], owners: dict[Slot, int], program: Program
 ) -> None:
-    def alike(names: Names, sources: Names, words: str) -> None:
+    def alike(names: Registers, sources: Registers, words: str) -> None:
         _hold(len(names) == len(sources), f"{words}: as many registers")
         for name, source in zip(names, sources, strict=True):
             _hold(owners[name] == owners[source], f"{words}: {source} is not where {name} is")
@@ -100,9 +100,9 @@ def _check_actions(
                 known |= set(action.results)
 
 
-def _check_tasks(tasks: Sequence[Task], there: Collection[str], owners: Collection[int] = ()) -> set[str]:
-    # Inputs before their users, a key for one task, steps that read what is there; what all of them make.
-    made: set[str] = set()
+def _check_tasks(tasks: Sequence[Task], there: Collection[Slot], owners: Collection[int] = ()) -> set[Slot]:
+    # Inputs before their users, a slot for one task, steps that read what is there; what all of them make.
+    made: set[Slot] = set()
     for task in tasks:
         _hold(task.key not in made and task.key not in there, f"{task.key} is made twice")
         missing = set(task.inputs) - made.union(there)

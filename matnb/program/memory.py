@@ -7,15 +7,15 @@ from heapq import nlargest
 
 from matnb.blocks.formats import dense_bytes, sparse_bytes
 from matnb.expr.nodes import Expr
-from matnb.program.plan import Task
+from matnb.program.plan import Slot, Task
 
 
 def peaks(
     tasks: Sequence[Task],
-    sizes: Mapping[str, int],
-    owners: Mapping[str, int],
-    shipped: Collection[str],
-    staying: Collection[str],
+    sizes: Mapping[Slot, int],
+    owners: Mapping[Slot, int],
+    shipped: Collection[Slot],
+    staying: Collection[Slot],
     threads: int,
 ) -> dict[int, int]:
     """Return for each worker the most memory that a plan needs at a time, on top of what is used.
@@ -29,18 +29,18 @@ def peaks(
     tasks
         In an order in which inputs come before their users.
     sizes, owners
-        Bytes and worker of every value, those that are there already among them.
+        Bytes and worker of every value, those that are there already among them; constants have neither.
     shipped, staying
-        Keys of what is sent before the first task, and of what is kept after the last.
+        Slots of what is sent before the first task, and of what is kept after the last.
     threads
         Tasks that a worker runs at a time.
     """
     tasks = depth_first(tasks)
-    last: dict[str, int] = {}
+    last: dict[Slot, int] = {}
     for number, task in enumerate(tasks):
         for key in task.inputs:
             last[key] = number
-    leaving: dict[int, list[str]] = {}
+    leaving: dict[int, list[Slot]] = {}
     for key, number in last.items():
         leaving.setdefault(number, []).append(key)
     held: dict[int, int] = {}
@@ -48,13 +48,13 @@ def peaks(
         held[owners[key]] = held.get(owners[key], 0) + sizes[key]
     most = dict(held)
     made = {task.key for task in tasks}
-    copies: dict[str, set[int]] = {}
+    copies: dict[Slot, set[int]] = {}
     beside: dict[int, list[int]] = {}
     for number, task in enumerate(tasks):
         here = task.owner
         grown = sizes[task.key]
         for key in task.inputs:
-            if owners[key] != here and here not in copies.setdefault(key, set()):
+            if owners.get(key, here) != here and here not in copies.setdefault(key, set()):
                 copies[key].add(here)
                 grown += sizes.get(key, 0)
         held[here] = held.get(here, 0) + grown
@@ -76,7 +76,7 @@ def depth_first(tasks: Sequence[Task]) -> list[Task]:
     by_key = {task.key: task for task in tasks}
     read = {key for task in tasks for key in task.inputs}
     order: list[Task] = []
-    seen: set[str] = set()
+    seen: set[Slot] = set()
     stack = [(task, False) for task in reversed(tasks) if task.key not in read]
     while stack:
         task, ready = stack.pop()

@@ -14,7 +14,6 @@ from matnb.blocks.grid import Grid, regular, whole
 from matnb.blocks.layout import LARGE_BYTES, Layout, spread
 from matnb.errors import TooLargeError
 from matnb.expr.client_data import held
-from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr, Load, Transpose
 from matnb.io.source import ROW_ENTRIES
 from matnb.pictures.quantities import bytes_text
@@ -81,8 +80,3 @@ def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:
     if node.shape[0] < count:
         axis = max(range(node.ndim), key=lambda one: node.shape[one])
     return regular(node.shape, [count if one == axis else 1 for one in range(node.ndim)])
-
-
-def layout_tag(layout: Layout) -> str:
-    """Return a few characters that tell layouts apart in keys."""
-    return digest_of(layout.grid.cuts, layout.owners).hex()[:8]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from matnb.blocks.grid import Region
 from matnb.blocks.layout import Layout
-from matnb.expr.nodes import Data, Expr
+from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.operators import Operator
+
+Slot: TypeAlias = int  # the number of a value in a plan or a program
 
 
 @dataclass(frozen=True)
@@ -26,11 +29,11 @@ class Task:
     Parameters
     ----------
     key
-        Follows from expression, layout and place, so that plans repeat.
+        The slot of its value.
     steps
         Run in order.
     inputs
-        Keys of the tasks or kept blocks that fill the first registers.
+        The slots that fill the first registers: of other tasks' values, or of what is given.
     owner
         Number of the worker that runs it.
     kind
@@ -42,9 +45,9 @@ class Task:
         where it belongs to no array of the plan.
     """
 
-    key: str
+    key: Slot
     steps: tuple[Step, ...]
-    inputs: tuple[str, ...]
+    inputs: tuple[Slot, ...]
     owner: int
     kind: str
     working_bytes: int = 0
@@ -70,7 +73,7 @@ class Stage:
     kind: str
     detail: str
     layout: Layout
-    tasks: tuple[str, ...]
+    tasks: tuple[Slot, ...]
     estimated_bytes: int
     expression: Expr
     inside: tuple[Expr, ...]
@@ -79,13 +82,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Stored:
-    """An array whose blocks are on workers: where it is cut, who owns and what key names each block.
+    """An array in blocks: where it is cut, who owns each, and where each is found.
 
+    ``keys`` are slots in a plan or a program; of what is on the workers they are Dask's names of the blocks.
     ``is_guess`` where its counts are estimates, as those of a loop's sparse state are.
     """
 
     layout: Layout
-    keys: tuple[str, ...]
+    keys: tuple[Any, ...]
     block_nnz: tuple[int, ...] = ()
     block_bytes: tuple[int, ...] = ()
     is_guess: bool = False
@@ -95,7 +99,7 @@ class Stored:
 class Shipment:
     """A block of a user's data that has to be sent to its owner before the tasks run."""
 
-    key: str
+    key: Slot
     expression: Data
     region: Region
     owner: int
@@ -124,7 +128,9 @@ class Plan:
     scattered
         Sparse arrays whose transposes meet dense ones without being made, as often as they do.
     lasting
-        Bytes of the values, by key, made once for a loop, which stay as long; ``peaks`` have none of it.
+        Bytes of the values, by slot, made once for a loop, which stay as long; ``peaks`` have none of it.
+    constants
+        The slots of numbers that are sent with the tasks: other runs of the same plan may have others.
     """
 
     tasks: tuple[Task, ...]
@@ -135,7 +141,8 @@ class Plan:
     peaks: Mapping[int, int]
     moved_bytes: int
     scattered: tuple[Expr, ...] = ()
-    lasting: Mapping[str, int] = field(default_factory=dict)
+    lasting: Mapping[Slot, int] = field(default_factory=dict)
+    constants: Mapping[Slot, Literal] = field(default_factory=dict)
 
     @property
     def projected_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Programs: plans with control, over named registers; both engines run them."""
+"""Programs: plans with control, over registers that are slots; both engines run them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from matnb.errors import TooLargeError
 from matnb.pictures.quantities import bytes_text
-from matnb.program.plan import Task
+from matnb.program.plan import Slot, Task
 
-Names = tuple[str, ...]  # of the registers that hold an array, block by block
+Registers: TypeAlias = tuple[Slot, ...]  # that hold an array, block by block
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Batch:
     Attributes
     ----------
     tasks
-        Inputs before their users. An input is the key of another task of the batch, or names a register.
+        Inputs before their users. An input is the slot of another task of the batch, or a register.
     results
-        Keys of tasks whose values are read after the batch: each becomes the register of that name.
+        Slots of tasks whose values are read after the batch, as registers.
     """
 
     tasks: tuple[Task, ...]
-    results: Names
+    results: Registers
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Iterate:
         The registers, of the same owners, in which each begins.
     after
         The registers, of the same owners, that hold each array's next value when an iteration is done; one
-        that names a register of ``state`` is an array that stays, or changes places with another.
+        that is a register of ``state`` is an array that stays, or changes places with another.
     limit
         A register with the most iterations.
     until
@@ -56,13 +56,13 @@ class Iterate:
         The most iterations, where that number was written down.
     """
 
-    state: tuple[Names, ...]
-    first: tuple[Names, ...]
-    after: tuple[Names, ...]
-    limit: str
-    until: str | None
-    iteration: str
-    taken: str
+    state: tuple[Registers, ...]
+    first: tuple[Registers, ...]
+    after: tuple[Registers, ...]
+    limit: Slot
+    until: Slot | None
+    iteration: Slot
+    taken: Slot
     body: tuple[Action, ...]
     most: int | None = None
 
@@ -83,12 +83,12 @@ class Branch:
         The registers, of the same owners, that hold them at the end of each way.
     """
 
-    predicate: str
+    predicate: Slot
     then: tuple[Action, ...]
     otherwise: tuple[Action, ...]
-    results: Names
-    from_then: Names
-    from_otherwise: Names
+    results: Registers
+    from_then: Registers
+    from_otherwise: Registers
 
 
 Action: TypeAlias = Batch | Iterate | Branch
@@ -105,7 +105,7 @@ class Program:
     given
         Registers that are filled before the first action, with the worker that holds each.
     owners
-        The worker that holds each register that is not the key of a task, ``given`` among them.
+        The worker that holds each register that is no task's, ``given`` among them.
     everywhere
         Registers whose scalars every worker has.
     results
@@ -117,10 +117,10 @@ class Program:
     """
 
     actions: tuple[Action, ...]
-    given: Mapping[str, int]
-    owners: Mapping[str, int]
-    everywhere: frozenset[str]
-    results: Names
+    given: Mapping[Slot, int]
+    owners: Mapping[Slot, int]
+    everywhere: frozenset[Slot]
+    results: Registers
     keeps: bool = True
     limits: Mapping[int, int] = field(default_factory=dict)
 

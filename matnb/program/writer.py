@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Collection, Container, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.expr.digest import digest_of
-from matnb.expr.nodes import Expr
+from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.fusing import FusedStep, fused
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
 from matnb.program.operators import Cut, Flip, Join, Multiply, Operator
-from matnb.program.plan import Plan, Shipment, Stage, Step, Stored, Task
+from matnb.program.plan import Plan, Shipment, Slot, Stage, Step, Stored, Task
 from matnb.program.regions import region_size
 
 
@@ -21,13 +22,13 @@ class TaskWriter:
     """Collects the steps of one task."""
 
     def __init__(self) -> None:
-        self._inputs: list[str] = []
+        self._inputs: list[Slot] = []
         self._steps: list[tuple[Operator, tuple[tuple[bool, int], ...]]] = []
         self._sizes: list[int] = []
         self._taken = 0
 
-    def read(self, key: str) -> tuple[bool, int]:
-        """Return the register that holds another task's value."""
+    def read(self, key: Slot) -> tuple[bool, int]:
+        """Return the register that holds the value of a slot."""
         if key not in self._inputs:
             self._inputs.append(key)
         return True, self._inputs.index(key)
@@ -47,7 +48,7 @@ class TaskWriter:
         """Note that a kernel takes so much while it runs, besides the values of steps."""
         self._taken = max(self._taken, num_bytes)
 
-    def task(self, key: str, owner: int, kind: str, makes: int | None = None) -> Task:
+    def task(self, key: Slot, owner: int, kind: str, makes: int | None = None) -> Task:
         """Return the task; its last step is its value."""
         count = len(self._inputs)
         steps = [
@@ -101,8 +102,8 @@ class BlockTask(TaskWriter):
 
     Attributes
     ----------
-    node, name
-        What it makes a block of, and the task's name.
+    node, key
+        What it makes a block of, and the slot of the block.
     number, region, owner
         Of the block: its place in the grid's order, its part of the array, and the worker that has it.
     kind
@@ -112,27 +113,21 @@ class BlockTask(TaskWriter):
     """
 
     def __init__(
-        self, node: Expr, name: str, number: int, region: Region, owner: int, kind: str, num_bytes: int
+        self, node: Expr, key: Slot, number: int, region: Region, owner: int, kind: str, num_bytes: int
     ) -> None:
         super().__init__()
-        self.node, self.name, self.number, self.region, self.owner = node, name, number, region, owner
+        self.node, self.key, self.number, self.region, self.owner = node, key, number, region, owner
         self.kind, self.num_bytes = kind, num_bytes
-        self._num_parts = 0
-
-    def name_part(self) -> str:
-        """Return a name for a task that makes a part of what the block is made from."""
-        self._num_parts += 1
-        return f"{self.name}-part-{self._num_parts}"
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a task that reads a reduction's value puts it together from shares: their keys, and the steps.
+    """How a task that reads a reduction's value puts it together from shares: their slots, and the steps.
 
     ``parts`` are what picks each share out of the task's value, or None where that is the share.
     """
 
-    keys: tuple[str, ...]
+    keys: tuple[Slot, ...]
     parts: tuple[Operator | None, ...]
     operator: Operator
 
@@ -146,25 +141,74 @@ class Ending:
         return task.do(self.operator, *picked)
 
 
+class Slots:
+    """Numbers the values of a plan or program, and its arrays.
+
+    Parameters
+    ----------
+    constants
+        Numbers that are given when the plan is sent, instead of being steps of tasks.
+
+    Attributes
+    ----------
+    constants
+        As given.
+    owners
+        The worker of each slot; constants have none.
+    names
+        The slots of further values that are there, by what they are.
+    """
+
+    def __init__(self, constants: Collection[Expr] = ()) -> None:
+        self.constants = constants
+        self.owners: dict[Slot, int] = {}
+        self.names: dict[Hashable, Slot] = {}
+        self._values, self._arrays = itertools.count(), itertools.count()
+        self._blocks: dict[Hashable, Slot] = {}
+
+    def new(self, owner: int | None = None) -> Slot:
+        """Return the slot of another value."""
+        slot = next(self._values)
+        if owner is not None:
+            self.owners[slot] = owner
+        return slot
+
+    def new_array(self) -> int:
+        """Return the number of another array."""
+        return next(self._arrays)
+
+    def of(self, array: Stored) -> Stored:
+        """Return a stored array in slots; a block that belongs to two arrays has one."""
+        for name, owner in zip(array.keys, array.layout.owners, strict=True):
+            if name not in self._blocks:
+                self._blocks[name] = self.new(owner)
+        return replace(array, keys=tuple(self._blocks[name] for name in array.keys))
+
+
 class PlanWriter:
-    """Collects tasks and stages, and the registers of the arrays they make.
+    """Collects tasks and stages, and the slots of the arrays they make.
 
     Parameters
     ----------
     stored
-        Arrays that are on the workers.
+        Arrays that are there, in slots.
     entries
         Estimated entries of every expression.
     products
         How products are made.
     num_threads
         Tasks that a worker runs at a time.
-    present
-        Keys of other values that are on the workers, with their owners.
+    slots
+        Of the plan, or of the program of which it is a part.
     numbers
         The workers.
     steady
         Arrays that stay the same in a loop: what only lays them out anew runs once, before it.
+
+    Attributes
+    ----------
+    names
+        The slots of values that several tasks may want, by what they are.
     """
 
     def __init__(
@@ -173,7 +217,7 @@ class PlanWriter:
         entries: Mapping[Expr, int],
         products: Mapping[Expr, Product],
         num_threads: int,
-        present: Mapping[str, int] | None = None,
+        slots: Slots,
         numbers: Sequence[int] = (),
         steady: Container[Expr] = (),
     ) -> None:
@@ -182,20 +226,20 @@ class PlanWriter:
         self.entries = entries
         self.products = products
         self.num_threads = num_threads
+        self.slots = slots
         self.registers: dict[Expr, Stored] = dict(stored)
         self.endings: dict[Expr, Ending] = {}
         self.reused: dict[Expr, Stored] = {}
         self._stored = stored
-        self._tasks: dict[str, Task] = {}
-        self._sizes: dict[str, int] = {}
-        self._owners: dict[str, int] = dict(present or {})
+        self.names = dict(slots.names)
+        self._tasks: list[Task] = []
+        self._sizes: dict[Slot, int] = {}
         self._stages: list[Stage] = []
         self._shipments: list[Shipment] = []
-        self._lasting: dict[str, int] = {}
-        self._num_added: dict[str, int] = {}
-        self._numbers: dict[Expr, int] = {}
+        self._lasting: dict[Slot, int] = {}
+        self._constants: dict[Slot, Literal] = {}
+        self._arrays: dict[Expr, int] = {}
         for array in stored.values():
-            self._owners.update(zip(array.keys, array.layout.owners, strict=True))
             # An interrupted run did not tell its counts; then nobody knows how large its blocks are.
             self._sizes.update(zip(array.keys, array.block_bytes, strict=False))
 
@@ -217,24 +261,54 @@ class PlanWriter:
         return self.entries[node] * region_size(region) // max(1, node.size)
 
     def add(
-        self, name: str, task: TaskWriter, owner: int, kind: str, num_bytes: int, node: Expr | None = None
-    ) -> str:
-        """Add a task, unless the value of its name is there or on its way, and return its key.
+        self,
+        task: TaskWriter,
+        owner: int,
+        kind: str,
+        num_bytes: int,
+        node: Expr | None = None,
+        name: Hashable = None,
+    ) -> Slot:
+        """Add a task, unless a value of its name is there or on its way, and return the slot of its value.
 
         Parameters
         ----------
         node
             The expression of whose array it makes something; None for what belongs to no array.
+        name
+            What the value is, where other tasks may want the same.
         """
-        if name not in self._owners:
-            makes = None if node is None else self._number(node)
-            self._tasks[name] = task.task(name, owner, kind, makes)
-            self._sizes[name] = num_bytes
-            self._owners[name] = owner
-        return name
+        found = self.found(name)
+        if found is not None:
+            return found
+        slot = self.slots.new(owner)
+        if name is not None:
+            self.names[name] = slot
+        self._put(slot, task, owner, kind, num_bytes, node)
+        return slot
+
+    def _put(
+        self, slot: Slot, task: TaskWriter, owner: int, kind: str, num_bytes: int, node: Expr | None
+    ) -> None:
+        self._tasks.append(task.task(slot, owner, kind, None if node is None else self._number(node)))
+        self._sizes[slot] = num_bytes
 
     def _number(self, node: Expr) -> int:
-        return self._numbers.setdefault(node, len(self._numbers))
+        if node not in self._arrays:
+            self._arrays[node] = self.slots.new_array()
+        return self._arrays[node]
+
+    def found(self, name: Hashable) -> Slot | None:
+        """Return the slot of a value of this name, or None where there is none yet."""
+        return self.names.get(name)
+
+    def constant(self, node: Literal) -> Slot:
+        """Return the slot of a number that is given when the plan is sent."""
+        slot = self.found(node)
+        if slot is None:
+            slot = self.names[node] = self.slots.new()
+            self._constants[slot] = node
+        return slot
 
     def each_block(
         self, node: Expr, layout: Layout, kind: str, detail: str = "", inside: Sequence[Expr] = ()
@@ -250,58 +324,47 @@ class PlanWriter:
         inside
             What each task computes on the way, operands first.
         """
-        base = self.base_of(node, layout, inside=inside)
         places = zip(layout.grid.regions(), layout.owners, strict=True)
         keys = []
         for number, (region, owner) in enumerate(places):
-            name, size = f"{base}-{number}", self.bytes_of(node, region)
-            yield (task := BlockTask(node, name, number, region, owner, kind, size))
-            keys.append(self.add(name, task, owner, task.kind, task.num_bytes, node))
+            slot, size = self.slots.new(owner), self.bytes_of(node, region)
+            yield (task := BlockTask(node, slot, number, region, owner, kind, size))
+            self._put(slot, task, owner, task.kind, task.num_bytes, node)
+            keys.append(slot)
         self.finish(node, layout, keys, kind, detail, inside)
 
-    def part_of(self, block: BlockTask, part: TaskWriter, owner: int, kind: str, num_bytes: int) -> str:
-        """Add a task that makes something of which a block is made, and return its key."""
-        return self.add(block.name_part(), part, owner, kind, num_bytes, block.node)
+    def part_of(self, block: BlockTask, part: TaskWriter, owner: int, kind: str, num_bytes: int) -> Slot:
+        """Add a task that makes something of which a block is made, and return its slot."""
+        return self.add(part, owner, kind, num_bytes, block.node)
 
-    def add_for(self, node: Expr, task: TaskWriter, owner: int, kind: str, num_bytes: int) -> str:
-        """Add a task that makes something on the way to an array, and return its key."""
-        base = self.base_of(node)
-        number = self._num_added[base] = self._num_added.get(base, 0) + 1
-        return self.add(f"{base}-step-{number}", task, owner, kind, num_bytes, node)
-
-    def base_of(self, node: Expr, *layouts: Layout, inside: Sequence[Expr] = ()) -> str:
-        """Return what the names of an array's tasks begin with: it, and how all that takes part lies."""
-        return f"{node.digest.hex()}-{self._way_of(node, *layouts, inside=inside)}"
-
-    def _way_of(self, node: Expr, *layouts: Layout, inside: Sequence[Expr] = ()) -> str:
-        taking = (*(array.layout for one in node.operands if (array := self.registers.get(one))), *layouts)
+    def _way_of(self, node: Expr, layout: Layout, inside: Sequence[Expr]) -> str:
+        # How all that takes part in making an array lies.
+        taking = (*(array.layout for one in node.operands if (array := self.registers.get(one))), layout)
         ways = [self.products[one].way for one in dict.fromkeys((*inside, node)) if one in self.products]
         return digest_of(*((one.grid.cuts, one.owners) for one in taking), *ways).hex()[:8]
 
     def add_lasting(
-        self, name: str, task: TaskWriter, owner: int, kind: str, num_bytes: int, node: Expr
-    ) -> str:
+        self, task: TaskWriter, owner: int, kind: str, num_bytes: int, node: Expr, name: Hashable
+    ) -> Slot:
         """Add a task as ``add`` does, whose value outlives the plan in a loop: it is not made each time."""
-        if name not in self._owners:
-            self._lasting[name] = num_bytes
-            num_bytes = 0
-        return self.add(name, task, owner, kind, num_bytes, node)
+        if (found := self.found(name)) is not None:
+            return found
+        slot = self.add(task, owner, kind, 0, node, name)
+        self._lasting[slot] = num_bytes
+        return slot
 
-    def ship(self, shipment: Shipment, num_bytes: int) -> None:
-        """Add a block of a user's data."""
-        self._shipments.append(shipment)
-        self._sizes[shipment.key] = num_bytes
-        self._owners[shipment.key] = shipment.owner
-
-    def has(self, key: str) -> bool:
-        """Tell whether a task of this key was added."""
-        return key in self._owners
+    def ship(self, node: Data, region: Region, owner: int, num_bytes: int) -> Slot:
+        """Add a block of a user's data, and return its slot."""
+        slot = self.slots.new(owner)
+        self._shipments.append(Shipment(slot, node, region, owner))
+        self._sizes[slot] = num_bytes
+        return slot
 
     def finish(
         self,
         node: Expr,
         layout: Layout,
-        keys: Sequence[str],
+        keys: Sequence[Slot],
         kind: str,
         detail: str,
         inside: Sequence[Expr] = (),
@@ -319,21 +382,21 @@ class PlanWriter:
         self,
         node: Expr,
         layout: Layout,
-        keys: Sequence[str],
+        keys: Sequence[Slot],
         kind: str,
         detail: str,
         inside: Sequence[Expr] = (),
     ) -> None:
         """Note tasks that make an array, or its shares, for a user; the node is the last thing they do."""
-        number, way = self._number(node), self._way_of(node, layout, inside=inside)
+        number, way = self._number(node), self._way_of(node, layout, inside)
         size = self.bytes_of(node)
         nnz = self.entries[node] if node.sparse else None
         made = (*inside, node)
         self._stages.append(Stage(number, way, kind, detail, layout, tuple(keys), size, node, made, nnz))
 
-    def owner_of(self, key: str) -> int:
-        """Return the worker that has a task's value."""
-        return self._owners[key]
+    def owner_of(self, key: Slot) -> int:
+        """Return the worker that has a value."""
+        return self.slots.owners[key]
 
     def home_of(self, node: Expr, region: Region) -> int:
         """Return the worker that has the first block of an array that meets a region, or its first block."""
@@ -341,8 +404,8 @@ class PlanWriter:
         found = next(iter(layout.grid.overlapping(region)), None)
         return layout.owners[0 if found is None else layout.grid.number(found)]
 
-    def block(self, node: Expr, region: Region, owner: int) -> str:
-        """Return the key of a value that holds exactly a region of an array, for a task on ``owner``.
+    def block(self, node: Expr, region: Region, owner: int) -> Slot:
+        """Return the slot of a value that holds exactly a region of an array, for a task on ``owner``.
 
         A whole block is used as it is. Any other region is put together once for each worker that needs it,
         and of another worker's block only the part inside the region travels.
@@ -351,26 +414,27 @@ class PlanWriter:
         self.note_reuse(node)
         grid = array.layout.grid
         if grid.num_blocks == 1 and grid.region((0,) * grid.ndim) == region:
-            return array.keys[0]
+            only: Slot = array.keys[0]
+            return only
         found = list(grid.overlapping(region))
         if len(found) == 1 and grid.region(found[0]) == region:
-            return array.keys[grid.number(found[0])]
-        key = f"{array.keys[0]}-at-{region_text(region)}-for-{owner}"
-        if self.has(key):
-            return key
+            whole: Slot = array.keys[grid.number(found[0])]
+            return whole
+        name = ("gathered", array.keys, region, owner)
+        if (there := self.found(name)) is not None:
+            return there
         writer = TaskWriter()
         self._put_together(writer, node, region, owner, found)
-        return self.add(key, writer, owner, "gather", self.bytes_of(node, region), node)
+        return self.add(writer, owner, "gather", self.bytes_of(node, region), node, name)
 
-    def flipped(self, node: Expr, region: Region, owner: int) -> str:
-        """Return the key of the transpose of a region of a dense matrix, made once for each worker."""
+    def flipped(self, node: Expr, region: Region, owner: int) -> Slot:
+        """Return the slot of the transpose of a region of a dense matrix, made once for each worker."""
         block = self.block(node, region, owner)
-        key = f"{block}-flipped-for-{owner}"
-        if not self.has(key):
-            task = TaskWriter()
-            task.do(Flip((1, 0)), task.read(block))
-            self.add(key, task, owner, "transpose", self.bytes_of(node, region), node)
-        return key
+        task = TaskWriter()
+        task.do(Flip((1, 0)), task.read(block))
+        return self.add(
+            task, owner, "transpose", self.bytes_of(node, region), node, ("flipped", block, owner)
+        )
 
     def _put_together(
         self, task: TaskWriter, node: Expr, region: Region, owner: int, found: Sequence[Index]
@@ -412,13 +476,11 @@ class PlanWriter:
         self.note_reuse(node)
         return self._put_together(task, node, region, owner, found)
 
-    def _cut_there(self, node: Expr, source: str, common: Region, bounds: Region) -> str:
-        key = f"{source}-cut-{region_text(common)}"
-        if not self.has(key):
-            writer = TaskWriter()
-            writer.do(cut_of(common, bounds), writer.read(source))
-            self.add(key, writer, self._owners[source], "cut", self.bytes_of(node, common), node)
-        return key
+    def _cut_there(self, node: Expr, source: Slot, common: Region, bounds: Region) -> Slot:
+        writer = TaskWriter()
+        writer.do(cut_of(common, bounds), writer.read(source))
+        owner, num_bytes = self.owner_of(source), self.bytes_of(node, common)
+        return self.add(writer, owner, "cut", num_bytes, node, ("cut", source, common))
 
     def note_reuse(self, node: Expr) -> None:
         """Note that an array which was on the workers already is read."""
@@ -428,9 +490,12 @@ class PlanWriter:
     def plan(self, roots: Sequence[Expr]) -> Plan:
         """Return the plan whose outputs are the arrays of ``roots``."""
         outputs = {root: self.registers[root] for root in roots if root not in self._stored}
-        tasks = tuple(self._tasks.values())
+        tasks, owners = tuple(self._tasks), self.slots.owners
         moved = {
-            (key, task.owner) for task in tasks for key in task.inputs if self._owners[key] != task.owner
+            (key, task.owner)
+            for task in tasks
+            for key in task.inputs
+            if owners.get(key, task.owner) != task.owner
         }
         shipped = [shipment.key for shipment in self._shipments]
         staying = {key for array in outputs.values() for key in array.keys}
@@ -440,17 +505,13 @@ class PlanWriter:
             tuple(self._shipments),
             outputs,
             self.reused,
-            peaks(tasks, self._sizes, self._owners, shipped, staying, self.num_threads),
+            peaks(tasks, self._sizes, owners, shipped, staying, self.num_threads),
             sum(self._sizes.get(key, 0) for key, _ in moved),
             lasting=self._lasting,
+            constants=self._constants,
         )
 
 
 def cut_of(region: Region, bounds: Region) -> Cut:
     """Return the operator that cuts a region out of the block that covers ``bounds``."""
     return Cut(tuple((part.start, part.stop) for part in relative(region, bounds)))
-
-
-def region_text(region: Region) -> str:
-    """Return a region as a short text for keys."""
-    return "x".join(f"{start}.{stop}" for start, stop in region) or "0d"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matnb.backend.store import Store
 from matnb.errors import OptionError
@@ -43,7 +43,6 @@ class _Planned:
     before: Plan
     names: Mapping[Expr, str]
     plan: ControlPlan
-    stored: Mapping[Expr, Stored]
 
 
 class Looker:
@@ -122,20 +121,20 @@ class Looker:
     ) -> tuple[list[_Planned], dict[Expr, Stored]]:
         # How the loops and branches below some roots would run, and the arrays they would give.
         made: dict[Expr, Stored] = {}
-        controls = []
+        controls: list[_Planned] = []
         order = topological(roots.values(), known)
         for node in order:
             if not isinstance(node, Loop | Cond) or not (wanted := missing_results(node, order, self._store)):
                 continue
             inputs = {str(place): one for place, one in enumerate(node.inputs) if not starts_inside(one)}
             before, after = self._planner.plan(inputs, made)
-            found = {**before.reused, **before.outputs, **made}
-            found.update(self._store.find(after.values()))
+            found = {**_as_stored(before, len(controls)), **made}
+            found.update(self._store.find((*before.reused, *after.values())))
             stored = {one: found[after[one]] for one in inputs.values()}
             plan = plan_control(node, stored, self._planner.workers(), wanted)
-            made.update(plan.outputs)
+            made.update(_as_stored(plan, len(controls)))
             names = {after[one]: called[one] for one in inputs.values()}
-            controls.append(_Planned(node, before, names, plan, stored))
+            controls.append(_Planned(node, before, names, plan))
         return controls, made
 
     def picture(self, roots: Mapping[str, Expr], stage: str | None = None) -> Picture:
@@ -225,7 +224,7 @@ class Looker:
             name = _name_of(one.node, names)
             if one.before.stages:
                 panels.append(graph.plan(f"before {name}", one.before, one.names))
-            panels += graph.control(name, one.node, one.plan, names, one.stored)
+            panels += graph.control(name, one.node, one.plan, names)
         plan, optimized = self._planner.plan(wanted, made, None if controls else passed)
         if plan.stages:
             called = {optimized[node]: name for name, node in wanted.items()}
@@ -234,16 +233,26 @@ class Looker:
             return graph.facts("the plan", panels)
         ran = {name: run for name, node in roots.items() if (run := self._measures.run_of(node))}
         several = len({id(run) for run in ran.values()}) > 1
-        stored_as = {key: name for name, node in roots.items() if node in known for key in known[node].keys}
         seen: list[MadeRun] = []
         for name, run in ran.items():
             if all(run is not one for one in seen):
                 seen.append(run)
-                panels += graph.ran(f"as it ran{f' for {name}' if several else ''}", run, name, stored_as)
+                made_as = {
+                    slot: name for name, node in roots.items() for slot in run.made.get(node.digest, ())
+                }
+                panels += graph.ran(f"as it ran{f' for {name}' if several else ''}", run, name, made_as)
         if panels:
             return graph.facts(_IS_THERE, panels, is_over=True)
         reason = "all of it is on the workers" if wanted else "the value is remembered"
         return GraphFacts("the plan", (nothing_to_run(reason),))
+
+
+def _as_stored(plan: Plan | ControlPlan, number: int) -> dict[Expr, Stored]:
+    # The arrays that a plan will leave, under names that no other has.
+    return {
+        node: replace(array, keys=tuple((type(plan), number, slot) for slot in array.keys))
+        for node, array in plan.outputs.items()
+    }
 
 
 def _below(roots: Iterable[Expr], there: Sequence[Expr], stored: Container[Expr]) -> list[Expr]:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from matnb.balance.decision import Decision
 from matnb.plan.row_work import RowWork
+from matnb.program.plan import Slot
 from matnb.session.groups import Group, GroupState
 
 _LOOK_SECONDS = 0.05
@@ -66,7 +67,7 @@ class LoopWatch:
     watched
         The groups.
     works
-        By the key of a task the digest of the array and the number of the block it works on.
+        By the slot of a task the digest of the array and the number of the block it works on.
     row_works
         Tells what an iteration is for the rows of arrays, by their digests.
     workers
@@ -92,7 +93,7 @@ class LoopWatch:
         self,
         balancer: Deciding,
         watched: Sequence[Group],
-        works: Mapping[str, tuple[str, int]],
+        works: Mapping[Slot, tuple[str, int]],
         row_works: Callable[[], Mapping[str, RowWork]],
         workers: tuple[int, ...],
         span: Span,
@@ -132,7 +133,9 @@ class LoopWatch:
         """Iterations that are expected to follow."""
         return self.span.num_remaining(self.iteration)
 
-    def measured(self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[str, float]) -> None:
+    def measured(
+        self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[Slot, float]
+    ) -> None:
         """Take what one worker measured; see :class:`matnb.backend.watch_protocol.Watch`."""
         self.iteration = max(self.iteration, iteration)
         own: list[dict[int, float]] = [{} for _ in self._watched]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from matnb.backend.driver_loops import Driver, added
 from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
-from matnb.backend.kept import Kept
+from matnb.backend.kept import Kept, names_of
 from matnb.backend.recovery import Resume
 from matnb.backend.results import ProgramOutcome
 from matnb.backend.store import Entry, Store
@@ -25,9 +25,11 @@ from matnb.expr.nodes import Expr, Literal
 from matnb.lazy.array import live_expressions
 from matnb.lazy.recording import Recording
 from matnb.pictures.quantities import plural_text
+from matnb.plan.attributing import body_of
 from matnb.plan.looping import ControlPlan
-from matnb.plan.reusing import ControlPlans
-from matnb.program.plan import Stored
+from matnb.plan.program_cache import ControlPlans
+from matnb.program.plan import Slot, Stored
+from matnb.program.program import batches
 from matnb.session.failures import cell_error
 from matnb.session.loop_watch import LoopWatch
 from matnb.session.overrides import engine_of
@@ -44,12 +46,15 @@ class LoopRan:
     plan
         How its last part ran.
     timed
-        One record a task: seconds over all parts.
+        One record a task, in each way in which iterations were laid out: seconds over all such parts.
+    timed_last
+        Those of the last way.
     """
 
     finished: LoopFinished
     plan: ControlPlan
     timed: tuple[TaskTimed, ...]
+    timed_last: tuple[TaskTimed, ...]
 
 
 class Looper:
@@ -156,7 +161,7 @@ class Looper:
         try:
             while True:
                 done, reason, watch = self._part(node, plan, entries, told, taken)
-                taken.add(done)
+                taken.add(done, plan)
                 if done.paused is None or watch is None:
                     break
                 begin_seconds = time.perf_counter()
@@ -196,7 +201,7 @@ class Looper:
             seconds=taken.seconds,
             is_branch=isinstance(node, Cond),
         )
-        return LoopRan(finished, plan, taken.timed)
+        return LoopRan(finished, plan, taken.timed, taken.timed_by(plan))
 
     def _laid_out(
         self, node: Loop | Cond, entries: Mapping[Expr, Entry], wanted: Collection[Expr]
@@ -260,8 +265,8 @@ class Looper:
     def _done(
         self,
         plan: ControlPlan,
-        given: Mapping[str, Kept],
-        counts: Mapping[str, tuple[int, int]],
+        given: Mapping[Slot, Kept],
+        counts: Mapping[Slot, tuple[int, int]],
         resume: Resume | None,
         told: Callable[[int, float], None],
         watch: LoopWatch | None,
@@ -297,17 +302,16 @@ class Looper:
             self._begins[node] = begin_at(resume, taken.states[resume.epoch])
 
     def _keep(self, plan: ControlPlan, done: ProgramOutcome, seconds: float) -> None:
-        self._engine.adopt(done.futures)
         for node, array in plan.outputs.items():
-            stored = array
+            futures = tuple(done.futures[key] for key in array.keys)
+            stored = replace(array, keys=names_of(futures))
             if all(key in done.counts for key in array.keys):
                 nnz, sizes = zip(*(done.counts[key] for key in array.keys), strict=True)
-                stored = replace(array, block_nnz=nnz, block_bytes=sizes, is_guess=False)
-            futures = tuple(done.futures[key] for key in array.keys)
+                stored = replace(stored, block_nnz=nnz, block_bytes=sizes, is_guess=False)
             self._store.add(node, Entry(stored, futures, seconds), lifetime(node))
 
 
-def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[str, tuple[int, int]]:
+def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[Slot, tuple[int, int]]:
     # Entries and bytes of what is given, as far as they are known.
     found = {}
     for name, (one, number) in plan.given.items():
@@ -357,18 +361,17 @@ class Begin:
 
 
 def begin_at(
-    resume: Resume, states: Sequence[Stored], counts: Mapping[str, tuple[int, int]] | None = None
+    resume: Resume, states: Sequence[Stored], counts: Mapping[Slot, tuple[int, int]] | None = None
 ) -> Begin:
     """Return where a loop goes on whose ``states`` were laid out so; ``counts`` are of its registers."""
     found = []
     for array in states:
         layout = Layout(array.layout.grid, tuple(resume.owners[key] for key in array.keys))
         futures = tuple(resume.futures[key] for key in array.keys)
-        names = tuple(future.key for future in futures)
         nnz, sizes = array.block_nnz, array.block_bytes
         if counts is not None and all(key in counts for key in array.keys):
             nnz, sizes = zip(*(counts[key] for key in array.keys), strict=True)
-        found.append(Entry(Stored(layout, names, nnz, sizes), futures))
+        found.append(Entry(Stored(layout, names_of(futures), nnz, sizes), futures))
     return Begin(resume, tuple(found))
 
 
@@ -389,18 +392,29 @@ class Taken:
     seconds: float = 0.0
     sent_bytes: int = 0
     allocated: list[int] = field(default_factory=list)
-    _timed: dict[str, TaskTimed] = field(default_factory=dict)
+    _timed: dict[Hashable, dict[Slot, TaskTimed]] = field(default_factory=dict)  # by what iterations do
 
-    def add(self, done: ProgramOutcome) -> None:
-        """Add what a part took."""
+    def add(self, done: ProgramOutcome, plan: ControlPlan) -> None:
+        """Add what a part took that ran by a plan."""
         self.seconds += done.seconds
+        timed = self._of(plan)
         for one in done.timed:
-            before = self._timed.get(one.key)
-            self._timed[one.key] = one if before is None else added(before, one)
+            before = timed.get(one.key)
+            timed[one.key] = one if before is None else added(before, one)
         self.sent_bytes += done.sent_bytes
         self.allocated += done.allocated
 
+    def _of(self, plan: ControlPlan) -> dict[Slot, TaskTimed]:
+        # A plan by which a loop goes on has the iterations of the one before, unless arrays are cut anew.
+        layouts = tuple(array.layout for array in plan.states)
+        tasks = (task for batch in batches(body_of(plan.program)) for task in batch.tasks)
+        return self._timed.setdefault((layouts, tuple((one.key, one.kind, one.owner) for one in tasks)), {})
+
+    def timed_by(self, plan: ControlPlan) -> tuple[TaskTimed, ...]:
+        """Return one record a task: seconds over all parts whose iterations are those of a plan."""
+        return tuple(self._of(plan).values())
+
     @property
     def timed(self) -> tuple[TaskTimed, ...]:
-        """One record a task: seconds over all parts."""
-        return tuple(self._timed.values())
+        """One record a task, in each way in which iterations were laid out: seconds over all such parts."""
+        return tuple(one for timed in self._timed.values() for one in timed.values())

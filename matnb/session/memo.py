@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.futures import OwnersLost
-from matnb.backend.kept import Kept
+from matnb.backend.kept import Kept, names_of
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid, whole
@@ -28,7 +28,6 @@ from matnb.io.results import About, Result, ResultFolder, writable
 from matnb.lazy.array import live_expressions
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.plan.explain import told_alone
-from matnb.program.place import layout_tag
 from matnb.program.plan import Stored
 from matnb.session.overrides import hiding, remembers
 from matnb.session.planning import Planner
@@ -252,15 +251,14 @@ class Memo:
             self._planner.check_peaks(peaks, needed)
         except TooLargeError:
             return False
-        base = f"{node.digest.hex()}-{layout_tag(layout)}"
         futures: list[Kept] = []
         counts: list[tuple[int, int]] = []
-        keys = tuple(f"{base}-{number}" for number in range(grid.num_blocks))
-        for number, (key, owner) in enumerate(zip(keys, layout.owners, strict=True)):
+        for number, owner in enumerate(layout.owners):
             one = block(number)
-            futures.extend(self._engine.ship({key: one}, owner).values())
+            futures.extend(self._engine.ship({number: one}, owner).values())
             counts.append((one.nnz, one.nbytes))
-        stored = Stored(layout, keys, tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts))
+        nnz, sizes = tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts)
+        stored = Stored(layout, names_of(futures), nnz, sizes)
         self._store.add(node, Entry(stored, tuple(futures), seconds))
         self._planner.in_use.add(node)  # it may be there under a name that only passes give
         return True

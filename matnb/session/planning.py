@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from matnb.backend.cluster import Attendance, Cluster
@@ -20,15 +19,15 @@ from matnb.expr.traverse import Either, topological
 from matnb.lazy.array import live_expressions
 from matnb.passes import traced
 from matnb.pictures.quantities import bytes_text
-from matnb.plan.constants import Unfit
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.lower import lower
 from matnb.plan.product_entries import ProductCounts, worth_counting
-from matnb.plan.structural_key import StructuralKey, form_of
-from matnb.plan.templates import Planned, Scattering, Template
+from matnb.plan.program_cache import PlanCache, Planned, Scattering
+from matnb.plan.structural_key import form_of
 from matnb.plan.transposes import prefers_scatter, wished
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.writer import Slots
 
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
@@ -57,7 +56,7 @@ class Planner:
         self.in_use: set[Expr] = set()
         self.num_scattered: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
         self.counted = ProductCounts()
-        self._templates = Templates()
+        self._plans = PlanCache()
 
     def plan(
         self,
@@ -83,8 +82,8 @@ class Planner:
     def planned(self, roots: Mapping[str, Expr], live: set[Expr], products: Sequence[Expr] = ()) -> Planned:
         """Return the plan for the roots, with what is known of its expressions.
 
-        It is an earlier one with other names where one of the same form is remembered, and of the same counts
-        of ``products``. ``live`` expressions stay if they are computed on the way.
+        It is an earlier one for other expressions where one of the same form is remembered, and of the same
+        counts of ``products``. ``live`` expressions stay if they are computed on the way.
 
         Raises
         ------
@@ -96,11 +95,11 @@ class Planner:
             raise OwnersLost(())
         workers = self.workers()
         counts = tuple(self.counted[one] for one in products)
-        return self._templates.planned(
+        return self._plans.planned(
             lambda with_numbers: form_of(needed, known, roots.values(), keep, workers, with_numbers, counts),
             known,
             self._store,
-            lambda: self._anew(roots, keep, known, {}, workers),
+            lambda constants: self._anew(roots, keep, known, {}, workers, constants=constants),
             self._scatters(workers),
         )
 
@@ -130,6 +129,7 @@ class Planner:
         there: Mapping[Expr, Stored],
         workers: Workers,
         passed: Mapping[str, Expr] | None = None,
+        constants: Collection[Expr] = (),
     ) -> Planned:
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
         after, origins = traced(named, known) if passed is None else (passed, {})
@@ -151,7 +151,9 @@ class Planner:
             choices.append(Scattering(operand, entries[operand], width, chosen))
             return chosen
 
-        plan = lower(wanted, held_on_way, known, workers, scatters=scatters, counted=self.counted)
+        slots = Slots(constants)
+        there = {node: slots.of(array) for node, array in known.items()}
+        plan = lower(wanted, held_on_way, there, workers, slots, scatters=scatters, counted=self.counted)
         return Planned(plan, optimized, origins, tuple(choices))
 
     def large_products(self, plan: Plan) -> list[Expr]:
@@ -266,81 +268,4 @@ class Planner:
             limit = self._cluster.workers[owner].memory_limit_bytes
             if limit and wanted + held.get(owner, 0) > limit:
                 return wanted, held.get(owner, 0), limit
-        return None
-
-
-# The plans of earlier runs, by their form: a run of a form that was planned is not planned again.
-
-_MOST = 64
-
-
-class Templates:
-    """Remembers the plans of the forms that were asked for last.
-
-    Attributes
-    ----------
-    num_reused
-        Runs that were not planned anew.
-    """
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Template | None] = OrderedDict()  # None: no template for the form
-        self.num_reused = 0
-
-    def planned(
-        self,
-        form_with: Callable[[bool], StructuralKey],
-        known: Mapping[Expr, Stored],
-        is_there: Container[Expr],
-        anew: Callable[[], Planned],
-        chooses: Callable[[Expr, int, int], bool],
-    ) -> Planned:
-        """Return a plan of an earlier run with other names, or one made anew.
-
-        Parameters
-        ----------
-        form_with
-            Gives the form of what is asked for, with the value of every constant or without those that may
-            be others.
-        known, is_there, chooses
-            As :meth:`~matnb.plan.templates.Template.instance` has them.
-        anew
-            Makes the plan.
-        """
-        form = form_with(False)
-        if form.numbers and form.key in self._kept and self._kept[form.key] is None:
-            self._kept.move_to_end(form.key)
-            form = form_with(True)
-        template = self._kept.get(form.key)
-        if template is not None:
-            self._kept.move_to_end(form.key)
-            try:
-                planned = template.instance(form, known, is_there, chooses)
-            except Unfit:
-                planned = anew()
-                self._kept[form.key] = _template(form, known, planned, is_there) or template
-                return planned
-            self.num_reused += 1
-            return planned
-        planned = anew()
-        if form.key not in self._kept:
-            self._keep(form, known, planned, is_there)
-            if form.numbers and self._kept[form.key] is None:
-                self._keep(form_with(True), known, planned, is_there)
-        return planned
-
-    def _keep(
-        self, form: StructuralKey, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
-    ) -> None:
-        self._kept[form.key] = _template(form, known, planned, is_there)
-        if len(self._kept) > _MOST:
-            self._kept.popitem(last=False)
-
-
-def _template(
-    form: StructuralKey, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
-) -> Template | None:
-    try:
-        return Template(form, known, planned, is_there)
-    except Unfit:
         return None

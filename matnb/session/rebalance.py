@@ -128,7 +128,7 @@ class Balancer:
         if self._decider.setting.is_off or self._planner.workers().slots == 1:
             return found
         remaining = Span(0, num_iterations, has_until or not isfinite(num_iterations)).num_remaining(0)
-        works = _asked_once(plan, entries)
+        works = _asked_once(plan)
         for group in self.groups.of(found):
             group.state.hindered = ""
             asked = Question(by_time, 0, remaining, work=partial(_work_of, group, works))
@@ -147,8 +147,8 @@ class Balancer:
         asked = [] if self._decider.setting.is_off else list(filter(self._is_asked, groups))
         if not (asked or self._decider.any_by_time(reused.values())):
             return False
-        keys = {key for task in plan.tasks for key in task.inputs}
-        read = {node: entry for node, entry in reused.items() if not keys.isdisjoint(entry.stored.keys)}
+        slots = {slot for task in plan.tasks for slot in task.inputs}
+        read = {node: entry for node, entry in reused.items() if not slots.isdisjoint(plan.reused[node].keys)}
         if bits_follow_cuts(plan.stages, plan.tasks):
             return bool(self._decider.back_to_counts(read))
         by_time = self._decider.setting.name == "auto"
@@ -187,10 +187,10 @@ class Balancer:
             if by_parts:
                 state.last_by_parts = state.num_runs
                 continue  # nor do such runs decide
-            number_of = {key: number for number, key in enumerate(group.entry.stored.keys)}
+            number_of = {slot: number for number, slot in enumerate(plan.reused[group.main].keys)}
             own: dict[int, dict[int, float]] = {}
             for task in working:
-                read = [number_of[key] for key in task.inputs if key in number_of]
+                read = [number_of[slot] for slot in task.inputs if slot in number_of]
                 if len(read) == 1 and task.key in seconds:
                     one = seconds[task.key]
                     blocks = own.setdefault(one.worker, {})
@@ -289,7 +289,7 @@ class Balancer:
             if group.state.cuts != group.cuts or not first:
                 group.begin(self._decider.model)
         span = Span(first, limit, has_until)
-        works = _asked_once(plan, entries)
+        works = _asked_once(plan)
         return LoopWatch(self, watched, plan.works, works, workers.numbers, span)
 
     def repartition_paused(self, watch: LoopWatch, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
@@ -372,10 +372,9 @@ def _asked_in(watch: LoopWatch, group: Group, by_time: bool = True) -> Question:
     )
 
 
-def _asked_once(plan: ControlPlan, entries: Mapping[Expr, Entry]) -> Callable[[], Mapping[str, RowWork]]:
+def _asked_once(plan: ControlPlan) -> Callable[[], Mapping[str, RowWork]]:
     # Tells what an iteration is; a plan of many blocks is gone through when that is asked, and then once.
-    stored = {node: entry.stored for node, entry in entries.items()}
-    return cache(partial(row_works, plan, stored))
+    return cache(partial(row_works, plan))
 
 
 def _work_of(group: Group, works: Callable[[], Mapping[str, RowWork]]) -> RowWork:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from matnb.backend.driver_loops import LINEAGE_DEPTH
 from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
-from matnb.backend.kept import Kept
+from matnb.backend.kept import Kept, names_of
 from matnb.backend.store import Entry, Store
 from matnb.balance.contiguous import balanced_cuts, rectilinear_cuts
 from matnb.balance.partition import work_of
@@ -21,14 +22,13 @@ from matnb.blocks.kernels.profiles import entry_counts, entry_profile, on_its_ow
 from matnb.blocks.layout import Cuts, Layout, Move, spread
 from matnb.errors import CellCancelled, TooLargeError
 from matnb.events import BlocksMoved, Event
-from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
 from matnb.pictures.quantities import bytes_text
 from matnb.program.operators import Join, Run
-from matnb.program.plan import Stored
+from matnb.program.plan import Slot, Stored
 from matnb.program.regions import region_size
-from matnb.program.writer import PlanWriter, TaskWriter, cut_of, region_text
+from matnb.program.writer import PlanWriter, Slots, TaskWriter, cut_of
 from matnb.session.failures import cell_error
 from matnb.session.groups import Group, Groups, has_rows_cut
 from matnb.session.planning import Planner
@@ -64,7 +64,6 @@ class Repartition:
 class _NewBlock:
     """A block that is made anew, by moves from old ones."""
 
-    key: str
     region: Region
     owner: int
     moves: tuple[Move, ...]
@@ -79,9 +78,6 @@ class _Change:
         self.node, self.entry, self.layout = node, entry, layout
         self._old, self._profile = entry.stored, profile
         self._bounds = tuple(self._old.layout.grid.regions())
-        # Keys that were here before, in the same layout, may be in use still.
-        tag = digest_of(layout.grid.cuts, layout.owners, self._old.keys).hex()[:8]
-        base = f"{node.digest.hex()}-{tag}"
         self.staying: dict[int, int] = {}
         self.blocks: dict[int, _NewBlock] = {}
         old_places = zip(self._bounds, self._old.layout.owners, strict=True)
@@ -94,7 +90,7 @@ class _Change:
                 continue
             sizes = [self._bytes_of(move) for move in moves]
             moved = sum(size for size, move in zip(sizes, moves, strict=True) if move.source_owner != owner)
-            self.blocks[number] = _NewBlock(f"{base}-{number}", region, owner, moves, sum(sizes), moved)
+            self.blocks[number] = _NewBlock(region, owner, moves, sum(sizes), moved)
 
     def _moves(self) -> list[tuple[Move, ...]]:
         # What each new block is made of.
@@ -112,51 +108,47 @@ class _Change:
         low, high, start, stop = self._profile.before([*bounds[0], *move.region[0]])
         return int(size * (stop - start) / max(1.0, high - low))
 
-    def write(self, number: int, writer: PlanWriter) -> None:
-        """Write the tasks that make a block."""
-        block = self.blocks[number]
+    def write(self, number: int, writer: PlanWriter) -> Slot:
+        """Write the tasks that make a block, and return its slot."""
+        block, slots = self.blocks[number], writer.registers[self.node].keys
         task = TaskWriter()
         offsets, parts = [], []
         for move in block.moves:
-            key, bounds = self._old.keys[move.source], self._bounds[move.source]
+            slot, bounds = slots[move.source], self._bounds[move.source]
             if move.region == bounds:
-                parts.append(task.read(key))
+                parts.append(task.read(slot))
             elif move.source_owner == block.owner:
-                parts.append(task.do(cut_of(move.region, bounds), task.read(key)))
+                parts.append(task.do(cut_of(move.region, bounds), task.read(slot)))
             else:  # of another worker's block only the part travels
-                parts.append(task.read(self._cut_there(move, writer)))
+                parts.append(task.read(self._cut_there(move, slot, writer)))
             offsets.append(tuple(a - b for (a, _), (b, _) in zip(move.region, block.region, strict=True)))
         if len(parts) == 1:
             task.do(Run(on_its_own), parts[0])
         else:
             shape = region_shape(block.region)
             task.do(Join(tuple(offsets), shape, self.node.dtype, self.node.sparse), *parts)
-        writer.add(block.key, task, block.owner, "re-cut", block.num_bytes, self.node)
+        return writer.add(task, block.owner, "re-cut", block.num_bytes, self.node)
 
-    def _cut_there(self, move: Move, writer: PlanWriter) -> str:
-        old = self._old.keys[move.source]
-        task = TaskWriter()
-        task.do(cut_of(move.region, self._bounds[move.source]), task.read(old))
-        key = f"{old}-part-{region_text(move.region)}"
-        return writer.add(key, task, move.source_owner, "cut", self._bytes_of(move), self.node)
+    def _cut_there(self, move: Move, slot: Slot, writer: PlanWriter) -> Slot:
+        task, name = TaskWriter(), ("cut", slot, move.region)
+        task.do(cut_of(move.region, self._bounds[move.source]), task.read(slot))
+        return writer.add(task, move.source_owner, "cut", self._bytes_of(move), self.node, name)
 
-    def stored(self, made: Mapping[str, _Made]) -> tuple[Stored, tuple[Kept, ...]]:
+    def stored(self, made: _MadeBlocks) -> tuple[Stored, tuple[Kept, ...]]:
         """Return the array as it is now, and what keeps its blocks."""
-        keys, futures, nnz, sizes = [], [], [], []
+        futures, nnz, sizes = [], [], []
         for number in range(self.layout.grid.num_blocks):
             if number in self.staying:
                 old = self.staying[number]
-                keys.append(self._old.keys[old])
                 futures.append(self.entry.futures[old])
                 nnz.append(self._old.block_nnz[old])
                 sizes.append(self._old.block_bytes[old])
             else:
-                keys.append(self.blocks[number].key)
-                one = made[keys[-1]]
+                one = made[self, number]
                 futures.append(one.future)
                 nnz.append(one.nnz)
                 sizes.append(one.num_bytes)
-        return Stored(self.layout, tuple(keys), tuple(nnz), tuple(sizes)), tuple(futures)
+        return Stored(self.layout, names_of(futures), tuple(nnz), tuple(sizes)), tuple(futures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +158,9 @@ class _Made:
     future: Kept
     nnz: int
     num_bytes: int
+
+
+_MadeBlocks: TypeAlias = dict[tuple[_Change, int], _Made]  # by the change, and the number of the new block
 
 
 class Repartitioner:
@@ -215,7 +210,7 @@ class Repartitioner:
             if layout != entry.stored.layout
         }
         self._check_memory(changes.values())
-        made: dict[str, _Made] = {}
+        made: _MadeBlocks = {}
         try:
             for batch in self._batches(changes.values()):
                 self._run(batch, made)
@@ -262,28 +257,33 @@ class Repartitioner:
         if batch:
             yield batch
 
-    def _run(self, batch: Sequence[tuple[_Change, int]], made: dict[str, _Made]) -> None:
-        stored = {change.node: change.entry.stored for change, _ in batch}
-        writer = PlanWriter(stored, {}, {}, self._planner.workers().threads)
+    def _run(self, batch: Sequence[tuple[_Change, int]], made: _MadeBlocks) -> None:
+        slots = Slots()
+        stored = {change.node: slots.of(change.entry.stored) for change, _ in batch}
+        writer = PlanWriter(stored, {}, {}, self._planner.workers().threads, slots)
         for node in stored:
             writer.note_reuse(node)
-        for change, number in batch:
-            change.write(number, writer)
-        keys = [change.blocks[number].key for change, number in batch]
+        keys = [change.write(number, writer) for change, number in batch]
+        given = {
+            slot: future
+            for change, _ in batch
+            for slot, future in zip(stored[change.node].keys, change.entry.futures, strict=True)
+        }
         try:
-            outcome = self._engine.run(writer.plan(()), hold=keys)
+            outcome = self._engine.run(writer.plan(()), hold=keys, given=given)
         except TaskFailed as error:
             raise cell_error(error.failed, (), (), None) from None
         except RunCancelled as error:
             raise CellCancelled(str(error)) from None
-        for key, future in zip(keys, outcome.held, strict=True):
-            made[key] = _Made(future, *outcome.counts[key])
+        for block, key, future in zip(batch, keys, outcome.held, strict=True):
+            made[block] = _Made(future, *outcome.counts[key])
 
-    def _entry(self, change: _Change, made: Mapping[str, _Made]) -> Entry:
+    def _entry(self, change: _Change, made: _MadeBlocks) -> Entry:
         stored, futures = change.stored(made)
         depth = change.entry.depth + 1
         if depth > LINEAGE_DEPTH:
-            futures, depth = self._engine.cut_lineage(stored.keys, stored.layout.owners, futures), 0
+            futures, depth = self._engine.cut_lineage(stored.layout.owners, futures), 0
+            stored = replace(stored, keys=names_of(futures))
         return Entry(stored, futures, change.entry.seconds, depth)
 
     def profile(self, node: Expr, entry: Entry) -> Profile:
@@ -325,16 +325,18 @@ class Repartitioner:
 
     def _looked(self, node: Expr, entry: Entry, kernels: Sequence[Run], what: str) -> list[Integers]:
         """Return the numbers that a kernel gives for each block; ``what`` names its tasks."""
-        writer = PlanWriter({node: entry.stored}, {}, {}, self._planner.workers().threads)
+        slots = Slots()
+        array = slots.of(entry.stored)
+        writer = PlanWriter({node: array}, {}, {}, self._planner.workers().threads, slots)
         writer.note_reuse(node)
         keys = []
-        blocks = zip(entry.stored.keys, entry.stored.layout.owners, kernels, strict=True)
-        for key, owner, kernel in blocks:
+        for slot, owner, kernel in zip(array.keys, array.layout.owners, kernels, strict=True):
             task = TaskWriter()
-            task.do(kernel, task.read(key))
-            keys.append(writer.add(f"{key}-{what}", task, owner, what, 32 * _PROFILE_PARTS, node))
+            task.do(kernel, task.read(slot))
+            keys.append(writer.add(task, owner, what, 32 * _PROFILE_PARTS, node))
+        given = dict(zip(array.keys, entry.futures, strict=True))
         try:
-            found = self._engine.run(writer.plan(()), keys).fetched
+            found = self._engine.run(writer.plan(()), keys, given=given).fetched
         except TaskFailed as error:
             raise cell_error(error.failed, (), (), None) from None
         except RunCancelled as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import TypeVar
@@ -14,6 +14,7 @@ from matnb.backend.driver_loops import LINEAGE_DEPTH
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.futures import OwnersLost
+from matnb.backend.kept import Kept, names_of
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block, to_numpy
 from matnb.blocks.kernels.shaping import join
@@ -43,8 +44,8 @@ from matnb.plan.looping import starts_inside
 from matnb.plan.measured import Measures
 from matnb.plan.plan_counts import counts_of
 from matnb.plan.product_entries import meetings, operands_counted
-from matnb.program.place import default_layout, layout_tag
-from matnb.program.plan import Plan
+from matnb.program.place import default_layout
+from matnb.program.plan import Plan, Slot
 from matnb.session.failures import cell_error, largest, located
 from matnb.session.looping import Looper, missing_results
 from matnb.session.memo import Memo
@@ -208,9 +209,8 @@ class Runner:
                 keep_in_file(node, block)
         kept = held(node)
         layout = default_layout(node, block.nbytes, self.planner.workers(), block)
-        base = f"{node.digest.hex()}-{layout_tag(layout)}"
         given = block if kept is None else kept
-        self._store.add_given(node, Entry(*self._engine.ship_array(given, layout, base, kept is not None)))
+        self._store.add_given(node, Entry(*self._engine.ship_array(given, layout, kept is not None)))
 
     def _control(
         self, node: Loop | Cond, wanted: Sequence[Expr], live: set[Expr], record: Recording | None
@@ -230,13 +230,13 @@ class Runner:
         ran = self._looper.run(node, plan, found, wanted, str(self._num_runs), record)
         self._made.update(ran.plan.outputs)
         self.balancer.made(ran.plan.outputs, found)
-        self.measures.note(ran.plan.stages, ran.timed, ran.plan.outputs, ran.plan.program)
+        made_in = {one: array.keys for one, array in ran.plan.outputs.items()}
+        self.measures.note(ran.plan.stages, ran.timed_last, made_in, ran.plan.program)
         self._loads(ran.timed, record)
         self.tell_times(ran.timed)
         if record is not None:
             record.loops.append(ran.finished)
-            stored = {one: entry.stored for one, entry in found.items()}
-            record.loop_texts.append(partial(control_text, node, ran.plan, stored))
+            record.loop_texts.append(partial(control_text, node, ran.plan))
         self._emit(ran.finished)
 
     def _straight(
@@ -265,7 +265,7 @@ class Runner:
         outcome = None
         if plan.tasks or plan.shipments:
             try:
-                outcome = self._engine.run(plan, keys)
+                outcome = self._engine.run(plan, keys, given=self._binding(plan))
             except TaskFailed as error:
                 raise cell_error(error.failed, plan.stages, plan.tasks, record, planned.origins) from None
             except RunCancelled as error:
@@ -273,8 +273,12 @@ class Runner:
                 self._alias(optimized)
                 raise CellCancelled(str(error)) from None
             self.keep(outcome, plan)
-            given = [node for node, became in optimized.items() if became in plan.outputs]
-            self.measures.note(plan.stages, outcome.timed, given, plan.tasks)
+            made_in = {
+                node: plan.outputs[became].keys
+                for node, became in optimized.items()
+                if became in plan.outputs
+            }
+            self.measures.note(plan.stages, outcome.timed, made_in, plan.tasks)
             for operand in plan.scattered:
                 self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
             self.balancer.note_run(plan, outcome.timed)
@@ -334,10 +338,20 @@ class Runner:
         for node, stored in outcome.stored.items():
             futures, at = outcome.futures[node], depth
             if depth > LINEAGE_DEPTH:
-                futures, at = self._engine.cut_lineage(stored.keys, stored.layout.owners, futures), 0
+                futures, at = self._engine.cut_lineage(stored.layout.owners, futures), 0
+                stored = replace(stored, keys=names_of(futures))
             cost = times.get(numbers[node], 0.0) if seconds is None else seconds
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
         self.balancer.made(outcome.stored, plan.reused)
+
+    def _binding(self, plan: Plan) -> dict[Slot, Kept]:
+        # What is in the slots that a plan reads and does not make.
+        found: dict[Slot, Kept] = {}
+        for node, array in plan.reused.items():
+            entry = self._store.entry(node)
+            assert entry is not None, "what a plan reads stays until it has run"
+            found.update(zip(array.keys, entry.futures, strict=True))
+        return found
 
     def _alias(self, optimized: Mapping[Expr, Expr]) -> None:
         # A handle finds its array under the expression that was recorded, too.

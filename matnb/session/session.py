@@ -617,23 +617,23 @@ def read_source(
     CellCancelled
         On an interrupt.
     """
-    plan, keys, told = reading_plan(source, runner.planner.workers())
+    reading = reading_plan(source, runner.planner.workers())
+    plan = reading.plan
     outcome: Outcome | None = None
     with _naming(source):
         runner.planner.check_memory(plan)
     with runner.telling(plan) as tell:
         try:
-            outcome = engine.run(plan, (told,), keys)
-            found: Found = outcome.fetched[told]
+            outcome = engine.run(plan, (reading.told,), reading.held)
+            found: Found = outcome.fetched[reading.told]
             wanted = name(found)
             stored = store.find(wanted)
             missing = [node for node in wanted if node not in stored]
-            present = {task.key: task.owner for task in plan.tasks}
-            blocks = lower(missing, (), stored, runner.planner.workers(), present)
+            blocks = lower(missing, (), {}, runner.planner.workers(), reading.slots)
             with _naming(source):
                 peaks = _with_pieces(source, blocks, plan, outcome, found)
                 runner.planner.check_peaks(peaks, blocks.reused)
-            made = engine.run(blocks)
+            made = engine.run(blocks, given=dict(zip(reading.held, outcome.held, strict=True)))
             timed = (*outcome.timed, *made.timed)
             seconds = outcome.seconds + made.seconds
         except TaskFailed as error:

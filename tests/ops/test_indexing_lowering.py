@@ -18,7 +18,7 @@ from matnb.ops.maps import Draw
 from matnb.plan.explain import describe
 from matnb.plan.lower import lower
 from matnb.program.operators import Call, Cut, GatherAt, Make, PutAt, Run, ScatterBy
-from matnb.program.plan import Plan, Stored, Task, Workers
+from matnb.program.plan import Plan, Slot, Stored, Task, Workers
 
 THREE = Workers((0, 1, 2), 1, 0)
 FOUR_BLOCKS = [None, 1, (2, 2), (3, 1), (4, 2)]
@@ -53,7 +53,13 @@ def runs_of(task: Task) -> list[Run]:
     return [step.operator for step in task.steps if isinstance(step.operator, Run)]
 
 
-def moved(plan: Plan, tasks: Sequence[Task]) -> list[tuple[str, int]]:
+def made_for(plan: Plan, node: Expr) -> set[Slot]:
+    """The values that make an array, or lead to it."""
+    numbers = {stage.makes for stage in plan.stages if stage.expression is node}
+    return {task.key for task in plan.tasks if task.makes in numbers}
+
+
+def moved(plan: Plan, tasks: Sequence[Task]) -> list[tuple[Slot, int]]:
     """Inputs of some tasks that are made on another worker."""
     owners = {task.key: task.owner for task in plan.tasks}
     return [
@@ -80,7 +86,7 @@ def test_a_row_is_looked_for_once_a_worker_and_a_column_where_it_is():
     assert array.layout.grid.cuts == ((0, 1, 2, 4, 5, 6, 8),)
     assert array.layout.owners == (0, 0, 1, 1, 2, 2)
     (index,) = {key for key, _ in moved(columns, tasks_running(columns, pick))}
-    assert index.startswith(unknown(2).expression.digest.hex())  # nothing else travels
+    assert index in made_for(columns, unknown(2).expression)  # nothing else travels
 
 
 def test_an_assignment_stays_where_the_array_is():
@@ -97,7 +103,8 @@ def test_an_assignment_stays_where_the_array_is():
     (array,) = plan.outputs.values()
     owners = {task.key: task.owner for task in plan.tasks}
     assert array.layout.owners == tuple(owners[key] for key in array.keys) == (0, 0, 1, 2)
-    sources = {task.key for task in plan.tasks if task.key.startswith(before.expression.digest.hex())}
+    sources = made_for(plan, before.expression)
+    assert sources
     assert not any(key in sources for key, _ in moved(plan, plan.tasks))
 
 
@@ -107,7 +114,8 @@ def test_a_value_cut_alike_is_put_without_moving():
     plan = plan_of(V)
     puts = tasks_with(plan, PutAt)
     assert len(puts) == 3
-    assert all(key.startswith(unknown(1).expression.digest.hex()) for key, _ in moved(plan, puts))
+    index = made_for(plan, unknown(1).expression)
+    assert all(key in index for key, _ in moved(plan, puts))
 
 
 def test_a_gather_brings_the_array_once_to_each_worker():
@@ -176,20 +184,20 @@ def test_draws_are_made_inside_what_reads_them_in_its_cuts():
     assert "regrid" not in [task.kind for task in plan.tasks]
 
 
-def test_keys_follow_from_the_layouts():
+def test_ways_follow_from_the_layouts():
     x, k = np.ones(12), unknown(1)
     index = mn.asarray(np.arange(4))
 
-    def keys(blocks: int, parts: int) -> set[str]:
+    def ways(blocks: int, parts: int) -> set[str]:
         array = mn.asarray(x, blocks=blocks)
         other = array.copy()
         other[k] = 2
         results = (array[k], other, array[mn.asarray(index, blocks=parts)],
                    mn.scatter_reduce(array, np.zeros(12, int), 3))  # fmt: skip
         plan = plan_of(*results)
-        return {key for one in plan.outputs.values() for key in one.keys}
+        return {stage.way for stage in plan.stages}
 
-    assert keys(2, 2) == keys(2, 2)
+    assert ways(2, 2) == ways(2, 2)
     stored = mn.asarray(x).expression
     plans = [
         lower([mn.DistArray(stored)[k].expression], [], {stored: Stored(layout, keys)}, THREE)
@@ -198,7 +206,8 @@ def test_keys_follow_from_the_layouts():
             for count in (2, 3)
         )
     ]
-    first, second = ({task.key for task in plan.tasks if task.kind == "read"} for plan in plans)
+    first, second = ({stage.way for stage in plan.stages if stage.kind == "read"} for plan in plans)
+    assert first
     assert not first & second
 
 

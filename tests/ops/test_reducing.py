@@ -61,15 +61,14 @@ def run_by_hand(plan: Plan) -> dict[str, Any]:
 @pytest.mark.parametrize("blocks", [None, 3, [3, 2], [1, 4], [[0, 1, 40], [0, 29, 30]]])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_a_plan_states_the_sizes_of_shares_and_sums(blocks, axis, monkeypatch):
-    sizes: dict[str, int] = {}
-    add = PlanWriter.add
+    sizes: dict[int, int] = {}
+    put = PlanWriter._put
 
-    def noted(writer: PlanWriter, *arguments: Any) -> str:
-        key = add(writer, *arguments)
-        sizes[key] = writer._sizes[key]
-        return key
+    def noted(writer: PlanWriter, *arguments: Any) -> None:
+        put(writer, *arguments)
+        sizes.update(writer._sizes)
 
-    monkeypatch.setattr(PlanWriter, "add", noted)
+    monkeypatch.setattr(PlanWriter, "_put", noted)
     for array in (X, X.astype(np.float32)):
         total = mn.asarray(array, blocks=blocks).sum(axis=axis).expression
         plan = lower([total], (), {}, ONE)

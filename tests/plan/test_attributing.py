@@ -16,7 +16,7 @@ from matnb.blocks.layout import Layout
 from matnb.expr.control import Loop
 from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
-from matnb.plan.reusing import ControlPlans
+from matnb.plan.program_cache import ControlPlans
 from matnb.program.plan import Stored, Task, Workers
 from matnb.program.program import Iterate, Program, batches
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_runner import ONE, THREE, multiplies, run_by_hand, whole
+from plan_runner import ONE, THREE, given_to, multiplies, run_by_hand, whole
 from programs import programs
 
 import matnb as mn
@@ -23,7 +23,6 @@ from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
 from matnb.program.check import check_plan
 from matnb.program.operators import Constant, Cut, Fused, Join
-from matnb.program.place import layout_tag
 from matnb.program.plan import Plan, Stored, Task, Workers
 from matnb.program.regions import operand_region, piece_cuts, region_size, slice_pieces
 
@@ -84,8 +83,8 @@ def test_a_plan_starts_from_what_is_stored(drawn: st.DataObject):
     if known is values[-1]:
         assert not plan.tasks
         return
-    assert not {task.key for task in plan.tasks} & {key for array in stored.values() for key in array.keys}
-    found = whole(values[-1], plan.outputs[values[-1]], run_by_hand(plan, blocks))
+    assert not {task.key for task in plan.tasks} & {key for one in plan.reused.values() for key in one.keys}
+    found = whole(values[-1], plan.outputs[values[-1]], run_by_hand(plan, given_to(plan, stored, blocks)))
     expected = interpret(values[-1])
     np.testing.assert_allclose(
         found, expected.toarray() if sp.issparse(expected) else expected, rtol=1e-5, atol=1e-5
@@ -101,10 +100,10 @@ def functions(task: Task) -> list[str]:
     return names
 
 
-# keys
+# slots
 
 
-def test_keys_repeat():
+def test_slots_repeat():
     def make() -> Plan:
         x = data(blocks=4)
         y = ((x @ x.T) + 1).sum(axis=0)[::2]
@@ -119,14 +118,14 @@ def test_keys_repeat():
     assert one.stages == other.stages
 
 
-def test_keys_tell_layouts_apart():
+def test_arrays_made_in_other_layouts_are_made_in_another_way():
     x = data()
-    keys = [
-        {task.key for task in lower([(x + 1).expression], (), {}, workers).tasks}
+    ways = [
+        {stage.way for stage in lower([(x + 1).expression], (), {}, workers).stages}
         for workers in (ONE, THREE, Workers((0, 1, 3), 1, 0))
     ]
-    assert not keys[0] & keys[1]
-    assert not keys[1] & keys[2]
+    assert not ways[0] & ways[1]
+    assert not ways[1] & ways[2]
 
 
 def test_plans_are_the_same_in_two_processes():
@@ -291,12 +290,13 @@ def test_data_that_is_nowhere_is_refused():
         lower([Data(b"nowhere", (3,), FLOAT, False)], (), {}, ONE)
 
 
-def test_layout_tags_tell_cuts_and_owners_apart():
-    layouts = [
-        Layout(regular((9, 9), counts), owners)
-        for counts, owners in [((3, 1), (0, 1, 2)), ((3, 1), (0, 1, 1)), ((1, 3), (0, 1, 2))]
-    ]
-    assert len({layout_tag(layout) for layout in layouts}) == 3
+def test_ways_follow_from_the_cuts_and_owners_of_what_is_read():
+    ways = set()
+    for counts, owners in [((3, 1), (0, 1, 2)), ((3, 1), (0, 1, 1)), ((1, 3), (0, 1, 2))]:
+        node, array = on_workers("x", regular((9, 9), counts), owners)
+        (stage,) = lower([(mn.DistArray(node) + 1).expression], (), {node: array}, THREE).stages
+        ways.add(stage.way)
+    assert len(ways) == 3
 
 
 # regions

@@ -26,7 +26,7 @@ def worked(step: object, state: object) -> RowWork:
     plan = plan_control(node, stored, WORKERS, [node])
     assert isinstance(plan, ControlPlan)
     (sparse,) = (one for one in stored if one.sparse)
-    return row_works(plan, stored)[sparse.digest.hex()]
+    return row_works(plan)[sparse.digest.hex()]
 
 
 def on_workers(node: mn.lazy.expr.Expr, number: int) -> Stored:

@@ -18,7 +18,7 @@ from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data, Expr
 from matnb.ops.uniques import Distinct
 from matnb.plan.lower import lower
-from matnb.program.plan import Stored, Task, Workers
+from matnb.program.plan import Plan, Slot, Stored, Task, Workers
 from matnb.program.writer import PlanWriter
 
 N = 240_000
@@ -53,34 +53,33 @@ CASES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_tasks_take_what_the_plan_says_at_most(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: dict[str, int] = {}
-    add = PlanWriter.add
+    sizes: dict[Slot, int] = {}
+    put = PlanWriter._put
 
-    def noted(writer: PlanWriter, *arguments: Any) -> str:
-        key = add(writer, *arguments)
-        sizes[key] = writer._sizes[key]
-        return key
+    def noted(writer: PlanWriter, *arguments: Any) -> None:
+        put(writer, *arguments)
+        sizes.update(writer._sizes)
 
-    monkeypatch.setattr(PlanWriter, "add", noted)
+    monkeypatch.setattr(PlanWriter, "_put", noted)
     root: Expr = CASES[name]().expression
     plan = lower([root], [], STORED, WORKERS)
     rng = np.random.default_rng(0)
     given = {X: rng.standard_normal(N), PLACES: rng.integers(0, N, N)}
-    _run(plan.tasks, given)  # compiles what is to be compiled
-    for task, peak in _run(plan.tasks, given):
+    _run(plan, given)  # compiles what is to be compiled
+    for task, peak in _run(plan, given):
         bound = sizes[task.key] + task.working_bytes
         assert peak <= 1.02 * bound + 30_000, f"{task.key} ({task.kind}) took {peak} bytes of {bound}"
 
 
-def _run(tasks: tuple[Task, ...], given: dict[Data, np.ndarray]) -> list[tuple[Task, int]]:
+def _run(plan: Plan, given: dict[Data, np.ndarray]) -> list[tuple[Task, int]]:
     # The values of tasks, one after the other, and the most that each took on top of its inputs.
-    values: dict[str, Any] = {
+    values: dict[Slot, Any] = {
         key: Dense(given[node][start:stop])
-        for node, array in STORED.items()
+        for node, array in plan.reused.items()
         for key, (start, stop) in zip(array.keys, pairwise(CUTS), strict=True)
     }
     peaks = []
-    for task in tasks:
+    for task in plan.tasks:
         registers = [values[key] for key in task.inputs]
         tracemalloc.start(1)
         for step in task.steps:

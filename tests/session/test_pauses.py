@@ -20,8 +20,8 @@ from matnb.backend.futures import OwnersLost
 from matnb.backend.results import ProgramOutcome
 from matnb.errors import CellCancelled, KernelError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TasksFinished, TaskTimed, WorkersLost
-from matnb.plan.looping import ControlPlan
-from matnb.program.plan import Task
+from matnb.plan.looping import ControlPlan, plan_control
+from matnb.program.plan import Task, Workers
 from matnb.program.program import Batch, Iterate, batches
 from matnb.session.looping import Taken
 
@@ -158,7 +158,7 @@ def test_keys_and_memory_are_as_before_after_fifty_pauses() -> None:
         run(2.0)
         assert restless.num_recuts == 50
         wait_until(lambda: left(started)[0] <= before[0] and left(started)[1] <= before[1])
-        assert len(started._runner._looper._plans._forms) <= 3
+        assert len(started._runner._looper._plans._kept) <= 3
     mn.stop()
 
 
@@ -292,14 +292,22 @@ def _num_kept(dask_worker) -> int:
     return sum(len(plugin._checkpoints._generations) for plugin in plugins)
 
 
-def test_what_parts_took_is_added_up() -> None:
+def test_what_parts_took_is_added_up_where_iterations_are_the_same() -> None:
     def part(*timed: TaskTimed) -> ProgramOutcome:
         return ProgramOutcome({}, {}, timed, 2.0, 3)
 
+    def timed(slot: int, seconds: float, compiled: bool = False) -> TaskTimed:
+        return TaskTimed(slot, "map", 0, seconds, 9, 9, 72, compiled)
+
+    def plan(workers: tuple[int, ...]) -> ControlPlan:
+        node = mn.iterate(lambda x: x * 2, mn.ones(70_000), max_iterations=3)[1].expression
+        return plan_control(node, {}, Workers(workers, 1, 0), [node])
+
     taken = Taken()
-    first = TaskTimed("y", "map", 0, 0.5, 9, 9, 72, compiled=True)
-    taken.add(part(first, TaskTimed("x", "map", 0, 1, 9, 9, 72)))
-    taken.add(part(TaskTimed("y", "map", 0, 0.25, 9, 9, 72)))
-    assert taken.seconds == 4.0
-    found = {one.key: (one.seconds, one.compiled) for one in taken.timed}
-    assert found == {"y": (0.75, True), "x": (1, False)}
+    taken.add(part(timed(1, 0.5, compiled=True), timed(2, 1.0)), plan((0, 1)))
+    taken.add(part(timed(1, 0.25)), plan((0, 1)))
+    taken.add(part(timed(1, 4.0)), plan((0, 2)))  # another task
+    assert taken.seconds == 6.0
+    found = {one.key: (one.seconds, one.compiled) for one in taken.timed_by(plan((0, 1)))}
+    assert found == {1: (0.75, True), 2: (1.0, False)}
+    assert [one.seconds for one in taken.timed] == [0.75, 1.0, 4.0]

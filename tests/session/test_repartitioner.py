@@ -328,21 +328,3 @@ def test_two_sessions_on_a_cluster_change_the_same_array_each_for_itself() -> No
         assert x.expression in live_expressions()
         for one in sessions:
             one.close()
-
-
-def test_looking_along_rows_and_along_both_axes_are_other_tasks(
-    session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    a = mn.asarray(ARRAYS["sparse"], blocks=2).persist()
-    keys: list[str] = []
-    run = DaskEngine.run
-
-    def noted(engine: DaskEngine, plan: Plan, *rest: object) -> Outcome:
-        keys.extend(task.key for task in plan.tasks)
-        return run(engine, plan, *rest)
-
-    monkeypatch.setattr(DaskEngine, "run", noted)
-    entry = entry_of(session, a)
-    repartitioner(session).profile(a.expression, entry)
-    repartitioner(session).histogram(a.expression, entry)
-    assert len(keys) == len(set(keys)) == 4

@@ -1,4 +1,4 @@
-"""Plans made from earlier ones: the same as planning anew but for names, and right for their own data."""
+"""Plans that are used again: the same as planning anew, and right for their own data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_runner import ONE, THREE, run_by_hand, whole
+from plan_runner import ONE, THREE, given_to, run_by_hand, whole
 from programs import programs
 
 import matnb as mn
@@ -23,12 +23,12 @@ from matnb.ops.creation import piece_of
 from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.passes import traced
-from matnb.plan.constants import Unfit
 from matnb.plan.lower import lower
-from matnb.plan.structural_key import form_of
-from matnb.plan.templates import Planned, Scattering, Template
+from matnb.plan.program_cache import CachedPlan, Planned, Scattering, Unfit
+from matnb.plan.structural_key import StructuralKey, form_of
 from matnb.program.place import default_layout
-from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.plan import Plan, Slot, Stored, Workers
+from matnb.program.writer import Slots
 
 FLOAT = np.dtype(np.float64)
 
@@ -69,30 +69,25 @@ def on_workers(roots: list[Expr], workers: Workers) -> tuple[dict[Expr, Stored],
     return stored, blocks
 
 
-def planned(roots: list[Expr], stored: Mapping[Expr, Stored], workers: Workers, optimizes: bool) -> Planned:
+def planned(
+    form: StructuralKey, roots: list[Expr], stored: Mapping[Expr, Stored], workers: Workers, optimizes: bool
+) -> Planned:
+    """Return a plan that is given the numbers that may be others in runs of a form."""
     named = {str(place): root for place, root in enumerate(roots)}
     after, origins = traced(named, stored) if optimizes else (named, {})
     wanted = [one for one in dict.fromkeys(after.values()) if one not in stored]
-    plan = lower(wanted, (), stored, workers)
+    slots = Slots(frozenset(form.nodes[place] for place in form.numbers))
+    there = {node: slots.of(array) for node, array in stored.items()}
+    plan = lower(wanted, (), there, workers, slots)
     return Planned(plan, {root: after[name] for name, root in named.items()}, origins)
 
 
-def named_alike(plan: Plan) -> Plan:
-    """Return a plan whose names are numbers, and whose expressions are left out."""
-    keys = [task.key for task in plan.tasks] + [one.key for one in plan.shipments]
-    keys += [key for array in plan.reused.values() for key in array.keys]
-    names = {key: str(number) for number, key in enumerate(dict.fromkeys(keys))}
-
-    def renamed(array: Stored) -> Stored:
-        return replace(array, keys=tuple(names[key] for key in array.keys))
-
+def without_expressions(plan: Plan) -> Plan:
     return replace(
         plan,
         tasks=tuple(
             replace(
                 one,
-                key=names[one.key],
-                inputs=tuple(names[key] for key in one.inputs),
                 steps=tuple(
                     (repr(type(step.operator)), step.arguments)
                     if type(step.operator).__name__ == "Constant"
@@ -102,22 +97,18 @@ def named_alike(plan: Plan) -> Plan:
             )
             for one in plan.tasks
         ),
-        stages=tuple(
-            replace(
-                one, tasks=tuple(names[key] for key in one.tasks), expression=None, inside=len(one.inside)
-            )
-            for one in plan.stages
-        ),
-        shipments=tuple(replace(one, key=names[one.key], expression=None) for one in plan.shipments),
-        outputs=tuple(map(renamed, plan.outputs.values())),
-        reused=tuple(map(renamed, plan.reused.values())),
+        stages=tuple(replace(one, expression=None, inside=len(one.inside)) for one in plan.stages),
+        shipments=tuple(replace(one, expression=None) for one in plan.shipments),
+        outputs=tuple(plan.outputs.values()),
+        reused=tuple(plan.reused.values()),
         scattered=len(plan.scattered),
+        constants=tuple(plan.constants),
     )
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(given_array), st.sampled_from([ONE, THREE]), st.booleans())
-def test_an_instance_is_the_plan_made_anew(pairs: list, workers: Workers, optimizes: bool) -> None:
+def test_a_plan_used_again_is_the_plan_made_anew(pairs: list, workers: Workers, optimizes: bool) -> None:
     roots = list(dict.fromkeys(pair.mine.expression for pair in pairs))
     others = with_other_data(roots)
     stored, _ = on_workers(roots, workers)
@@ -127,22 +118,22 @@ def test_an_instance_is_the_plan_made_anew(pairs: list, workers: Workers, optimi
     if len(set(others)) < len(roots) or len(there) < len(stored):
         return  # the other numbers are equal to each other
     assert form.key == again.key
-    first = planned(roots, stored, workers, optimizes)
+    first = planned(form, roots, stored, workers, optimizes)
     try:
-        instance = Template(form, stored, first).instance(again, there, (), lambda *_: False)
+        bound = CachedPlan(form, stored, first).bound(again, there, (), lambda *_: False)
     except Unfit:
         assert form.numbers or optimizes
         return
-    anew = planned(others, there, workers, optimizes)
+    anew = planned(again, others, there, workers, optimizes)
     if optimizes:
-        assert instance.optimized == anew.optimized
+        assert bound.optimized == anew.optimized
     else:  # passes put operands in the order of their digests
-        assert named_alike(instance.plan) == named_alike(anew.plan)
-    values = run_by_hand(instance.plan, blocks)
+        assert without_expressions(bound.plan) == without_expressions(anew.plan)
+    values = run_by_hand(bound.plan, given_to(bound.plan, there, blocks))
     for root in others:
-        made = instance.optimized[root]
-        if made in instance.plan.outputs:
-            found = whole(made, instance.plan.outputs[made], values)
+        made = bound.optimized[root]
+        if made in bound.plan.outputs:
+            found = whole(made, bound.plan.outputs[made], values)
             expected = interpret(root)
             expected = expected.toarray() if sp.issparse(expected) else np.asarray(expected)
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
@@ -152,16 +143,17 @@ def vector(seed: int) -> mn.DistArray:
     return given_array(np.random.default_rng(seed).random(6))
 
 
-def planned_twice(one: mn.DistArray, other: mn.DistArray) -> tuple[Planned, Mapping[str, Block]]:
-    """Return the plan of another run made from one's."""
+def planned_twice(one: mn.DistArray, other: mn.DistArray) -> tuple[Planned, Mapping[Slot, Block]]:
+    """Return one's plan bound to another run, and what it is given."""
     stored, _ = on_workers([one.expression], ONE)
     there, blocks = on_workers([other.expression], ONE)
     form = form_of(topological([one.expression], stored), stored, [one.expression], (), ONE)
     again = form_of(topological([other.expression], there), there, [other.expression], (), ONE)
     if form.key != again.key:
         raise Unfit
-    first = planned([one.expression], stored, ONE, True)
-    return Template(form, stored, first).instance(again, there, (), lambda *_: False), blocks
+    first = planned(form, [one.expression], stored, ONE, True)
+    made = CachedPlan(form, stored, first).bound(again, there, (), lambda *_: False)
+    return made, given_to(made.plan, there, blocks)
 
 
 def test_another_number_takes_the_place_of_a_number():
@@ -223,19 +215,19 @@ def test_another_layout_or_cut_is_of_another_form():
     assert len(keys) == 12
 
 
-def test_a_template_holds_none_of_its_runs_expressions():
+def test_a_cached_holds_none_of_its_runs_expressions():
     import gc
     import weakref
 
     node = (vector(5) * 2.5).sum().expression
     stored, _ = on_workers([node], ONE)
     form = form_of(topological([node], stored), stored, [node], (), ONE)
-    template = Template(form, stored, planned([node], stored, ONE, True))
+    cached = CachedPlan(form, stored, planned(form, [node], stored, ONE, True))
     gone = weakref.ref(next(iter(stored)))
     del node, stored, form
     gc.collect()
     assert gone() is None
-    assert template is not None
+    assert cached is not None
 
 
 def test_a_choice_made_otherwise_is_planned_anew():
@@ -243,12 +235,12 @@ def test_a_choice_made_otherwise_is_planned_anew():
     node = (A.T @ given_array(np.ones(8))).expression
     stored, _ = on_workers([node], ONE)
     form = form_of(topological([node], stored), stored, [node], (), ONE)
-    first = planned([node], stored, ONE, True)
+    first = planned(form, [node], stored, ONE, True)
     with_choice = replace(first, choices=(Scattering(A.expression, 10, 1, False),))
-    template = Template(form, stored, with_choice)
-    template.instance(form, stored, (), lambda *_: False)
+    cached = CachedPlan(form, stored, with_choice)
+    cached.bound(form, stored, (), lambda *_: False)
     with pytest.raises(Unfit):
-        template.instance(form, stored, (), lambda *_: True)
+        cached.bound(form, stored, (), lambda *_: True)
 
 
 def test_what_was_cut_by_a_person_is_told_from_what_was_not():

@@ -1,0 +1,464 @@
+"""Plans of earlier runs, used again as they are in runs of the same form, for other expressions."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+
+import numpy as np
+
+from matnb.expr.control import Cond, Final, Loop, results_of
+from matnb.expr.nodes import Data, Expr
+from matnb.expr.traverse import topological
+from matnb.passes.order import ordered
+from matnb.plan.looping import ControlPlan, plan_control
+from matnb.plan.structural_key import StructuralKey
+from matnb.program.operators import Constant, Make
+from matnb.program.plan import Plan, Shipment, Slot, Stage, Stored, Workers
+
+_MOST_PLANS = 64
+_MOST_CONTROL_PLANS = 32
+_NUMBERS = (float, complex, bytes, np.generic, np.ndarray)
+_PLAIN = frozenset([int, bool, type(None)])
+_WITH_EXPRESSIONS = ("stages", "shipments", "outputs", "reused", "scattered", "constants")  # fields of a plan
+
+
+class Unfit(Exception):  # noqa: N818  not an error: a plan is made anew
+    """A plan cannot serve other runs of its form, or not this one."""
+
+
+@dataclass(frozen=True)
+class Scattering:
+    """Whether a product with a sparse transpose does without the transpose, and what that follows from.
+
+    ``operand`` is what is transposed, ``width`` the number of columns that it meets.
+    """
+
+    operand: Expr
+    num_entries: int
+    width: int
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan, and what became of the expressions that were recorded.
+
+    Attributes
+    ----------
+    plan
+        How to run what was asked for.
+    optimized
+        What each of the roots, and of what stays on the way, became.
+    origins
+        For each expression that passes made, the recorded ones it stands for.
+    choices
+        Those made for sparse transposes.
+    """
+
+    plan: Plan
+    optimized: Mapping[Expr, Expr]
+    origins: Mapping[Expr, tuple[Expr, ...]]
+    choices: tuple[Scattering, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Node:
+    # An expression: one that was recorded, by its place there, or an operation that passes made, with
+    # operands that stand for others. If it is computed from others, their numbers.
+    place: int | None
+    operation: Expr | None
+    operands: tuple[int, ...]
+    is_made: bool
+    sparse: bool
+
+
+@dataclass(frozen=True)
+class _StageForm:
+    # The fields of a stage that hold no expression, and the numbers of those that it has.
+    others: Mapping[str, object]
+    expression: int
+    inside: tuple[int, ...]
+
+
+class CachedPlan:
+    """A plan without its expressions, so that none of its run's data is kept.
+
+    Parameters
+    ----------
+    form, known
+        What was asked for, and what was stored.
+    planned
+        The plan for it.
+    is_there
+        Everything that was stored then, also under names that only passes give.
+
+    Raises
+    ------
+    Unfit
+        When another run of the same form might need another plan.
+    """
+
+    def __init__(
+        self,
+        form: StructuralKey,
+        known: Mapping[Expr, Stored],
+        planned: Planned,
+        is_there: Container[Expr] = (),
+    ) -> None:
+        plan = planned.plan
+        places = {node: place for place, node in enumerate(form.nodes)}
+        order = topological(planned.optimized.values(), known)
+        numbers = {node: number for number, node in enumerate(order)}
+        if any(node not in places if node in known else node in is_there for node in order):
+            raise Unfit  # passes made what an earlier run had left
+        _check_numbers(form, order, plan, known)
+
+        def number_of(node: Expr) -> int:
+            if node not in numbers:
+                raise Unfit  # made when it was lowered
+            return numbers[node]
+
+        self._nodes = tuple(_node(node, places, numbers, node in known) for node in order)
+        self._ends = tuple((places[one], numbers[made]) for one, made in planned.optimized.items())
+        self._stages = tuple(
+            _StageForm(
+                _others(one, ("expression", "inside")),
+                number_of(one.expression),
+                tuple(map(number_of, one.inside)),
+            )
+            for one in plan.stages
+        )
+        self._shipments = tuple(
+            (number_of(one.expression), replace(one, expression=_stand_in(one.expression)))
+            for one in plan.shipments
+        )
+        self._outputs = tuple((number_of(node), array) for node, array in plan.outputs.items())
+        self._reused = tuple((number_of(node), array) for node, array in plan.reused.items())
+        self._scattered = tuple(map(number_of, plan.scattered))
+        self._constants = tuple((slot, number_of(node)) for slot, node in plan.constants.items())
+        self._others = _others(plan, _WITH_EXPRESSIONS)
+        self._origins = tuple(
+            (numbers[node], tuple(places[one] for one in recorded if one in places))
+            for node, recorded in planned.origins.items()
+            if node in numbers
+        )
+        self._choices = tuple(
+            (number_of(one.operand), one.num_entries, one.width, one.chosen) for one in planned.choices
+        )
+
+    def bound(
+        self,
+        form: StructuralKey,
+        known: Mapping[Expr, Stored],
+        is_there: Container[Expr],
+        chooses: Callable[[Expr, int, int], bool],
+    ) -> Planned:
+        """Return the plan with the expressions of another run of the same form.
+
+        What passes made of an expression is made here by the same operations on what plays its operands'
+        part, named as they would name it. Tasks do the operations in the order of the earlier run: where two
+        operands of what commutes are exchanged, the bits are the same.
+
+        Parameters
+        ----------
+        form, known
+            What is asked for, and what is stored.
+        is_there
+            Of expressions that passes make, those that are stored.
+        chooses
+            Makes the choice of a Scattering from operand, entries and width.
+
+        Raises
+        ------
+        Unfit
+            When this run needs another plan.
+        """
+        nodes = self._expressions(form, is_there)
+        for number, num_entries, width, chosen in self._choices:
+            if chooses(nodes[number], num_entries, width) != chosen:
+                raise Unfit
+        names: dict[Slot, str] = {}
+        for number, array in self._reused:
+            for slot, name in zip(array.keys, known[nodes[number]].keys, strict=True):
+                if names.setdefault(slot, name) != name:
+                    raise Unfit  # what was one array under two names is two here
+        plan = Plan(
+            stages=tuple(
+                Stage(
+                    expression=nodes[one.expression],
+                    inside=tuple(nodes[number] for number in one.inside),
+                    **one.others,  # type: ignore[arg-type]  # the fields of a stage
+                )
+                for one in self._stages
+            ),
+            shipments=tuple(
+                Shipment(one.key, nodes[number], one.region, one.owner)  # type: ignore[arg-type]  # data
+                for number, one in self._shipments
+            ),
+            outputs={nodes[number]: array for number, array in self._outputs},
+            reused={nodes[number]: array for number, array in self._reused},
+            scattered=tuple(nodes[number] for number in self._scattered),
+            constants={slot: nodes[number] for slot, number in self._constants},  # type: ignore[misc]  # literals
+            **self._others,  # type: ignore[arg-type]  # the fields of a plan
+        )
+        return Planned(
+            plan,
+            {form.nodes[place]: nodes[number] for place, number in self._ends},
+            {nodes[number]: tuple(form.nodes[place] for place in places) for number, places in self._origins},
+        )
+
+    def _expressions(self, form: StructuralKey, is_there: Container[Expr]) -> list[Expr]:
+        # Operands of what commutes are put in order again, for the names that passes would give.
+        nodes: list[Expr] = []
+        for one in self._nodes:
+            node = one.operation if one.place is None else form.nodes[one.place]
+            assert node is not None, "what was not recorded is an operation"
+            if one.is_made:
+                node = node.with_operands(*(nodes[number] for number in one.operands))
+                node = ordered(node) or node
+                if node.sparse != one.sparse:
+                    raise Unfit
+            if (one.is_made or one.place is None) and node in is_there:
+                raise Unfit  # an earlier run left what would be made a second time
+            nodes.append(node)
+        if len(set(nodes)) < len(nodes):
+            raise Unfit  # two expressions have one array here
+        return nodes
+
+
+def _node(node: Expr, places: Mapping[Expr, int], numbers: Mapping[Expr, int], is_stored: bool) -> _Node:
+    is_made = bool(node.operands) and not is_stored
+    operands = tuple(numbers[one] for one in node.operands) if is_made else ()
+    if node in places:
+        return _Node(places[node], None, operands, is_made, node.sparse)
+    try:
+        operation = node.with_operands(*map(_stand_in, node.operands))
+    except AssertionError:  # an operation on another alone, such as a part of a call
+        raise Unfit from None
+    return _Node(None, operation, operands, is_made, node.sparse)
+
+
+def _stand_in(node: Expr) -> Data:
+    return Data(b"operand", node.shape, node.dtype, node.sparse)
+
+
+def _others(value: Plan | Stage, changing: Collection[str]) -> dict[str, object]:
+    return {one.name: getattr(value, one.name) for one in fields(value) if one.name not in changing}
+
+
+def _check_numbers(form: StructuralKey, order: Sequence[Expr], plan: Plan, stored: Container[Expr]) -> None:
+    # A form's numbers may have other values where no pass looked at them, and the plan is given them as they
+    # are: then they are nowhere inside it.
+    if not form.numbers:
+        return
+    numbers = {form.nodes[place] for place in form.numbers}
+    sources = {node for node in order if not node.operands and node not in stored}
+    if not numbers <= set(order) or not sources <= set(form.nodes):
+        raise Unfit
+    for operator in (step.operator for task in plan.tasks for step in task.steps):
+        if not isinstance(operator, Constant | Make) and _holds_numbers(operator):
+            raise Unfit
+
+
+def _holds_numbers(value: object) -> bool:
+    stack = [value]  # chains may have thousands of links
+    while stack:
+        one = stack.pop()
+        if type(one) in _PLAIN or isinstance(one, np.dtype):
+            continue
+        if isinstance(one, _NUMBERS):
+            return True
+        if isinstance(one, Mapping):
+            stack.extend(one.keys())
+            stack.extend(one.values())
+        elif isinstance(one, tuple | list | set | frozenset):
+            stack.extend(one)
+        elif is_dataclass(one):
+            stack.extend(getattr(one, field.name) for field in fields(one))
+    return False
+
+
+class PlanCache:
+    """Remembers the plans of the forms that were asked for last.
+
+    Attributes
+    ----------
+    num_reused
+        Runs that were not planned anew.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, CachedPlan | None] = OrderedDict()  # None: not to be used again
+        self.num_reused = 0
+
+    def planned(
+        self,
+        form_with: Callable[[bool], StructuralKey],
+        known: Mapping[Expr, Stored],
+        is_there: Container[Expr],
+        anew: Callable[[Collection[Expr]], Planned],
+        chooses: Callable[[Expr, int, int], bool],
+    ) -> Planned:
+        """Return a plan of an earlier run with the expressions of this one, or one made anew.
+
+        Parameters
+        ----------
+        form_with
+            Gives the form of what is asked for, with the value of every constant or without those that may
+            be others.
+        known, is_there, chooses
+            As :meth:`CachedPlan.bound` has them.
+        anew
+            Makes the plan, which is given some constants instead of having them inside.
+        """
+        form = form_with(False)
+        if form.numbers and form.key in self._kept and self._kept[form.key] is None:
+            self._kept.move_to_end(form.key)
+            form = form_with(True)
+        constants = frozenset(form.nodes[place] for place in form.numbers)
+        cached = self._kept.get(form.key)
+        if cached is not None:
+            self._kept.move_to_end(form.key)
+            try:
+                planned = cached.bound(form, known, is_there, chooses)
+            except Unfit:
+                planned = anew(constants)
+                self._kept[form.key] = _cached(form, known, planned, is_there) or cached
+                return planned
+            self.num_reused += 1
+            return planned
+        planned = anew(constants)
+        if form.key not in self._kept:
+            self._keep(form, known, planned, is_there)
+            if form.numbers and self._kept[form.key] is None:
+                self._keep(form_with(True), known, planned, is_there)
+        return planned
+
+    def _keep(
+        self, form: StructuralKey, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+    ) -> None:
+        self._kept[form.key] = _cached(form, known, planned, is_there)
+        if len(self._kept) > _MOST_PLANS:
+            self._kept.popitem(last=False)
+
+
+def _cached(
+    form: StructuralKey, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+) -> CachedPlan | None:
+    try:
+        return CachedPlan(form, known, planned, is_there)
+    except Unfit:
+        return None
+
+
+# Plans of loops and branches.
+
+
+@dataclass(frozen=True)
+class _CachedControl:
+    """The plan of a loop or branch without the arrays for which it was made, which it would keep alive.
+
+    Attributes
+    ----------
+    plan
+        Whose ``outputs``, ``inputs``, ``given`` and ``works`` are left out.
+    outputs
+        What is kept, by its place among what the node gives.
+    inputs
+        By the place among the node's inputs.
+    given
+        What is given, by the place among the inputs, and the number of the block.
+    works
+        What tasks work on, by the place among the inputs, and the number of the block.
+    """
+
+    plan: ControlPlan
+    outputs: Mapping[int, Stored]
+    inputs: Mapping[int, Stored]
+    given: Mapping[Slot, tuple[int, int]]
+    works: Mapping[Slot, tuple[int, int]]
+
+    def bound(self, node: Loop | Cond) -> ControlPlan:
+        """Return the plan with the expressions of a loop or branch of the same form."""
+        given_by, inputs = _given_by(node), node.inputs
+        digests = [one.digest.hex() for one in inputs]
+        return replace(
+            self.plan,
+            outputs={given_by[place]: array for place, array in self.outputs.items()},
+            inputs={inputs[place]: array for place, array in self.inputs.items()},
+            given={slot: (inputs[place], number) for slot, (place, number) in self.given.items()},
+            works={slot: (digests[place], number) for slot, (place, number) in self.works.items()},
+        )
+
+
+class ControlPlans:
+    """Plans loops and branches, and remembers how the last ones were planned.
+
+    A plan follows from what the bodies compute, from the layouts and sizes of the inputs and from the
+    workers. Other inputs of the same form are in the same registers.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, _CachedControl] = OrderedDict()
+
+    def plan(
+        self,
+        node: Loop | Cond,
+        stored: Mapping[Expr, Stored],
+        workers: Workers,
+        wanted: Collection[Expr],
+        begins: Sequence[Stored] | None = None,
+    ) -> ControlPlan:
+        """Return what :func:`matnb.plan.looping.plan_control` does."""
+        if begins is not None:
+            return plan_control(node, stored, workers, wanted, begins)
+        form = _form_of(node, stored, workers, wanted)
+        found = self._kept.get(form)
+        if found is None:
+            plan = plan_control(node, stored, workers, wanted)
+            self._kept[form] = _without_arrays(plan, node)
+            if len(self._kept) > _MOST_CONTROL_PLANS:
+                self._kept.popitem(last=False)
+            return plan
+        self._kept.move_to_end(form)
+        return found.bound(node)
+
+
+def _form_of(
+    node: Loop | Cond, stored: Mapping[Expr, Stored], workers: Workers, wanted: Collection[Expr]
+) -> Hashable:
+    # All that a plan depends on but for expressions. What is not stored, constants mostly, is made by the
+    # program.
+    bodies = (node.body,) if isinstance(node, Loop) else (node.then, node.otherwise)
+    inputs: list[Hashable] = []
+    first: dict[tuple[str, ...], int] = {}  # inputs may be one array under two expressions
+    for place, one in enumerate(node.inputs):
+        array = stored.get(one)
+        if array is None:
+            inputs.append(one.digest)
+        else:
+            same = first.setdefault(array.keys, place)
+            kind = (one.shape, one.dtype, one.sparse)
+            inputs.append((kind, same, array.layout, array.block_nnz, array.block_bytes))
+    kept = tuple(place for place, one in enumerate(_given_by(node)) if one in wanted)
+    num_state = node.num_state if isinstance(node, Loop) else 0
+    return type(node), tuple(body.digest for body in bodies), num_state, tuple(inputs), kept, workers
+
+
+def _given_by(node: Loop | Cond) -> tuple[Expr, ...]:
+    return (node, *(Final(node, place) for place in range(len(results_of(node)))))
+
+
+def _without_arrays(plan: ControlPlan, node: Loop | Cond) -> _CachedControl:
+    places = {one: place for place, one in enumerate(_given_by(node))}
+    inputs = {one: place for place, one in enumerate(node.inputs)}
+    digests = {one.digest.hex(): place for one, place in inputs.items()}
+    return _CachedControl(
+        replace(plan, outputs={}, inputs={}, given={}, works={}),
+        {places[one]: array for one, array in plan.outputs.items()},
+        {inputs[one]: array for one, array in plan.inputs.items()},
+        {slot: (inputs[one], number) for slot, (one, number) in plan.given.items()},
+        {slot: (digests[digest], number) for slot, (digest, number) in plan.works.items()},
+    )

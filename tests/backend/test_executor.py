@@ -270,6 +270,15 @@ def test_a_product_its_functions_and_their_sum_run_in_one_pass(rows, with_values
     assert set(machine_runs) == {rows}
 
 
+@pytest.mark.parametrize("with_values", [False, True])
+def test_a_task_that_runs_once_is_one_pass_too(with_values, machine_runs, monkeypatch):
+    monkeypatch.setattr(executor, "_WORTH_COMPILING", 0)
+    values = [random_matrix(100, 300, FLOAT, with_values), Dense(np.ones(300)), Dense(np.ones(100))]
+    task = rank_task(total_of(None, 0))
+    assert_same_bits(prepared_of(task, None).run(values, FRESH), expected_of(task, values))
+    assert machine_runs == [100]
+
+
 # What is wanted of the elements: themselves, the value of their sum's tree, or the share of a part of it.
 PLACES = [(None, 0), (0, 0), (0, 5), (0, 1000)]
 ENDINGS = [None, *(total_of(along, start) for along, start in PLACES)]

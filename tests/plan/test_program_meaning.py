@@ -26,7 +26,7 @@ from matnb.program.program import Batch, Program
 
 
 def stored(node: Expr, number: int, num_parts: int, workers: Workers) -> tuple[Stored, dict[str, Block]]:
-    """Return an array as if it were on the workers, its rows in parts, and its blocks by key."""
+    """Return an array as if it were on the workers, its rows in parts, and its blocks by name."""
     rows = [regular_cuts(length, min(num_parts, max(1, length))) for length in node.shape[:1]]
     grid = Grid((*rows, *((0, length) for length in node.shape[1:])))
     block = block_of(interpret(node))
@@ -53,7 +53,8 @@ def performed(results: list[mn.DistArray], num_parts: int, workers: Workers) -> 
     wanted = [one.expression for one in results]
     plan = plan_control(node, arrays, workers, wanted)
     check_program(plan.program)
-    values = run_program(plan.program, {name: given[name] for name in plan.program.given})
+    filled = {slot: given[arrays[one].keys[number]] for slot, (one, number) in plan.given.items()}
+    values = run_program(plan.program, filled)
     return [whole(one, plan.outputs[one], values) for one in wanted]
 
 

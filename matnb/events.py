@@ -123,11 +123,11 @@ class LoopFinished:
     is_branch
         Whether it was a branch, which has no iterations.
     reason
-        Why the gang did not run it, if the Dask engine did; else empty.
+        Why the gang did not run it, if it was run batch by batch; else empty.
     iterations
         Of the outermost loop.
     num_members
-        Workers that ran it together; 0 on the Dask engine.
+        Workers that ran it together; 0 where no gang did.
     sent_bytes
         Payload that the members sent each other.
     allocated

@@ -1,4 +1,4 @@
-"""A program walked by the driver: each of its batches is a Dask graph of its own."""
+"""Loops without a gang: this process walks the program, and has an engine run one batch after another."""
 
 from __future__ import annotations
 

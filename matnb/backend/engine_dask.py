@@ -1,4 +1,4 @@
-"""Runs a plan as a Dask graph: one task a block and fused stage, pinned to its owner."""
+"""Runs a plan as a Dask graph: a task for each of its own, or one for all of a worker's in a small run."""
 
 from __future__ import annotations
 

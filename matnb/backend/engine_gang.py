@@ -1,4 +1,7 @@
-"""Runs a program as a gang: one long Dask task on each worker, whose members exchange blocks directly."""
+"""Runs a program as a gang: a long task of Dask's on each worker, whose members exchange blocks directly.
+
+A worker alone in this process takes its part without such a task.
+"""
 
 from __future__ import annotations
 

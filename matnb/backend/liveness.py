@@ -1,4 +1,4 @@
-"""The actions of a program once more, each with what is live around it: what a member decides only once."""
+"""Which slots are still read before and after each action of a program; a member finds it once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of expressions where any will do: one that a run of the same program repeats."""
+"""A sort key for expressions that is the same in every run of a program, though files have new times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shortest ways from one vertex over edges with weights."""
+"""Shortest paths from one vertex over edges with weights."""
 
 from __future__ import annotations
 

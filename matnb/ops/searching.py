@@ -52,7 +52,7 @@ class Member(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Interpolate(Expr):
-    """Values of a piecewise linear function between points, beyond which it is ``inputs``' last two."""
+    """Values of a piecewise linear function; outside its points they are the last two of ``inputs``."""
 
     plain: ClassVar[bool] = True
     values: Expr

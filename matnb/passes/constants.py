@@ -1,4 +1,4 @@
-"""Which expressions have one value everywhere, and operations among them, done at once."""
+"""Operations among constants, done at once; and which expressions have one value everywhere."""
 
 from __future__ import annotations
 

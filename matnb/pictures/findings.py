@@ -1,4 +1,4 @@
-"""What was found out about something, as a table of topics: a line or several for each."""
+"""The table that `mn.doctor()` and `mn.stamp()` show: topic, what was found, what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run tells the user who asked for it."""
+"""What the line under a cell is made from: all runs and loops of one cell."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Shipment:
 
 @dataclass(frozen=True)
 class Plan:
-    """A physical program.
+    """Tasks without loops, in stages.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Programs: plans with control, over registers that are slots; both engines run them."""
+"""Programs: plans with loops and branches, over slots; a gang runs one, or this process batch by batch."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ Action: TypeAlias = Batch | Iterate | Branch
 
 @dataclass(frozen=True)
 class Program:
-    """What a gang runs.
+    """Plans with loops and branches.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Loops give the same bits on any workers, threads and row cuts, as DESIGN's *Bits* promises."""
+"""Loops give the same bits on any workers, threads and row cuts, as README promises."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ WITHOUT, PRESTO = "off, equal rows", "presto, equal rows"
 TARGETS = {1: 0.85, COLUMNS: 0.75}
 IMBALANCE_TARGET, MAKESPAN_TARGET, SHARE_TARGET, EIGSH_TARGET = 1.1, 1.15, 0.03, 0.85
 STAR_ROWS, STAR_ROW, STAR_TARGET = 1024, 500, 1.2
-MOST_RECUTS = 4
+MOST_REPARTITIONS = 4
 
 
 @dataclass
@@ -94,16 +94,16 @@ class Contest:
         return self.runs[name][1:]
 
     def notes(self) -> tuple[str, ...]:
-        """Say how often was re-cut, and how loads were without."""
+        """Say how often was repartitioned, and how loads were without."""
         counts = [len(run.decisions) for run in self.timed(OURS)]
-        outcome = "holds" if max(counts) <= MOST_RECUTS else "missed"
+        outcome = "holds" if max(counts) <= MOST_REPARTITIONS else "missed"
         at = ", ".join(str(one.iteration) for one in self.runs[OURS][-1].decisions)
         before = sorted(run.imbalance for run in self.timed(WITHOUT))
         presto = [len(run.decisions) for run in self.timed(PRESTO)] if self.has_others else []
         theirs = f"; Presto's rule: {min(presto)} to {max(presto)}" if presto else ""
         return (
-            f"{min(counts)} to {max(counts)} re-cuts in a run, at most {MOST_RECUTS}: {outcome}; in the last "
-            f"run after iterations {at or 'none'}{theirs}",
+            f"{min(counts)} to {max(counts)} repartitions in a run, at most {MOST_REPARTITIONS}: {outcome}; "
+            f"in the last run after iterations {at or 'none'}{theirs}",
             f"imbalance of kernel seconds without: {before[0]:.2f} to {before[-1]:.2f}",
             f"kernels of an iteration, all workers: {self.kernels(OURS)}, without {self.kernels(WITHOUT)}",
         )
@@ -114,7 +114,7 @@ class Contest:
         return duration(found[len(found) // 2])
 
     def settled(self, rounds: int) -> list[Run]:
-        """Return runs without re-cuts over the cuts that one run with them has come to."""
+        """Return runs without repartitions over the cuts that one run with them has come to."""
         A = self.equal()
         self.once("to settle", "auto", A, self.start(0))
         return [self.after(A, number) for number in range(1, rounds + 1)]
@@ -127,13 +127,13 @@ class Contest:
 
 
 def compare(bench: Bench, contest: Contest, name: str, work: str, target: float) -> None:
-    """Time a contest against its target, then judge loads, makespan and the price of re-cutting."""
+    """Time a contest against its target, then judge loads, makespan and the price of repartitioning."""
     bench.compare(Claim(f"rebalancing, {name}", work, target), contest.contenders(), contest.notes)
     recutting = {
-        OURS: [run.recut_seconds for run in contest.timed(OURS)],
+        OURS: [run.repartition_seconds for run in contest.timed(OURS)],
         "the run": [run.seconds for run in contest.timed(OURS)],
     }
-    claim = Claim(f"re-cutting's share, {name}", f"Re-cutting of: {work}", SHARE_TARGET)
+    claim = Claim(f"repartitioning's share, {name}", f"Repartitioning of: {work}", SHARE_TARGET)
     bench.publish(Comparison(claim, recutting, ["the run"]))
 
 
@@ -144,7 +144,7 @@ def judge_settled(bench: Bench, contest: Contest, name: str, work: str) -> None:
     loads = {OURS: [run.per_iteration(max(run.kernels.values())) for run in runs], "an even share": even}
     claim = Claim(
         f"kernel seconds of the slowest worker, {name}",
-        f"Per iteration after re-cutting: {work}",
+        f"Per iteration after repartitioning: {work}",
         IMBALANCE_TARGET,
     )
     bench.publish(Comparison(claim, loads, ["an even share"]))
@@ -156,7 +156,7 @@ def judge_settled(bench: Bench, contest: Contest, name: str, work: str) -> None:
     }
     typical = duration(sorted(exchange)[len(runs) // 2])
     note = f"exchange, all of an iteration that is not its slowest worker's kernels: {typical}"
-    claim = Claim(f"makespan of an iteration, {name}", f"After re-cutting: {work}", MAKESPAN_TARGET)
+    claim = Claim(f"makespan of an iteration, {name}", f"After repartitioning: {work}", MAKESPAN_TARGET)
     bench.publish(Comparison(claim, spans, [peer], (note,)))
 
 
@@ -249,10 +249,10 @@ def compare_star(bench: Bench, watch: RunWatch) -> None:
     claim = Claim(
         "kernel seconds of the slowest worker, star",
         f"{STAR_ROWS:,} x {num_columns:,}, {matrix.nnz:,} entries, half of them in row {STAR_ROW}, per "
-        "iteration after re-cutting, 2 processes x 1 thread",
+        "iteration after repartitioning, 2 processes x 1 thread",
         STAR_TARGET,
     )
-    note = f"strategies of its re-cuts: {', '.join(sorted(strategies)) or 'none'}"
+    note = f"strategies of its repartitions: {', '.join(sorted(strategies)) or 'none'}"
     bench.publish(Comparison(claim, loads, ["an even share"], (note,)))
 
 

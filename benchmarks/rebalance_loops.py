@@ -23,7 +23,7 @@ import matnb as mn
 SCALE = 19
 OFF, ENTRIES = "off", "entries"
 COST_TARGET, GAIN_TARGET = 1.03, 0.85
-UNEVEN = 1.4  # imbalance of kernel seconds without, from which on re-cutting must bring something
+UNEVEN = 1.4  # imbalance of kernel seconds without, from which on repartitioning must bring something
 
 
 @dataclass(frozen=True)
@@ -123,16 +123,16 @@ class Loops:
 
     @property
     def imbalance(self) -> float:
-        """Of kernel seconds without re-cuts."""
+        """Of kernel seconds without repartitions."""
         return median(run.imbalance for run in self.runs[OFF][1:])
 
     def notes(self) -> tuple[str, ...]:
         """Say how uneven it was and what was done."""
         acted = [len(run.decisions) for run in self.runs[OURS][1:]]
-        spent = [run.recut_seconds for run in self.runs[OURS][1:]]
+        spent = [run.repartition_seconds for run in self.runs[OURS][1:]]
         return (
-            f"imbalance of kernel seconds without: {self.imbalance:.2f}; re-cuts in a run: {min(acted)} to "
-            f"{max(acted)}, together {1e3 * median(spent):.0f} ms",
+            f"imbalance of kernel seconds without: {self.imbalance:.2f}; repartitions in a run: "
+            f"{min(acted)} to {max(acted)}, together {1e3 * median(spent):.0f} ms",
         )
 
 

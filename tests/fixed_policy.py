@@ -1,4 +1,4 @@
-"""A policy that re-cuts at some iterations whatever it sees, a skewed matrix, and loops to try it on."""
+"""A policy that repartitions at some iterations whatever it sees, a skewed matrix, and loops to try it on."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Restless:
         Whose loops it follows.
     pauses
         Told how many iterations are known to be done; by default always true.
-    recuts
+    repartitions
         Whether arrays are cut anew at each pause.
     meanwhile
         Called between a pause and the new cuts.
@@ -64,14 +64,19 @@ class Restless:
         self,
         session: mn.session.Session,
         pauses: Callable[[int], bool] = lambda done: True,
-        recuts: bool = True,
+        repartitions: bool = True,
         meanwhile: Callable[[int], None] = lambda number: None,
         seed: int = 0,
     ) -> None:
-        self._session, self._pauses, self._recuts, self._meanwhile = session, pauses, recuts, meanwhile
+        self._session, self._pauses, self._repartitions, self._meanwhile = (
+            session,
+            pauses,
+            repartitions,
+            meanwhile,
+        )
         self._random = random.Random(seed)
         self.watches: list[Watched] = []
-        self.num_recuts = self.num_prepared = 0
+        self.num_repartitions = self.num_prepared = 0
         session._runner._looper._balancer = self
 
     def aligned(self, entries: Mapping[Expr, Entry], plan: Any) -> dict[Expr, Entry]:
@@ -81,7 +86,7 @@ class Restless:
         self, entries: Mapping[Expr, Entry], plan: Any, num_iterations: float, has_until: bool = False
     ) -> dict[Expr, Entry]:
         self.num_prepared += 1
-        return self._anew(entries) if self._recuts else dict(entries)
+        return self._anew(entries) if self._repartitions else dict(entries)
 
     def watch(
         self, entries: Mapping[Expr, Entry], plan: Any, first: int, limit: float, has_until: bool
@@ -90,9 +95,9 @@ class Restless:
         return self.watches[-1]
 
     def repartition_paused(self, watch: Watched, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
-        self.num_recuts += 1
-        self._meanwhile(self.num_recuts)
-        return self._anew(entries) if self._recuts else dict(entries)
+        self.num_repartitions += 1
+        self._meanwhile(self.num_repartitions)
+        return self._anew(entries) if self._repartitions else dict(entries)
 
     def _anew(self, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
         rows: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}

@@ -19,8 +19,8 @@ _LEAST_WEIGHT = 1e-9  # of a row beside a usual one, where rows cost nothing
 def replay_policy(trace: Trace, policy: Policy) -> list[Decision]:
     """Ask a policy about the times of a trace, as if they were measured now.
 
-    After the policy has re-cut, the times that follow are those of the rows where they would lie then: the
-    seconds of a block are spread over its rows and entries as the cost model has them, on a worker of
+    After the policy has repartitioned, the times that follow are those of the rows where they would lie then:
+    the seconds of a block are spread over its rows and entries as the cost model has them, on a worker of
     another speed in proportion.
 
     Parameters

@@ -34,11 +34,11 @@ _RULES = {"presto": "Presto's rule", "auto": "matnb"}
 
 @dataclass(frozen=True)
 class Stretch:
-    """What a run of n re-cuts would have taken: until the last of them, and the rest at the pace after it."""
+    """What a run of n repartitions would have taken: until the last, and the rest at the pace after it."""
 
-    num_recuts: int
+    num_repartitions: int
     seconds: float
-    recut_seconds: float
+    repartition_seconds: float
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ def worker_times(run: Mapping[str, Any]) -> WorkerTimes:
 
 
 def stretches(run: Mapping[str, Any], without: Mapping[str, Any], iterations: int) -> list[Stretch]:
-    """Return the estimated time to the end with one, two ... of a run's re-cuts (paper, Figure 14).
+    """Return the estimated time to the end with one, two ... of a run's repartitions (paper, Figure 14).
 
     With none it is that of a run without.
     """
-    steps = list(zip(run["decisions"], run["recuts"], run["recut_stamps"], strict=False))
+    steps = list(zip(run["decisions"], run["repartitions"], run["recut_stamps"], strict=False))
     bounds = [*(step["iteration"] for step, _, _ in steps), iterations]
     found, spent = [Stretch(0, without["seconds"], 0.0)], 0.0
     for number, (step, seconds, told) in enumerate(steps, 1):
@@ -82,7 +82,7 @@ def stretches(run: Mapping[str, Any], without: Mapping[str, Any], iterations: in
 
 
 def _pace(stamps: Sequence[Sequence[float]], done: int, until: int) -> float | None:
-    # The seconds of iterations that were told between two re-cuts; the first after one is warming up.
+    # The seconds of iterations that were told between two repartitions; the first after one is warming up.
     told = [seconds for _, iteration, seconds in stamps if done < iteration <= until and seconds > 0]
     return statistics.median(told[1:] or told) if told else None
 
@@ -93,14 +93,14 @@ def _stretches(story: Mapping[str, Any], rule: str) -> list[Stretch]:
 
 
 def figure_13(story: Mapping[str, Any]) -> Figure:
-    """Which blocks were heavy and cut, and which are new, re-cut by re-cut; as wide as they have entries."""
+    """Which blocks were heavy and cut, and which are new, each time; as wide as they have entries."""
     with mpl.rc_context(_STYLE):
         runs = {rule: middle(story["pagerank"][rule])["decisions"] for rule in _RULES}
         longest = max(1, *map(len, runs.values()))
         figure = Figure(figsize=(8.5, 1.2 + 0.42 * longest), layout="constrained")
         for axes, (rule, steps) in zip(figure.subplots(1, 2), runs.items(), strict=True):
             _strips(axes, steps, story["entries_before"])
-            axes.set_title(f"{_RULES[rule]}: {plural_text(len(steps), 're-cut')}")
+            axes.set_title(f"{_RULES[rule]}: {plural_text(len(steps), 'repartition')}")
             axes.set_xlabel("part of all entries")
             axes.set_ylim(longest + 0.5, -0.5)
         handles = [mpl.patches.Patch(fc=color, ec=_INK, label=label) for color, label in (
@@ -135,18 +135,18 @@ def _blocks(cuts: Sequence[int], owners: Sequence[int]) -> list[tuple[tuple[int,
 
 
 def figure_14(story: Mapping[str, Any]) -> Figure:
-    """Time to the end against the number of re-cuts, and the time that these took."""
+    """Time to the end against the number of repartitions, and the time that these took."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(6, 3.2), layout="constrained")
         axes = figure.subplots()
         for rule, color in (("presto", _WITHOUT), ("auto", _WITH)):
             found = _stretches(story, rule)
-            numbers = [one.num_recuts for one in found]
+            numbers = [one.num_repartitions for one in found]
             label = _RULES[rule]
             axes.plot(numbers, [one.seconds for one in found], "o-", c=color, label=f"{label}: to the end")
-            spent = [one.recut_seconds for one in found]
-            axes.plot(numbers, spent, "s--", c=color, mfc="none", label=f"{label}: re-cutting so far")
-        axes.set(xlabel="re-cuts", ylabel="seconds", ylim=(0, None))
+            spent = [one.repartition_seconds for one in found]
+            axes.plot(numbers, spent, "s--", c=color, mfc="none", label=f"{label}: repartitioning so far")
+        axes.set(xlabel="repartitions", ylabel="seconds", ylim=(0, None))
         axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
         figure.legend(loc="outside right upper")
     return figure
@@ -156,7 +156,7 @@ def _worker_figure(before: WorkerTimes, after: WorkerTimes) -> Figure:
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(8.5, 2.2), layout="constrained")
         both = figure.subplots(1, 2, sharex=True)
-        for axes, times, title in zip(both, (before, after), ("before re-cutting", "after"), strict=True):
+        for axes, times, title in zip(both, (before, after), ("before repartitioning", "after"), strict=True):
             names = [f"worker {worker}" for worker in times.kernels]
             axes.barh(names, times.transfer * 1e3, color=_WITHOUT, label="transfer")
             axes.barh(
@@ -184,14 +184,14 @@ def _before_and_after(runs: Mapping[str, Any]) -> tuple[WorkerTimes, WorkerTimes
 
 
 def figure_16(story: Mapping[str, Any]) -> Figure:
-    """Whole times with re-cutting and without."""
+    """Whole times with repartitioning and without."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(6, 2.6), layout="constrained")
         axes = figure.subplots()
         for place, name in enumerate(("pagerank", "lanczos")):
             for side, setting, color in ((-0.2, "off", _WITHOUT), (0.2, "auto", _WITH)):
                 seconds = middle(story[name][setting])["seconds"]
-                label = {"off": "without", "auto": "with re-cutting"}[setting] if not place else None
+                label = {"off": "without", "auto": "with repartitioning"}[setting] if not place else None
                 bars = axes.barh(place + side, seconds, height=0.36, color=color, label=label)
                 axes.bar_label(bars, labels=[duration(seconds)], padding=4)
         axes.set_yticks((0, 1), ("PageRank", "Lanczos"))
@@ -227,7 +227,7 @@ def document(story: Mapping[str, Any]) -> str:
     pagerank, lanczos = story["pagerank"], story["lanczos"]
     graph = f"R-MAT 2^{story['scale']}, {story['entries']:,} entries"
     parts = [
-        "# Re-cutting, in the figures of the Presto paper\n\n"
+        "# Repartitioning, in the figures of the Presto paper\n\n"
         "Written by `benchmarks/figures.py`; do not edit. Figures 13 to 17 of Venkataraman et al., *Presto: "
         "Distributed Machine Learning and Graph Processing with Sparse Matrices*, EuroSys 2013, redrawn from "
         f"runs of matnb on one machine: {graph}, 8 blocks of equal rows at first, 2 processes x 1 thread. "
@@ -235,34 +235,35 @@ def document(story: Mapping[str, Any]) -> str:
         f"is `mn.linalg.eigsh` of a symmetric graph, 2^{story['lanczos_scale']}. Shown is each time the run "
         "of the median time.\n",
         _section(
-            13, "Which blocks were cut", "Filled: cut at the next re-cut; gray: made by the last one; blue: "
-            "as it was, but moved to the other worker by it. Each "
-            "bar is as wide as its part of the entries. Labels: the iterations done before the re-cut.",
-            ["rule", "after iteration", "blocks before", "blocks after", "re-cut in"],
+            13, "Which blocks were cut", "Filled: cut at the next repartition; gray: made by the last one; "
+            "blue: as it was, but moved to the other worker by it. Each "
+            "bar is as wide as its part of the entries. Labels: the iterations done before the repartition.",
+            ["rule", "after iteration", "blocks before", "blocks after", "repartition in"],
             [
                 [_RULES[rule], str(step["iteration"]), str(len(step["before"]) - 1),
                  str(len(step["after"]) - 1), duration(seconds)]
                 for rule in _RULES
                 for step, seconds in zip(
-                    middle(pagerank[rule])["decisions"], middle(pagerank[rule])["recuts"], strict=False
+                    middle(pagerank[rule])["decisions"], middle(pagerank[rule])["repartitions"], strict=False
                 )
             ],
         ),
         _section(
-            14, "Time to the end against re-cuts", "Estimated, as in the paper, as if no more re-cuts "
-            "followed; with none it is the run without. Dashed: the time that re-cutting itself took so far.",
-            ["rule", "re-cuts", "to the end", "re-cutting so far"],
+            14, "Time to the end against repartitions", "Estimated, as in the paper, as if no more "
+            "repartitions followed; with none it is the run without. Dashed: the time that repartitioning "
+            "itself took so far.",
+            ["rule", "repartitions", "to the end", "repartitioning so far"],
             [
-                [_RULES[rule], str(one.num_recuts), duration(one.seconds),
-                 duration(one.recut_seconds) if one.num_recuts else "none"]
+                [_RULES[rule], str(one.num_repartitions), duration(one.seconds),
+                 duration(one.repartition_seconds) if one.num_repartitions else "none"]
                 for rule in _RULES
                 for one in _stretches(story, rule)
             ],
         ),
         _section(15, "An iteration of PageRank", _TRANSFER, _WORKER_HEADS, _worker_rows(pagerank)),
         _section(
-            16, "Whole times", "Everything included: starting the loop, all re-cutting.",
-            ["", "without", "with re-cutting", "ratio"],
+            16, "Whole times", "Everything included: starting the loop, all repartitioning.",
+            ["", "without", "with repartitioning", "ratio"],
             [_whole("PageRank", pagerank), _whole("Lanczos", lanczos)],
         ),
         _section(17, "A restart of Lanczos' method", _TRANSFER, _WORKER_HEADS, _worker_rows(lanczos)),

@@ -1,4 +1,4 @@
-"""Loops whose arrays are re-cut: fresh arrays for each round, and what a run's events tell of it."""
+"""Loops whose arrays are repartitioned: fresh arrays for each round, and what a run's events tell of it."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ class Run:
         Of each worker in the loop.
     decisions
         Those that were acted on.
-    recuts
+    repartitions
         What each of them took.
-    recut_seconds
-        All re-cuts together, each from the end of the iteration before it to the begin of the next one.
+    repartition_seconds
+        All repartitions together, each from the end of the iteration before it to the begin of the next one.
     moved_bytes
         From one worker to another by them.
     stamps
         When which number of iterations was first told, since the call began, and what the last took.
     recut_stamps
-        When each re-cut was told.
+        When each repartition was told.
     """
 
     seconds: float = 0.0
@@ -83,8 +83,8 @@ class Run:
     engine: str = ""
     kernels: dict[int, float] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
-    recuts: list[float] = field(default_factory=list)
-    recut_seconds: float = 0.0
+    repartitions: list[float] = field(default_factory=list)
+    repartition_seconds: float = 0.0
     moved_bytes: int = 0
     stamps: list[tuple[float, int, float]] = field(default_factory=list)
     recut_stamps: list[float] = field(default_factory=list)
@@ -123,8 +123,10 @@ class RunWatch:
         run.seconds = time.perf_counter() - self._begin
         passed = [one for one in mn.history() if not known or one.number > known[-1]]
         run.decisions = [one.decision for one in passed if one.decision.acts]
-        run.recuts = [one.gain.cost_seconds for one in passed if one.decision.acts and one.gain is not None]
-        run.recut_seconds = sum(run.recuts)
+        run.repartitions = [
+            one.gain.cost_seconds for one in passed if one.decision.acts and one.gain is not None
+        ]
+        run.repartition_seconds = sum(run.repartitions)
 
     def _listen(self, event: Event) -> None:
         run, now = self._run, time.perf_counter() - self._begin
@@ -154,7 +156,7 @@ def kernel_seconds(reports: Sequence[TasksFinished], run: str) -> dict[int, floa
 
 @contextmanager
 def rebalanced_by(setting: str) -> Iterator[None]:
-    """Let the session in use rebalance so within the block; nothing is re-cut after it."""
+    """Let the session in use rebalance so within the block; nothing is repartitioned after it."""
     session = mn.current_session()
     session.set_rebalance(setting)
     try:

@@ -32,8 +32,8 @@ class Recording:
         Gives how the largest of them was laid out, for who asks.
     loops
         The loops and branches that were run.
-    recuts
-        What was re-cut meanwhile.
+    repartitions
+        What was repartitioned meanwhile.
     loads
         The kernel seconds of each worker, of runs and loops.
     names
@@ -55,7 +55,7 @@ class Recording:
     runs: list[RunFinished] = field(default_factory=list)
     plan_text: Callable[[], str] | None = None
     loops: list[LoopFinished] = field(default_factory=list)
-    recuts: list[Rebalanced] = field(default_factory=list)
+    repartitions: list[Rebalanced] = field(default_factory=list)
     loads: dict[int, float] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

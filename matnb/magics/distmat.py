@@ -92,8 +92,8 @@ class DistMat(Configurable):
         f"SciPy here. {_LATER}",
     ).tag(config=True)
     rebalance = Any(
-        help="Who re-cuts arrays: 'auto' by measured times, 'entries' by counts, 'presto' by that paper's "
-        "rule, 'off', or the path of a trace. At once."
+        help="Who repartitions arrays: 'auto' by measured times, 'entries' by counts, 'presto' by that "
+        "paper's rule, 'off', or the path of a trace. At once."
     ).tag(config=True)
 
     @default("display")

@@ -66,7 +66,9 @@ def _start() -> OptionParser:
     parser.add_argument("--memo-dir", metavar="FOLDER", help="keep results in files for other processes")
     parser.add_argument("--engine", metavar="NAME", help="auto, gang, dask, or interpret without workers")
     parser.add_argument(
-        "--rebalance", metavar="SETTING", help="who re-cuts arrays: auto, entries, presto, off, or a trace"
+        "--rebalance",
+        metavar="SETTING",
+        help="who repartitions arrays: auto, entries, presto, off, or a trace",
     )
     limit = "largest result that is brought into this process, such as 2GB"
     parser.add_argument("--compute-limit", metavar="SIZE", help=limit)
@@ -113,10 +115,10 @@ def _history() -> OptionParser:
 
 
 def _rebalance() -> OptionParser:
-    parser = _parser("%distmat rebalance", "Show or set how arrays are re-cut, or have it done.")
+    parser = _parser("%distmat rebalance", "Show or set how arrays are repartitioned, or have it done.")
     words = (
-        "now: re-cut what is stored; auto: by measured times; entries: by counts alone; presto: by the rule "
-        "of the Presto paper; off; or the .json file of a history, to repeat it"
+        "now: repartition what is stored; auto: by measured times; entries: by counts alone; presto: by the "
+        "rule of the Presto paper; off; or the .json file of a history, to repeat it"
     )
     parser.add_argument("setting", nargs="?", metavar="SETTING", help=words)
     parser.settings = ("now", "auto", "entries", "presto", "off")

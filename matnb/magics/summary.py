@@ -14,7 +14,7 @@ from matnb.pictures.history import decisions_text, is_repeatable, last_text
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import bytes_text, plural_text
-from matnb.pictures.summary import LoopFacts, RecutFacts, SummaryFacts, summary_html, summary_text
+from matnb.pictures.summary import LoopFacts, RepartitionFacts, SummaryFacts, summary_html, summary_text
 from matnb.plan.report import RunReport
 from matnb.session import Status
 from matnb.session.history_view import HistoryView, decision_facts
@@ -65,7 +65,7 @@ def show_run(
         plan_text=report.plan_text() if picture is None else "",
         plan_html="" if picture is None else picture.bundle()["text/html"],
         loops=tuple(_loop_facts(one, live) for one in report.loops),
-        recuts=_recut_facts(report.recuts, live),
+        repartitions=_repartition_facts(report.repartitions, live),
         notes=report.notes,
         seconds=run.seconds if live else None,
         imbalance=run.imbalance if live else None,
@@ -85,14 +85,14 @@ def _loop_facts(loop: LoopFinished, live: bool) -> LoopFacts:
     )
 
 
-def _recut_facts(recuts: Sequence[Rebalanced], live: bool) -> tuple[RecutFacts, ...]:
+def _repartition_facts(repartitions: Sequence[Rebalanced], live: bool) -> tuple[RepartitionFacts, ...]:
     # What was decided by measured times is not the same every time.
     by_name: dict[str, list[Rebalanced]] = {}
-    for one in recuts:
+    for one in repartitions:
         if live or is_repeatable(one.policy, one.acted, one.by_entries):
             by_name.setdefault(one.name, []).append(one)
     return tuple(
-        RecutFacts(
+        RepartitionFacts(
             name,
             len(ones),
             (ones[0].imbalance_before, ones[-1].imbalance_after)
@@ -133,7 +133,7 @@ def setting_text(view: HistoryView, live: bool) -> str:
 def asked_text(decisions: Sequence[Decision], live: bool) -> str:
     """Return what was decided when a user asked for it, a line for each decision."""
     if not decisions:
-        return "nothing is stored that could be re-cut"
+        return "nothing is stored that could be repartitioned"
     passed = tuple(decision_facts(HistoryItem(number, one)) for number, one in enumerate(decisions))
     return decisions_text(HistoryFacts(passed, measured=live))
 

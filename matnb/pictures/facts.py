@@ -69,7 +69,7 @@ class StripFacts:
 
 @dataclass(frozen=True)
 class GainFacts:
-    """What re-cutting brought.
+    """What repartitioning brought.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class GainFacts:
 
 @dataclass(frozen=True)
 class DecisionFacts:
-    """Facts of a decision to re-cut arrays, or to keep them as they are.
+    """Facts of a decision to repartition arrays, or to keep them as they are.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The history of balancing in words: what was re-cut, why, what was predicted and what came."""
+"""The history of balancing in words: what was repartitioned, why, what was predicted and what came."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def _counts(facts: HistoryFacts) -> str:
     if not every:
         return "" if _hidden(facts) else "no decision yet"
     if not num_acted:
-        return f"no re-cut; {plural_text(len(every), 'decision')} to leave it as it is"
-    return f"{plural_text(len(every), 'decision')}, {count_text(num_acted)} to re-cut"
+        return f"no repartition; {plural_text(len(every), 'decision')} to leave it as it is"
+    return f"{plural_text(len(every), 'decision')}, {count_text(num_acted)} to repartition"
 
 
 def _hidden(facts: HistoryFacts) -> str:
@@ -104,7 +104,7 @@ def older(facts: HistoryFacts, left_out: Sequence[DecisionFacts], which: str = "
     lines = []
     if left_out:
         num_acted = sum(one.acts for one in left_out)
-        lines.append(f"and {plural_text(len(left_out), f'{which} decision')}, {num_acted} to re-cut")
+        lines.append(f"and {plural_text(len(left_out), f'{which} decision')}, {num_acted} to repartition")
     if facts.num_dropped and facts.measured:
         lines.append(f"{plural_text(facts.num_dropped, 'decision')} before them not kept")
     return lines
@@ -127,16 +127,15 @@ def is_compared(one: DecisionFacts) -> bool:
 
 def outcome(one: DecisionFacts) -> str:
     """Return what was decided, in a word: "kept" is where no other cuts were found."""
-    return "re-cut" if one.acts else "refused" if is_compared(one) else "kept"
+    return "repartitioned" if one.acts else "refused" if is_compared(one) else "kept"
 
 
 def title(one: DecisionFacts) -> str:
     """Return what was done with what, when, and who decided."""
     when = f"after iteration {count_text(one.iteration)}" if one.iteration else "before the first iteration"
     how = ", heavy rows shared" if one.acts and one.strategy == "uniform" else ""
-    return (
-        f"{shortened(one.name, _LONGEST_NAME)} {'re-cut' if one.acts else 'kept'} {when} ({one.policy}{how})"
-    )
+    done = "repartitioned" if one.acts else "kept"
+    return f"{shortened(one.name, _LONGEST_NAME)} {done} {when} ({one.policy}{how})"
 
 
 def why(one: DecisionFacts, measured: bool) -> str:
@@ -193,7 +192,7 @@ def row(one: DecisionFacts, measured: bool) -> tuple[str, ...]:
     saved = None if gained is None or math.isnan(gained.saving_seconds) else gained.saving_seconds
     return (
         shortened(one.name, _LONGEST_NAME),
-        "re-cut" if one.acts else f"kept{times}",
+        "repartitioned" if one.acts else f"kept{times}",
         count_text(one.iteration),
         one.policy,
         balance,

@@ -413,7 +413,7 @@ class MonitorCounts:
         Over all runs, those of loops' bodies counted once.
     num_loops, num_iterations
         That ended.
-    num_recuts
+    num_repartitions
         Of those that come out the same every time.
     """
 
@@ -423,7 +423,7 @@ class MonitorCounts:
     moved_bytes: int = 0
     num_loops: int = 0
     num_iterations: int = 0
-    num_recuts: int = 0
+    num_repartitions: int = 0
 
 
 def counts_text(counts: MonitorCounts) -> str:
@@ -447,6 +447,6 @@ def _line(counts: MonitorCounts) -> str:
     if counts.num_loops:
         iterations = plural_text(counts.num_iterations, "iteration")
         words.append(f"{plural_text(counts.num_loops, 'loop')} of {iterations} together")
-    if counts.num_recuts:
-        words.append(plural_text(counts.num_recuts, "re-cut"))
+    if counts.num_repartitions:
+        words.append(plural_text(counts.num_repartitions, "repartition"))
     return f"load monitor: {', '.join(words)}"

@@ -66,7 +66,7 @@ class MonitorFacts:
         What one takes now; where nothing runs, what each took; 0.0 where that is not known.
     seconds_left
         Until the loop's end; infinity where that is not known.
-    num_recuts
+    num_repartitions
         So far.
     is_running, has_run
         Whether anything runs, and whether anything has run.
@@ -91,7 +91,7 @@ class MonitorFacts:
     most_iterations: float = float("inf")
     iteration_seconds: float = 0.0
     seconds_left: float = float("inf")
-    num_recuts: int = 0
+    num_repartitions: int = 0
     is_running: bool = False
     has_run: bool = False
     is_past: bool = False
@@ -115,7 +115,7 @@ _TASKS = {
         "quantile", "group", "lanes", "argmax", "argmin",
     ),
     EXCHANGE: (
-        "gather", "send", "scatter", "move", "regrid", "re-cut", "cut", "share", "transpose", "profile",
+        "gather", "send", "scatter", "move", "regrid", "repartition", "cut", "share", "transpose", "profile",
     ),
     READ: ("load", "parse", "facts", "data"),
     SORT: ("sort", "merge", "rank", "search", "distinct"),
@@ -250,7 +250,7 @@ def _what_runs(facts: MonitorFacts) -> str:
 
 
 def load_text(facts: MonitorFacts) -> str:
-    """Return how many workers there are, how busy, how evenly, and how often arrays were re-cut."""
+    """Return how many workers there are, how busy, how evenly, and how often arrays were repartitioned."""
     here = [one for one in facts.workers if not one.is_lost]
     words = [plural_text(len(here), "worker")]
     if here and (facts.is_running or facts.has_run):
@@ -260,7 +260,11 @@ def load_text(facts: MonitorFacts) -> str:
         words.append(f"imbalance {min(_MOST_UNEVEN, max(1.0, facts.imbalance_of_all)):.2f}")
     elif uneven := imbalances(facts):
         words.append(f"imbalance {uneven[-1]:.2f} {when_text(facts)}")
-    words.append(plural_text(_whole(facts.num_recuts), "re-cut") if facts.num_recuts else "no re-cut")
+    words.append(
+        plural_text(_whole(facts.num_repartitions), "repartition")
+        if facts.num_repartitions
+        else "no repartition"
+    )
     return ", ".join(words)
 
 

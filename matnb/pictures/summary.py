@@ -10,7 +10,7 @@ from matnb.pictures.quantities import bytes_text, count_text, plural_text, secon
 
 STYLE = "font-size:12px;margin:4px 0;opacity:.8"
 MAX_LOOPS = 3  # of a cell that are told of one by one
-MAX_RECUTS = 3  # arrays that are told of by name
+MAX_REPARTITIONS = 3  # arrays that are told of by name
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class LoopFacts:
 
 
 @dataclass(frozen=True)
-class RecutFacts:
-    """Arrays that were re-cut while a cell ran.
+class RepartitionFacts:
+    """Arrays that were repartitioned while a cell ran.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ class SummaryFacts:
         The plan as a picture, which is shown instead; it goes into the page as it is.
     loops
         Those that were run.
-    recuts
-        What was re-cut.
+    repartitions
+        What was repartitioned.
     notes
         What loading told.
     seconds, imbalance, actual_bytes
@@ -108,7 +108,7 @@ class SummaryFacts:
     plan_text: str = ""
     plan_html: str = ""
     loops: tuple[LoopFacts, ...] = ()
-    recuts: tuple[RecutFacts, ...] = ()
+    repartitions: tuple[RepartitionFacts, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float | None = None
     imbalance: float | None = None
@@ -177,25 +177,25 @@ def _notes(facts: SummaryFacts) -> list[str]:
         iterations = sum(one.iterations or 0 for one in others)
         loops.append(f"and {plural_text(len(others), 'more loop')}: {plural_text(iterations, 'iteration')}")
     workers = [facts.workers_text] if facts.workers_text else []
-    return [*workers, *facts.notes, *loops, *_recuts(facts), *_left_lazy(facts)]
+    return [*workers, *facts.notes, *loops, *_repartitions(facts), *_left_lazy(facts)]
 
 
-def _recuts(facts: SummaryFacts) -> list[str]:
-    lines = [_recut(one) for one in facts.recuts[:MAX_RECUTS]]
-    if len(facts.recuts) > MAX_RECUTS:
-        num_times = sum(one.num_times for one in facts.recuts[MAX_RECUTS:])
+def _repartitions(facts: SummaryFacts) -> list[str]:
+    lines = [_repartition_line(one) for one in facts.repartitions[:MAX_REPARTITIONS]]
+    if len(facts.repartitions) > MAX_REPARTITIONS:
+        num_times = sum(one.num_times for one in facts.repartitions[MAX_REPARTITIONS:])
         lines.append(f"and {count_text(num_times)} times others: %distmat history tells of them")
     return lines
 
 
-def _recut(facts: RecutFacts) -> str:
+def _repartition_line(facts: RepartitionFacts) -> str:
     times = {1: "once", 2: "twice"}.get(facts.num_times, f"{count_text(facts.num_times)} times")
     words = []
     if facts.imbalances is not None:
         words.append("imbalance {:.2f} -> {:.2f}".format(*facts.imbalances))
     if facts.seconds is not None:
         words.append(seconds_text(facts.seconds))
-    return f"re-cut {facts.name} {times}{': ' if words else ''}{', '.join(words)}"
+    return f"repartitioned {facts.name} {times}{': ' if words else ''}{', '.join(words)}"
 
 
 def _loop(facts: LoopFacts) -> str:

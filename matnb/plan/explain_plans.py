@@ -541,7 +541,7 @@ def _section(
 # What the stages of a plan read from other workers: how much, and from which arrays.
 
 _WHOLE = ("product", "part", "combine", "accumulate")  # tasks that give sums of blocks, as large as these
-_VERBS = {"reduce": "reduces", "regrid": "re-cuts", "load": "sends", "data": "sends"}
+_VERBS = {"reduce": "reduces", "regrid": "repartitions", "load": "sends", "data": "sends"}
 
 
 @dataclass(frozen=True)

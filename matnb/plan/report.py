@@ -23,8 +23,8 @@ class RunReport:
         Give how the largest of the runs and each of the loops was laid out; they hold the plans.
     loops
         The loops and branches that the cell ran.
-    recuts
-        What was re-cut meanwhile.
+    repartitions
+        What was repartitioned meanwhile.
     workers_text
         What became of workers that were lost since the last cell; nothing where all are there.
     notes
@@ -35,7 +35,7 @@ class RunReport:
     left_lazy: tuple[str, ...]
     plan_texts: tuple[Callable[[], str], ...]
     loops: tuple[LoopFinished, ...] = ()
-    recuts: tuple[Rebalanced, ...] = ()
+    repartitions: tuple[Rebalanced, ...] = ()
     workers_text: str = ""
     notes: tuple[str, ...] = ()
 

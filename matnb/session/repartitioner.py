@@ -127,7 +127,7 @@ class _Change:
         else:
             shape = region_shape(block.region)
             task.do(Join(tuple(offsets), shape, self.node.dtype, self.node.sparse), *parts)
-        return writer.add(task, block.owner, "re-cut", block.num_bytes, self.node)
+        return writer.add(task, block.owner, "repartition", block.num_bytes, self.node)
 
     def _cut_there(self, move: Move, slot: Slot, writer: PlanWriter) -> Slot:
         task, name = TaskWriter(), ("cut", slot, move.region)

@@ -318,7 +318,7 @@ class Runner:
     def _told(self, event: Event) -> None:
         record = self._record or active_recording()
         if record is not None and isinstance(event, Rebalanced) and event.acted:
-            record.recuts.append(event)
+            record.repartitions.append(event)
         self._emit(event)
 
     def keep(self, outcome: Outcome, plan: Plan, seconds: float | None = None) -> None:

@@ -276,13 +276,15 @@ class Session:
             runs = tuple(record.runs) if record else ()
             counts = (record.num_operations, record.num_merged, record.loads) if record else (0, 0, {})
             loops = tuple(record.loops) if record else ()
-            recuts = tuple(record.recuts) if record else ()
+            repartitions = tuple(record.repartitions) if record else ()
             notes = tuple(record.notes) if record else ()
             workers = self._workers_text()
             texts: list[Callable[[], str]] = []
             if record is not None:
                 texts = [*([record.plan_text] if record.plan_text else []), *record.loop_texts]
-            return RunReport(total(runs, loops, *counts), lazy, tuple(texts), loops, recuts, workers, notes)
+            return RunReport(
+                total(runs, loops, *counts), lazy, tuple(texts), loops, repartitions, workers, notes
+            )
 
     def _workers_text(self) -> str:
         # Of each loss once, and that workers are missing as long as they are.

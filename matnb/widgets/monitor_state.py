@@ -93,7 +93,7 @@ class MonitorState:
         The last one that ended since something runs.
     kernel_seconds
         Of each worker since then.
-    num_recuts
+    num_repartitions
         Of this session.
     counts
         What no clock is in, over all sessions.
@@ -111,7 +111,7 @@ class MonitorState:
     iteration_seconds: float = 0.0
     last_loop: LoopState = LoopState()
     kernel_seconds: Mapping[int, float] = field(default_factory=dict)
-    num_recuts: int = 0
+    num_repartitions: int = 0
     counts: MonitorCounts = field(default_factory=MonitorCounts)
 
 
@@ -160,9 +160,9 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
             return replace(_idle(state, when), outcome=outcome, last_loop=stopped)
         case Rebalanced():
             num_told = happening.acted and is_repeatable(happening.policy, True, happening.by_entries)
-            counts = replace(state.counts, num_recuts=state.counts.num_recuts + num_told)
-            num_recuts = state.num_recuts + happening.acted
-            return replace(state, ran_at=when, num_recuts=num_recuts, counts=counts)
+            counts = replace(state.counts, num_repartitions=state.counts.num_repartitions + num_told)
+            num_repartitions = state.num_repartitions + happening.acted
+            return replace(state, ran_at=when, num_repartitions=num_repartitions, counts=counts)
         case TasksFinished():
             took = sum(one.seconds for one in happening.tasks if not one.compiled)
             before = state.kernel_seconds.get(happening.worker, 0.0)
@@ -276,7 +276,7 @@ class Feed:
                 most_iterations=inf if state.loop is None else state.loop.most_iterations,
                 iteration_seconds=state.iteration_seconds,
                 seconds_left=_seconds_left(state, now),
-                num_recuts=state.num_recuts,
+                num_repartitions=state.num_repartitions,
                 is_running=state.is_running,
                 has_run=state.has_run,
                 has_stopped=state.has_stopped,
@@ -324,7 +324,7 @@ class Feed:
             iteration=state.last_loop.iteration,
             most_iterations=state.last_loop.most_iterations,
             iteration_seconds=state.last_loop.seconds,
-            num_recuts=facts.num_recuts,
+            num_repartitions=facts.num_repartitions,
             is_running=False,
             has_run=facts.has_run,
             is_past=self._shown is not None,

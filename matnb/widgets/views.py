@@ -165,7 +165,7 @@ def history_view(view: HistoryView, shell: Any | None = None) -> Browsing:
 
 
 def slider(facts: HistoryFacts) -> Any:
-    """Return a widget that shows one decision of all at a time; it begins with the newest re-cut."""
+    """Return a widget that shows one decision of all at a time; it begins with the newest repartition."""
     import ipywidgets as widgets
 
     every = told(facts)

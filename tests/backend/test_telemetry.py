@@ -47,7 +47,7 @@ KINDS = {
     "dask, processes": {"workers": 2, "threads": 1, "engine": "dask", "processes": True},
 }
 EVERY = [pytest.param(one, marks=[pytest.mark.cluster] if "processes" in one else []) for one in KINDS]
-CUTTING = {"cut", "move", "profile", "re-cut"}  # arrays anew, which belongs to no run
+CUTTING = {"cut", "move", "profile", "repartition"}  # arrays anew, which belongs to no run
 _One = TypeVar("_One", bound=Event)
 
 

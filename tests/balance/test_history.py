@@ -320,7 +320,7 @@ def test_it_is_bounded_and_refusals_go_first():
     for number in range(3):
         history.add(decision(f"A{number}", acts=True))
         history.add(decision(f"A{number}"))
-    # Two refusals went, then, for the newest one's sake, the oldest re-cut.
+    # Two refusals went, then, for the newest one's sake, the oldest repartition.
     assert [(one.number, one.decision.acts) for one in history] == [(2, True), (4, True), (5, False)]
     assert history.num_dropped == 3
     assert history.trace().num_dropped == 3

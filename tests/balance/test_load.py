@@ -294,7 +294,7 @@ def test_speeds_and_expectations_outlive_a_re_cut() -> None:
     loads.begin(thirds, 1e-9, 4e-9)
     assert loads.block_seconds() == ()
     assert loads.speeds([0, 1]) == pytest.approx({0: 1.0, 1: 0.5})
-    # The burner stops: that is seen by the first report after the re-cut.
+    # The burner stops: that is seen by the first report after the repartition.
     report(loads, 9, (2.67, 1.33), thirds)
     assert loads.speeds([0, 1]) == pytest.approx({0: 1.0, 1: 1.0}, rel=0.01)
 

@@ -65,7 +65,7 @@ def test_every_cell_ends_without_an_error_in_the_page_or_the_notebook(run: Run) 
 
 def test_the_history_shows_the_cuts_before_and_after(run: Run) -> None:
     place = place_of(run.page.path, "mn.history()")
-    assert "re-cut" in run.page.text(place)
+    assert "repartition" in run.page.text(place)
     assert len(run.page.pictures(place)) >= 1
     (output,) = (one for one in run.page.save().cells[place].outputs if one.data)  # a slider leaves nothing
     before = re.findall("^  before (.*)", output.data["text/plain"], re.MULTILINE)

@@ -53,11 +53,11 @@ def test_one_of_several_views_is_seen_and_a_click_shows_another(
         assert seen(page.output(1)) == ["what was recorded"]
         first, second = page.output(2), page.output(3)
         newest = seen(first)
-        assert [one.split(" (")[0] for one in newest] == ["A re-cut after iteration 4"]
-        first.get_by_text("A, iteration 2: re-cut", exact=True).click()
-        assert [one.split(" (")[0] for one in seen(first)] == ["A re-cut after iteration 2"]
+        assert [one.split(" (")[0] for one in newest] == ["A repartitioned after iteration 4"]
+        first.get_by_text("A, iteration 2: repartitioned", exact=True).click()
+        assert [one.split(" (")[0] for one in seen(first)] == ["A repartitioned after iteration 2"]
         assert seen(second) == newest  # the same choice elsewhere is another one
-        first.get_by_text("A, iteration 2: re-cut", exact=True).press("Enter")
+        first.get_by_text("A, iteration 2: repartitioned", exact=True).press("Enter")
         assert len(seen(first)) == 1
         first.get_by_text("as a table").click()
         assert first.get_by_role("table").is_visible()
@@ -87,8 +87,8 @@ def test_of_many_decisions_a_slider_goes_through_all_until_the_next_cell(
         assert len(seen(page.output(1))) == 2
         slider.focus()
         slider.press("Home")
-        page.output(1).get_by_text("A re-cut before the first iteration (auto)").last.wait_for()
-        page.output(1).get_by_text("1 of 200: A, start: re-cut").wait_for()
+        page.output(1).get_by_text("A repartitioned before the first iteration (auto)").last.wait_for()
+        page.output(1).get_by_text("1 of 200: A, start: repartitioned").wait_for()
         page.photograph(tmp_path / "slider.png", 1)
         page.run_to_end(2)
         page.output(1).get_by_role("slider").wait_for(state="detached")

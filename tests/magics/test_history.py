@@ -14,7 +14,7 @@ from matnb.balance.trace import Trace
 from matnb.errors import OptionError, WriteError
 from matnb.session.history_view import HistoryView
 
-# The first of two halves has all entries, so many that the counts alone say it is worth a re-cut.
+# The first of two halves has all entries, so many that the counts alone say it is worth a repartition.
 SKEWED = """%%distmat
 starts = np.minimum(np.arange(4001), 2000) * 1500
 count = starts[-1]
@@ -41,21 +41,22 @@ def run_with_html(shell, text):
 
 def test_under_a_cell_it_says_what_was_re_cut_by_counts(cut_badly):
     (summary,) = run(cut_badly, LOOP)
-    (line,) = (line for line in summary.splitlines() if line.startswith("re-cut"))
+    (line,) = (line for line in summary.splitlines() if line.startswith("repartitioned"))
     before, after = map(
-        float, re.fullmatch(r"re-cut A\S* once: imbalance (\S+) -> (\S+)", line.replace(", x", "")).groups()
+        float,
+        re.fullmatch(r"repartitioned A\S* once: imbalance (\S+) -> (\S+)", line.replace(", x", "")).groups(),
     )
     assert before == pytest.approx(2.0, abs=0.01)
     assert after < 1.1
     (again,) = run(cut_badly, LOOP.replace("1.0", "2.0"))
-    assert "re-cut" not in again
+    assert "repartitioned" not in again
 
 
 def test_the_line_tells_seconds_live(cut_badly, monkeypatch):
     monkeypatch.setattr("matnb.magics.summary.QUIET_SECONDS", 0.0)
     run(cut_badly, "%config DistMat.display = 'live'")
     summary = run(cut_badly, LOOP)[-1]
-    assert re.search(r"^re-cut A.* once: imbalance 2.00 -> 1.\d\d, \S+ m?s$", summary, re.MULTILINE)
+    assert re.search(r"^repartitioned A.* once: imbalance 2.00 -> 1.\d\d, \S+ m?s$", summary, re.MULTILINE)
 
 
 def test_in_a_report_the_history_is_the_same_every_time(cut_badly):
@@ -69,7 +70,7 @@ def test_in_a_report_the_history_is_the_same_every_time(cut_badly):
     assert shown[0] == shown[1]
     _, ((text,), (html,)) = shown[0]
     assert text.startswith("rebalance=entries: ")
-    assert " 1 to re-cut" in text
+    assert " 1 to repartition" in text
     assert "before 000000000000000000000000111111111111111111111111" in text
     assert "<svg" in html
     assert "measured" not in text + html
@@ -106,7 +107,7 @@ def test_it_is_saved_as_a_trace_that_can_be_repeated(cut_badly, capsys, tmp_path
     mn.start(workers=2, threads=1, rebalance=str(path))
     run(cut_badly, SKEWED)
     (summary,) = run(cut_badly, LOOP)
-    assert f"re-cut {acted.name} once" in summary
+    assert f"repartitioned {acted.name} once" in summary
     (again,) = (one.decision for one in mn.history() if one.decision.acts)
     assert again.after == acted.after
     assert again.policy == "replay"
@@ -124,7 +125,7 @@ def test_a_trace_is_repeated_where_the_matrix_has_another_name(cut_badly, tmp_pa
     (again,) = (one.decision for one in mn.history() if one.decision.acts)
     assert again.after == acted.after
     assert again.name != acted.name
-    assert f"re-cut {again.name} once" in summary
+    assert f"repartitioned {again.name} once" in summary
 
 
 def test_another_ending_is_refused(shell, capsys):
@@ -146,7 +147,7 @@ def test_without_a_session_nothing_is_started(shell, capsys):
     ]
     capsys.readouterr()
     run(shell, "%distmat rebalance now")
-    assert capsys.readouterr().out == "nothing is stored that could be re-cut\n"
+    assert capsys.readouterr().out == "nothing is stored that could be repartitioned\n"
     run(shell, "%distmat rebalance")
     assert mn.active_session() is None
 
@@ -173,11 +174,11 @@ def test_a_setting_that_there_is_not_is_refused_and_changes_nothing(shell, capsy
 def test_off_re_cuts_nothing_until_it_is_asked_for(cut_badly, capsys):
     run(cut_badly, "%distmat rebalance off")
     (summary,) = run(cut_badly, LOOP)
-    assert "re-cut" not in summary
+    assert "repartitioned" not in summary
     run(cut_badly, "%config DistMat.display = 'live'")
     capsys.readouterr()
     run(cut_badly, "%distmat rebalance now")
-    assert re.match(r"A.* re-cut before the first iteration \(asked\): ", capsys.readouterr().out)
+    assert re.match(r"A.* repartitioned before the first iteration \(asked\): ", capsys.readouterr().out)
     assert mn.history().decisions[-1].decision.acts
     run(cut_badly, "%distmat rebalance")
     assert "rebalance=off\nA" in capsys.readouterr().out

@@ -42,7 +42,7 @@ def test_a_recorded_trace_is_replayed_to_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     book = written(*SKEWED)
-    monkeypatch.setenv("MATNB_REBALANCE", "entries")  # which re-cuts here for certain
+    monkeypatch.setenv("MATNB_REBALANCE", "entries")  # which repartitions here for certain
     assert main(["report", book, "--trace", "record", "deep/cuts.json", "-o", "measured.html"]) == 0
     recut = [one for one in Trace.from_json(Path("deep/cuts.json").read_text()).passed if one.decision.acts]
     assert [one.decision.policy for one in recut] == ["entries"]
@@ -52,7 +52,7 @@ def test_a_recorded_trace_is_replayed_to_the_same_bytes(
     assert Path("one.html").read_bytes() == Path("two.html").read_bytes()
     text = Path("one.html").read_text()
     assert "rebalance=replay: " in text
-    assert "A re-cut before the first iteration (replay): replayed" in re.sub("<[^>]+>", "", text)
+    assert "A repartitioned before the first iteration (replay): replayed" in re.sub("<[^>]+>", "", text)
     assert "What was measured" not in text
     assert "repeats the decisions of deep/cuts.json" in capsys.readouterr().err
 

@@ -22,7 +22,7 @@ HALF = WorkerFacts(
 FULL = replace(HALF, number=7, busy={"product": 1.0}, memory_bytes=3_600_000_000, num_queued=0)
 FACTS = MonitorFacts(
     (HALF, FULL), 1.0, (2.0, 1.14), iteration=312, most_iterations=1000, iteration_seconds=0.012,
-    seconds_left=8.25, num_recuts=2, is_running=True,
+    seconds_left=8.25, num_repartitions=2, is_running=True,
 )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def many(num_workers: int) -> MonitorFacts:
         )
         for number in range(num_workers)
     )  # fmt: skip
-    return MonitorFacts(workers, 1.0, tuple(1 + moment / 60 for moment in range(60)), num_recuts=1)
+    return MonitorFacts(workers, 1.0, tuple(1 + moment / 60 for moment in range(60)), num_repartitions=1)
 
 
 def elements(text: str) -> list[ElementTree.Element]:
@@ -114,7 +114,7 @@ def test_the_table_says_what_the_picture_shows():
 def test_text_is_aligned():
     assert monitor_text(FACTS).splitlines() == [
         "iteration 312 of 1,000, 12 ms each now, 8.25 s left",
-        "2 workers, 88 % busy now, imbalance 1.14 now, 2 re-cuts",
+        "2 workers, 88 % busy now, imbalance 1.14 now, 2 repartitions",
         "worker  busy   by kind of work                 memory          run  wait  in        out",
         "0       75 %   elementwise 25 %, product 50 %  1.2 GB of 4 GB  3    12    1.5 MB/s  0",
         "7       100 %  product 100 %                   3.6 GB of 4 GB  3    0     1.5 MB/s  0",
@@ -122,7 +122,7 @@ def test_text_is_aligned():
 
 
 def test_what_is_not_known_is_not_said():
-    assert monitor_text(MonitorFacts()) == "nothing has run yet\n0 workers, no re-cut"
+    assert monitor_text(MonitorFacts()) == "nothing has run yet\n0 workers, no repartition"
     assert "% busy" not in monitor_text(MonitorFacts((WorkerFacts(0),)))
     endless = replace(FACTS, most_iterations=math.inf, seconds_left=math.inf, iteration_seconds=0.0)
     assert monitor_text(endless).startswith("iteration 312\n")
@@ -243,7 +243,7 @@ SOME_WORKERS = st.builds(
     most_iterations=NUMBERS,
     iteration_seconds=NUMBERS,
     seconds_left=NUMBERS,
-    num_recuts=NUMBERS,
+    num_repartitions=NUMBERS,
 )
 def test_whatever_the_numbers_are_it_is_drawn(workers, copies, **others):
     facts = MonitorFacts(workers * copies, **others)

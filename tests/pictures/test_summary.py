@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from matnb.pictures.summary import LoopFacts, RecutFacts, SummaryFacts, summary_html, summary_text
+from matnb.pictures.summary import LoopFacts, RepartitionFacts, SummaryFacts, summary_html, summary_text
 
 COUNTS = SummaryFacts(24, 3, 18, 2, 5, 40, 1_234_567, 35_000_000, plan_text="stage 1\n  a < b & c")
 
@@ -76,19 +76,23 @@ def test_many_loops_are_told_of_together():
     assert lines[-1] == "and 37 more loops: 777 iterations"
 
 
-def recut_lines(*recuts: RecutFacts) -> list[str]:
-    return summary_text(SummaryFacts(1, 0, num_tasks=1, recuts=recuts)).splitlines()[1:]
+def repartition_lines(*repartitions: RepartitionFacts) -> list[str]:
+    return summary_text(SummaryFacts(1, 0, num_tasks=1, repartitions=repartitions)).splitlines()[1:]
 
 
 def test_what_was_re_cut_is_told_with_what_it_should_bring():
-    assert recut_lines(RecutFacts("A", 1, (1.618, 1.041), 0.031), RecutFacts("B, x", 12)) == [
-        "re-cut A once: imbalance 1.62 -> 1.04, 31 ms",
-        "re-cut B, x 12 times",
+    assert repartition_lines(
+        RepartitionFacts("A", 1, (1.618, 1.041), 0.031), RepartitionFacts("B, x", 12)
+    ) == [
+        "repartitioned A once: imbalance 1.62 -> 1.04, 31 ms",
+        "repartitioned B, x 12 times",
     ]
-    assert recut_lines(RecutFacts("A", 2, seconds=0.5)) == ["re-cut A twice: 500 ms"]
+    assert repartition_lines(RepartitionFacts("A", 2, seconds=0.5)) == ["repartitioned A twice: 500 ms"]
 
 
 def test_many_arrays_that_were_re_cut_are_told_of_together():
-    lines = recut_lines(*(RecutFacts(f"A{number}", number + 1) for number in range(9)))
-    assert lines[2:] == ["re-cut A2 3 times", "and 39 times others: %distmat history tells of them"]
-    assert "<b>" not in summary_html(SummaryFacts(1, 0, num_tasks=1, recuts=(RecutFacts("<b>", 1),)))
+    lines = repartition_lines(*(RepartitionFacts(f"A{number}", number + 1) for number in range(9)))
+    assert lines[2:] == ["repartitioned A2 3 times", "and 39 times others: %distmat history tells of them"]
+    assert "<b>" not in summary_html(
+        SummaryFacts(1, 0, num_tasks=1, repartitions=(RepartitionFacts("<b>", 1),))
+    )

@@ -1,4 +1,4 @@
-"""The session's balancer: what it re-cuts and when, what it leaves alone, and that values and bits stay."""
+"""The session's balancer: what it repartitions and when, what it leaves alone; values and bits stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the session's balancer does where a re-cut cannot be, or must be taken back."""
+"""What the session's balancer does where a repartition cannot be, or must be taken back."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def view(*decisions: Decision) -> HistoryView:
 @pytest.mark.parametrize("measured", [False, True])
 def test_a_replayed_re_cut_is_told_with_its_iteration_which_is_that_of_the_trace(measured: bool) -> None:
     told = view(RECUT).bundle(measured)
-    assert "A re-cut after iteration 6 (replay)" in told["text/html"]
+    assert "A repartitioned after iteration 6 (replay)" in told["text/html"]
     at_first = view(replace(RECUT, iteration=0)).bundle(measured)["text/html"]
-    assert "A re-cut before the first iteration (replay)" in at_first
+    assert "A repartitioned before the first iteration (replay)" in at_first
     assert told["text/plain"] != view(replace(RECUT, iteration=8)).bundle(measured)["text/plain"]

@@ -76,13 +76,13 @@ def test_bits_do_not_follow_pauses_or_cuts(name: str, expected: list[bytes]) -> 
             restless = Restless(started, lambda _, choose=choose: choose.random() < 0.6, seed=seed)
             assert bits(ranked(matrix(), 9, collects=True)) == expected
             assert restless.num_prepared == 1
-            assert restless.num_recuts >= 1
+            assert restless.num_repartitions >= 1
         mn.stop()
 
 
 def test_parts_are_told_of_as_one_loop() -> None:
     with mn.start(workers=2, threads=1, engine="gang") as started:
-        restless = Restless(started, recuts=False)
+        restless = Restless(started, repartitions=False)
         events: list[Event] = []
         started.subscribe(events.append)
         (x, _), _ = ranked(matrix(), 6)
@@ -144,7 +144,7 @@ def test_keys_and_memory_are_as_before_after_fifty_pauses() -> None:
         return sorted(kept), tasks_on_scheduler(started), started._store.num_bytes
 
     with mn.start(workers=2, threads=1, memo="off") as started:
-        calm = Restless(started, lambda _: False, recuts=False)
+        calm = Restless(started, lambda _: False, repartitions=False)
         a = mn.asarray(matrix(), blocks=3)
 
         def run(start: float) -> None:
@@ -153,10 +153,10 @@ def test_keys_and_memory_are_as_before_after_fifty_pauses() -> None:
 
         run(1.0)
         before = left(started)
-        assert calm.num_recuts == 0
+        assert calm.num_repartitions == 0
         restless = Restless(started)
         run(2.0)
-        assert restless.num_recuts == 50
+        assert restless.num_repartitions == 50
         wait_until(lambda: left(started)[0] <= before[0] and left(started)[1] <= before[1])
         assert len(started._runner._looper._plans._kept) <= 3
     mn.stop()

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("small")
 
 
 class Punctual(Stubborn):
-    """Says beforehand when it re-cuts."""
+    """Says beforehand when it repartitions."""
 
     def next_iteration(self, situation: Situation) -> float:
         return min((one for one in self.cuts if one > situation.iteration), default=math.inf)
@@ -42,7 +42,7 @@ def run(
     return found.tobytes(), decisions, trace
 
 
-def recuts(decisions: list[Decision]) -> list[tuple[int, tuple[int, ...]]]:
+def repartitions(decisions: list[Decision]) -> list[tuple[int, tuple[int, ...]]]:
     return [(one.iteration, one.after.cuts) for one in decisions if one.acts]
 
 
@@ -71,7 +71,7 @@ def trace(expected: bytes) -> Trace:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(groups, "LEAST_BYTES", 0)
         found, decisions, trace = run(Punctual(RECUTS))
-    assert recuts(decisions) == [*RECUTS.items()]
+    assert repartitions(decisions) == [*RECUTS.items()]
     assert found == expected
     return trace
 
@@ -92,7 +92,7 @@ def test_re_cuts_come_after_the_iterations_of_the_trace_each_time(
     for _ in range(times):
         found, decisions, _ = run(read, **ENGINES[name])
         assert found == expected
-        assert recuts(decisions) == [*RECUTS.items()]
+        assert repartitions(decisions) == [*RECUTS.items()]
         told.add(tuple((one.acts, one.iteration, one.policy, one.reason, one.before) for one in decisions))
     assert paused == [10, 20] * times
     assert len(told) == 1  # nor is anything else told that may differ
@@ -111,7 +111,7 @@ def test_what_followed_the_news_is_told_with_the_iteration_of_its_pause_and_repe
 
 
 def at(trace: Trace, *iterations: int) -> Trace:
-    """Return the trace with its re-cuts after other iterations."""
+    """Return the trace with its repartitions after other iterations."""
     left = iter(iterations)
     passed = (
         replace(one, decision=replace(one.decision, iteration=next(left))) if one.decision.acts else one
@@ -131,7 +131,7 @@ def test_one_before_the_loop_or_after_its_end_is_no_pause(
     _, decisions, _ = run(at(trace, *iterations), 30, engine=engine)
     assert paused == wanted
     before = [0] if iterations[0] == 0 else []
-    assert [one for one, _ in recuts(decisions)] == before + wanted
+    assert [one for one, _ in repartitions(decisions)] == before + wanted
 
 
 def test_each_loop_has_its_own_decisions(trace: Trace, paused: list[int]) -> None:
@@ -147,9 +147,9 @@ def test_each_loop_has_its_own_decisions(trace: Trace, paused: list[int]) -> Non
 
 def test_other_counts_of_workers(trace: Trace, paused: list[int], expected: bytes) -> None:
     found, decisions, _ = run(trace, workers=3)
-    assert (found, recuts(decisions), paused) == (expected, [*RECUTS.items()], [10, 20])
+    assert (found, repartitions(decisions), paused) == (expected, [*RECUTS.items()], [10, 20])
     found, decisions, _ = run(trace, workers=1, threads=2)
-    assert (found, recuts(decisions)) == (expected, [])
+    assert (found, repartitions(decisions)) == (expected, [])
     assert "too few workers: the trace lays out over 2, there are 1 now" in {one.reason for one in decisions}
 
 

@@ -159,7 +159,7 @@ def test_a_loop_tells_its_rate_and_what_is_left(simulated: Simulated):
     recut = Rebalanced("A", "auto", "", True, False, 2.0, 1.1, 40, 0.1, 100)
     kept = Rebalanced("A", "auto", "", False, False, 1.0, 1.0, 50, 0.0, 0)
     simulated.hear(recut, kept, recut)
-    assert simulated.feed.facts().num_recuts == 2
+    assert simulated.feed.facts().num_repartitions == 2
     simulated.hear(LoopFinished("2", "gang", "", 100, 10, 2, 0, (), 0, 1.0))
     facts = simulated.feed.facts()
     assert (facts.iteration, facts.is_running, facts.seconds_left) == (-1, False, inf)
@@ -271,7 +271,7 @@ def test_events_may_come_on_any_thread():
         thread.join()
     done.set()
     looker.join()
-    assert feed.facts().num_recuts == 20_000
+    assert feed.facts().num_repartitions == 20_000
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 64, 1000])

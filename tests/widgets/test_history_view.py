@@ -53,15 +53,15 @@ def test_of_many_a_slider_goes_through_all(person: Person) -> None:
     assert shown.is_open
     box = shown._control.widget
     assert (slider_of(box).min, slider_of(box).max, slider_of(box).value) == (0, 199, 198)
-    assert "A re-cut after iteration 198 (auto)" in picture_of(box).value
-    assert readout_of(box) == "199 of 200: A, iteration 198: re-cut"
+    assert "A repartitioned after iteration 198 (auto)" in picture_of(box).value
+    assert readout_of(box) == "199 of 200: A, iteration 198: repartitioned"
     for place in (0, 7, 199):
         slider_of(box).value = place
         drawing = picture_of(box).value
         assert f"reason {place}: 1.5" in drawing
         assert ("<b>A kept" in drawing) == (place % 2 == 1)
         ElementTree.fromstring(drawing)
-        outcome = "refused" if place % 2 else "re-cut"
+        outcome = "refused" if place % 2 else "repartitioned"
         when = f"iteration {place}" if place else "start"
         assert readout_of(box) == f"{place + 1} of 200: A, {when}: {outcome}"
     assert not slider_of(box).readout
@@ -118,7 +118,7 @@ def test_plain_ipython_shows_text(person: Person) -> None:
     person.shell.kernel = None
     history_view(view(200))
     (output,) = person.shell.display_pub.outputs
-    assert output["data"]["text/plain"].startswith("rebalance=auto: 200 decisions, 100 to re-cut")
+    assert output["data"]["text/plain"].startswith("rebalance=auto: 200 decisions, 100 to repartition")
     assert person.comms == []
 
 

@@ -130,7 +130,9 @@ def test_it_is_a_widget_while_something_runs_and_a_picture_after(person: Person,
     person.end_cell()
     assert list(person.outputs[0]) == ["text/plain", "text/html"]
     # What was seen last while something ran, and how far it came.
-    ended = r"ended after iteration 40 of 1,000, 37.5 ms each\n1 worker, \d+ % busy at the end, no re-cut\n"
+    ended = (
+        r"ended after iteration 40 of 1,000, 37.5 ms each\n1 worker, \d+ % busy at the end, no repartition\n"
+    )
     assert re.match(ended, person.pictures[0]["text/plain"])
     assert "product" in person.pictures[0]["text/plain"]
     assert person.num_open == 0
@@ -330,7 +332,8 @@ def test_a_report_is_told_counts_only(
     session.tell(Rebalanced("A", "auto", "uneven", True, False, 1.8, 1.0, 3, 0.01, 10))
     person.end_cell()
     assert person.pictures[0]["text/plain"].splitlines() == [
-        "load monitor: 2 workers, 1 run, 5 tasks, 1 kB moved, 1 loop of 40 iterations together, 1 re-cut",
+        "load monitor: 2 workers, 1 run, 5 tasks, 1 kB moved, 1 loop of 40 iterations together, "
+        "1 repartition",
         "Loads, memory and seconds are shown live.",
     ]
     assert person.comms == []

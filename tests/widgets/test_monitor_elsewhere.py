@@ -47,7 +47,7 @@ def test_a_script_prints_it_and_nothing_else(begin: str, tmp_path: Path) -> None
     )  # fmt: skip
     assert done.stderr == ""
     lines = done.stdout.splitlines()
-    assert lines[:2] == ["nothing has run yet", "0 workers, no re-cut"]
+    assert lines[:2] == ["nothing has run yet", "0 workers, no repartition"]
     assert "1 worker, " in lines[3]
     assert "product" in done.stdout
     assert lines[-1].startswith("after: ")

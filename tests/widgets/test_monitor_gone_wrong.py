@@ -161,7 +161,7 @@ def test_a_session_that_stops_is_told_of_and_the_next_one_is_followed(person: Pe
 
 def test_a_session_may_stop_while_it_is_looked_at(person: Person) -> None:
     found = mn.monitor()  # before any session
-    assert person.pictures[0]["text/plain"] == "nothing has run yet\n0 workers, no re-cut"
+    assert person.pictures[0]["text/plain"] == "nothing has run yet\n0 workers, no repartition"
     for number in range(3):
         mn.start(workers=2, threads=1)
         looped(2000 + number)

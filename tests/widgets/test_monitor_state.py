@@ -117,11 +117,11 @@ def test_what_runs_in_the_background_goes_on_after_its_cell() -> None:
 
 def test_counts_are_of_what_ended_and_a_branch_is_no_loop() -> None:
     loop = LoopFinished("1", "gang", "", 40, 7, 2, 10, (), 0, 2.0)
-    recuts = [Rebalanced("A", policy, "", acted, False, 2.0, 1.1, 40, 0.1, 100)
+    repartitions = [Rebalanced("A", policy, "", acted, False, 2.0, 1.1, 40, 0.1, 100)
               for policy, acted in (("entries", True), ("auto", True), ("entries", False))]  # fmt: skip
-    found = state_of(RAN, RAN, loop, replace(loop, is_branch=True), *recuts)
+    found = state_of(RAN, RAN, loop, replace(loop, is_branch=True), *repartitions)
     assert found.counts == MonitorCounts(0, 2, 10, 2000, 1, 40, 1)
-    assert found.num_recuts == 2
+    assert found.num_repartitions == 2
 
 
 # in a notebook
@@ -150,7 +150,7 @@ def texts(person: Person) -> list[str]:
 
 def test_before_anything_ran_it_tells_the_sessions_workers(person: Person, session: Session) -> None:
     mn.monitor()
-    assert texts(person)[0].startswith("nothing has run yet\n2 workers, no re-cut\n")
+    assert texts(person)[0].startswith("nothing has run yet\n2 workers, no repartition\n")
 
 
 def test_what_runs_in_the_background_is_followed_after_its_cell(person: Person, session: Session) -> None:
@@ -231,6 +231,6 @@ def test_at_its_end_it_says_what_the_cell_says(person: Person, session: Session)
     )
     person.end_cell()
     summary = next(text for text in map(str, person.outputs) if "operations recorded" in text)
-    (monitor,) = [text for text in texts(person) if "re-cut" in text]
+    (monitor,) = [text for text in texts(person) if "repartition" in text]
     for pattern in (r"imbalance (\d+\.\d+)", r"([\d.]+ m?s) each"):
         assert re.search(pattern, monitor)[1] == re.search(pattern, summary)[1]

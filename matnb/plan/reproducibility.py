@@ -13,16 +13,23 @@ from matnb.ops.mapping import Replicated
 from matnb.program.operators import Accumulate, Multiply, Operator, Push, PutTogether, ScatterBy
 from matnb.program.plan import Stage, Task
 
-# Stages that go on from block to block, or leave blocks to a user's function.
-_BY_BLOCKS = ("scan", "differences", "group", "quantile", "interpolate", "call")
+# Kinds of stages that go on from block to block, or leave blocks to a user's function; and those that make
+# each element in one way however arrays are cut, but for what is asked of their nodes and operators.
+_BY_BLOCKS = frozenset({"scan", "differences", "group", "quantile", "interpolate", "call"})
+_BY_ELEMENTS = frozenset({
+    "concatenate", "convolve", "count", "data", "diagonal", "distinct", "edges", "extent", "gather", "kron",
+    "labels", "lanes", "load", "map", "pad", "part", "places", "product", "put", "read", "reduce", "regrid",
+    "repeat", "reshape", "scatter", "search", "select", "slice", "sort", "transpose", "triangle", "windows",
+})  # fmt: skip
+KINDS = _BY_BLOCKS | _BY_ELEMENTS
 _ROUNDED = ("plus", "times")  # monoids by which the order of floats shows
 
 
 def bits_follow_cuts(stages: Iterable[Stage], tasks: Iterable[Task]) -> bool:
     """Tell whether anything among some stages and tasks may have other last bits when blocks are cut anew.
 
-    Products by BLAS do, sums of parts as blocks are, and whatever is not known not to. Sparse products by
-    rows, elementwise functions and sums by the tree over the global index do not.
+    Products by BLAS do, sums of parts as blocks are, and stages of a kind that is not known. Sparse products
+    by rows, elementwise functions and sums by the tree over the global index do not.
     """
     if any(_operator_follows(step.operator) for task in tasks for step in task.steps):
         return True
@@ -43,7 +50,8 @@ def _stage_follows(stage: Stage) -> bool:
         return True
     made = stage.expression
     is_known = isinstance(made, MatMul | MaskedMatMul | Reduce | Replicated)
-    follows = stage.kind in _BY_BLOCKS or (stage.kind in ("reduce", "product") and len(stage.inside) == 1)
+    is_alone = stage.kind in ("reduce", "product") and len(stage.inside) == 1
+    follows = stage.kind not in _BY_ELEMENTS or is_alone
     return follows and not is_known and made.dtype.kind in "fc"
 
 

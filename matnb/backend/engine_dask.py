@@ -158,7 +158,8 @@ class DaskEngine:
         for report in told:
             counts.update(report.counts)
         if failures := _failures(told):
-            for names in (futures, sent, there):  # the error's traceback would keep them
+            given = None  # the error's traceback keeps this frame
+            for names in (futures, sent, there):
                 names.clear()
             raise TaskFailed(failures[0])
         kept = {node: tuple(there[key] for key in array.keys) for node, array in plan.outputs.items()}

@@ -83,14 +83,19 @@ class ThreadEngine(DaskEngine):
             with self._cluster.stopping.undisturbed():
                 sharing.stop()
                 worker.forget(run_id)
-                raise self._stopped(plan, sharing, sent, run_id) from None
+                cancelled_run = self._stopped(plan, sharing, sent, run_id)
+            given = None  # an error's traceback keeps this frame
+            del sharing, values, sent
+            raise cancelled_run from None
         except BaseException:
             sharing.stop()
             worker.forget(run_id)
             raise
         timed, told = self._told(plan, run_id, made)
-        if sharing.failed is not None:
-            raise TaskFailed(sharing.failed)
+        if (failed := sharing.failed) is not None:
+            given = None
+            del sharing, values, sent, made
+            raise TaskFailed(failed)
         counts.update(told)
         kept: dict[Slot, Any] = {**sent, **self._named(made, run_id)}
         arrays = {node: tuple(kept[key] for key in array.keys) for node, array in plan.outputs.items()}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.backend.kept import LocalBlock
-from matnb.errors import CellCancelled
+from matnb.errors import CellCancelled, KernelError
 from matnb.session.overrides import choosing
 
 
@@ -110,12 +110,40 @@ def test_an_interrupt_keeps_whole_arrays_and_the_session_goes_on(session: mn.Ses
 
 def test_an_error_names_its_operation_and_leaves_the_session_as_it_was(session: mn.Session) -> None:
     def broken(values: np.ndarray) -> np.ndarray:
-        raise ValueError("told to")
+        if values.max() > 2:  # not as it is tried
+            raise ValueError("told to")
+        return values
 
     x = mn.asarray(np.arange(40.0), blocks=4)
     with pytest.raises(ValueError, match="told to"):
         mn.map_blocks(broken, x).compute()
     assert float((x + 0.5).sum()) == 800.0
+
+
+def test_an_error_that_is_kept_keeps_no_block(session: mn.Session) -> None:
+    def broken(values: np.ndarray) -> np.ndarray:
+        if values.max() > 2:  # not as it is tried
+            raise ValueError("told to")
+        return values
+
+    x = (mn.asarray(np.arange(40.0), blocks=4) + 1).persist()
+    float(x.sum())
+    session.status()
+    gc.collect()
+    before = {one.key for one in gc.get_objects() if isinstance(one, LocalBlock)}
+    with pytest.raises(KernelError) as caught:
+        mn.map_blocks(broken, x * 3 + 0.25).compute()
+    session.status()
+    gc.collect()
+    after = {one.key for one in gc.get_objects() if isinstance(one, LocalBlock)}
+    assert caught.value is not None
+    assert after <= before
+    del x
+    mn.memo.clear()
+    session.status()
+    gc.collect()
+    left = [one for one in gc.get_objects() if isinstance(one, LocalBlock)]
+    assert len(left) <= 4  # what was given
 
 
 def test_workers_of_other_processes_run_tasks_of_dasks() -> None:

@@ -43,9 +43,9 @@ def machine_runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.setattr(chains, "TILE_ELEMENTS", 4)
     monkeypatch.setattr(chains, "_WORTH_COMPILING", 0)
     monkeypatch.setattr(tiles.Tiles, "begin", begin)
-    chains._program.cache_clear()
+    tiles.write_tiles.cache_clear()
     yield ran
-    chains._program.cache_clear()
+    tiles.write_tiles.cache_clear()
 
 
 def link(name: str, *places: int) -> Link:

@@ -211,7 +211,18 @@ def test_what_is_unknown_or_does_not_fit_is_refused():
         combine("sum", [])
 
 
-@pytest.mark.parametrize("operation", ["prod", "min", "max", "any", "all"])
+@pytest.mark.parametrize("operation", ["min", "max"])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_the_least_of_a_pattern_of_complex_ones(operation, dtype):
+    for pointers, columns in [([0, 1], [0]), ([0, 2], [0, 1]), ([0, 0], [])]:
+        block = Csr((1, 2), np.array(pointers, np.int32), np.array(columns, np.int32), None, np.dtype(dtype))
+        for axes in [(0,), (1,), (0, 1)]:
+            expected = numpy_reduce(operation, array_of(block), axes, np.dtype(dtype))
+            found = reduce_block(operation, block, axes, np.dtype(dtype)).values
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("operation", ["min", "max", "any", "all"])
 def test_the_ones_of_a_pattern_are_not_looked_at(operation, monkeypatch):
     monkeypatch.setattr(reductions, "entries_as", None)
     block = Csr((3, 2), np.array([0, 2, 3, 3], np.int32), np.array([0, 1, 1], np.int32), None, FLOAT)

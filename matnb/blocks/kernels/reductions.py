@@ -466,7 +466,8 @@ def _reduce_lines(
     operand = _operand_dtype(operation, dtype)
     if by_rows and sums_as_tree(operation, operand) and block.values is not None:
         return cast(row_sums(block.pointers, block.values), dtype)
-    if block.values is None and operation != "sum":  # ones, and there is no need to look at each
+    # Ones, and there is no need to look at each; of complex numbers no monoid knows the least.
+    if block.values is None and operation != "sum" and operand.kind != "c":
         out = np.where(counts > 0, operand.type(1), monoid.identity(operand))
         return _with_absent(operation, out, counts < length, dtype)
     values = entries_as(block, operand)

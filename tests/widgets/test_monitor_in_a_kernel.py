@@ -112,7 +112,7 @@ def test_an_interrupt_leaves_a_picture(kernel: WatchedKernel) -> None:
 STAYS = """
 import ipywidgets
 from matnb.widgets.output_area import Shown
-shown = Shown(lambda: {"text/plain": "a picture"}, lambda: ipywidgets.HTML("now"), stays=True)
+shown = Shown(lambda: {"text/plain": "a picture"}, lambda: ipywidgets.HTML("now"))
 """
 
 

@@ -17,9 +17,10 @@ from matnb.program.plan import Stage, Task
 # each element in one way however arrays are cut, but for what is asked of their nodes and operators.
 _BY_BLOCKS = frozenset({"scan", "differences", "group", "quantile", "interpolate", "call"})
 _BY_ELEMENTS = frozenset({
-    "concatenate", "convolve", "count", "data", "diagonal", "distinct", "edges", "extent", "gather", "kron",
-    "labels", "lanes", "load", "map", "pad", "part", "places", "product", "put", "read", "reduce", "regrid",
-    "repeat", "reshape", "scatter", "search", "select", "slice", "sort", "transpose", "triangle", "windows",
+    "concatenate", "convolve", "count", "data", "diagonal", "distinct", "edges", "extent", "gather",
+    "kron", "labels", "lanes", "load", "map", "pad", "part", "pick", "places", "product", "put", "read",
+    "reduce", "regrid", "repeat", "reshape", "scatter", "search", "select", "slice", "sort", "transpose",
+    "triangle", "windows",
 })  # fmt: skip
 KINDS = _BY_BLOCKS | _BY_ELEMENTS
 _ROUNDED = ("plus", "times")  # monoids by which the order of floats shows

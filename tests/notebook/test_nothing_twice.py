@@ -57,7 +57,7 @@ def test_it_counts_what_it_tells_of(folder: Path) -> None:
     )
     assert " 29 merged, " in loop
     assert any(line.startswith("loop: 30 iterations of a program of ") for line in lines)
-    assert any("reduce [min max sum deviation]" in line for line in lines)
+    assert any("reduce min max sum deviation" in one and "4 reductions in one pass" in one for one in lines)
     pictures = [
         place for place, line in enumerate(lines) if line in ("what was recorded", "expressions after chains")
     ]

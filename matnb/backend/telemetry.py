@@ -80,7 +80,7 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
                 "now": self._facts(),
                 "busy": self._busy(),
                 "come": self._come(),
-                "running": tasks.num_running(self._prefix),
+                "running": list(tasks.num_running(self._prefix).items()),  # messages have texts for keys
             }
             told_here = telemetries_here.get(self.name)
             if told_here is not None:
@@ -276,7 +276,7 @@ class Telemetry:
             for other, size in come.items():
                 self._sent[other] = self._sent.get(other, 0) + size
             sample = self._sample(number, *message["now"])
-            here = message["running"].get(number, 0)  # Dask knows only of its own tasks
+            here = dict(message["running"]).get(number, 0)  # Dask knows only of its own tasks
             self._samples[number] = replace(sample, num_running=max(sample.num_running, here))
             if len(self._samples) >= len(self._cluster.alive()):
                 found.append(self._sampled())

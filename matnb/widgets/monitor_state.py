@@ -140,14 +140,10 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
         case LoopFinished():
             last_loop, counts = state.last_loop, state.counts
             if not happening.is_branch:
-                most = inf if state.loop is None else state.loop.most_iterations
-                each = happening.seconds / max(1, happening.iterations)
-                last_loop = LoopState(happening.iterations, most, each)
-                counts = _changed(
-                    counts,
-                    num_loops=counts.num_loops + 1,
-                    num_iterations=counts.num_iterations + happening.iterations,
-                )
+                most, done = inf if state.loop is None else state.loop.most_iterations, happening.iterations
+                last_loop = LoopState(done, most, happening.seconds / max(1, done))
+                num_loops, num_iterations = counts.num_loops + 1, counts.num_iterations + done
+                counts = _changed(counts, num_loops=num_loops, num_iterations=num_iterations)
             return _changed(_idle(state, when), last_loop=last_loop, counts=counts)
         case RunFinished():
             counts = _changed(

@@ -177,14 +177,14 @@ class DaskEngine:
         )
 
     def gather(self, futures: Sequence[Kept], owners: Sequence[int]) -> list[Block]:
-        """Return copies of blocks in this process.
+        """Return blocks in this process, which nobody writes to: copies of those of other processes.
 
         Raises
         ------
         OwnersLost
             When a worker that held one died.
         """
-        blocks: list[Block] = self._answers.gather(futures, owners)
+        blocks: list[Block] = self._answers.bring(futures, owners)
         return blocks
 
     def ship(self, blocks: Mapping[Slot, Block], owner: int) -> dict[Slot, Kept]:

@@ -25,18 +25,16 @@ from matnb.backend.cluster import Cluster
 from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.engine_dask import Outcome, RunCancelled, TaskFailed
 from matnb.backend.futures import BROKEN, POLL_SECONDS, Answers, OwnersLost
-from matnb.backend.gang import GangPlugin, MemberReport, Perform, drivers_here, shared_programs
-from matnb.backend.gang_alone import LoneMember, give_up, wait
+from matnb.backend.gang import GangPlugin, LoneMember, MemberReport, Perform, drivers_here, shared_programs
 from matnb.backend.gang_graph import Gathering, graph_of, owners_of, state_of
 from matnb.backend.gang_lock import Turn
-from matnb.backend.kept import Kept, LocalBlock
+from matnb.backend.kept import Kept
 from matnb.backend.performer import TaskRaised, perform
 from matnb.backend.recovery import KeptStates, Resume
 from matnb.backend.results import ProgramOutcome, alone_outcome, outcome_of
 from matnb.backend.telemetry import Telemetry, gang_name
 from matnb.backend.watch_protocol import Watch
 from matnb.backend.worker import Failed, portable
-from matnb.blocks.formats import Block
 from matnb.pictures.quantities import plural_text
 from matnb.program.plan import Slot
 from matnb.program.program import Iterate, Program, batches
@@ -198,10 +196,12 @@ class GangEngine:
         self._last = None
         self._kept.go_on(None)
         following = Following(program, epoch, first, told, watch, lambda: member.ask_pause())
-        member = LoneMember(self._prefix, epoch, owner, following.hear, following.pause_at)
-        blocks = dict(zip(given, self._bring(list(given.values())), strict=True))
+        member = LoneMember(epoch, owner, following.hear, following.pause_at)
+        blocks = dict(
+            zip(given, self._answers.bring(list(given.values()), self._cluster.alive()), strict=True)
+        )
         if self._telemetry is not None:
-            self._telemetry.began(gang_name(self._prefix, epoch))
+            self._telemetry.began(gang_name(self._prefix, epoch), member.seconds_so_far)
         try:
             with self._shared_blas(program):
                 self._cluster.submit(
@@ -209,10 +209,10 @@ class GangEngine:
                     self._cluster.workers[owner].threads, first, told is not None, watch is not None,
                 )  # fmt: skip
                 del blocks
-                done = wait(member, POLL_SECONDS, lambda: self._answers.check_alive([owner]), following.look)
+                done = member.wait(POLL_SECONDS, lambda: self._answers.check_alive([owner]), following.look)
         except KeyboardInterrupt:
             with self._cluster.stopping.undisturbed():
-                give_up(member, _END_SECONDS)
+                member.give_up(_END_SECONDS)
             raise RunCancelled("cancelled 1 task", Outcome({}, {}, {}, (), 0.0)) from None
         except TaskRaised as error:
             raise TaskFailed(error.failed) from None
@@ -408,12 +408,6 @@ class GangEngine:
         if self._last is not None:
             leader = self._last.addresses[min(self._last.addresses)]
             self._answers.send({"op": f"{self._plugin}-pause", "epoch": self._last.epoch}, [leader])
-
-    def _bring(self, given: Sequence[Kept]) -> list[Block]:
-        # Blocks of workers in this process, by reference.
-        far = [one for one in given if not isinstance(one, LocalBlock)]
-        brought = iter(self._answers.gather(far, self._cluster.alive()) if far else ())
-        return [one.block if isinstance(one, LocalBlock) else next(brought) for one in given]
 
     def _tell(self, addresses: Collection[str], what: str, **parameters: object) -> dict[str, Any]:
         if not addresses:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,14 +20,12 @@ from matnb.backend.engine_dask import (
 )
 from matnb.backend.futures import POLL_SECONDS
 from matnb.backend.kept import Kept, LocalBlock
-from matnb.backend.shared_tasks import SharedTasks
+from matnb.backend.shared_tasks import SharedTasks, num_threads
 from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, Dense, freeze
 from matnb.events import TaskTimed
 from matnb.program.memory import depth_first
 from matnb.program.plan import Plan, Slot
-
-_HELPED_BYTES = 64 * 1024  # read or made, from here on several threads of a worker do its tasks
 
 
 class ThreadEngine(DaskEngine):
@@ -111,12 +110,6 @@ class ThreadEngine(DaskEngine):
             counts,
         )
 
-    def gather(self, futures: Sequence[Kept], owners: Sequence[int]) -> list[Block]:
-        """Return blocks, those in this process as they are, which nobody writes to."""
-        far = [one for one in futures if not isinstance(one, LocalBlock)]
-        brought = iter(super().gather(far, owners) if far else ())
-        return [one.block if isinstance(one, LocalBlock) else next(brought) for one in futures]
-
     def ship(self, blocks: Mapping[Slot, Block], owner: int) -> dict[Slot, Kept]:
         """Keep blocks by reference."""
         base = f"{self._prefix}s{next(self._runs)}"
@@ -143,24 +136,14 @@ class ThreadEngine(DaskEngine):
         # The values that tasks read and do not make, wherever they are.
         known = {*plan.constants, *(task.key for task in plan.tasks)}
         kept = {key: given[key] for task in plan.tasks for key in task.inputs if key not in known}
-        far = {key: one for key, one in kept.items() if not isinstance(one, LocalBlock)}
-        brought = self._answers.gather(list(far.values()), self._cluster.alive()) if far else []
-        return {
-            **{slot: Dense(node.value) for slot, node in plan.constants.items()},
-            **{key: one.block for key, one in kept.items() if isinstance(one, LocalBlock)},
-            **dict(zip(far, brought, strict=True)),
-        }
+        brought = self._answers.bring(list(kept.values()), self._cluster.alive())
+        numbers = {slot: Dense(node.value) for slot, node in plan.constants.items()}
+        return {**numbers, **dict(zip(kept, brought, strict=True))}
 
     def _begin(self, sharing: SharedTasks, plan: Plan) -> None:
-        # Small runs are done by one thread of each worker: others would wake for nothing.
-        num_tasks: dict[int, int] = {}
-        for task in plan.tasks:
-            num_tasks[task.owner] = num_tasks.get(task.owner, 0) + 1
-        read = max((sum(array.block_bytes) for array in plan.reused.values()), default=0)
+        num_tasks = Counter(task.owner for task in plan.tasks)
         for owner, count in num_tasks.items():
-            is_large = max(read, plan.peaks.get(owner, 0)) >= _HELPED_BYTES or not plan.peaks
-            num_threads = min(self._cluster.workers[owner].threads, count) if is_large else 1
-            for _ in range(num_threads):
+            for _ in range(num_threads(plan, owner, count, self._cluster.workers[owner].threads)):
                 self._cluster.submit(owner, sharing.work, owner)
 
     def _wait(self, sharing: SharedTasks, owners: set[int]) -> None:

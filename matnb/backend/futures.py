@@ -12,6 +12,7 @@ from distributed import CancelledError, Client, Future
 from distributed.client import ClosedClientError
 
 from matnb.backend.cluster import Cluster
+from matnb.backend.kept import Kept, LocalBlock
 from matnb.errors import ClusterError
 
 POLL_SECONDS = 0.05  # how soon a loss is noticed; a result is noticed at once
@@ -83,6 +84,18 @@ class Answers:
             # Dask's waiting tasks end by themselves when their names are cancelled; nobody asks how.
             waiting.add_done_callback(_forget_outcome)
             raise
+
+    def bring(self, kept: Sequence[Kept], owners: Collection[int]) -> list[Any]:
+        """Return values wherever they are kept: blocks in this process as they are, which nobody writes to.
+
+        Raises
+        ------
+        OwnersLost, ClusterError
+            As :meth:`gather` does.
+        """
+        far = [one for one in kept if not isinstance(one, LocalBlock)]
+        brought = iter(self.gather(far, owners))
+        return [one.block if isinstance(one, LocalBlock) else next(brought) for one in kept]
 
     def finished(self, futures: Sequence[Future], owners: Collection[int]) -> None:
         """Wait until values are there."""

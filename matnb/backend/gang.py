@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextlib
 import threading
 import time
 import traceback
@@ -20,8 +22,8 @@ from distributed.protocol import pickle
 from matnb.backend.checkpoints import Checkpoints, RingKeeper
 from matnb.backend.iteration_boundary import Listener
 from matnb.backend.kept import LocalRef, resolved
-from matnb.backend.mailbox import PRESENT_SECONDS, Aborted, GangMailbox, Keeper, Mailbox
-from matnb.backend.performer import Performed, TaskRaised
+from matnb.backend.mailbox import PRESENT_SECONDS, Aborted, GangMailbox, Keeper, Mailbox, Tag
+from matnb.backend.performer import Performed, TaskRaised, seconds_so_far
 from matnb.backend.worker import Failed, portable
 from matnb.blocks.formats import Block
 from matnb.events import TaskTimed
@@ -378,6 +380,132 @@ class _DriverListener:
         packed = array("d", seconds).tobytes()
         owner = self._call.owner
         self._plugin.tell(self._call, "measured", owner, iteration, num_iterations, clock_seconds, packed)
+
+
+# A gang of one member in this process: its part runs on a thread of the worker, with nobody to meet.
+
+
+class LoneMailbox:
+    """The mailbox of a member without others, which only its driver can give up."""
+
+    def __init__(self, owner: int) -> None:
+        self.owner = owner
+        self.members: tuple[int, ...] = (owner,)
+        self._reason: str | None = None
+
+    def post(self, target: int, tag: Tag, value: object, sent: Callable[[], None] | None = None) -> None:
+        """Send a value to nobody."""
+        raise AssertionError("a member alone sends nothing")
+
+    def subscribe(self, arrived: Callable[[int, Tag, object], None]) -> None:
+        """Hear nothing."""
+
+    def check(self) -> None:
+        """Raise Aborted when the driver gave up."""
+        if self._reason is not None:
+            raise Aborted(self._reason)
+
+    def abort(self, reason: str) -> None:
+        """Give up."""
+        self._reason = reason
+
+
+class LoneMember:
+    """One part of a program on a thread of a worker.
+
+    Parameters
+    ----------
+    epoch, owner
+        Which gathering it would be, and which worker.
+    hear
+        Is told how it goes, as a gang's driver is.
+    pause_at
+        The outermost loop pauses once so many iterations are done; None for no such number.
+
+    Attributes
+    ----------
+    pause_at
+        As given.
+    ended
+        Has what it leaves, or why it does not; also when the driver gave up.
+    """
+
+    def __init__(
+        self,
+        epoch: int,
+        owner: int,
+        hear: Callable[[Mapping[str, Any]], None],
+        pause_at: int | None,
+    ) -> None:
+        self._epoch, self._hear, self.pause_at = epoch, hear, pause_at
+        self._thread: int | None = None  # while it performs
+        self._is_asked = False
+        self.mailbox = LoneMailbox(owner)
+        self.ended: concurrent.futures.Future[Performed] = concurrent.futures.Future()
+
+    def perform(
+        self,
+        perform: Perform,
+        program: Program,
+        registers: dict[Slot, Block],
+        num_threads: int,
+        first: int,
+        tells: bool,
+        watches: bool,
+    ) -> None:
+        """Run the program, on the thread that calls this."""
+        told = teller(first, self._tell) if tells else None
+        self._thread = threading.get_ident()
+        try:
+            performed = perform(
+                program, registers, self.mailbox, num_threads, None, first, told, self if watches else None
+            )
+            self.mailbox.check()
+        except BaseException as error:  # raised again by the driver
+            self._thread = None
+            self.ended.set_exception(error)
+        else:
+            self._thread = None
+            self.ended.set_result(performed)
+
+    def wait(self, poll_seconds: float, check: Callable[[], None], look: Callable[[], None]) -> Performed:
+        """Return what it leaves, or raise what it raised; ``check`` and ``look`` are called meanwhile."""
+        while not self.ended.done():
+            with contextlib.suppress(concurrent.futures.TimeoutError):
+                return self.ended.result(poll_seconds)
+            check()
+            look()
+        return self.ended.result()
+
+    def give_up(self, seconds: float) -> None:
+        """End it, waiting a while for the kernel that it is in."""
+        self.mailbox.abort("interrupted")
+        concurrent.futures.wait([self.ended], seconds)
+
+    def seconds_so_far(self) -> tuple[int, Mapping[str, float]]:
+        """Return the worker, and what its tasks have taken by kind; for looking only."""
+        thread = self._thread
+        return self.mailbox.owner, {} if thread is None else seconds_so_far(thread)
+
+    def ask_pause(self) -> None:
+        """Have the outermost loop pause after an iteration."""
+        self._is_asked = True
+
+    # as the member's listener
+
+    def asks_pause(self, iteration: int) -> bool:
+        """Tell whether the loop shall pause after the iteration that begins."""
+        return self._is_asked or (self.pause_at is not None and iteration >= self.pause_at)
+
+    def measured(
+        self, iteration: int, num_iterations: int, clock_seconds: float, seconds: Sequence[float]
+    ) -> None:
+        """Tell what the tasks took since the last news."""
+        packed = array("d", seconds).tobytes()
+        self._tell("measured", self.mailbox.owner, iteration, num_iterations, clock_seconds, packed)
+
+    def _tell(self, what: str, *news: object) -> None:
+        self._hear({"epoch": self._epoch, what: news})
 
 
 def teller(begin: int, tell: Callable[..., None]) -> Callable[[int, float], None]:

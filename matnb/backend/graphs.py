@@ -12,13 +12,12 @@ from distributed import get_worker
 
 from matnb.backend import worker
 from matnb.backend.kept import Kept, LocalBlock, LocalRef, resolved
-from matnb.backend.shared_tasks import SharedTasks
+from matnb.backend.shared_tasks import SharedTasks, num_threads
 from matnb.blocks.formats import Dense
 from matnb.program.memory import depth_first
 from matnb.program.plan import Plan, Slot, Task
 
 _BUNDLED_BYTES = 10**9  # read and made, up to which a run's tasks are put together
-_HELPED_BYTES = 64 * 1024  # from here on several threads do them
 
 
 @dataclass(frozen=True)
@@ -136,10 +135,7 @@ def _bundled(run: PlanRun, named: Mapping[Slot, str], reference: Callable[[Slot]
         left = [task.key for task in its if task.key in run.staying]
         given = list(dict.fromkeys(key for task in its for key in task.inputs if key not in made))
         name = f"{run.run_id}-bundle-{owner}"
-        large = run.plan.peaks.get(owner, 0) >= _HELPED_BYTES or any(
-            sum(array.block_bytes) >= _HELPED_BYTES for array in run.plan.reused.values()
-        )
-        num_helpers = min(run.threads[owner], len(its)) - 1 if large else 0
+        num_helpers = num_threads(run.plan, owner, len(its), run.threads[owner]) - 1
         own = {
             name: GraphTask(
                 name, perform, run.run_id, owner, _Given(its), _Given(left), _Given(run.fetched),

@@ -9,9 +9,25 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from matnb.backend import worker
-from matnb.program.plan import Slot, Task
+from matnb.program.plan import Plan, Slot, Task
 
+_HELPED_BYTES = 64 * 1024  # read or made, from here on several threads do them
 _CANCELLED = worker.Failed(None, RuntimeError("the run was cancelled"), "")
+
+
+def num_threads(plan: Plan, owner: int, num_tasks: int, threads: int) -> int:
+    """Return how many of a worker's threads do its tasks of a plan: one in a small run.
+
+    Parameters
+    ----------
+    plan, owner, num_tasks
+        What is run, and how much of it that worker has.
+    threads
+        Of the worker.
+    """
+    read = max((sum(array.block_bytes) for array in plan.reused.values()), default=0)
+    is_small = bool(plan.peaks) and max(read, plan.peaks.get(owner, 0)) < _HELPED_BYTES
+    return 1 if is_small else min(threads, num_tasks)
 
 
 class SharedTasks:

@@ -18,7 +18,6 @@ from matnb.backend.cluster import Cluster
 from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.futures import BROKEN
 from matnb.backend.gang import GangPlugin
-from matnb.backend.gang_alone import performing_alone
 from matnb.backend.performer import seconds_so_far
 from matnb.events import Event, TaskTimed, WorkerSample, WorkersBusy, WorkersSampled
 
@@ -80,7 +79,6 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
                 "now": self._facts(),
                 "busy": self._busy(),
                 "come": self._come(),
-                "running": list(tasks.num_running(self._prefix).items()),  # messages have texts for keys
             }
             told_here = telemetries_here.get(self.name)
             if told_here is not None:
@@ -125,9 +123,7 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
         for run_id, owner, kind, seconds in running:
             by_kind = found.setdefault((run_id, owner), {})
             by_kind[kind] = by_kind.get(kind, 0.0) + seconds
-        performing = gang.performing if isinstance(gang, GangPlugin) else None
-        performing = performing or performing_alone.get(self._prefix)
-        if performing is not None:
+        if isinstance(gang, GangPlugin) and (performing := gang.performing) is not None:
             epoch, owner, thread = performing
             found[gang_name(self._prefix, epoch), owner] = seconds_so_far(thread)
         return [(*key, by_kind) for key, by_kind in found.items()]
@@ -225,11 +221,18 @@ class Telemetry:
 
     # runs and gangs, by the driver's thread
 
-    def began(self, run_id: str) -> None:
-        """Take note of a run that begins, or a gang."""
+    def began(self, run_id: str, so_far: Callable[[], tuple[int, Mapping[str, float]]] | None = None) -> None:
+        """Take note of a run that begins, or a gang.
+
+        Parameters
+        ----------
+        so_far
+            Gives the worker of the only member of a gang in this process, and what its tasks have taken by
+            kind; None where workers tell of it.
+        """
         if self._is_on:
             with self._lock:
-                self._run = _RunTold(run_id, self._clock())
+                self._run = _RunTold(run_id, self._clock(), so_far)
 
     def ended(self, timed: Iterable[TaskTimed]) -> None:
         """Take what the tasks of the run or the gang took; the caller changes it no more."""
@@ -268,6 +271,8 @@ class Telemetry:
             for run_id, owner, by_kind in message["busy"]:
                 if run is not None and run_id == run.run_id:  # others have told all
                     self._note(run, owner, by_kind)
+            if run is not None and run.so_far is not None:
+                self._note(run, *run.so_far())
             found: list[Event] = list(self._due([number], at_once=True))
             if number in self._samples:
                 found.append(self._sampled())
@@ -276,8 +281,10 @@ class Telemetry:
             for other, size in come.items():
                 self._sent[other] = self._sent.get(other, 0) + size
             sample = self._sample(number, *message["now"])
-            here = dict(message["running"]).get(number, 0)  # Dask knows only of its own tasks
-            self._samples[number] = replace(sample, num_running=max(sample.num_running, here))
+            if self._in_process:  # where Dask knows of few of them
+                running = tasks.num_running(self._prefix).get(number, 0)
+                sample = replace(sample, num_running=max(sample.num_running, running))
+            self._samples[number] = sample
             if len(self._samples) >= len(self._cluster.alive()):
                 found.append(self._sampled())
         self._tell_all(found)
@@ -383,9 +390,11 @@ class _Pending:
 class _RunTold:
     """A run under way: what each worker has told of it, and when."""
 
-    __slots__ = ("begin", "last", "run_id", "told")
+    __slots__ = ("begin", "last", "run_id", "so_far", "told")
 
-    def __init__(self, run_id: str, begin: float) -> None:
-        self.run_id, self.begin = run_id, begin
+    def __init__(
+        self, run_id: str, begin: float, so_far: Callable[[], tuple[int, Mapping[str, float]]] | None
+    ) -> None:
+        self.run_id, self.begin, self.so_far = run_id, begin, so_far
         self.told: dict[int, dict[str, float]] = {}
         self.last: dict[int, float] = {}

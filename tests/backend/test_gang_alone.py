@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from matnb.backend.cluster import Cluster, start
 from matnb.backend.engine_dask import RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine
-from matnb.backend.gang_alone import performing_alone
 from matnb.backend.kept import LocalBlock
 from matnb.config import Config
 from matnb.errors import CellCancelled
@@ -32,7 +31,6 @@ def cluster() -> Iterator[Cluster]:
 def nothing_left(cluster: Cluster) -> Iterator[None]:
     yield
     assert not gangs.active
-    assert not performing_alone
     end = time.monotonic() + 10
     while cluster.client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)):
         assert time.monotonic() < end, "Dask knows of tasks"

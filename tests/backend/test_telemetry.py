@@ -372,7 +372,6 @@ def test_a_worker_that_tells_after_its_run_tells_nothing_twice():
                 "now": (100, 200, 0, 1, 0, 0, 1),
                 "busy": [(run, 0, {"map": seconds})],
                 "come": {},
-                "running": [],
             }
 
         telemetry.begin()

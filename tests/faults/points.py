@@ -27,8 +27,7 @@ from matnb.backend.engine_gang import GangEngine
 from matnb.backend.engine_threads import ThreadEngine
 from matnb.backend.executor import PreparedTask
 from matnb.backend.futures import Answers
-from matnb.backend.gang import GangPlugin
-from matnb.backend.gang_alone import LoneMember
+from matnb.backend.gang import GangPlugin, LoneMember
 from matnb.backend.mailbox import GangMailbox
 from matnb.backend.member import MemberRegisters
 from matnb.backend.recovery import KeptStates

@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from matnb.backend.performer import seconds_so_far
 from matnb.events import Event, TaskTimed, WorkerSample, WorkersBusy, WorkersSampled
 
 _TELL_SECONDS = 0.25  # between two samples of a worker, at least
+_MOST_FINISHED = 4096  # runs that wait to be taken in
 _MOST_SAMPLES = 400.0  # a second, of all workers
 _CLOSE_SECONDS = 5.0
 
@@ -185,7 +187,7 @@ class Telemetry:
         self._sent: dict[int, int] = {}
         self._pending: dict[int, _Pending] = {}
         self._run: _RunTold | None = None
-        self._finished: list[tuple[_RunTold, Iterable[TaskTimed]]] = []  # not taken in yet
+        self._finished: deque[tuple[_RunTold, Iterable[TaskTimed]]] = deque()  # not taken in yet
         self._taken_at = clock()
 
     def begin(self) -> None:
@@ -207,7 +209,7 @@ class Telemetry:
         self.flush()
         with self._lock:
             self._is_on = False
-            self._samples, self._pending, self._run, self._finished = {}, {}, None, []
+            self._samples, self._pending, self._run, self._finished = {}, {}, None, deque()
         telemetries_here.pop(self._plugin, None)
         self._install()
 
@@ -236,19 +238,13 @@ class Telemetry:
 
     def ended(self, timed: Iterable[TaskTimed]) -> None:
         """Take what the tasks of the run or the gang took; the caller changes it no more."""
-        if self._run is None:
+        run, self._run = self._run, None
+        if run is None:
             return  # nobody looked when it began
-        with self._lock:
-            run, self._run = self._run, None
-            if run is None:
-                return
-            # A cell may have thousands of quick runs: many are taken in together.
-            self._finished.append((run, timed))
-            found = []
-            if self._clock() - self._taken_at >= _TELL_SECONDS:
-                self._take_in()
-                found = self._due(list(self._pending))
-        self._tell_all(found)
+        # A cell may have thousands of quick runs: many are taken in together, mostly with a sample.
+        self._finished.append((run, timed))
+        if len(self._finished) > _MOST_FINISHED:
+            self.flush()
 
     def flush(self) -> None:
         """Tell what was held back because it was told of a moment before."""
@@ -313,8 +309,18 @@ class Telemetry:
     def _take_in(self) -> None:
         # What finished runs took, besides what was told of them while they ran.
         self._taken_at = self._clock()
-        finished, self._finished = self._finished, []
+        finished = [self._finished.popleft() for _ in range(len(self._finished))]
+        untold = [(run, timed) for run, timed in finished if not run.told]  # quick ones, maybe thousands
+        sums: dict[tuple[int, str], float] = {}
+        for _, timed in untold:
+            for one in timed:
+                key = one.worker, one.kind
+                sums[key] = sums.get(key, 0.0) + one.seconds
+        for (owner, kind), seconds in sums.items():
+            self._add(owner, {kind: seconds}, untold[0][0].begin)
         for run, timed in finished:
+            if not run.told:
+                continue
             totals: dict[int, dict[str, float]] = {}
             for one in timed:
                 own = totals.setdefault(one.worker, {})

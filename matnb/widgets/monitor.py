@@ -157,15 +157,19 @@ class Monitor:
             self._subscription.want_samples(samples)
 
     def _hear(self, event: Event) -> None:
+        # Thousands come from a cell of quick runs.
         try:
-            if self._failed is None:
+            if self._failed is not None:
+                return
+            if self._feed.hears_quick(event):
+                self._has_news = True
+            else:
                 self._take(event)
         except Exception as error:  # what runs goes on
             self._fail(error)
 
     def _take(self, event: Event) -> None:
-        # Thousands come from a cell of quick runs.
-        is_new, kind = self._feed.state.since is None, type(event)
+        is_new, kind = not self._feed.has_begun, type(event)
         self._feed.hear(event)
         if kind in BEGINNINGS or kind in ENDS:
             self._has_news = True

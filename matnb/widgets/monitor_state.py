@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import TypeAlias, TypeVar
@@ -33,6 +33,7 @@ from matnb.widgets.busy_history import BusyHistory
 
 BEGINNINGS = frozenset((RunStarted, LoopAdvanced))
 ENDS = frozenset((RunFinished, RunStopped, LoopFinished, Rebalanced, SessionStopped))
+_QUICK = frozenset((RunStarted, TasksFinished, RunFinished))  # of which thousands come a second
 _MOST_HEARD = 8192  # events that wait to be looked at
 
 
@@ -121,11 +122,8 @@ _Value = TypeVar("_Value", "MonitorState", MonitorCounts)
 def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorState:
     """Return the state after something happened at a time."""
     match happening:
-        case RunStarted():
-            began = _begun(state, when)
-            return _changed(
-                began, is_running=True, has_run=True, outcome="", loop=None, iteration_seconds=0.0
-            )
+        case RunStarted() | TasksFinished() | RunFinished():
+            return _after_runs(state, ((when, happening),))
         case LoopAdvanced():
             began = _begun(state, when)
             is_same = began.loop == happening  # the same is told again and again
@@ -145,14 +143,6 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
                 num_loops, num_iterations = counts.num_loops + 1, counts.num_iterations + done
                 counts = _changed(counts, num_loops=num_loops, num_iterations=num_iterations)
             return _changed(_idle(state, when), last_loop=last_loop, counts=counts)
-        case RunFinished():
-            counts = _changed(
-                state.counts,
-                num_runs=state.counts.num_runs + 1,
-                num_tasks=state.counts.num_tasks + happening.num_tasks,
-                moved_bytes=state.counts.moved_bytes + happening.moved_bytes,
-            )
-            return _changed(_idle(state, when), counts=counts)
         case RunStopped():
             stopped = LoopState()
             if state.loop is not None:
@@ -164,10 +154,6 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
             counts = _changed(state.counts, num_repartitions=state.counts.num_repartitions + num_told)
             num_repartitions = state.num_repartitions + happening.acted
             return _changed(state, ran_at=when, num_repartitions=num_repartitions, counts=counts)
-        case TasksFinished():
-            took = sum(one.seconds for one in happening.tasks if not one.compiled)
-            before = state.kernel_seconds.get(happening.worker, 0.0)
-            return _changed(state, kernel_seconds={**state.kernel_seconds, happening.worker: before + took})
         case SessionStopped():
             return _changed(state, is_running=False, has_stopped=True, loop=None)
         case CellBegan():
@@ -177,6 +163,36 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
         case PictureEnded():
             return _rested(state)
     return state
+
+
+def _after_runs(state: MonitorState, happened: Iterable[tuple[float, Happening]]) -> MonitorState:
+    # After runs began and ended, one after the other: of quick ones thousands at once.
+    kernel_seconds, counts = dict(state.kernel_seconds), state.counts
+    num_runs, num_tasks, moved_bytes = counts.num_runs, counts.num_tasks, counts.moved_bytes
+    is_running, has_begun, ran_at = state.is_running, False, state.ran_at
+    for when, one in happened:
+        if isinstance(one, TasksFinished):
+            took = kernel_seconds.get(one.worker, 0.0)
+            for task in one.tasks:
+                took += 0.0 if task.compiled else task.seconds
+            kernel_seconds[one.worker] = took
+        elif isinstance(one, RunStarted):
+            if state.since is None:
+                state, kernel_seconds = _begun(state, when), {}
+            is_running = has_begun = True
+        elif isinstance(one, RunFinished):
+            num_runs += 1
+            num_tasks += one.num_tasks
+            moved_bytes += one.moved_bytes
+            is_running, ran_at = False, when
+    has_ended = num_runs > counts.num_runs
+    counts = _changed(counts, num_runs=num_runs, num_tasks=num_tasks, moved_bytes=moved_bytes)
+    state = _changed(
+        state, counts=counts, kernel_seconds=kernel_seconds, is_running=is_running, ran_at=ran_at
+    )
+    if has_begun:
+        state = _changed(state, has_run=True, outcome="")
+    return _changed(state, loop=None, iteration_seconds=0.0) if has_begun or has_ended else state
 
 
 def _begun(state: MonitorState, when: float) -> MonitorState:
@@ -216,8 +232,8 @@ class Feed:
 
     Attributes
     ----------
-    state
-        Of now.
+    has_begun
+        Whether anything runs, or did in the cell that does.
 
     Examples
     --------
@@ -233,15 +249,36 @@ class Feed:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, window_seconds: float = 60.0) -> None:
         self._clock, self._window = clock, window_seconds
-        self.state = MonitorState()
+        self.has_begun = False
+        self._state = MonitorState()
+        self._waiting: deque[tuple[float, Happening]] = deque()  # quick ones, not in the state yet
         self._reducing, self._folding = threading.Lock(), threading.Lock()
         self._num_workers = 0  # of the session, or of the one that was
         self._heard: deque[tuple[float, Event]] = deque()  # of workers, that waits to be looked at
         self._history = BusyHistory(clock(), window_seconds)
         self._shown: MonitorFacts | None = None  # last, while something ran
 
+    @property
+    def state(self) -> MonitorState:
+        """The state of now."""
+        with self._reducing:
+            self._settle()
+            return self._state
+
+    def hears_quick(self, event: Event) -> bool:
+        """Put off an event of a run, where runs have begun, until somebody looks; tell whether that was done.
+
+        One by one these would cost a cell of quick runs more than drawing does.
+        """
+        if not self.has_begun or type(event) not in _QUICK or len(self._waiting) >= _MOST_HEARD:
+            return False
+        self._waiting.append((self._clock(), event))
+        return True
+
     def hear(self, event: Event) -> None:
         """Take an event, from any thread."""
+        if self.hears_quick(event):
+            return
         if isinstance(event, WorkersBusy | WorkersSampled | WorkersLost):
             self._heard.append((self._clock(), event))
             # Where nobody looks for long it must not grow; who looks meanwhile empties it.
@@ -256,16 +293,19 @@ class Feed:
     def note(self, happening: Happening) -> None:
         """Take what happened in the session or to the monitor."""
         with self._reducing:
-            before = self.state
-            self.state = reduce(before, self._clock(), happening)
-            if before.since is None and self.state.since is not None:
+            self._settle()
+            before = self._state
+            self._state = reduce(before, self._clock(), happening)
+            self.has_begun = self._state.since is not None
+            if before.since is None and self.has_begun:
                 self._shown = None
 
     def forget(self) -> None:
         """Forget the session that was listened to, but for what was counted: another's workers are others."""
         with self._folding, self._reducing:
-            old = self.state
-            self.state = MonitorState(old.is_in_cell, old.since, old.ran_at, counts=old.counts)
+            self._settle()
+            old = self._state
+            self._state = MonitorState(old.is_in_cell, old.since, old.ran_at, counts=old.counts)
             self._heard = deque()
             self._history = BusyHistory(self._clock(), self._window)
             self._shown = None
@@ -347,6 +387,11 @@ class Feed:
         if session is not None and not session.ended:
             self._num_workers = len(session.cluster.alive()) or self._num_workers
         return replace(self.state.counts, num_workers=self._num_workers)
+
+    def _settle(self) -> None:
+        if self._waiting:
+            taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            self._state = _after_runs(self._state, taken)
 
     def _fold(self) -> None:
         while self._heard:

@@ -79,16 +79,15 @@ def kernel(tmp_path: Path) -> Iterator[WatchedKernel]:
 
 
 @pytest.mark.parametrize(
-    ("engine", "cell", "most"),
+    ("engine", "cell"),
     [
-        pytest.param("auto", LOOP, 0.02, id="a gang's loop"),
-        # A turn of two runs takes 3 ms of CPU, and four events are heard of each.
-        pytest.param("auto", TURNS, 0.05, id="turns of Python's that ask for a value"),
-        pytest.param("dask", LOOP, 0.02, id="a loop of tasks"),
+        pytest.param("auto", LOOP, id="a gang's loop"),
+        pytest.param("auto", TURNS, id="turns of Python's that ask for a value"),
+        pytest.param("dask", LOOP, id="a loop of tasks"),
     ],
 )
 def test_a_cell_of_a_thousand_iterations_hardly_notices_it(
-    kernel: WatchedKernel, engine: str, cell: str, most: float
+    kernel: WatchedKernel, engine: str, cell: str
 ) -> None:
     kernel.run(SETUP.format(engine=engine))
     shares = []
@@ -102,11 +101,11 @@ def test_a_cell_of_a_thousand_iterations_hardly_notices_it(
         share, num_looks, took = map(float, kernel.text.split())
         shares.append(share)
         assert num_looks <= (took + 3) / 0.25
-        if share < 0.6 * most:
+        if share < 0.012:
             break
     print(f"share of the cell's CPU seconds: {min(shares):.2%}; in the file: {kernel.saved_bytes()} bytes")
     assert kernel.errors == []
-    assert 0 < min(shares) < most, shares
+    assert 0 < min(shares) < 0.02, shares
     assert kernel.changes
     assert kernel.saved_bytes() < 100_000
     assert VIEW not in str(kernel.outputs)
@@ -159,7 +158,7 @@ import time
 from dataclasses import replace
 from matnb.events import LoopAdvanced, WorkersBusy
 found = mn.monitor()
-found._feed.state = replace(found._feed.state, since=0.0)
+found._feed._state = replace(found._feed.state, since=0.0)
 found._look()
 def update(first, last):
     for number in range(first, last):

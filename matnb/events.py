@@ -95,7 +95,7 @@ class RunStopped:
 class LoopAdvanced:
     """A loop has taken so many iterations, the last in so many seconds.
 
-    It is told at the start too, and again while an iteration takes long.
+    It is emitted at the start too, and again while an iteration takes long.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class Rebalanced:
 class WorkersBusy:
     """What one worker's kernels took over some time, told while runs and loops go on.
 
-    Each kernel second is told once, to those who asked for samples; the same seconds are in
+    Each kernel second is reported once, to subscribers that asked for samples; the same seconds are in
     :class:`TasksFinished` too, which comes when all is over.
 
     Attributes
@@ -260,7 +260,7 @@ class WorkersSampled:
 
 @dataclass(frozen=True)
 class SessionStopped:
-    """The session is about to end; nothing more is told of it."""
+    """The session is about to end; no more events of it follow."""
 
 
 @dataclass(frozen=True)

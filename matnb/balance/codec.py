@@ -27,7 +27,7 @@ class Limits:
     is_open
         Whether that itself is too little.
     words
-        What a float may be besides: "inf", "nan".
+        Values that a float may have, apart from numbers: "inf", "nan".
     """
 
     least: float = -math.inf

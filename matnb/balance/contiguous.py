@@ -74,7 +74,7 @@ def balanced_cuts(
     shares
         For each part how fast it is worked on, above 0.
     offsets
-        For each part what is worked on besides, in units of time.
+        For each part its other work, in units of time.
     preferred
         For each part where it had best begin, or None: of the cuts that are good enough those near to these
         are returned, and else those that part the work evenly.

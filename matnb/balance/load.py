@@ -365,7 +365,7 @@ class BlockLoads:
         seconds
             By block.
         other_seconds
-            Of what it did besides.
+            Of its other work.
         """
         if num_iterations < 1:
             return
@@ -434,7 +434,7 @@ class BlockLoads:
         }
 
     def other_seconds(self) -> dict[int, float]:
-        """Return what each worker does in an iteration besides."""
+        """Return the seconds of each worker's other work in an iteration."""
         return {
             owner: median(report.other_seconds for report in reports)
             for owner, reports in sorted(self._reports.items())

@@ -58,7 +58,7 @@ def cuts_for(situation: Situation) -> tuple[Cuts, Strategy, dict[int, float]]:
     """Return the cuts that should take least, their strategy, and what they should load each worker with.
 
     Each worker gets a block for each of its threads, more where a block would be large or a row is shared; a
-    slot's share follows its worker's speed, less what the worker does besides. The present cuts are returned
+    slot's share follows its worker's speed, less the worker's other work. The present cuts are returned
     where they are within 1 % of the best, and of others those that move least. Where few iterations follow,
     blocks that could be merged stay apart, as copying them would take longer than it saves.
     """
@@ -110,7 +110,7 @@ def loads_of(situation: Situation, cuts: Cuts) -> dict[int, float]:
 def makespan_of(situation: Situation, cuts: Cuts) -> float:
     """Return the seconds that the slowest worker should take in an iteration, with what its tasks cost.
 
-    Each thread also takes its part of what the worker does besides, and a part of each row that is shared.
+    Each thread also takes its part of the worker's other work, and a part of each row that is shared.
     Phases of their own are waited for one after the other.
     """
     return _makespan(situation, _needed_work(situation, cuts), cuts)
@@ -192,10 +192,10 @@ def _makespan(situation: Situation, work: Work | None, cuts: Cuts) -> float:
     step = STEP_SECONDS if shared.any() and len(situation.speeds) > 1 else 0.0
     slowest = 0.0
     for worker, ones in blocks.items():
-        besides = situation.other_seconds.get(worker, 0.0) / situation.threads
+        other = situation.other_seconds.get(worker, 0.0) / situation.threads
         if worker in situation.speeds:
-            besides += spread / situation.speeds[worker] + int(shared.sum()) * TASK_SECONDS
-        slowest = max(slowest, besides + _scheduled(ones, situation.threads))
+            other += spread / situation.speeds[worker] + int(shared.sum()) * TASK_SECONDS
+        slowest = max(slowest, other + _scheduled(ones, situation.threads))
     return slowest + step + situation.apart_row_seconds * _most_rows(situation, cuts)
 
 
@@ -216,7 +216,7 @@ def _scheduled(seconds: Iterable[float], threads: int) -> float:
 
 def _segmented(situation: Situation, work: Work, slots: tuple[int, ...]) -> Cuts:
     """Return the best cuts in which no row is shared: heavy ones that would be alone have a neighbor."""
-    offsets = _besides(situation, slots)
+    offsets = _offsets(situation, slots)
     shares = [situation.speeds[worker] for worker in slots]
     cuts = list(balanced_cuts(work, shares, offsets, _begins(situation, slots), _NEAR))
     alone = shared_blocks(situation, Cuts(tuple(cuts), slots))
@@ -238,7 +238,7 @@ def _uniform(situation: Situation, work: Work, slots: tuple[int, ...], rows: tup
     rest = Work(work.places, np.concatenate([[0.0], np.cumsum(steps)]))
     shares = [situation.speeds[worker] for worker in slots]
     offsets = [
-        besides + each / share for besides, share in zip(_besides(situation, slots), shares, strict=True)
+        offset + each / share for offset, share in zip(_offsets(situation, slots), shares, strict=True)
     ]
     parts = balanced_cuts(rest, shares, offsets, _begins(situation, slots), _NEAR)
     cuts = np.union1d(parts, np.concatenate([heavy, heavy + 1]))
@@ -288,7 +288,7 @@ def _shares_rows(situation: Situation) -> bool:
     return situation.can_split_rows and situation.threads * len(situation.speeds) > 1
 
 
-def _besides(situation: Situation, slots: tuple[int, ...]) -> list[float]:
+def _offsets(situation: Situation, slots: tuple[int, ...]) -> list[float]:
     return [situation.other_seconds.get(worker, 0.0) / situation.threads for worker in slots]
 
 

@@ -153,7 +153,7 @@ class Automatic:
         least = LEAST_GAIN if situation.block_seconds else LEAST_GAIN_ENTRIES
         outweighs = situation.apart_row_seconds > 0 and uneven > 1 + least
         if share < least * self._cautious(situation):
-            because = ", as all wait for the one with the most rows besides" if outweighs else ""
+            because = ", as all also wait for the one with the most rows" if outweighs else ""
             return (
                 f"balanced: the slowest worker takes {uneven:.2f} of the mean, and {max(0.0, share):.0%} of "
                 f"an iteration could be saved{because}"

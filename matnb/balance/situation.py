@@ -85,11 +85,11 @@ class Situation:
     threads
         Of each worker.
     other_seconds
-        For each worker what it takes in one iteration besides, wherever the cuts are.
+        For each worker the seconds of its other work in an iteration, wherever the cuts are.
     entry_seconds, row_seconds
         What an entry and a row take on a usual worker, as the cost model has them.
     apart_row_seconds
-        What a row takes besides in phases of their own, which begin when all workers have told something:
+        What a row takes in phases of their own, which begin when all workers have reported:
         there the worker with the most rows is waited for once more.
     iteration
         Of the loop, or runs so far: 0 before the first.

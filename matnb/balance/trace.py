@@ -39,7 +39,7 @@ class Times:
     block_seconds
         Kernel seconds of each block in one iteration.
     loads
-        The same for each worker, with what it computes besides.
+        The same for each worker, with its other work.
     iteration_seconds
         What an iteration took by the clock.
     num_remaining

@@ -65,7 +65,7 @@ class Loop(Expr):
     """A body repeated on its own results; the node itself stands for the number of iterations taken.
 
     ``inputs`` are the initial state, ``num_state`` arrays; then the most iterations there may be, a whole
-    number; then what the body is given besides. The body's variables are the state, the number of the
+    number; then what else the body is given. The body's variables are the state, the number of the
     iteration, from 0, and what is given. It ends after an iteration whose ``until`` is true.
     """
 
@@ -90,7 +90,7 @@ class Loop(Expr):
 
     @property
     def given(self) -> tuple[Expr, ...]:
-        """What the body is given besides the state and the number of the iteration."""
+        """What the body is given, apart from the state and the number of the iteration."""
         return self.inputs[self.num_state + 1 :]
 
     @property

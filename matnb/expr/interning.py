@@ -32,7 +32,7 @@ class Interned(type):
 
     def __call__(cls: type[_Node], *values: Hashable, **named: Hashable) -> _Node:  # type: ignore[misc]  # typed for the classes it makes
         """Return the node of this class with these fields, which may be there already."""
-        form = form_of(cls)
+        form = node_fields(cls)
         if named or len(values) != len(form.names):
             values = form.complete(values, named)
         digest = _digest(form, values)
@@ -106,7 +106,7 @@ class NodeFields(NamedTuple):
 
 
 @cache
-def form_of(node_class: type[Expr]) -> NodeFields:
+def node_fields(node_class: type[Expr]) -> NodeFields:
     """Return the fields of a class of nodes."""
     own = fields(node_class)
     names = tuple(field.name for field in own)

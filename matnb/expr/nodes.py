@@ -16,7 +16,7 @@ from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.elementwise import zero_preserving
 from matnb.blocks.semiring import ANNIHILATORS, semiring_named
 from matnb.errors import ShapeError
-from matnb.expr.interning import Interned, form_of
+from matnb.expr.interning import Interned, node_fields
 from matnb.io.source import Source
 
 Shape = tuple[int, ...]
@@ -96,7 +96,7 @@ class Expr(metaclass=Interned):
             return self
         remaining = iter(operands)
         values: list[Hashable] = []
-        form = form_of(type(self))
+        form = node_fields(type(self))
         for place, name in enumerate(form.names):
             if place in form.operands:
                 values.append(next(remaining))

@@ -7,7 +7,7 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from matnb.expr.digest import digest_of_node
-from matnb.expr.interning import form_of
+from matnb.expr.interning import node_fields
 from matnb.expr.nodes import Expr, Load
 from matnb.io.files import File
 
@@ -23,8 +23,8 @@ _steady: WeakKeyDictionary[Expr, bytes] = WeakKeyDictionary()
 def place_of(node: Expr) -> tuple[bytes, bytes]:
     """Return a key to sort expressions by: alike in every run of a program, unlike for unlike expressions.
 
-    It follows from what a digest follows from, but for files: these are told apart by their names and, where
-    those are the same, by the order in which this process has seen them.
+    It follows from what a digest follows from, but for files: these differ by their names and, where those
+    are the same, by the order in which this process has seen them.
     """
     return (steady_digest(node) if node.reads_file else node.digest), node.digest
 
@@ -49,7 +49,7 @@ def steady_digest(node: Expr) -> bytes:
 
 
 def _made(node: Expr) -> bytes:
-    form = form_of(type(node))
+    form = node_fields(type(node))
     values = tuple(node.__dict__[name] for name in form.names)
     if isinstance(node, Load):
         assert form.source is not None

@@ -12,7 +12,7 @@ import numpy as np
 from matnb.blocks.creation import Full
 from matnb.expr.closure_conversion import closed
 from matnb.expr.control import Body, Final, Loop, Variable
-from matnb.expr.interning import form_of
+from matnb.expr.interning import node_fields
 from matnb.expr.nodes import (
     Broadcast,
     Create,
@@ -108,7 +108,7 @@ def repetitions(
 
 def kind_of(node: Expr) -> Hashable:
     """Return what two expressions have in common that differ at most in what they are made from."""
-    values = tuple(_plain(getattr(node, name)) for name in form_of(type(node)).parameter_names)
+    values = tuple(_plain(getattr(node, name)) for name in node_fields(type(node)).parameter_names)
     return type(node), values, node.shape, node.dtype, node.sparse, len(node.operands)
 
 
@@ -563,8 +563,8 @@ def roll(roots: Sequence[Expr], record: Recording | None, known: Container[Expr]
     """
     if record is None:
         return list(roots)
-    events = [*record.unread, *record.events[record.num_seen :]]
-    record.num_seen = len(record.events)
+    events = [*record.unread, *record.written[record.num_seen :]]
+    record.num_seen = len(record.written)
     new: dict[Expr, Expr] = {}
     if len(events) >= FEWEST:
         with resumed(record):

@@ -22,14 +22,14 @@ class Recording:
         File name under which the cell was compiled; tells the cell's frames from others.
     num_merged
         How many operations equal one written before in the cell.
-    events
+    written
         The expressions that were written, in order, repeats included.
     lines
         The cell lines that wrote each expression, in order.
     runs
         What was run while the cell ran, because it asked for a value.
     plan_text
-        Gives how the largest of them was laid out, for who asks.
+        Gives how the largest of them was laid out, when asked.
     loops
         The loops and branches that were run.
     repartitions
@@ -43,14 +43,14 @@ class Recording:
     loop_texts
         Give how they were laid out.
     num_seen
-        How many events were written when a value was asked for last.
+        How many expressions were written when a value was asked for last.
     unread
         Those of them that no value has needed yet.
     """
 
     filename: str
     num_merged: int = 0
-    events: list[Expr] = field(default_factory=list)
+    written: list[Expr] = field(default_factory=list)
     lines: dict[Expr, list[int]] = field(default_factory=dict)
     runs: list[RunFinished] = field(default_factory=list)
     plan_text: Callable[[], str] | None = None
@@ -66,11 +66,11 @@ class Recording:
     @property
     def num_operations(self) -> int:
         """How many operations were written."""
-        return len(self.events)
+        return len(self.written)
 
     def note(self, node: Expr) -> None:
         """Note that the cell wrote an expression, with the line that is running."""
-        self.events.append(node)
+        self.written.append(node)
         filename = self.filename
         frame = sys._getframe(1).f_back
         while frame is not None and frame.f_code.co_filename != filename:

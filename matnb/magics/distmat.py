@@ -69,7 +69,7 @@ class DistMat(Configurable):
     display = Enum(
         DISPLAYS,
         help="What a cell shows: 'live' adds measured seconds and leaves out the summary of a short run; "
-        "'static' shows counts only, the same every time; 'auto' is live where a person can answer. At once.",
+        "'static' shows counts only, the same every time; 'auto' is live where a user can answer. At once.",
     ).tag(config=True)
     workers = Int(help=f"Number of Dask workers. {_LATER}").tag(config=True)
     threads = Int(allow_none=True, help=f"Threads of each worker; None shares all cores. {_LATER}").tag(
@@ -449,7 +449,7 @@ def _arrays(shell: InteractiveShell) -> list[str]:
 
 # What a cell ends with, shown as the commands show it: measured numbers and controls only live.
 
-_SHOWN = (HistoryView, Later, Diagnosis)  # what is measured of these is told only live
+_SHOWN = (HistoryView, Later, Diagnosis)  # measured values of these are shown only live
 
 
 class ValueDisplay:

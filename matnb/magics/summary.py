@@ -20,7 +20,7 @@ from matnb.session import Status
 from matnb.session.history_view import HistoryView, decision_facts
 
 QUIET_SECONDS = 0.2  # live, a shorter run shows only its value
-MOST_DRAWN = 2000  # tasks; the plan of more is told as it was made, before it ran
+MOST_DRAWN = 2000  # tasks; the plan of more is described as it was made, before it ran
 METADATA = "matnb"  # where a run's measured numbers lie beside its summary, never in it
 
 

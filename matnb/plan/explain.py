@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matnb.expr.control import Body, Cond, Final, Loop, Variable
-from matnb.expr.interning import form_of
+from matnb.expr.interning import node_fields
 from matnb.expr.nodes import (
     Broadcast,
     Create,
@@ -104,8 +104,8 @@ def describe(node: Expr, operands: tuple[str, ...]) -> str:
 
 
 def _parameters(node: Expr) -> list[str]:
-    # What a node was given besides its operands, as far as a user can read it.
-    form = form_of(type(node))
+    # A node's parameters, as far as a user can read it.
+    form = node_fields(type(node))
     named = ((name, getattr(node, name)) for name in form.parameter_names)
     return [
         f"{name}={value}" for name, value in named if isinstance(value, str | int | tuple) and value != ()
@@ -161,7 +161,7 @@ class ExpressionGraph:
     remembered
         Expressions whose values are in this process.
     there
-        Expressions on the workers that are told with what they are made from, as what was asked for is.
+        Expressions on the workers that are explained with what they are made from, as results are.
     """
 
     def __init__(self, remembered: Container[Expr] = (), there: Container[Expr] = ()) -> None:
@@ -181,7 +181,7 @@ class ExpressionGraph:
         roots
             Named expressions.
         stored
-            Those on the workers, below which nothing is told.
+            Those on the workers, below which nothing is shown.
         changes
             What the passes made, or put others in the place of.
         """
@@ -245,7 +245,7 @@ class ExpressionGraph:
             ends.setdefault(root, []).append(f"= {name}")
         order = topological(roots.values(), stored)
         users = consumers(order, stored)
-        # Scalars are told where they are read.
+        # Scalars are shown where they are read.
         order = [node for node in order if node in ends or not (isinstance(node, Literal) and node.size == 1)]
         places = {node: place for place, node in enumerate(order)}
         nodes = []
@@ -367,5 +367,5 @@ def changes_of(
 def _is_alike(node: Expr, other: Expr) -> bool:
     if type(node) is not type(other):
         return False
-    names = form_of(type(node)).parameter_names
+    names = node_fields(type(node)).parameter_names
     return bool(node.operands) and all(getattr(node, name) == getattr(other, name) for name in names)

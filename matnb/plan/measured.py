@@ -97,7 +97,7 @@ class Measures:
     Parameters
     ----------
     with_seconds
-        Whether times are told, too.
+        Whether times are recorded, too.
     """
 
     def __init__(self, with_seconds: bool = True) -> None:

@@ -41,9 +41,9 @@ class PlanCounts:
         and a quotient; constants and a user's data are none; what a product of a mask, or of a pattern,
         does without is none.
     num_arrays
-        Arrays newly made: one for each stage, and inside the stage's tasks as many as are whole blocks at the
-        same time besides what the task gives. Scalars, shares of a reduction, tiles of a chain, copies made
-        to be moved and a user's data are none.
+        Arrays newly made: one for each stage, and as many as its tasks hold whole blocks at the same time,
+        apart from what they give. Scalars, shares of a reduction, tiles of a chain, copies made to be moved
+        and a user's data are none.
     num_remembered
         Results that were there already: named ones that needed no task, and those that tasks read. A user's
         data and files are none.
@@ -127,7 +127,7 @@ def tasks_by_stage(
 
 
 def num_temporaries(task: Task) -> int:
-    """Return how many arrays of a block's size a task holds at a time besides its inputs and its value."""
+    """Return how many arrays of a block's size a task holds at a time, but for its inputs and its value."""
     count, last = len(task.inputs), _last_readers(task.steps)
     alive: set[int] = set()
     most = 0

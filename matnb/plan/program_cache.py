@@ -414,7 +414,7 @@ class ControlPlans:
         """Return what :func:`matnb.plan.looping.plan_control` does."""
         if begins is not None:
             return plan_control(node, stored, workers, wanted, begins)
-        form = _form_of(node, stored, workers, wanted)
+        form = _control_key(node, stored, workers, wanted)
         found = self._kept.get(form)
         if found is None:
             plan = plan_control(node, stored, workers, wanted)
@@ -426,7 +426,7 @@ class ControlPlans:
         return found.bound(node)
 
 
-def _form_of(
+def _control_key(
     node: Loop | Cond, stored: Mapping[Expr, Stored], workers: Workers, wanted: Collection[Expr]
 ) -> Hashable:
     # All that a plan depends on but for expressions. What is not stored, constants mostly, is made by the

@@ -45,7 +45,7 @@ class RunReport:
         return replace(self, plan_texts=(lambda: text,))
 
     def plan_text(self) -> str:
-        """Return how the runs and the loops were laid out; loops that were laid out alike are told once."""
+        """Return how the runs and the loops were laid out; loops that were laid out alike are shown once."""
         return "\n".join(dict.fromkeys(text() for text in self.plan_texts))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from matnb.blocks.creation import Full
 from matnb.expr.digest import digest_of
-from matnb.expr.interning import form_of as interned_form
+from matnb.expr.interning import node_fields
 from matnb.expr.nodes import (
     Broadcast,
     Create,
@@ -54,7 +54,7 @@ class StructuralKey:
     numbers: frozenset[int]
 
 
-def form_of(
+def structural_key(
     order: Sequence[Expr],
     known: Mapping[Expr, Stored],
     roots: Collection[Expr],
@@ -98,7 +98,7 @@ def form_of(
             large = not node.sparse and node.size * node.dtype.itemsize >= _LARGE_BYTES
             parts.append((Data, node.shape, node.dtype) if large else node.digest)
         else:
-            own = tuple(node.__dict__[name] for name in interned_form(type(node)).parameter_names)
+            own = tuple(node.__dict__[name] for name in node_fields(type(node)).parameter_names)
             told = own if node.plain else _told(node, own)
             parts.append((type(node), node.sparse, told, *[places[one] for one in node.operands]))
     ends = tuple(places[node] for node in roots), tuple(places[node] for node in keep)

@@ -20,8 +20,8 @@ from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError, TooLargeError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TaskTimed
 from matnb.expr.control import Cond, Final, Loop, results_of
-from matnb.expr.memo_keys import lifetime
 from matnb.expr.nodes import Expr, Literal
+from matnb.expr.retention import lifetime
 from matnb.lazy.array import live_expressions
 from matnb.lazy.recording import Recording
 from matnb.pictures.quantities import plural_text

@@ -21,8 +21,8 @@ from matnb.config import Config
 from matnb.errors import TooLargeError
 from matnb.expr.client_data import copied
 from matnb.expr.control import Cond, Final, Loop
-from matnb.expr.memo_keys import is_small, outlasts_handles, worth_writing
 from matnb.expr.nodes import Expr
+from matnb.expr.retention import is_small, outlasts_handles, worth_writing
 from matnb.expr.traverse import topological
 from matnb.io.results import About, Result, ResultFolder, writable
 from matnb.lazy.array import live_expressions

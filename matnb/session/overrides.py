@@ -45,9 +45,9 @@ class Hidden:
         if node.digest in self._made:
             return False
         record = self.record or active_recording()
-        if record is not None and len(record.events) > self._num_seen:
-            self._written.update(one.digest for one in record.events[self._num_seen :])
-            self._num_seen = len(record.events)
+        if record is not None and len(record.written) > self._num_seen:
+            self._written.update(one.digest for one in record.written[self._num_seen :])
+            self._num_seen = len(record.written)
         return node.digest not in self._visible or node.digest in self._written
 
 

@@ -13,8 +13,8 @@ from matnb.config import Config
 from matnb.errors import SessionEnded, TooLargeError, WorkerLostError
 from matnb.expr.client_data import held
 from matnb.expr.control import Cond, Final, Loop
-from matnb.expr.memo_keys import worth_keeping
 from matnb.expr.nodes import Data, Expr, MaskedMatMul, MatMul, Transpose
+from matnb.expr.retention import worth_keeping
 from matnb.expr.traverse import Either, topological
 from matnb.lazy.array import live_expressions
 from matnb.passes import traced
@@ -23,7 +23,7 @@ from matnb.plan.estimate import estimate_entries
 from matnb.plan.lower import lower
 from matnb.plan.product_entries import ProductCounts, worth_counting
 from matnb.plan.program_cache import PlanCache, Planned, Scattering
-from matnb.plan.structural_key import form_of
+from matnb.plan.structural_key import structural_key
 from matnb.plan.transposes import prefers_scatter, wished
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Plan, Stored, Workers
@@ -96,7 +96,9 @@ class Planner:
         workers = self.workers()
         counts = tuple(self.counted[one] for one in products)
         return self._plans.planned(
-            lambda with_numbers: form_of(needed, known, roots.values(), keep, workers, with_numbers, counts),
+            lambda with_numbers: structural_key(
+                needed, known, roots.values(), keep, workers, with_numbers, counts
+            ),
             known,
             self._store,
             lambda constants: self._anew(roots, keep, known, {}, workers, constants=constants),

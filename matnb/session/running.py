@@ -33,8 +33,8 @@ from matnb.events import (
 )  # fmt: skip
 from matnb.expr.client_data import copied, held, keep_copy, keep_in_file, lost_copy
 from matnb.expr.control import Cond, Final, Loop
-from matnb.expr.memo_keys import lifetime
 from matnb.expr.nodes import Data, Expr
+from matnb.expr.retention import lifetime
 from matnb.expr.traverse import topological
 from matnb.io.results import ResultFolder
 from matnb.lazy.recording import Recording, active_recording

@@ -28,8 +28,8 @@ from matnb.config import Config
 from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerLostError
 from matnb.events import CellRecorded, Event, SessionAwaited, SessionStopped
 from matnb.expr.client_data import keep_copy
-from matnb.expr.memo_keys import is_small
 from matnb.expr.nodes import Data, Expr, Load
+from matnb.expr.retention import is_small
 from matnb.expr.traverse import topological
 from matnb.io.results import ResultFolder
 from matnb.io.source import Found, Source

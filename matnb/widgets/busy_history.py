@@ -91,7 +91,7 @@ class BusyHistory:
 
 
 class _Worker:
-    """What is known of a worker besides its load."""
+    """What is known of a worker apart from its load."""
 
     __slots__ = ("_samples", "heard_at", "is_lost", "num_threads", "sampled_at")
 
@@ -234,7 +234,7 @@ class Loads:
     # shares of time
 
     def _end(self) -> float:
-        # Up to where it is known what was done: what runs now is told a moment later.
+        # Up to where it is known what was done: what runs now is reported a moment later.
         told = float(self._until.max(initial=0.0))
         return max(0.0, told, self._now - max(1.0, 1.5 * self.gap_seconds))
 

@@ -74,7 +74,7 @@ class LoopState:
 
 @dataclass(frozen=True)
 class MonitorState:
-    """What is known, besides how busy workers are.
+    """What is known, apart from how busy workers are.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
             return _after_runs(state, ((when, happening),))
         case LoopAdvanced():
             began = _begun(state, when)
-            is_same = began.loop == happening  # the same is told again and again
+            is_same = began.loop == happening  # the same event comes again and again
             return _changed(
                 began,
                 is_running=True,
@@ -212,7 +212,7 @@ def _rested(state: MonitorState) -> MonitorState:
 
 
 def _changed(old: _Value, **fields: object) -> _Value:
-    # As dataclasses.replace, in a sixth of the time: of thousands of quick runs a second each is told.
+    # As dataclasses.replace, in a sixth of the time: thousands of quick runs come a second.
     new = object.__new__(type(old))
     new.__dict__.update(old.__dict__, **fields)
     return new

@@ -174,7 +174,7 @@ def slider(facts: HistoryFacts) -> Any:
     play = widgets.Play(
         value=begin, min=0, max=last, interval=_STEP_MILLISECONDS, tooltip="Go through all decisions"
     )
-    # The number on it would count from 0; which it is, is told beside it.
+    # The number on it would count from 0; which it is stands beside it.
     place = widgets.IntSlider(
         value=begin,
         min=0,

@@ -234,7 +234,7 @@ def test_rows_that_are_waited_for_once_more_are_not_heaped_upon_a_worker(policy:
     decision = policy().decide(replace(alone, apart_row_seconds=1e-3))
     assert not decision.acts
     assert decision.reason.startswith("balanced")
-    assert decision.reason.endswith("as all wait for the one with the most rows besides")
+    assert decision.reason.endswith("as all also wait for the one with the most rows")
     some = policy().decide(replace(alone, apart_row_seconds=1e-5))
     assert some.acts
     assert some.saving_seconds < policy().decide(alone).saving_seconds

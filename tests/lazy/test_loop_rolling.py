@@ -114,7 +114,7 @@ UNROLLED = {
 def test_a_loop_of_pythons_is_one_node(source: str, shapes: list[tuple[int, int]]) -> None:
     space, record = cell(source)
     x: DistArray = space["x"]
-    after = rolled([x.expression], record.events, (), live_expressions())[x.expression]
+    after = rolled([x.expression], record.written, (), live_expressions())[x.expression]
     found = loops(after)
     assert [(int(loop.limit.value), loop.num_state) for loop in found] == shapes
     expected, value = interpret(x.expression), interpret(after)
@@ -127,13 +127,13 @@ def test_a_loop_of_pythons_is_one_node(source: str, shapes: list[tuple[int, int]
 def test_what_is_no_loop_or_better_without_stays(source: str) -> None:
     space, record = cell(source)
     x = space["x"].expression
-    assert rolled([x], record.events, (), live_expressions()) == {}
+    assert rolled([x], record.written, (), live_expressions()) == {}
 
 
 @pytest.mark.parametrize("source", [source for source, _ in ROLLED.values()], ids=ROLLED)
 def test_what_is_found_reads_alike_throughout(source: str) -> None:
     _, record = cell(source)
-    sequence = list(dict.fromkeys(record.events))
+    sequence = list(dict.fromkeys(record.written))
     for found in repetitions(sequence, (), [True] * len(sequence)):
         for place in range(found.begin, found.end):
             for read, operand in zip(found.read_at(place), sequence[place].operands, strict=True):
@@ -147,7 +147,7 @@ def test_it_is_the_node_that_iterate_makes() -> None:
     a, b = space["A"], space["b"]
     x = space["x"].expression
     final, _ = mn.iterate(lambda x: a @ x + b, space["x0"], max_iterations=7)
-    assert rolled([x], record.events)[x] is final.expression
+    assert rolled([x], record.written)[x] is final.expression
 
 
 def test_handles_get_what_their_expressions_became_and_older_ones_are_let_go() -> None:
@@ -157,7 +157,7 @@ def test_handles_get_what_their_expressions_became_and_older_ones_are_let_go() -
     before = {name: interpret(space[name].expression) for name in ("x", "old", "s")}
     long = len(topological([space["x"].expression]))
     with resumed(record):
-        renew(rolled([space["z"].expression], record.events, (), live_expressions()))
+        renew(rolled([space["z"].expression], record.written, (), live_expressions()))
     (loop,) = {loop for name in before for loop in loops(space[name].expression)}
     assert space["y"].expression is space["old"].expression
     assert len(topological([space["x"].expression])) < long / 3
@@ -172,7 +172,7 @@ def test_nothing_below_known_values_is_looked_at() -> None:
     space, record = cell("x = x0\nfor _ in range(9): x = A @ x + b")
     x = space["x"].expression
     known = {x.operands[0].operands[1]}  # the eighth state
-    assert rolled([x], record.events, known) == {}
+    assert rolled([x], record.written, known) == {}
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_nothing_below_known_values_is_looked_at() -> None:
 def test_thousands_of_operations_take_a_moment(source: str) -> None:
     space, record = cell(source)
     begin = time.process_time()
-    assert rolled([space["x"].expression], record.events) == {}
+    assert rolled([space["x"].expression], record.written) == {}
     assert time.process_time() - begin < 2
 
 
@@ -226,5 +226,5 @@ def test_rolled_and_unrolled_mean_the_same(source: str, hold: bool) -> None:
     space, record = cell(source)
     roots = [space[name].expression for name in ("x", "y", "z", "w") if name in space]
     live = live_expressions() if hold else ()
-    for node, after in rolled(roots, record.events, (), live).items():
+    for node, after in rolled(roots, record.written, (), live).items():
         np.testing.assert_array_equal(interpret(after), interpret(node), strict=True)

@@ -131,9 +131,9 @@ def test_events_are_all_that_was_written_in_order():
         z = y * y
         again = x + 1
         z -= again
-    assert [one.name for one in record.events] == ["add", "multiply", "add", "subtract"]  # type: ignore[attr-defined]
-    assert record.events[0] is record.events[2] is y.expression
-    assert record.events[3] is z.expression
+    assert [one.name for one in record.written] == ["add", "multiply", "add", "subtract"]  # type: ignore[attr-defined]
+    assert record.written[0] is record.written[2] is y.expression
+    assert record.written[3] is z.expression
     assert (record.num_operations, record.num_merged) == (4, 1)
 
 

@@ -97,7 +97,7 @@ def test_a_value_asked_in_every_iteration_costs_the_same_in_each(cells: Cells) -
     counted = (
         "record = recorded()\nwaiting = []\nfor _ in range(12):\n"
         f"    lost = (x * empty).sum()\n    new = {STEP}\n    d = float(abs(new - x).sum())\n    x = new\n"
-        "    waiting.append(len(record.unread) + len(record.events) - record.num_seen)\n"
+        "    waiting.append(len(record.unread) + len(record.written) - record.num_seen)\n"
     )
     source = f"from matnb.lazy.recording import active_recording as recorded\n{counted}"
     space = cells.run(source, seed=2.5)

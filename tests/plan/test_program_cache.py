@@ -25,7 +25,7 @@ from matnb.ops.reference import block_of
 from matnb.passes import traced
 from matnb.plan.lower import lower
 from matnb.plan.program_cache import CachedPlan, Planned, Scattering, Unfit
-from matnb.plan.structural_key import StructuralKey, form_of
+from matnb.plan.structural_key import StructuralKey, structural_key
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot, Stored, Workers
 from matnb.program.writer import Slots
@@ -113,8 +113,8 @@ def test_a_plan_used_again_is_the_plan_made_anew(pairs: list, workers: Workers, 
     others = with_other_data(roots)
     stored, _ = on_workers(roots, workers)
     there, blocks = on_workers(others, workers)
-    form = form_of(topological(roots, stored), stored, roots, (), workers)
-    again = form_of(topological(others, there), there, others, (), workers)
+    form = structural_key(topological(roots, stored), stored, roots, (), workers)
+    again = structural_key(topological(others, there), there, others, (), workers)
     if len(set(others)) < len(roots) or len(there) < len(stored):
         return  # the other numbers are equal to each other
     assert form.key == again.key
@@ -147,8 +147,8 @@ def planned_twice(one: mn.DistArray, other: mn.DistArray) -> tuple[Planned, Mapp
     """Return one's plan bound to another run, and what it is given."""
     stored, _ = on_workers([one.expression], ONE)
     there, blocks = on_workers([other.expression], ONE)
-    form = form_of(topological([one.expression], stored), stored, [one.expression], (), ONE)
-    again = form_of(topological([other.expression], there), there, [other.expression], (), ONE)
+    form = structural_key(topological([one.expression], stored), stored, [one.expression], (), ONE)
+    again = structural_key(topological([other.expression], there), there, [other.expression], (), ONE)
     if form.key != again.key:
         raise Unfit
     first = planned(form, [one.expression], stored, ONE, True)
@@ -207,7 +207,7 @@ def test_another_layout_or_cut_is_of_another_form():
     elsewhere = {one: replace(array, block_bytes=()) for one, array in stored.items()}
     order = topological([node], stored)
     keys = {
-        form_of(order, found, [node], keep, workers).key
+        structural_key(order, found, [node], keep, workers).key
         for found in (stored, elsewhere)
         for keep in ((), (node,))
         for workers in (ONE, THREE, replace(ONE, memory_bytes=1))
@@ -221,7 +221,7 @@ def test_a_cached_holds_none_of_its_runs_expressions():
 
     node = (vector(5) * 2.5).sum().expression
     stored, _ = on_workers([node], ONE)
-    form = form_of(topological([node], stored), stored, [node], (), ONE)
+    form = structural_key(topological([node], stored), stored, [node], (), ONE)
     cached = CachedPlan(form, stored, planned(form, [node], stored, ONE, True))
     gone = weakref.ref(next(iter(stored)))
     del node, stored, form
@@ -234,7 +234,7 @@ def test_a_choice_made_otherwise_is_planned_anew():
     A = mn.asarray(sp.random_array((8, 6), density=0.4, rng=0, format="csr"))
     node = (A.T @ given_array(np.ones(8))).expression
     stored, _ = on_workers([node], ONE)
-    form = form_of(topological([node], stored), stored, [node], (), ONE)
+    form = structural_key(topological([node], stored), stored, [node], (), ONE)
     first = planned(form, [node], stored, ONE, True)
     with_choice = replace(first, choices=(Scattering(A.expression, 10, 1, False),))
     cached = CachedPlan(form, stored, with_choice)
@@ -248,5 +248,5 @@ def test_what_was_cut_by_a_person_is_told_from_what_was_not():
     assert isinstance(x.expression, Regrid)
     (node,) = [one for one in topological([x.expression]) if isinstance(one, Data)]
     layout = Stored(default_layout(node, 48, ONE), (f"{node.digest.hex()}-0",), (6,), (48,))
-    forms = [form_of([one], {one: layout}, [one], (), ONE).key for one in (x.expression, node)]
+    forms = [structural_key([one], {one: layout}, [one], (), ONE).key for one in (x.expression, node)]
     assert forms[0] != forms[1]

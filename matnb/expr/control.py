@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.digest import digest_of
-from matnb.expr.nodes import Expr, Shape
+from matnb.expr.nodes import Expr, Literal, Shape
 
+MAX_STATES = 4  # of a loop, named in its line
 _COUNT = np.dtype(np.int64)
 
 
@@ -31,6 +33,9 @@ class Variable(Expr):
         self._settle(self.lengths, self.element, self.is_sparse)
         if self.scope:
             self.__dict__["free"] = frozenset([self.scope])
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"variable {self.place}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +109,18 @@ class Loop(Expr):
             for place, one in enumerate(arrays)
         )
 
+    def _text(self, operands: Sequence[str]) -> str:
+        begins = [*operands[: min(self.num_state, MAX_STATES)]]
+        if self.num_state > MAX_STATES:
+            begins.append(f"{self.num_state - MAX_STATES:,} more")
+        text = f"loop from {', '.join(begins)}" if begins else "loop"
+        limit = operands[self.num_state]
+        if isinstance(self.limit, Literal):
+            if self.limit.value == np.iinfo(np.int64).max:
+                return text
+            limit = str(self.limit.value)
+        return f"{text}, at most {limit} times"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cond(Expr):
@@ -133,6 +150,9 @@ class Cond(Expr):
             Variable(place, one.shape, one.dtype, one.sparse) for place, one in enumerate(self.given)
         )
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"branch on {operands[0]}"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Final(Expr):
@@ -144,6 +164,9 @@ class Final(Expr):
     def __post_init__(self) -> None:
         made = results_of(self.control)[self.place]
         self._settle(made.shape, made.dtype, made.sparse, self.control)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"result {self.place} of {operands[0]}"
 
 
 def results_of(control: Expr) -> tuple[Expr, ...]:

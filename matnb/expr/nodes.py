@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -104,6 +104,17 @@ class Expr(metaclass=Interned):
                 values.append(tuple(remaining) if place == form.inputs else self.__dict__[name])
         return type(self)(*values)
 
+    def describe(self, operands: Sequence[str]) -> str:
+        """Return the expression as one line, with its operands by the names given."""
+        return self._text(operands)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        # What a kind of node has of its own where its name and parameters would not read well.
+        named = ((name, self.__dict__[name]) for name in node_fields(type(self)).parameter_names)
+        plain = ((name, value) for name, value in named if isinstance(value, str | int | tuple))
+        shown = [f"{name}={value}" for name, value in plain if value != ()]
+        return f"{type(self).__name__.lower()}({', '.join([*operands, *shown])})"
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("an expression is not pickled: workers receive plans and blocks")
 
@@ -129,6 +140,9 @@ class Literal(Expr):
         """The constant as a read-only array."""
         return np.frombuffer(self.content, self.element).reshape(self.lengths)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"constant {self.value}" if self.size == 1 else f"constant {self.shape}"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Data(Expr):
@@ -143,6 +157,9 @@ class Data(Expr):
     def __post_init__(self) -> None:
         self._settle(self.lengths, self.element, self.is_sparse)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return "given array"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Create(Expr):
@@ -154,6 +171,9 @@ class Create(Expr):
     def __post_init__(self) -> None:
         self._settle(self.creation.shape, self.creation.dtype, self.creation.sparse)
         self.__dict__["is_cheap"] = isinstance(self.creation, Full | Eye | Arange | Linspace)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return type(self.creation).__name__.lower()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,6 +194,9 @@ class Load(Expr):
     def __post_init__(self) -> None:
         self._settle(self.lengths, self.element, self.is_sparse)
         self.__dict__["reads_file"] = hasattr(self.source, "file")
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"{self.source!r}" if self.field == "matrix" else f"{self.field} of {self.source!r}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,6 +241,10 @@ class Elementwise(Expr):
                 return False
         return zero_preserving(self.name, self.input_dtypes, scalars)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        dtype = f", {self.dtype}" if self.name == "astype" else ""
+        return f"{self.name}({', '.join(operands)}{dtype})"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MatMul(Expr):
@@ -231,6 +258,11 @@ class MatMul(Expr):
     def __post_init__(self) -> None:
         shape, dtype = _product_of(self.left, self.right, self.semiring)
         self._settle(shape, dtype, self.left.sparse and self.right.sparse, self.left, self.right)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        if self.semiring == "plus_times":
+            return " @ ".join(operands)
+        return f"matmul({', '.join(operands)}, {self.semiring})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -257,6 +289,11 @@ class MaskedMatMul(Expr):
         sparse = inside or (self.left.sparse and self.right.sparse)
         self._settle(shape, dtype, sparse, self.left, self.right, self.mask)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        left, right, mask = operands
+        inverted = "~" if self.complement else ""
+        return f"matmul({left}, {right}, {self.semiring}, mask={inverted}{mask})"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transpose(Expr):
@@ -271,6 +308,12 @@ class Transpose(Expr):
             raise ShapeError(f"axes {self.axes} do not reorder the {self.operand.ndim} axes of the array")
         shape = tuple(self.operand.shape[axis] for axis in self.axes)
         self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        (operand,) = operands
+        if self.axes == tuple(reversed(range(self.ndim))):
+            return f"transpose({operand})" if operand == "..." else f"{operand}.T"
+        return f"transpose({operand}, {self.axes})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -296,6 +339,12 @@ class Reduce(Expr):
             kept = [length for axis, length in enumerate(given) if axis not in self.axes]
         self._settle(tuple(kept), self.element, False, self.operand)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        over = ""
+        if len(self.axes) < self.operand.ndim:
+            over = f", axis={self.axes[0] if len(self.axes) == 1 else self.axes}"
+        return f"{self.operation}({operands[0]}{over})"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Index(Expr):
@@ -318,6 +367,9 @@ class Index(Expr):
             axis += 1
         self._settle(tuple(shape), self.operand.dtype, self.operand.sparse and not drops, self.operand)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"{operands[0]}[{', '.join(map(key_text, self.key))}]"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Broadcast(Expr):
@@ -331,6 +383,9 @@ class Broadcast(Expr):
             raise ShapeError(f"shape {self.operand.shape} cannot be broadcast to {self.lengths}")
         self._settle(self.lengths, self.operand.dtype, False, self.operand)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"broadcast({operands[0]})"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regrid(Expr):
@@ -343,6 +398,10 @@ class Regrid(Expr):
         if Grid(self.cuts).shape != self.operand.shape:
             raise ShapeError(f"cuts {self.cuts} do not fit an array of shape {self.operand.shape}")
         self._settle(self.operand.shape, self.operand.dtype, self.operand.sparse, self.operand)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        blocks = " x ".join(str(len(axis) - 1) for axis in self.cuts)
+        return f"regrid({operands[0]}) to {blocks} blocks"
 
 
 def _product_of(left: Expr, right: Expr, semiring: str) -> tuple[Shape, np.dtype]:
@@ -388,3 +447,11 @@ def broadcast_shapes(*shapes: Shape, name: str) -> Shape:
             f"{name}: shapes {listed} do not broadcast: counted from the last axis, "
             "lengths must be equal or one of them 1"
         ) from None
+
+
+def key_text(part: int | slice | None) -> str:
+    """Return an entry of an index as a user writes it."""
+    if isinstance(part, slice):
+        stop = "" if part.stop is None else part.stop
+        return f"{part.start}:{stop}" + (f":{part.step}" if part.step != 1 else "")
+    return str(part)

@@ -288,6 +288,9 @@ class Scatter(Expr):
         shape = (self.length, *self.values.shape[1:])
         self._settle(shape, dtype, False, self.values, self.labels)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"scatter_reduce({', '.join(operands)}, {self.length}, {self.monoid})"
+
 
 @means(Scatter)
 def _(node: Scatter, operands: Sequence[Value]) -> Value:

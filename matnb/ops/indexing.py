@@ -27,7 +27,7 @@ from matnb.blocks.kernels.indexing import (
 )
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import DTypeError, IndexingError, ShapeError
-from matnb.expr.nodes import Expr, Key, Shape, broadcast_shapes
+from matnb.expr.nodes import Expr, Key, Shape, broadcast_shapes, key_text
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
@@ -60,6 +60,10 @@ class Pick(Expr):
     def is_listed(self) -> bool:
         """True when vectors list the places."""
         return self.inputs[0].ndim == 1
+
+    def _text(self, operands: Sequence[str]) -> str:
+        behind = self.operand.ndim - self.axis - len(self.inputs)
+        return f"{operands[0]}[{', '.join([*':' * self.axis, *operands[1:], *':' * behind])}]"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,6 +106,11 @@ class Put(Expr):
         return tuple(
             len(range(part.start, part.stop, part.step)) for part in self.key if isinstance(part, slice)
         )
+
+    def _text(self, operands: Sequence[str]) -> str:
+        inputs = iter(operands[2:])
+        places = [next(inputs) if part is None else key_text(part) for part in self.key]
+        return f"{operands[0]} with [{', '.join(places)}] = {operands[1]}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

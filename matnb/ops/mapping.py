@@ -61,6 +61,9 @@ class MapBlocks(Expr):
         if self.token:
             self.__dict__["is_made_anew"] = True
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"{self.function.name}({', '.join(operands)})"
+
 
 @means(MapBlocks)
 def _(node: MapBlocks, operands: Sequence[Value]) -> Value:
@@ -116,6 +119,9 @@ class Replicated(Expr):
     def __post_init__(self) -> None:
         self._settle((packed_bytes(self.outputs),), np.dtype(np.uint8), False, *self.inputs)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"{self.function.name}({', '.join(operands)})"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part(Expr):
@@ -128,6 +134,9 @@ class Part(Expr):
         assert isinstance(self.call, Replicated), "only such a call has parts"
         shape, dtype = self.call.outputs[self.place]
         self._settle(shape, dtype, False, self.call)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"result {self.place} of {operands[0]}"
 
 
 @means(Replicated)

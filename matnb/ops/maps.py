@@ -41,6 +41,9 @@ class Draw(Expr):
             check_index(number, 0)
         self._settle(self.creation.shape, self.creation.dtype, False, *self.inputs)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"{type(self.creation).__name__.lower()}(drawn anew for {', '.join(operands)})"
+
 
 @means(Draw)
 def _(node: Draw, operands: Sequence[Value]) -> Value:

@@ -59,6 +59,9 @@ class Compress(Expr):
         sparse = self.operand.sparse and self.mask.ndim == 1
         self._settle(shape, self.operand.dtype, sparse, self.operand, self.mask)
 
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"{operands[0]}[{operands[1]}]"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expand(Expr):

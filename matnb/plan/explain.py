@@ -5,111 +5,20 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from matnb.expr.control import Body, Cond, Final, Loop, Variable
+from matnb.expr.control import Body, Cond, Loop, Variable
 from matnb.expr.interning import node_fields
 from matnb.expr.nodes import (
-    Broadcast,
-    Create,
-    Data,
     Elementwise,
     Expr,
-    Index,
     Literal,
-    Load,
-    MaskedMatMul,
-    MatMul,
-    Reduce,
-    Regrid,
-    Transpose,
 )
 from matnb.expr.traverse import consumers, topological
-from matnb.ops.grouping import Scatter
-from matnb.ops.indexing import Pick, Put
-from matnb.ops.mapping import MapBlocks, Part, Replicated
-from matnb.ops.maps import Draw
-from matnb.ops.selecting import Compress
+from matnb.ops.mapping import Replicated
 from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Stored
-
-MAX_STATES = 4  # of a loop, named in its line
-
-
-def describe(node: Expr, operands: tuple[str, ...]) -> str:
-    """Return an expression as one line, with its operands by the names given."""
-    listed = ", ".join(operands)
-    match node:
-        case Literal():
-            return f"constant {node.value}" if node.size == 1 else f"constant {node.shape}"
-        case Data():
-            return "given array"
-        case Create(creation):
-            return f"{type(creation).__name__.lower()}"
-        case Load(source, field):
-            return f"{source!r}" if field == "matrix" else f"{field} of {source!r}"
-        case Elementwise("astype"):
-            return f"astype({listed}, {node.dtype})"
-        case Elementwise(name):
-            return f"{name}({listed})"
-        case MatMul(_, _, "plus_times"):
-            return " @ ".join(operands) if operands else "matmul"
-        case MatMul(_, _, semiring):
-            return f"matmul({listed}, {semiring})"
-        case MaskedMatMul(_, _, _, semiring, complement) if operands != ("...",):
-            left, right, mask = operands
-            return f"matmul({left}, {right}, {semiring}, mask={'~' if complement else ''}{mask})"
-        case Transpose(_, axes):
-            if axes != tuple(reversed(range(len(axes)))):
-                return f"transpose({listed}, {axes})"
-            return f"transpose({listed})" if listed == "..." else f"{listed}.T"
-        case Reduce(operand, operation, axes):
-            over = "" if len(axes) == operand.ndim else f", axis={axes[0] if len(axes) == 1 else axes}"
-            return f"{operation}({listed}{over})"
-        case Index(_, key):
-            return f"{listed}[{', '.join(map(_key_text, key))}]"
-        case Broadcast():
-            return f"broadcast({listed})"
-        case Draw(creation):
-            return f"{type(creation).__name__.lower()}(drawn anew for {listed})"
-        case Scatter(_, _, length, monoid):
-            return f"scatter_reduce({listed}, {length}, {monoid})"
-        case Replicated(_, function) | MapBlocks(_, function):
-            return f"{function.name}({listed})"
-        case Part(_, place):
-            return f"result {place} of {listed}"
-        case Compress() if len(operands) == 2:
-            return f"{operands[0]}[{operands[1]}]"
-        case Pick(operand, inputs, axis) if len(operands) > 1:
-            behind = operand.ndim - axis - len(inputs)
-            return f"{operands[0]}[{', '.join([*':' * axis, *operands[1:], *':' * behind])}]"
-        case Put(_, _, _, key) if len(operands) > 1:
-            numbers = iter(operands[2:])
-            texts = [next(numbers) if part is None else _key_text(part) for part in key]
-            return f"{operands[0]} with [{', '.join(texts)}] = {operands[1]}"
-        case Loop() if len(operands) == len(node.operands):
-            return _loop_text(node, operands)
-        case Cond():
-            return f"branch on {operands[0]}"
-        case Final(_, place):
-            return f"result {place} of {listed}"
-        case Variable(place):
-            return f"variable {place}"
-        case Regrid(_, cuts):
-            return f"regrid({listed}) to {' x '.join(str(len(axis) - 1) for axis in cuts)} blocks"
-    return f"{type(node).__name__.lower()}({', '.join([*operands, *_parameters(node)])})"
-
-
-def _parameters(node: Expr) -> list[str]:
-    # A node's parameters, as far as a user can read it.
-    form = node_fields(type(node))
-    named = ((name, getattr(node, name)) for name in form.parameter_names)
-    return [
-        f"{name}={value}" for name, value in named if isinstance(value, str | int | tuple) and value != ()
-    ]
 
 
 def told_alone(node: Expr, depth: int = 3) -> str:
@@ -121,20 +30,7 @@ def told_alone(node: Expr, depth: int = 3) -> str:
         is_told = not operand.shape and operand.operands and depth > 1
         return told_alone(operand, depth - 1) if is_told else kind_of(operand)
 
-    return describe(node, tuple(map(told, node.operands)))
-
-
-def _loop_text(node: Loop, operands: tuple[str, ...]) -> str:
-    begins = [*operands[: min(node.num_state, MAX_STATES)]]
-    if node.num_state > MAX_STATES:
-        begins.append(f"{node.num_state - MAX_STATES:,} more")
-    text = f"loop from {', '.join(begins)}" if begins else "loop"
-    limit = operands[node.num_state]
-    if isinstance(node.limit, Literal):
-        if node.limit.value == np.iinfo(np.int64).max:
-            return text
-        limit = str(node.limit.value)
-    return f"{text}, at most {limit} times"
+    return node.describe(tuple(map(told, node.operands)))
 
 
 def kind_of(node: Expr) -> str:
@@ -144,13 +40,6 @@ def kind_of(node: Expr) -> str:
     if isinstance(node, Loop | Cond):
         return "a loop" if isinstance(node, Loop) else "a branch"
     return f"{node.shape} {node.dtype}{' sparse' if node.sparse else ''}"
-
-
-def _key_text(part: int | slice | None) -> str:
-    if isinstance(part, slice):
-        stop = "" if part.stop is None else part.stop
-        return f"{part.start}:{stop}" + (f":{part.step}" if part.step != 1 else "")
-    return str(part)
 
 
 class ExpressionGraph:
@@ -266,7 +155,7 @@ class ExpressionGraph:
             nodes.append(
                 NodeFacts(
                     name=names[node],
-                    what="" if node in given else describe(node, operands),
+                    what="" if node in given else node.describe(operands),
                     details=(*details, *ends.get(node, [])),
                     operands=tuple(places[one] for one in below if one in places),
                     look="known" if is_known else _look_of(node),

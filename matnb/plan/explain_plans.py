@@ -14,7 +14,7 @@ from matnb.expr.traverse import topological
 from matnb.pictures.facts import GraphFacts, Look, NodeFacts, PanelFacts
 from matnb.pictures.graph import listed
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
-from matnb.plan.explain import bodies_of, describe, kind_of
+from matnb.plan.explain import bodies_of, kind_of
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
 from matnb.plan.plan_counts import counts_of, functions_of, reductions_of, tasks_by_stage
@@ -393,7 +393,7 @@ def _input_box(node: Expr, name: str, num_users: int, stored: Stored | None) -> 
         details.append("stored on workers")
     if num_users > 1:
         details.append(f"used {num_users} times")
-    what = describe(node, ("...",) * len(node.operands)) if stored is not None else ""
+    what = node.describe(("...",) * len(node.operands)) if stored is not None else ""
     look: Look = "known" if stored is not None else "given"
     return NodeFacts(name, what, tuple(details), (), look, num_users > 1)
 

@@ -26,7 +26,7 @@ from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture
-from matnb.plan.explain import describe, kind_of
+from matnb.plan.explain import kind_of
 from matnb.program.plan import Stored
 from matnb.session.memo import Memo, RememberedResults
 from matnb.session.session import Session
@@ -505,7 +505,7 @@ class _Evaluator:
 
     def facts(self, node: Expr) -> ArrayFacts:
         stored = _stored(node)
-        made = describe(node, tuple(map(kind_of, node.operands)))
+        made = node.describe(tuple(map(kind_of, node.operands)))
         if stored is not None:
             layout, known = stored.layout, bool(stored.block_nnz)  # an interrupted run's counts are not told
             return ArrayFacts(

@@ -11,7 +11,7 @@ from matnb.blocks.kernels.elementwise import Link
 from matnb.errors import MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
-from matnb.plan.explain import describe, kind_of
+from matnb.plan.explain import kind_of
 from matnb.program.operators import Multiply, MultiplyMasked, Operator, SumMasked
 from matnb.program.plan import Stage, Task
 
@@ -69,7 +69,7 @@ def located(error: MatnbError, nodes: Sequence[Expr], record: Recording | None) 
         lines = _lines(_writers(nodes, record), record)
     if elsewhere:
         error.cell, lines = elsewhere[0]
-    text = "" if node is None else f"{describe(node, tuple(map(kind_of, node.operands)))} -> {kind_of(node)}"
+    text = "" if node is None else f"{node.describe(tuple(map(kind_of, node.operands)))} -> {kind_of(node)}"
     error.lines, error.expression = lines, text
     if lines:
         word = "lines" if len(lines) > 1 else "line"

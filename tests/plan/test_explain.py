@@ -21,7 +21,7 @@ from matnb.events import TaskTimed
 from matnb.expr.nodes import Data, Expr
 from matnb.ops.selecting import Compress
 from matnb.pictures.graph import MOST_LISTED, listed
-from matnb.plan.explain import ExpressionGraph, describe, kind_of, told_alone
+from matnb.plan.explain import ExpressionGraph, kind_of, told_alone
 from matnb.plan.explain_plans import plan_text
 from matnb.plan.lower import lower
 from matnb.plan.measured import MOST_RUNS, Measures
@@ -36,7 +36,7 @@ S = mn.DistArray(Data(b"s", (4, 4), FLOAT, True))
 
 
 def text_of(array: mn.DistArray) -> str:
-    return describe(array.expression, tuple("xyz"[: len(array.expression.operands)]))
+    return array.expression.describe(tuple("xyz"[: len(array.expression.operands)]))
 
 
 def test_a_result_is_told_by_what_it_is_of() -> None:

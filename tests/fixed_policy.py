@@ -15,7 +15,7 @@ from matnb.balance.policy import Off
 from matnb.balance.situation import Situation
 from matnb.blocks.layout import Cuts
 from matnb.events import BlocksMoved, Event, Rebalanced
-from matnb.session import groups, loop_watch
+from matnb.session import groups, loop_parts
 
 NUM_ROWS = 2000
 rng = np.random.default_rng(3)
@@ -65,7 +65,7 @@ class Stubborn:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     # So that arrays of tests are looked at, and at once.
     monkeypatch.setattr(groups, "LEAST_BYTES", 0)
-    monkeypatch.setattr(loop_watch, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(loop_parts, "_LOOK_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,8 @@ from matnb.backend.store import Entry
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
-from matnb.session.running import whole
+from matnb.session.loop_parts import Span
+from matnb.session.run import whole
 
 
 @dataclass
@@ -77,27 +78,26 @@ class Restless:
         self._random = random.Random(seed)
         self.watches: list[Watched] = []
         self.num_repartitions = self.num_prepared = 0
-        session._runner._looper._balancer = self
+        session._runner._loops._balancer = self
 
     def aligned(self, entries: Mapping[Expr, Entry], plan: Any) -> dict[Expr, Entry]:
         return dict(entries)
 
-    def prepare(
-        self, entries: Mapping[Expr, Entry], plan: Any, num_iterations: float, has_until: bool = False
-    ) -> dict[Expr, Entry]:
+    def prepare(self, entries: Mapping[Expr, Entry], plan: Any, span: Span) -> dict[Expr, Entry]:
         self.num_prepared += 1
         return self._anew(entries) if self._repartitions else dict(entries)
 
-    def watch(
-        self, entries: Mapping[Expr, Entry], plan: Any, first: int, limit: float, has_until: bool
-    ) -> Watched:
-        self.watches.append(Watched(self._pauses, first, plan))
+    def watch(self, entries: Mapping[Expr, Entry], plan: Any, span: Span) -> Watched:
+        self.watches.append(Watched(self._pauses, span.first, plan))
         return self.watches[-1]
 
     def repartition_paused(self, watch: Watched, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
         self.num_repartitions += 1
         self._meanwhile(self.num_repartitions)
         return self._anew(entries) if self._repartitions else dict(entries)
+
+    def made(self, made: Iterable[Expr], read: Iterable[Expr]) -> None:
+        pass
 
     def _anew(self, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
         rows: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}

@@ -40,7 +40,6 @@ LONG_FUNCTIONS = {
     "matnb/backend/engine_dask.py: run": "one run from its first word to its last",
     "matnb/backend/node_info.py: _looker": "runs on a worker that may not have matnb, so it is one function",
     "matnb/cli/execution.py: execute": "one notebook from its first cell to its last",
-    "matnb/session/looping.py: run": "a loop with its pauses and losses",
 }
 MANY_PARAMETERS = {
     "matnb/backend/gang_graph.py: graph_of": "all that members need",
@@ -78,7 +77,6 @@ ONE_IMPORTER = {
     "matnb/magics/options.py": "what commands take; with the magics it would have nearly 800 lines",
     "matnb/ops/interpret.py": ANOTHER_ROOM,
     "matnb/plan/grouping.py": "an idea of its own: what is made in one pass",
-    "matnb/session/running.py": LARGE,
     "matnb/widgets/busy_history.py": "rings of numbers, which change; the state beside them is frozen",
     "matnb/widgets/views.py": ANOTHER_ROOM,
     "matnb/widgets/monitor_state.py": LARGE,

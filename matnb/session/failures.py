@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
+from matnb.backend.engine_dask import RunCancelled, TaskFailed
 from matnb.backend.worker import Failed
 from matnb.blocks.kernels.elementwise import Link
-from matnb.errors import MatnbError, TooLargeError, kernel_error
+from matnb.errors import CellCancelled, MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
 from matnb.plan.explain import kind_of
@@ -17,6 +19,22 @@ from matnb.program.plan import Stage, Task
 
 _earlier: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
 _NONE: Mapping[Expr, tuple[Expr, ...]] = MappingProxyType({})
+
+
+@contextmanager
+def raised_in_cell(
+    stages: Sequence[Stage],
+    tasks: Iterable[Task],
+    record: Recording | None = None,
+    origins: Mapping[Expr, tuple[Expr, ...]] = _NONE,
+) -> Iterator[None]:
+    """Raise the errors of an engine as the cell is to see them; parameters as of :func:`cell_error`."""
+    try:
+        yield
+    except TaskFailed as error:
+        raise cell_error(error.failed, stages, tasks, record, origins) from None
+    except RunCancelled as error:
+        raise CellCancelled(str(error)) from None
 
 
 def cell_error(

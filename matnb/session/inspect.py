@@ -21,8 +21,8 @@ from matnb.plan.explain_plans import PlanGraph, nothing_to_run
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.measured import MadeRun, Measures
 from matnb.program.plan import Plan, Stored
-from matnb.session.looping import missing_results
 from matnb.session.planning import Planner
+from matnb.session.run import missing_results
 
 RECORDED, OPTIMIZED, PLAN = "recorded", "optimized", "plan"
 _IS_THERE = "nothing to run: the value is there; this is how it was made"

@@ -26,7 +26,7 @@ from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.plan import Plan, Workers
 from matnb.session.groups import Group, Groups, GroupState, LearnedCosts, Pending, Question, has_rows_cut
-from matnb.session.loop_watch import LoopWatch, Span
+from matnb.session.loop_parts import LoopWatch, Span
 from matnb.session.planning import Planner
 from matnb.session.repartitioner import Repartitioner, StoredLayouts
 from matnb.session.settings import Rebalancing, rebalancing_from
@@ -102,8 +102,7 @@ class Balancer:
         self,
         entries: Mapping[Expr, Entry],
         plan: ControlPlan,
-        num_iterations: float,
-        has_until: bool = False,
+        span: Span,
     ) -> dict[Expr, Entry]:
         """Repartition stored arrays before a loop reads them, where it pays, and return all of them.
 
@@ -112,10 +111,8 @@ class Balancer:
         entries, plan
             What it reads, and how it would run over these: measured times may decide where its bits do not
             follow the cuts, else only counts, which repeat.
-        num_iterations
-            The most there are; infinity where that is not known before.
-        has_until
-            Whether a condition may end it before.
+        span
+            Of its iterations.
 
         Raises
         ------
@@ -127,7 +124,7 @@ class Balancer:
         found, by_time = dict(entries), not plan.bits_follow_cuts
         if self._decider.setting.is_off or self._planner.workers().slots == 1:
             return found
-        remaining = Span(0, num_iterations, has_until or not isfinite(num_iterations)).num_remaining(0)
+        remaining = replace(span, has_until=span.has_until or not isfinite(span.limit)).num_remaining(0)
         works = _asked_once(plan)
         for group in self.groups.of(found):
             group.state.hindered = ""
@@ -260,9 +257,7 @@ class Balancer:
 
     # while a loop runs
 
-    def watch(
-        self, entries: Mapping[Expr, Entry], plan: ControlPlan, first: int, limit: float, has_until: bool
-    ) -> LoopWatch | None:
+    def watch(self, entries: Mapping[Expr, Entry], plan: ControlPlan, span: Span) -> LoopWatch | None:
         """Return what follows a loop from an iteration on, until it ends or pauses; None for nothing.
 
         Where times may not decide it only looks for workers that come.
@@ -271,8 +266,8 @@ class Balancer:
         ----------
         entries, plan
             What it reads, and how it runs.
-        first, limit, has_until
-            Iterations that are done, the most there are, and whether a condition may end it.
+        span
+            Of its iterations.
         """
         groups = self.groups.of(entries)
         if self._decider.setting.is_off or not groups:
@@ -284,11 +279,10 @@ class Balancer:
             group for group in groups if by_time and any(node.digest.hex() in read for node in group.arrays)
         ]
         for group in watched:
-            if not first:
+            if not span.first:
                 group.state.leave_loop()
-            if group.state.cuts != group.cuts or not first:
+            if group.state.cuts != group.cuts or not span.first:
                 group.begin(self._decider.model)
-        span = Span(first, limit, has_until)
         works = _asked_once(plan)
         return LoopWatch(self, watched, plan.works, works, workers.numbers, span)
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from matnb.backend.driver_loops import LINEAGE_DEPTH
-from matnb.backend.engine_dask import DaskEngine, RunCancelled, TaskFailed
+from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.store import Entry, Store
 from matnb.balance.contiguous import balanced_cuts, rectilinear_cuts
@@ -20,7 +20,7 @@ from matnb.balance.situation import Floats, Integers, Profile, Situation
 from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
 from matnb.blocks.kernels.profiles import entry_counts, entry_profile, on_its_own
 from matnb.blocks.layout import Cuts, Layout, Move, spread
-from matnb.errors import CellCancelled, TooLargeError
+from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Event
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
@@ -29,7 +29,7 @@ from matnb.program.operators import Join, Run
 from matnb.program.plan import Slot, Stored
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, Slots, TaskWriter, cut_of
-from matnb.session.failures import cell_error
+from matnb.session.failures import raised_in_cell
 from matnb.session.groups import Group, Groups, has_rows_cut
 from matnb.session.planning import Planner
 
@@ -258,25 +258,23 @@ class Repartitioner:
             yield batch
 
     def _run(self, batch: Sequence[tuple[_Change, int]], made: _MadeBlocks) -> None:
-        slots = Slots()
-        stored = {change.node: slots.of(change.entry.stored) for change, _ in batch}
-        writer = PlanWriter(stored, {}, {}, self._planner.workers().threads, slots)
-        for node in stored:
-            writer.note_reuse(node)
+        writer, given = self._writer({change.node: change.entry for change, _ in batch})
         keys = [change.write(number, writer) for change, number in batch]
-        given = {
-            slot: future
-            for change, _ in batch
-            for slot, future in zip(stored[change.node].keys, change.entry.futures, strict=True)
-        }
-        try:
+        with raised_in_cell((), ()):
             outcome = self._engine.run(writer.plan(()), hold=keys, given=given)
-        except TaskFailed as error:
-            raise cell_error(error.failed, (), (), None) from None
-        except RunCancelled as error:
-            raise CellCancelled(str(error)) from None
         for block, key, future in zip(batch, keys, outcome.held, strict=True):
             made[block] = _Made(future, *outcome.counts[key])
+
+    def _writer(self, entries: Mapping[Expr, Entry]) -> tuple[PlanWriter, dict[Slot, Kept]]:
+        # What writes tasks that read stored arrays, and what is in the slots of their blocks.
+        slots = Slots()
+        stored = {node: slots.of(entry.stored) for node, entry in entries.items()}
+        writer = PlanWriter(stored, {}, {}, self._planner.workers().threads, slots)
+        given: dict[Slot, Kept] = {}
+        for node, entry in entries.items():
+            writer.note_reuse(node)
+            given.update(zip(stored[node].keys, entry.futures, strict=True))
+        return writer, given
 
     def _entry(self, change: _Change, made: _MadeBlocks) -> Entry:
         stored, futures = change.stored(made)
@@ -325,22 +323,14 @@ class Repartitioner:
 
     def _looked(self, node: Expr, entry: Entry, kernels: Sequence[Run], what: str) -> list[Integers]:
         """Return the numbers that a kernel gives for each block; ``what`` names its tasks."""
-        slots = Slots()
-        array = slots.of(entry.stored)
-        writer = PlanWriter({node: array}, {}, {}, self._planner.workers().threads, slots)
-        writer.note_reuse(node)
-        keys = []
+        writer, given = self._writer({node: entry})
+        array, keys = writer.registers[node], []
         for slot, owner, kernel in zip(array.keys, array.layout.owners, kernels, strict=True):
             task = TaskWriter()
             task.do(kernel, task.read(slot))
             keys.append(writer.add(task, owner, what, 32 * _PROFILE_PARTS, node))
-        given = dict(zip(array.keys, entry.futures, strict=True))
-        try:
+        with raised_in_cell((), ()):
             found = self._engine.run(writer.plan(()), keys, given=given).fetched
-        except TaskFailed as error:
-            raise cell_error(error.failed, (), (), None) from None
-        except RunCancelled as error:
-            raise CellCancelled(str(error)) from None
         return [found[key].values for key in keys]
 
 

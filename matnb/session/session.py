@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from matnb.backend.cancellation import Stopping
 from matnb.backend.cluster import Attendance, Cluster
-from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
+from matnb.backend.engine_dask import DaskEngine, Outcome
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.engine_threads import ThreadEngine
 from matnb.backend.futures import OwnersLost
@@ -49,13 +49,13 @@ from matnb.plan.report import RunReport, total
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Plan, Stored, Workers
 from matnb.session.background import Background, Later
-from matnb.session.failures import cell_error
+from matnb.session.failures import raised_in_cell
 from matnb.session.inspect import Looker
 from matnb.session.listeners import Listeners, Subscription
 from matnb.session.memo import Memo
 from matnb.session.overrides import chosen, engine_of, hiding, note_written
 from matnb.session.rebalance import Balancer
-from matnb.session.running import Runner, whole
+from matnb.session.run import Runner, whole
 
 
 class Session:
@@ -430,7 +430,7 @@ class Session:
             return self._looker(measured).picture(roots, stage)
 
     def _looker(self, measured: bool) -> Looker:
-        measures = self._runner.measures
+        measures = self._runner.log.measures
         return Looker(
             self._runner.planner,
             self._store,
@@ -624,28 +624,26 @@ def read_source(
     outcome: Outcome | None = None
     with _naming(source):
         runner.planner.check_memory(plan)
-    with runner.telling(plan) as tell:
+    with runner.log.stopping():
+        runner.log.begin(len(plan.tasks), plan.projected_bytes)
         try:
-            outcome = engine.run(plan, (reading.told,), reading.held)
-            found: Found = outcome.fetched[reading.told]
-            wanted = name(found)
-            stored = store.find(wanted)
-            missing = [node for node in wanted if node not in stored]
-            blocks = lower(missing, (), {}, runner.planner.workers(), reading.slots)
-            with _naming(source):
-                peaks = _with_pieces(source, blocks, plan, outcome, found)
-                runner.planner.check_peaks(peaks, blocks.reused)
-            made = engine.run(blocks, given=dict(zip(reading.held, outcome.held, strict=True)))
+            with raised_in_cell(plan.stages, plan.tasks):
+                outcome = engine.run(plan, (reading.told,), reading.held)
+                found: Found = outcome.fetched[reading.told]
+                wanted = name(found)
+                stored = store.find(wanted)
+                missing = [node for node in wanted if node not in stored]
+                blocks = lower(missing, (), {}, runner.planner.workers(), reading.slots)
+                with _naming(source):
+                    peaks = _with_pieces(source, blocks, plan, outcome, found)
+                    runner.planner.check_peaks(peaks, blocks.reused)
+                made = engine.run(blocks, given=dict(zip(reading.held, outcome.held, strict=True)))
             timed = (*outcome.timed, *made.timed)
             seconds = outcome.seconds + made.seconds
-        except TaskFailed as error:
-            raise cell_error(error.failed, plan.stages, plan.tasks, None) from None
-        except RunCancelled as error:
-            raise CellCancelled(str(error)) from None
         finally:
             outcome = None  # the pieces go from the workers, though an error's traceback keeps this frame
         runner.keep(made, blocks, sum(one.seconds for one in timed))
-        tell(timed, seconds)
+        runner.log.finish(plan, timed, seconds)
     if found.edges is not None:
         found = replace(found, nnz=sum(store.find(wanted[:1])[wanted[0]].block_nnz))  # merged ones once
     return found, wanted

@@ -17,7 +17,7 @@ from matnb.blocks.layout import Cuts
 from matnb.errors import TooLargeError
 from matnb.events import BlocksMoved, Rebalanced
 from matnb.session.groups import GroupState, LearnedCosts
-from matnb.session.loop_watch import LoopWatch, Span
+from matnb.session.loop_parts import LoopWatch, Span
 
 __all__ = ["sessions", "small"]
 

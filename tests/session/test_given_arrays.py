@@ -17,7 +17,7 @@ from waiting import wait_until
 import matnb as mn
 from matnb.errors import SessionEnded
 from matnb.expr import client_data
-from matnb.session import running
+from matnb.session import run
 
 N = 12_000
 
@@ -80,7 +80,7 @@ def test_a_large_array_survives_the_loss_of_all_workers(
     kind: str, keeps: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if keeps == "file":  # as with worker processes
-        monkeypatch.setattr(running, "keep_copy", running.keep_in_file)
+        monkeypatch.setattr(run, "keep_copy", run.keep_in_file)
     with mn.start(workers=2, threads=1):
         check(kind)
 
@@ -113,7 +113,7 @@ def test_a_copy_outlives_its_session_and_goes_with_the_array() -> None:
 
 
 def test_without_room_for_a_copy_a_loss_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "keep_copy", running.keep_in_file)
+    monkeypatch.setattr(run, "keep_copy", run.keep_in_file)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
     with mn.start(workers=1) as session:
         x = mn.asarray(np.arange(float(N)))

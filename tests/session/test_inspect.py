@@ -165,6 +165,6 @@ def test_looking_keeps_no_function_of_a_person_with_its_data(session: mn.session
     once = mn.replicated(told, fresh(5))
     looped = mn.iterate(told_again, mn.ones(5), max_iterations=2)[0]
     mn.compute(once, looped)
-    kept = list(session._runner.measures._runs)[-3:]
+    kept = list(session._runner.log.measures._runs)[-3:]
     assert "call" in str([run.work for run in kept])
     assert "pickled" not in str([run.work for run in kept])

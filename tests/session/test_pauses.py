@@ -23,7 +23,7 @@ from matnb.events import Event, LoopAdvanced, LoopFinished, TasksFinished, TaskT
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.program.plan import Task, Workers
 from matnb.program.program import Batch, Iterate, batches
-from matnb.session.looping import Taken
+from matnb.session.loop_parts import LoopTotals
 
 ENGINES = {
     "dask, workers": {"engine": "dask", "workers": 3, "threads": 1},
@@ -158,7 +158,7 @@ def test_keys_and_memory_are_as_before_after_fifty_pauses() -> None:
         run(2.0)
         assert restless.num_repartitions == 50
         wait_until(lambda: left(started)[0] <= before[0] and left(started)[1] <= before[1])
-        assert len(started._runner._looper._plans._kept) <= 3
+        assert len(started._runner._loops._plans._kept) <= 3
     mn.stop()
 
 
@@ -303,11 +303,11 @@ def test_what_parts_took_is_added_up_where_iterations_are_the_same() -> None:
         node = mn.iterate(lambda x: x * 2, mn.ones(70_000), max_iterations=3)[1].expression
         return plan_control(node, {}, Workers(workers, 1, 0), [node])
 
-    taken = Taken()
-    taken.add(part(timed(1, 0.5, compiled=True), timed(2, 1.0)), plan((0, 1)))
-    taken.add(part(timed(1, 0.25)), plan((0, 1)))
-    taken.add(part(timed(1, 4.0)), plan((0, 2)))  # another task
-    assert taken.seconds == 6.0
-    found = {one.key: (one.seconds, one.compiled) for one in taken.timed_by(plan((0, 1)))}
+    totals = LoopTotals()
+    totals.add(part(timed(1, 0.5, compiled=True), timed(2, 1.0)), plan((0, 1)))
+    totals.add(part(timed(1, 0.25)), plan((0, 1)))
+    totals.add(part(timed(1, 4.0)), plan((0, 2)))  # another task
+    assert totals.seconds == 6.0
+    found = {one.key: (one.seconds, one.compiled) for one in totals.timed_by(plan((0, 1)))}
     assert found == {1: (0.75, True), 2: (1.0, False)}
-    assert [one.seconds for one in taken.timed] == [0.75, 1.0, 4.0]
+    assert [one.seconds for one in totals.timed] == [0.75, 1.0, 4.0]

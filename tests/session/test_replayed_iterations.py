@@ -15,7 +15,7 @@ from matnb.balance.decision import Decision
 from matnb.balance.situation import Situation
 from matnb.balance.trace import Trace
 from matnb.session import groups
-from matnb.session.loop_watch import LoopWatch
+from matnb.session.loop_parts import LoopWatch
 
 RECUTS = {10: (0, 300, NUM_ROWS), 20: (0, 500, 900, NUM_ROWS)}
 TWO = {"workers": 2, "threads": 1}

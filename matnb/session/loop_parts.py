@@ -1,16 +1,28 @@
-"""Follows the blocks of a loop's arrays while it runs, and asks a policy now and then whether to pause."""
+"""The parts of a loop between its pauses: what watches one, where the next begins, and what all took."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Protocol
 
+from matnb.backend.driver_loops import added
+from matnb.backend.kept import Kept, names_of
+from matnb.backend.recovery import Resume
+from matnb.backend.results import ProgramOutcome
+from matnb.backend.store import Entry
 from matnb.balance.decision import Decision
+from matnb.blocks.layout import Layout
+from matnb.events import TaskTimed
+from matnb.expr.control import Cond, Loop
+from matnb.expr.nodes import Expr
+from matnb.plan.attributing import body_of
+from matnb.plan.looping import ControlPlan
 from matnb.plan.row_work import RowWork
-from matnb.program.plan import Slot
+from matnb.program.plan import Slot, Stored
+from matnb.program.program import batches
 from matnb.session.groups import Group, GroupState
 
 _LOOK_SECONDS = 0.05
@@ -193,3 +205,90 @@ class LoopWatch:
     def finished(self) -> None:
         """Let go of the arrays as they were: this segment has ended."""
         self._watched, self._reported = (), []
+
+
+# Where a loop goes on, and what it took.
+
+
+def as_kept(
+    array: Stored, kept: Mapping[Slot, Kept], counts: Mapping[Slot, tuple[int, int]]
+) -> tuple[Stored, tuple[Kept, ...]]:
+    """Return an array as workers hold it, with its blocks' entries and bytes where all are known."""
+    futures = tuple(kept[key] for key in array.keys)
+    stored = replace(array, keys=names_of(futures))
+    if all(key in counts for key in array.keys):
+        nnz, sizes = zip(*(counts[key] for key in array.keys), strict=True)
+        stored = replace(stored, block_nnz=nnz, block_bytes=sizes, is_guess=False)
+    return stored, futures
+
+
+@dataclass(frozen=True)
+class LoopResume:
+    """Where a loop goes on after a loss or a pause: the arrays of its state as workers hold them."""
+
+    at: Resume
+    states: tuple[Entry, ...]
+
+    def entries(self, node: Loop | Cond) -> dict[Expr, Entry]:
+        """Return the arrays by the loop's variables."""
+        return dict(zip(node.variables, self.states, strict=False))
+
+
+def resume_at(
+    resume: Resume, states: Sequence[Stored], counts: Mapping[Slot, tuple[int, int]] | None = None
+) -> LoopResume:
+    """Return where a loop goes on whose ``states`` were laid out so; ``counts`` are of its registers."""
+    found = []
+    for array in states:
+        stored, futures = as_kept(array, resume.futures, counts or {})
+        layout = Layout(array.layout.grid, tuple(resume.owners[key] for key in array.keys))
+        found.append(Entry(replace(stored, layout=layout), futures))
+    return LoopResume(resume, tuple(found))
+
+
+@dataclass
+class LoopTotals:
+    """What the parts of a loop took so far, between its pauses.
+
+    Attributes
+    ----------
+    states
+        How the state was laid out in each gathering of a gang.
+    num_pauses
+        After so many parts it went on.
+    iterations
+        That are known to be done.
+    """
+
+    states: dict[int, tuple[Stored, ...]] = field(default_factory=dict)
+    num_pauses: int = 0
+    iterations: int = 0
+    seconds: float = 0.0
+    sent_bytes: int = 0
+    allocated: list[int] = field(default_factory=list)
+    _timed: dict[Hashable, dict[Slot, TaskTimed]] = field(default_factory=dict)  # by what iterations do
+
+    def add(self, done: ProgramOutcome, plan: ControlPlan) -> None:
+        """Add what a part took that ran by a plan."""
+        self.seconds += done.seconds
+        timed = self._of(plan)
+        for one in done.timed:
+            before = timed.get(one.key)
+            timed[one.key] = one if before is None else added(before, one)
+        self.sent_bytes += done.sent_bytes
+        self.allocated += done.allocated
+
+    def _of(self, plan: ControlPlan) -> dict[Slot, TaskTimed]:
+        # A plan by which a loop goes on has the iterations of the one before, unless cuts differ.
+        layouts = tuple(array.layout for array in plan.states)
+        tasks = (task for batch in batches(body_of(plan.program)) for task in batch.tasks)
+        return self._timed.setdefault((layouts, tuple((one.key, one.kind, one.owner) for one in tasks)), {})
+
+    def timed_by(self, plan: ControlPlan) -> tuple[TaskTimed, ...]:
+        """Return one record a task: seconds over all parts whose iterations are those of a plan."""
+        return tuple(self._of(plan).values())
+
+    @property
+    def timed(self) -> tuple[TaskTimed, ...]:
+        """One record a task, in each way in which iterations were laid out: seconds over all such parts."""
+        return tuple(one for timed in self._timed.values() for one in timed.values())

@@ -1,0 +1,748 @@
+"""Runs expressions: plans on an engine, loops and branches on a gang; over again when workers are lost."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from matnb.backend.cluster import Cluster
+from matnb.backend.driver_loops import LINEAGE_DEPTH, Driver
+from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
+from matnb.backend.engine_gang import GangEngine, GangUnavailable
+from matnb.backend.futures import OwnersLost
+from matnb.backend.kept import Kept, names_of
+from matnb.backend.recovery import Resume
+from matnb.backend.results import ProgramOutcome
+from matnb.backend.store import Entry, Store
+from matnb.blocks.formats import Block, to_numpy
+from matnb.blocks.kernels.shaping import join
+from matnb.blocks.layout import Layout
+from matnb.config import Config
+from matnb.errors import CellCancelled, ClusterError, TooLargeError, WorkerLostError
+from matnb.events import (
+    Event,
+    LoopAdvanced,
+    LoopFinished,
+    Rebalanced,
+    RunFinished,
+    RunStarted,
+    RunStopped,
+    TasksFinished,
+    TaskTimed,
+    WorkersLost,
+)  # fmt: skip
+from matnb.expr.client_data import copied, held, keep_copy, keep_in_file, lost_copy
+from matnb.expr.control import Cond, Final, Loop, results_of
+from matnb.expr.nodes import Data, Expr, Literal
+from matnb.expr.retention import lifetime
+from matnb.expr.traverse import topological
+from matnb.io.results import ResultFolder
+from matnb.lazy.array import live_expressions
+from matnb.lazy.recording import Recording, active_recording
+from matnb.pictures.imbalance import imbalance
+from matnb.pictures.quantities import plural_text
+from matnb.plan.explain_plans import control_text, plan_text
+from matnb.plan.looping import ControlPlan, starts_inside
+from matnb.plan.measured import Measures
+from matnb.plan.plan_counts import PlanCounts, counts_of
+from matnb.plan.product_entries import meetings, operands_counted
+from matnb.plan.program_cache import ControlPlans
+from matnb.program.place import default_layout
+from matnb.program.plan import Plan, Slot
+from matnb.session.failures import cell_error, largest, located, raised_in_cell
+from matnb.session.loop_parts import LoopResume, LoopTotals, LoopWatch, Span, as_kept, resume_at
+from matnb.session.memo import Memo
+from matnb.session.overrides import engine_of
+from matnb.session.planning import Planner
+from matnb.session.rebalance import Balancer
+from matnb.session.repartitioner import Repartitioner
+
+_TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
+_NO_COUNTS = PlanCounts(0, 0, 0)
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave: the entry of every root, and the values that were fetched with it."""
+
+    entries: Mapping[str, Entry]
+    fetched: Mapping[str, Block]
+
+
+class RunLog:
+    """Numbers runs, and notes how each goes: in events, in the record of its cell, and in the measures.
+
+    Parameters
+    ----------
+    cluster
+        Whose workers run.
+    emit
+        Called with every event.
+
+    Attributes
+    ----------
+    record
+        Of the cell that asked for what runs, if one did.
+    num_runs
+        So far; the number of the last.
+    measures
+        Of the last runs.
+    made
+        Expressions that the loops of the run which is under way gave.
+    """
+
+    def __init__(self, cluster: Cluster, emit: Callable[[Event], None]) -> None:
+        self._cluster, self._emit = cluster, emit
+        self.record: Recording | None = None
+        self.num_runs = 0
+        self.measures = Measures()
+        self.made: set[Expr] = set()
+
+    def emit(self, event: Event) -> None:
+        """Tell the listeners, and the record which arrays were repartitioned."""
+        record = self.record or active_recording()
+        if record is not None and isinstance(event, Rebalanced) and event.acted:
+            record.repartitions.append(event)
+        self._emit(event)
+
+    @contextmanager
+    def stopping(self) -> Iterator[None]:
+        """Tell the listeners that the last run has stopped, where one began inside and an error ends it."""
+        before = self.num_runs
+        try:
+            yield
+        except BaseException as error:
+            if self.num_runs > before:
+                self._emit(RunStopped(str(self.num_runs), isinstance(error, KeyboardInterrupt)))
+            raise
+
+    def begin(self, num_tasks: int, projected_bytes: int) -> str:
+        """Note that a run begins, and return its number."""
+        self.num_runs += 1
+        run = str(self.num_runs)
+        self._emit(RunStarted(run, num_tasks, projected_bytes))
+        return run
+
+    def times(self, timed: Sequence[TaskTimed], record: Recording | None) -> float:
+        """Note how long each worker's kernel calls took, and return their imbalance."""
+        loads = dict.fromkeys(self._cluster.alive(), 0.0)
+        for one in (one for one in timed if not one.compiled):
+            loads[one.worker] = loads.get(one.worker, 0.0) + one.seconds
+        if record is not None:
+            for worker, seconds in loads.items():
+                record.loads[worker] = record.loads.get(worker, 0.0) + seconds
+        for owner in sorted({one.worker for one in timed}):
+            here = tuple(one for one in timed if one.worker == owner)
+            self._emit(TasksFinished(str(self.num_runs), owner, here))
+        return imbalance(loads)
+
+    def finish(
+        self,
+        plan: Plan,
+        timed: Sequence[TaskTimed],
+        seconds: float,
+        record: Recording | None = None,
+        counts: PlanCounts = _NO_COUNTS,
+    ) -> RunFinished:
+        """Note that the run of a plan has ended."""
+        finished = RunFinished(
+            run=str(self.num_runs),
+            num_operations=record.num_operations if record else 0,
+            num_merged=record.num_merged if record else 0,
+            num_stored=len(plan.reused),
+            num_tasks=len(plan.tasks),
+            moved_bytes=plan.moved_bytes,
+            projected_bytes=plan.projected_bytes,
+            actual_bytes=sum(one.output_bytes for one in timed),
+            imbalance=self.times(timed, record),
+            seconds=seconds,
+            num_run=counts.num_run,
+            num_arrays=counts.num_arrays,
+            num_remembered=counts.num_remembered,
+        )
+        if record is not None:
+            record.runs.append(finished)
+        self._emit(finished)
+        return finished
+
+    def finish_control(
+        self, node: Loop | Cond, totals: LoopTotals, plan: ControlPlan, done: ProgramOutcome, reason: str
+    ) -> None:
+        """Note that a loop or branch has ended; ``reason`` says why no gang ran its last part."""
+        slots = {one: array.keys for one, array in plan.outputs.items()}
+        self.measures.note(plan.stages, totals.timed_by(plan), slots, plan.program)
+        self.times(totals.timed, self.record)
+        finished = LoopFinished(
+            run=str(self.num_runs),
+            engine="gang" if done.num_members else "dask",
+            reason=reason,
+            iterations=done.iterations,
+            num_tasks=plan.num_tasks,
+            num_members=done.num_members,
+            sent_bytes=totals.sent_bytes,
+            allocated=tuple(totals.allocated),
+            projected_bytes=sum(plan.peaks.values()),
+            seconds=totals.seconds,
+            is_branch=isinstance(node, Cond),
+        )
+        if self.record is not None:
+            self.record.loops.append(finished)
+            self.record.loop_texts.append(partial(control_text, node, plan))
+        self._emit(finished)
+
+
+class Runner:
+    """Turns expressions into arrays on the workers.
+
+    Parameters
+    ----------
+    config, cluster, engine, gang, store
+        Of the session.
+    emit
+        Called with every event.
+    folder
+        Where results stay between processes, or None.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        cluster: Cluster,
+        engine: DaskEngine,
+        gang: GangEngine,
+        store: Store,
+        emit: Callable[[Event], None],
+        folder: ResultFolder | None = None,
+    ) -> None:
+        self._cluster, self._engine, self._store = cluster, engine, store
+        self._in_process = cluster.owned and not config.processes
+        self.planner = Planner(config, cluster, store)
+        self.memo = Memo(config, store, engine, self.planner, folder)
+        self._num_taken = 0  # roots of the run that is under way whose values were remembered
+        self.log = RunLog(cluster, emit)
+        repartitioner = Repartitioner(engine, self.planner, self.memo.replaced)
+        self.balancer = Balancer(config.rebalance, store, self.planner, repartitioner, self.log.emit)
+        self._loops = LoopRunner(config, engine, gang, store, self.planner, self.log, self.balancer)
+
+    def run(
+        self,
+        roots: Mapping[str, Expr],
+        live: set[Expr],
+        fetch: Collection[str] = (),
+        record: Recording | None = None,
+    ) -> RunResult:
+        """Compute the roots that are not stored, over the survivors if workers are lost meanwhile.
+
+        Parameters
+        ----------
+        roots
+            Named expressions, computed in one run.
+        live
+            Expressions whose arrays stay if they are computed on the way.
+        fetch
+            Names of roots whose values are wanted in this process, if they come back with the run.
+        record
+            The cell that asks, for the lines of errors.
+
+        Raises
+        ------
+        WorkerLostError
+            When workers were lost again and again.
+        TooLargeError
+            When the plan does not fit the workers' memory.
+        CellCancelled
+            On an interrupt; whole arrays that were finished stay.
+        """
+        self.log.record = record or active_recording()
+        try:
+            with self.log.stopping():
+                return self.retried(lambda: self._attempt(roots, live, fetch))
+        finally:
+            self.log.record = None
+            self.planner.in_use = set()
+            self.log.made.clear()
+            self._loops.forget()
+
+    def retried(self, work: Callable[[], _Result]) -> _Result:
+        """Do work that reads the workers, again over the survivors each time some are lost.
+
+        Raises
+        ------
+        WorkerLostError
+            When workers were lost again and again.
+        CellCancelled
+            When another thread wants an end of it.
+        """
+        lost: tuple[int, ...] = ()
+        stopping = self._cluster.stopping
+        with stopping.scope(), stopping.heeding():
+            for _ in range(_TRIES):
+                stopping.check()
+                try:
+                    return work()
+                except OwnersLost as error:
+                    lost = error.owners
+                    self.log.emit(WorkersLost(str(self.log.num_runs), lost))
+                    for owner in lost:
+                        self._store.drop_owner(owner)
+                    self._cluster.refresh()
+        raise WorkerLostError(
+            f"workers {lost} were lost, and others before them; the run was given up. A worker that takes "
+            "more memory than its limit is ended: cut into more blocks, or give a larger memory_limit"
+        )
+
+    def _attempt(self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str]) -> RunResult:
+        taken = self.memo.recall(roots, fetch)
+        self._num_taken = len(taken)
+        roots = {name: node for name, node in roots.items() if name not in taken}
+        order = topological(roots.values(), self._store, _with_inputs)
+        self.planner.in_use = set(order)
+        for node in order:
+            if isinstance(node, Data) and (block := lost_copy(node)) is not None:
+                self.ship(node, block)  # unless it is there
+            if isinstance(node, Loop | Cond):
+                self._control(node, missing_results(node, order, self._store), live)
+        fetch = [name for name in fetch if name in roots]
+        done = self._straight(roots, live, fetch, self.log.record)
+        return RunResult(done.entries, {**taken, **done.fetched})
+
+    def ship(self, node: Data, block: Block) -> None:
+        """Send a user's large array to the workers, unless they have it, keeping a copy here.
+
+        Raises
+        ------
+        OwnersLost
+            When a worker was lost meanwhile.
+        """
+        self.planner.drop_dead()
+        if node in self._store:
+            return
+        if held(node) is None:
+            if self._in_process:
+                keep_copy(node, block)
+            else:
+                keep_in_file(node, block)
+        kept = held(node)
+        layout = default_layout(node, block.nbytes, self.planner.workers(), block)
+        given = block if kept is None else kept
+        self._store.add_given(node, Entry(*self._engine.ship_array(given, layout, kept is not None)))
+
+    def _control(self, node: Loop | Cond, wanted: Sequence[Expr], live: set[Expr]) -> None:
+        # Runs a loop or branch; those below it have run.
+        if not wanted:
+            return
+        what = "loop" if isinstance(node, Loop) else "branch"
+        outside = [one for one in node.inputs if not starts_inside(one)]
+        inputs = {f"{what} input {place}": one for place, one in enumerate(outside)}
+        made = self._straight(inputs, live, (), self.log.record).entries
+        found = {one: made[name] for name, one in inputs.items()}
+        del made  # entries that are replaced let go of their blocks
+        self._loops.run(node, found, wanted)
+
+    def _straight(
+        self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
+    ) -> RunResult:
+        planned = self.planner.planned(roots, live)
+        if self.memo.bring(made for node, made in planned.optimized.items() if made is not node):
+            planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
+        if self.balancer.before_run(planned.plan):
+            planned = self.planner.planned(roots, live)
+        products = self.planner.large_products(planned.plan)
+        if products:
+            if any(one not in self.planner.counted for one in products):
+                self._count(products)
+            planned = self.planner.planned(roots, live, products)
+        plan, optimized = planned.plan, planned.optimized
+        try:
+            self.planner.check_memory(plan)
+        except TooLargeError as error:
+            raise located(error, largest(plan.stages, planned.origins), record) from None
+        after = {name: optimized[node] for name, node in roots.items()}
+        made = [name for name in fetch if after[name] in plan.outputs and not after[name].sparse]
+        keys = [key for name in made for key in plan.outputs[after[name]].keys]
+        self.log.begin(len(plan.tasks), plan.projected_bytes)
+        outcome = None
+        if plan.tasks or plan.shipments:
+            with raised_in_cell(plan.stages, plan.tasks, record, planned.origins):
+                outcome = self._run(plan, optimized, keys)
+        self._alias(optimized)
+        self.balancer.align_new(roots.values())
+        # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
+        entries = {name: self._store.entry(node) for name, node in roots.items()}
+        self.memo.count([*plan.reused, *(one for one in after.values() if one not in plan.outputs)])
+        self._finish(plan, after, outcome, record)
+        self._store.trim()
+        fetched = {}
+        if outcome is not None:
+            for name in made:
+                array = plan.outputs[after[name]]
+                blocks = [outcome.fetched[key] for key in array.keys]
+                fetched[name] = whole(after[name], array.layout, blocks)
+                self.memo.keep_value(fetched[name], roots[name], after[name])
+        return RunResult({name: entry for name, entry in entries.items() if entry is not None}, fetched)
+
+    def _run(self, plan: Plan, optimized: Mapping[Expr, Expr], fetch: Sequence[Slot]) -> Outcome:
+        # Runs a plan, keeps what it makes, and notes what was measured.
+        try:
+            outcome = self._engine.run(plan, fetch, given=self._binding(plan))
+        except RunCancelled as error:
+            self.keep(error.outcome, plan)
+            self._alias(optimized)
+            raise
+        self.keep(outcome, plan)
+        made_in = {
+            node: plan.outputs[became].keys for node, became in optimized.items() if became in plan.outputs
+        }
+        self.log.measures.note(plan.stages, outcome.timed, made_in, plan.tasks)
+        for operand in plan.scattered:
+            self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
+        self.balancer.note_run(plan, outcome.timed)
+        return outcome
+
+    def _count(self, products: Sequence[Expr]) -> None:
+        # Counts on the workers at most how many entries products store; what they read is there after.
+        missing = [
+            one
+            for one in dict.fromkeys(each for node in products for each in operands_counted(node))
+            if self._store.entry(one) is None
+        ]
+        if missing:
+            self._straight({f"operand {place}": one for place, one in enumerate(missing)}, set(), (), None)
+            self.planner.in_use.update(missing)
+        unknown = [node for node in products if node not in self.planner.counted]
+        counts = {f"product {place}": meetings(node) for place, node in enumerate(unknown)}
+        fetched = self._straight(counts, set(), list(counts), None).fetched if counts else {}
+        for node, block in zip(unknown, fetched.values(), strict=True):
+            found, most = int(to_numpy(block)[()]), math.prod(node.shape)
+            self.planner.counted.note(node, min(found, most) if found >= 0 else most)
+
+    def keep(self, outcome: Outcome, plan: Plan, seconds: float | None = None) -> None:
+        """Store the arrays that a run left on the workers.
+
+        Parameters
+        ----------
+        seconds
+            What each would cost to make again, where the times of its own tasks do not tell.
+        """
+        times: dict[int | None, float] = {}
+        makes = {task.key: task.makes for task in plan.tasks}
+        for one in outcome.timed:
+            times[makes[one.key]] = times.get(makes[one.key], 0.0) + one.seconds
+        numbers = {stage.expression: stage.makes for stage in plan.stages}
+        read = [entry for node in plan.reused if (entry := self._store.entry(node)) is not None]
+        depth = 1 + max((entry.depth for entry in read), default=0)
+        for node, stored in outcome.stored.items():
+            futures, at = outcome.futures[node], depth
+            if depth > LINEAGE_DEPTH:
+                futures, at = self._engine.cut_lineage(stored.layout.owners, futures), 0
+                stored = replace(stored, keys=names_of(futures))
+            cost = times.get(numbers[node], 0.0) if seconds is None else seconds
+            self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
+        self.balancer.made(outcome.stored, plan.reused)
+
+    def _binding(self, plan: Plan) -> dict[Slot, Kept]:
+        # What is in the slots that a plan reads and does not make.
+        found: dict[Slot, Kept] = {}
+        for node, array in plan.reused.items():
+            entry = self._store.entry(node)
+            assert entry is not None, "what a plan reads stays until it has run"
+            found.update(zip(array.keys, entry.futures, strict=True))
+        return found
+
+    def _alias(self, optimized: Mapping[Expr, Expr]) -> None:
+        # A handle finds its array under the expression that was recorded, too.
+        for recorded, node in optimized.items():
+            entry = self._store.entry(node)
+            if recorded is not node and entry is not None:
+                self._store.add(recorded, entry, lifetime(recorded), second=True)
+
+    def _finish(
+        self, plan: Plan, after: Mapping[str, Expr], outcome: Outcome | None, record: Recording | None
+    ) -> None:
+        counts = counts_of(plan, after.values(), self.log.made)
+        counts = replace(counts, num_remembered=counts.num_remembered + self._num_taken)
+        self._num_taken = 0  # reported once, though loops have runs before them
+        if record is not None and len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
+            record.plan_text = partial(plan_text, plan, {node: name for name, node in after.items()})
+        timed, seconds = ((), 0.0) if outcome is None else (outcome.timed, outcome.seconds)
+        self.log.finish(plan, timed, seconds, record, counts)
+
+
+def _with_inputs(node: Expr) -> tuple[Expr, ...]:
+    # What a loop gives may be gone though the number of its iterations is known: then it runs again.
+    return (*node.control.operands, node.control) if isinstance(node, Final) else node.operands
+
+
+def whole(node: Expr, layout: Layout, blocks: Sequence[Block]) -> Block:
+    """Return the blocks of an array put together, with memory of its own."""
+    offsets = [tuple(start for start, _ in region) for region in layout.grid.regions()]
+    if len(blocks) == 1:
+        return copied(blocks[0])
+    return join(list(zip(offsets, blocks, strict=True)), node.shape, node.dtype, node.sparse)
+
+
+# Loops and branches.
+
+
+class LoopRunner:
+    """Runs loops and branches whose inputs are stored: by a gang, or by the driver where there is none.
+
+    Parameters
+    ----------
+    config, engine, gang, store, planner
+        Of the session.
+    log
+        Notes how they go.
+    balancer
+        Cuts what loops read, before they begin and between their iterations.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        engine: DaskEngine,
+        gang: GangEngine,
+        store: Store,
+        planner: Planner,
+        log: RunLog,
+        balancer: Balancer,
+    ) -> None:
+        self._config, self._engine, self._gang, self._store = config, engine, gang, store
+        self._planner, self._log, self._balancer = planner, log, balancer
+        self._resumes: dict[Expr, LoopResume] = {}
+        self._plans = ControlPlans()
+
+    def forget(self) -> None:
+        """Let go of the states from which loops that lost a worker were to go on."""
+        self._resumes.clear()
+
+    def run(self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]) -> None:
+        """Run a loop or branch over the workers that there are, store what it gives, and note how it went.
+
+        Between two iterations it may pause, have its inputs repartitioned, and go on by another plan over the
+        workers that there are then. One that lost a worker goes on from the last state that the others have.
+
+        Parameters
+        ----------
+        entries
+            Of its inputs; those that are repartitioned are replaced.
+        wanted
+            Which of the node and its results are kept.
+
+        Raises
+        ------
+        TooLargeError
+            When it does not fit the workers' memory.
+        OwnersLost
+            When a worker was lost.
+        CellCancelled
+            On an interrupt.
+        ClusterError
+            When ``engine="gang"`` was asked for and no gang came together.
+        """
+        plan = self._plan(node, entries, wanted)
+        self._log.begin(plan.num_tasks, sum(plan.peaks.values()))
+        totals = LoopTotals()
+        plan, done, reason = self._parts(node, plan, entries, wanted, totals)
+        for one, array in plan.outputs.items():
+            stored, futures = as_kept(array, done.futures, done.counts)
+            self._store.add(one, Entry(stored, futures, totals.seconds), lifetime(one))
+        self._log.made.update(plan.outputs)
+        self._balancer.made(plan.outputs, entries)
+        self._log.finish_control(node, totals, plan, done, reason)
+
+    def _plan(self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]) -> ControlPlan:
+        plan = self._laid_out(node, entries, wanted)
+        if isinstance(node, Loop) and node not in self._resumes:
+            if self._take(self._balancer.aligned(entries, plan), entries):
+                plan = self._laid_out(node, entries, wanted)
+            if self._take(self._balancer.prepare(entries, plan, _span(node, 0)), entries):
+                return self._fitting_now(node, entries, wanted)
+        return self._fitting(plan, entries)
+
+    def _parts(
+        self,
+        node: Loop | Cond,
+        plan: ControlPlan,
+        entries: dict[Expr, Entry],
+        wanted: Collection[Expr],
+        totals: LoopTotals,
+    ) -> tuple[ControlPlan, ProgramOutcome, str]:
+        # Runs all parts: the plan of the last one, how that went, and why no gang ran it.
+        first, run = self._first(node), str(self._log.num_runs)
+        span = _span(node, first)
+
+        def advanced(iterations: int, seconds: float) -> None:
+            totals.iterations = iterations
+            self._log.emit(LoopAdvanced(run, iterations, seconds, span.limit, span.has_until))
+
+        if isinstance(node, Loop):
+            advanced(first, 0.0)
+        try:
+            while True:
+                done, reason, watch = self._part(node, plan, entries, advanced)
+                totals.add(done, plan)
+                if done.paused is None or watch is None:
+                    break
+                begin_seconds = time.perf_counter()
+                totals.num_pauses += 1
+                totals.states[done.paused.epoch] = plan.states
+                self._resumes[node] = resume_at(done.paused, plan.states, done.counts)
+                watch.paused(done.iterations)
+                del done
+                self._planner.drop_dead(waits=True)
+                found = self._balancer.repartition_paused(watch, entries)
+                entries.clear()
+                entries.update(found)
+                del found
+                plan = self._fitting_now(node, entries, wanted)
+                totals.seconds += time.perf_counter() - begin_seconds
+        except OwnersLost:
+            self._remember(node, plan, totals)
+            raise
+        except BaseException as error:
+            self._resumes.pop(node, None)
+            if totals.num_pauses:
+                self._gang.forget()
+            if isinstance(error, TaskFailed):
+                tasks, record = plan.tasks(), self._log.record
+                raise cell_error(error.failed, plan.stages, tasks, record, plan.origins) from None
+            if isinstance(error, CellCancelled):
+                raise CellCancelled(f"{error}{_lost_words(node, totals.iterations)}") from None
+            raise
+        if totals.num_pauses:
+            self._gang.forget()  # where the driver ran the last part
+        return plan, done, reason
+
+    def _first(self, node: Loop | Cond) -> int:
+        # How many iterations are done already.
+        resume = self._resumes.get(node)
+        return 0 if resume is None else resume.at.iteration
+
+    def _laid_out(
+        self, node: Loop | Cond, entries: Mapping[Expr, Entry], wanted: Collection[Expr]
+    ) -> ControlPlan:
+        resume = self._resumes.get(node)
+        stored = {one: entry.stored for one, entry in entries.items()}
+        states = None if resume is None else [one.stored for one in resume.states]
+        return self._plans.plan(node, stored, self._planner.workers(), wanted, states)
+
+    @staticmethod
+    def _take(new: Mapping[Expr, Entry], entries: dict[Expr, Entry]) -> bool:
+        # Replaces entries by new ones, and tells whether any differ.
+        are_new = any(new[one] is not entry for one, entry in entries.items())
+        entries.update(new)
+        return are_new
+
+    def _fitting(self, plan: ControlPlan, entries: Mapping[Expr, Entry]) -> ControlPlan:
+        # The plan, checked against the workers' memory.
+        self._planner.check_peaks(plan.peaks, list(entries))
+        # Without room for copies of the state, a loss starts the loop anew.
+        keeps, limits = self._planner.fits(plan.peaks_with_copies), self._planner.limits()
+        return replace(plan, program=replace(plan.program, keeps=keeps, limits=limits))
+
+    def _fitting_now(
+        self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]
+    ) -> ControlPlan:
+        # The plan after a repartition; where it does not fit, the inputs get their cuts back.
+        try:
+            return self._fitting(self._laid_out(node, entries, wanted), entries)
+        except TooLargeError as error:
+            if not self._take(self._balancer.undo(entries, str(error)), entries):
+                raise
+            return self._fitting(self._laid_out(node, entries, wanted), entries)
+
+    def _part(
+        self,
+        node: Loop | Cond,
+        plan: ControlPlan,
+        entries: Mapping[Expr, Entry],
+        advanced: Callable[[int, float], None],
+    ) -> tuple[ProgramOutcome, str, LoopWatch | None]:
+        # Runs to the end or to a pause: how it went, why no gang ran it, and who watched.
+        first, resume = self._first(node), self._resumes.pop(node, None)
+        arrays = {**entries, **({} if resume is None else resume.entries(node))}
+        watch = None
+        if isinstance(node, Loop) and self._gang.can_pause(plan.program):
+            watch = self._balancer.watch(entries, plan, _span(node, first))
+        try:
+            done, reason = self._done(plan, arrays, None if resume is None else resume.at, advanced, watch)
+        finally:
+            if watch is not None:
+                watch.finished()
+        return done, reason, watch
+
+    def _done(
+        self,
+        plan: ControlPlan,
+        arrays: Mapping[Expr, Entry],
+        resume: Resume | None,
+        advanced: Callable[[int, float], None],
+        watch: LoopWatch | None,
+    ) -> tuple[ProgramOutcome, str]:
+        # How it went, and why no gang ran it.
+        given = {name: arrays[one].futures[number] for name, (one, number) in plan.given.items()}
+        engine = engine_of(self._config)
+        reason = "" if engine != "dask" else 'engine="dask"'
+        if not reason:
+            try:
+                return self._gang.run(plan.program, given, resume, advanced, watch), ""
+            except GangUnavailable as error:
+                reason = error.reason
+                if engine == "gang":
+                    raise ClusterError(
+                        f'no gang ran this loop: {reason}; try again, or let engine="auto" do it task by task'
+                    ) from None
+        first, counts = 0 if resume is None else resume.iteration, _counts(plan, arrays)
+        return Driver(self._engine, plan.program, given, counts, advanced, first, watch).run(), reason
+
+    def _remember(self, node: Loop | Cond, plan: ControlPlan, totals: LoopTotals) -> None:
+        self._resumes.pop(node, None)
+        totals.states.setdefault(self._gang.epoch, plan.states)
+        resume = self._gang.recover(self._gang.epoch)
+        if resume is not None:
+            self._resumes[node] = resume_at(resume, totals.states[resume.epoch])
+
+
+def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[Slot, tuple[int, int]]:
+    # Entries and bytes of what is given, as far as they are known.
+    found = {}
+    for name, (one, number) in plan.given.items():
+        stored = arrays[one].stored
+        if stored.block_nnz:
+            found[name] = stored.block_nnz[number], stored.block_bytes[number]
+    return found
+
+
+def _span(node: Loop | Cond, first: int) -> Span:
+    # The iterations of a loop; a branch has none. Their number is infinite where it is computed.
+    if isinstance(node, Cond):
+        return Span(first, math.inf, False)
+    limit = float(node.limit.value) if isinstance(node.limit, Literal) else math.inf
+    return Span(first, limit, node.body.until is not None)
+
+
+def _lost_words(node: Loop | Cond, num_done: int) -> str:
+    if not isinstance(node, Loop):
+        return ""
+    return f", after at least {plural_text(num_done, 'iteration')} of a loop, whose state is not kept"
+
+
+def missing_results(node: Loop | Cond, order: Collection[Expr], store: Store) -> list[Expr]:
+    """Return what a loop or branch is to give; nothing where all that ``order`` asks of it is stored.
+
+    What handles stand for is made on the way, and so is the number of a loop's iterations.
+    """
+    own = [node, *(Final(node, place) for place in range(len(results_of(node))))]
+    asked = set(own).intersection(order)
+    if all(one in store for one in asked):
+        return []
+    live = live_expressions()
+    return [one for one in own if one is node or one in asked or one in live]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense, Empty, block_from, freeze
-from matnb.blocks.kernels.dense_products import affine_into, multiply_into, multiply_rows_into
+from matnb.blocks.kernels.dense_products import multiply_into, multiply_rows_into
 from matnb.blocks.kernels.patterns import as_csr
 from matnb.blocks.kernels.products import multiply
 from matnb.blocks.kernels.sampled_products import masked_multiply
@@ -215,48 +215,6 @@ def test_nothing_is_allocated_that_grows_with_the_block(semiring, columns, dtype
         finally:
             tracemalloc.stop()
         assert peak < count  # less than a byte for each row
-
-
-@pytest.mark.parametrize("dtype", [FLOAT, np.dtype("float32")], ids=str)
-@given(data=st.data())
-def test_a_fused_product_has_the_bits_of_its_steps(dtype, data):
-    block = long_rows(data.draw(st.booleans()), dtype)
-    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    x, old = Dense(rng.normal(size=700).astype(dtype)), rng.normal(size=len(LONG_ROWS)).astype(dtype)
-    scale = data.draw(st.floats(-2, 2))
-    added = data.draw(st.sampled_from([0.15, rng.normal(size=len(LONG_ROWS)).astype(dtype)]))
-    expected = scale * multiply(block, x, PLUS_TIMES, dtype).values + added
-    out, differences = np.empty_like(old), np.empty_like(old)
-    affine_into(block, x, scale, added, out)
-    assert out.tobytes() == expected.tobytes()
-    out[:] = 0
-    affine_into(block, x, scale, added, out, old, differences)
-    assert out.tobytes() == expected.tobytes()
-    assert differences.tobytes() == np.abs(expected - old).tobytes()
-
-
-def test_a_fused_product_of_more_rows_than_a_tile():
-    A = sp.random_array((2000, 40), density=0.1, format="csr", rng=1)
-    x = np.random.default_rng(2).random(40)
-    out = np.empty(2000)
-    affine_into(block_from(A), Dense(x), 0.85, 0.15, out)
-    np.testing.assert_allclose(out, 0.85 * (A @ x) + 0.15, rtol=1e-12)
-
-
-def test_fused_products_that_do_not_fit_are_refused():
-    block, x, out = long_rows(), Dense(np.ones(700)), np.empty(len(LONG_ROWS))
-    with pytest.raises(DTypeError, match="give float64 or float32"):
-        affine_into(block, x, 1.0, 0.0, out.astype(int))
-    with pytest.raises(ShapeError, match="give as many elements"):
-        affine_into(block, x, 1.0, np.ones(3), out)
-    with pytest.raises(ShapeError, match="give both or none"):
-        affine_into(block, x, 1.0, 0.0, out, out.copy())
-    with pytest.raises(ShapeError, match="give all alike"):
-        affine_into(block, x, 1.0, 0.0, out, out.copy(), np.empty(3))
-    with pytest.raises(DTypeError, match="give room in float64"):
-        affine_into(block, x, 1.0, 0.0, out, out.copy(), out.astype(np.float32))
-    with pytest.raises(ShapeError, match="contiguous"):
-        affine_into(block, x, 1.0, 0.0, np.empty(2 * len(LONG_ROWS))[::2])
 
 
 def test_products_into_memory_that_does_not_fit_are_refused():

@@ -21,7 +21,6 @@ from matnb.blocks.kernels.compiled import UnsignedArray, compiled, inlined
 Sums = npt.NDArray[np.float64]  # or of the other dtypes that sums have: typed as the commonest
 _ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uint64(number) for number in range(5))
 _LEAF = np.uint64(64)
-_TILE = np.uint64(512)
 # Half of a graph's rows are empty, three quarters have up to four entries, and which is past predicting.
 # So four are read whatever the row has, what is not its own is left out by a choice that is no branch, and
 # what was read in vain is the next row's. On two cores 9.6 ms became 8.4; up to two 8.4, up to eight 9.0.
@@ -134,34 +133,6 @@ def plus_times(
                 out[i] = _leaf(columns, values, x, levels, place, stop)
             else:
                 out[i] = tree(columns, values, x, levels, place, stop)
-
-
-@compiled
-def affine(
-    pointers: UnsignedArray,
-    columns: UnsignedArray,
-    values: NumericArray | None,
-    x: NumericArray,
-    scale: np.generic,
-    added: NumericArray,
-    old: NumericArray | None,
-    levels: Sums,
-    out: NumericArray,
-    differences: NumericArray,
-) -> None:
-    """Write scale * (A @ x) + added, and the distance of each element from ``old``."""
-    num_rows = np.uint64(pointers.size) - _ONE
-    # One number may be added to all.
-    apart = _ONE if added.size > 1 else np.uint64(0)
-    for start in range(np.uint64(0), num_rows, _TILE):  # so few rows that they are still in the cache
-        stop = min(start + _TILE, num_rows)
-        ends, tile = pointers[start : stop + _ONE], out[start:stop]
-        plus_times(ends, columns, values, x, None, levels, tile)
-        for i in range(start, stop):
-            out[i] = scale * out[i] + added[i * apart]
-        if old is not None:
-            for i in range(start, stop):
-                differences[i] = abs(out[i] - old[i])
 
 
 @compiled

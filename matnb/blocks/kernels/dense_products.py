@@ -23,7 +23,7 @@ from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
 from matnb.blocks.kernels.transposed_products import gathered_by_tiles, scattered
 from matnb.blocks.semiring import MIN_PLUS, PLUS_TIMES, SEMIRINGS, Semiring
-from matnb.errors import DTypeError, ShapeError
+from matnb.errors import ShapeError
 
 _LEVELS = 27  # of a binary tree over leaves of 64 entries, of which a block has at most 2**31
 # What a core's own cache holds of a vector in any case. Beyond it, and where rows touch most of it, it pays
@@ -196,72 +196,6 @@ def unrounded_product(left: Csr, right: Dense, dtype: np.dtype) -> NumericArray:
     else:
         loops.plus_times_rows(*pattern, *entries, x, np.empty((_LEVELS, x.shape[1])), sums)
     return sums
-
-
-def affine_into(
-    left: Csr,
-    x: Dense,
-    scale: float,
-    added: NumericArray | float,
-    out: NumericArray,
-    old: NumericArray | None = None,
-    differences: NumericArray | None = None,
-) -> None:
-    """Write ``scale * (left @ x) + added`` into given memory, and how far it is from an old vector.
-
-    The bits are those of NumPy's steps one after the other; nothing but the operands is read from memory.
-    Memory besides the operands as for :func:`multiply_into`.
-
-    Parameters
-    ----------
-    left, x
-        Of n rows and m columns; of shape (m,).
-    scale
-        A factor of all elements.
-    added
-        Of shape (n,), or one number.
-    out
-        Writable, of shape (n,), float64 or float32.
-    old, differences
-        Both or none, of the shape and dtype of ``out``: what it is compared with, and where ``|out - old|``
-        is written. Its sum is the caller's, since a sum over rows must not depend on how they are cut.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not fit, or ``out`` is not contiguous.
-    DTypeError
-        When ``out`` is neither float64 nor float32, or ``differences`` is of another dtype.
-    """
-    dtype = out.dtype
-    if dtype not in (np.float64, np.float32):
-        raise DTypeError(f"a fused product into dtype {dtype}: give float64 or float32")
-    _check_shapes(left, x, out)
-    if not out.flags.c_contiguous:
-        raise ShapeError("a fused product into memory with gaps: give contiguous memory")
-    more = np.atleast_1d(cast(np.asarray(added), dtype))
-    if more.shape not in ((1,), out.shape):
-        raise ShapeError(f"a vector of shape {more.shape} added to one of {out.shape}: give as many elements")
-    apart = _differences(out, old, differences)
-    values = None if left.values is None else given(cast(left.values, dtype))
-    operands = (*pattern_of_loop(left), values, given(cast(x.values, dtype)), dtype.type(scale), given(more))
-    before = None if old is None else given(cast(old, dtype))
-    levels = np.empty(_LEVELS, accumulator_dtype("sum", dtype))
-    loops.affine(*operands, before, levels, out, apart)
-
-
-def _differences(
-    out: NumericArray, old: NumericArray | None, differences: NumericArray | None
-) -> NumericArray:
-    if (old is None) != (differences is None):
-        raise ShapeError("an old vector and room for the differences from it go together: give both or none")
-    if old is None or differences is None:
-        return np.empty(0, out.dtype)
-    if old.shape != out.shape or differences.shape != out.shape:
-        raise ShapeError(f"differences {differences.shape} of {out.shape} and {old.shape}: give all alike")
-    if differences.dtype != out.dtype:
-        raise DTypeError(f"differences of dtype {differences.dtype}: give room in {out.dtype}, as the result")
-    return differences
 
 
 def _check_shapes(left: Csr, right: Dense, out: NumericArray) -> None:

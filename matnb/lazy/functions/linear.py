@@ -486,7 +486,7 @@ def einsum(
             raise DTypeError(f"einsum: {node.dtype} does not become {element} by casting={casting!r}")
     path = None
     if isinstance(optimize, list | tuple) and optimize and optimize[0] == "einsum_path":
-        path = _path(named, nodes, list(optimize))
+        path = _path(nodes, list(optimize))
     return within(wrap(contracted(nodes, named.operands, named.output, element, path)), out)
 
 
@@ -514,7 +514,7 @@ def _subscripts(operands: Sequence[object]) -> tuple[Subscripts, list[Expr]]:
     return parsed(first, nodes), nodes
 
 
-def _path(named: Subscripts, nodes: Sequence[Expr], optimize: list[object]) -> list[tuple[int, ...]]:
+def _path(nodes: Sequence[Expr], optimize: list[object]) -> list[tuple[int, ...]]:
     path = [tuple(int(one) for one in chosen) for chosen in optimize[1:]]  # type: ignore[attr-defined]  # a user's
     left = len(nodes)
     for chosen in path:

@@ -120,7 +120,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each is run")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the figures go")
     parser.add_argument("--draw", action="store_true", help="draw again what was recorded there")
+    parser.add_argument("--busy", action="store_true", help="draw nothing: others use the machine")
     given = parser.parse_args()
+    if given.busy:
+        print("the machine is not idle: the figures stay as they are")
+        return
     if given.scale != SCALE and given.folder == FOLDER:
         parser.error("a trial at another scale is not for docs/figures: give --folder")
     given.folder.mkdir(parents=True, exist_ok=True)

@@ -11,13 +11,20 @@ matnb's own.
 from __future__ import annotations
 
 import itertools
-import operator
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask.array as da
 import numpy as np
+from harness.cells import (
+    TURNS,
+    Operations,
+    asking_loop,
+    run_warm_cell,
+    twenty_operations,
+    twenty_without_product,
+)
 from harness.comparison import OURS, Bench, Claim, Comparison, Contender
 from harness.dask_peer import Scheduler, schedulers
 from harness.inputs import THREADS
@@ -30,8 +37,7 @@ SIZE = 1000
 BLOCKS = 2
 OPERATIONS = 21  # that a cell of twenty_operations notes
 FRESH = (np.full((2, 2), float(number)) for number in itertools.count(3))
-LENGTH, TURNS = 100_000, 50  # of the loop
-Operations = Callable[[Any, Any], Any]
+LENGTH = 100_000  # of the loop
 WARM = Claim(
     "a cell of twenty operations, warm",
     f"twenty operations on {SIZE} x {SIZE} arrays on the workers, as in rounds before",
@@ -40,29 +46,6 @@ WITHOUT_PRODUCT = Claim(
     "a cell of twenty operations without a product, warm",
     f"twenty elementwise operations and reductions on {SIZE} x {SIZE} arrays on the workers",
 )
-
-
-def twenty_operations(a: Any, b: Any, meet: Callable[[Any, Any], Any] = operator.matmul) -> Any:
-    """Twenty operations ending in one number."""
-    c = a + b
-    d = c * a
-    e = d - b
-    f = e / (a + 2.0)
-    g = meet(f, b)
-    h = g.sum(axis=0)
-    i = h * h
-    j = np.sqrt(i + 1.0)
-    k = abs(d) + e
-    m = k.max(axis=1)
-    n = m + j
-    p = n * 0.5
-    q = p - p.mean()
-    return (q * q).sum() + c.sum()
-
-
-def twenty_without_product(a: Any, b: Any) -> Any:
-    """Twenty elementwise operations and reductions ending in one number."""
-    return twenty_operations(a, b, lambda f, _: f * f)
 
 
 def inputs(number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -81,27 +64,9 @@ def run_cell(given: tuple[np.ndarray, np.ndarray]) -> float:
     return run_warm_cell([mn.asarray(one, blocks=BLOCKS) for one in given])
 
 
-def run_warm_cell(given: Sequence[mn.DistArray], operations: Operations = twenty_operations) -> float:
-    """Do what a %%distmat cell does with arrays that are there."""
-    with recording("benchmark") as record:
-        result = operations(*given)
-    mn.current_session().run({"result": result.expression}, record)
-    return float(result)
-
-
 def on_workers(number: int) -> list[mn.DistArray]:
     """Return the arrays of a round, on the workers."""
     return [mn.asarray(one, blocks=BLOCKS).persist() for one in warm_inputs(number)]
-
-
-def asking_loop(x: Any, value: Callable[[Any], float] = float) -> float:
-    """Ask for a number in each turn of a loop, as a convergence test does."""
-    state, total = x, 0.0
-    for _ in range(TURNS):
-        new = np.sqrt(state * 0.5 + x)
-        total += value(abs(new - state).sum())
-        state = new
-    return total
 
 
 def vector(number: int) -> np.ndarray:

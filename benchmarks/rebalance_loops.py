@@ -117,9 +117,11 @@ class Loops:
         claim = Claim(f"auto, {name}", work, COST_TARGET)
         found = bench.compare(claim, contenders, self.notes)
         if self.imbalance > UNEVEN:
-            seconds = {one: found.seconds[one] for one in (OURS, OFF)}
+            seconds, cpu = (
+                {one: part[one] for one in (OURS, OFF)} for part in (found.seconds, found.cpu_seconds)
+            )
             claim = Claim(f"auto beside off, {name}", work, GAIN_TARGET)
-            bench.publish(Comparison(claim, seconds, [OFF]))
+            bench.publish(Comparison(claim, seconds, [OFF], cpu_seconds=cpu))
 
     @property
     def imbalance(self) -> float:

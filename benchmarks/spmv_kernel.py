@@ -12,6 +12,7 @@ from harness import graphblas_peer
 from harness.bandwidth import floor_note, read_bandwidth
 from harness.comparison import OURS, Bench, Claim, Comparison, Contender, timed
 from harness.inputs import THREADS, rmat, row_blocks, side_by_side
+from harness.threads import by_threads, graphblas_threads
 
 from matnb.blocks.formats import Block, Dense, freeze
 from matnb.blocks.kernels.products import multiply
@@ -34,19 +35,20 @@ def compare(bench: Bench, bandwidth: float, graph: sp.csr_array, pattern: bool, 
     def of_block(block: Block) -> Block:
         return multiply(block, dense, PLUS_TIMES, float64)
 
+    graphblas = Contender(
+        "GraphBLAS", lambda _: theirs.mxv(full, ring).new(), value=lambda vector: vector.to_dense(0.0)
+    )
+    peers = by_threads(graphblas, graphblas_threads)
+    judged = [peer.name for peer in peers]
     with ThreadPoolExecutor(THREADS) as pool:
-        seconds = timed(
+        times = timed(
             [
                 Contender(
                     OURS,
                     lambda _: side_by_side(pool, of_block, blocks),
                     value=lambda parts: np.concatenate([part.values for part in parts]),
                 ),
-                Contender(
-                    "GraphBLAS",
-                    lambda _: theirs.mxv(full, ring).new(),
-                    value=lambda vector: vector.to_dense(0.0),
-                ),
+                *peers,
                 Contender("SciPy, 1 thread", lambda _: graph @ x, judged=False),
             ],
             bench.rounds,
@@ -55,9 +57,9 @@ def compare(bench: Bench, bandwidth: float, graph: sp.csr_array, pattern: bool, 
     num_bytes = sum(block.nbytes for block in blocks) + x.nbytes
     kind = "pattern-only" if pattern else "with values"
     work = f"A @ x on {BLOCKS} blocks of equal entries, R-MAT 2^{SCALE} {kind}, {graph.nnz:,} entries"
-    note = floor_note(num_bytes, bandwidth, statistics.median(seconds[OURS]))
+    note = floor_note(num_bytes, bandwidth, statistics.median(times[OURS]))
     claim = Claim(f"SpMV kernel, {kind}", work, target)
-    bench.publish(Comparison(claim, seconds, ["GraphBLAS"], [note]))
+    bench.publish(Comparison(claim, times.wall, judged, [note], times.cpu))
 
 
 def main() -> None:

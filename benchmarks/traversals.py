@@ -9,6 +9,7 @@ from harness.graphblas_loops import Search, ShortestWays
 from harness.inputs import THREADS, rmat
 from harness.loops import LoopWatch
 from harness.sessions import public
+from harness.threads import by_threads, graphblas_threads
 from scipy.sparse import csgraph
 
 import matnb as mn
@@ -39,7 +40,10 @@ def search(bench: Bench, graph: sp.csr_array) -> None:
         ),
         [
             ours,
-            Contender("GraphBLAS, push and pull, levels", lambda _: peer.levels(SOURCE)),
+            *by_threads(
+                Contender("GraphBLAS, push and pull, levels", lambda _: peer.levels(SOURCE)),
+                graphblas_threads,
+            ),
             Contender(
                 "GraphBLAS, levels and parents", lambda _: peer.levels(SOURCE, parents=True), judged=False
             ),
@@ -63,7 +67,10 @@ def shortest_ways(bench: Bench, graph: sp.csr_array) -> None:
         ),
         [
             ours,
-            Contender("GraphBLAS, Bellman-Ford", lambda _: steppers[WIDTHS[0]].bellman_ford(SOURCE)),
+            *by_threads(
+                Contender("GraphBLAS, Bellman-Ford", lambda _: steppers[WIDTHS[0]].bellman_ford(SOURCE)),
+                graphblas_threads,
+            ),
             *(
                 Contender(
                     f"GraphBLAS, delta stepping by {width}", lambda _, one=one: one.delta_stepping(SOURCE)

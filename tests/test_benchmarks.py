@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,19 +26,22 @@ comparison = importlib.import_module("harness.comparison")
 document = importlib.import_module("harness.document")
 inputs = importlib.import_module("harness.inputs")
 machine = importlib.import_module("harness.machine")
+processors = importlib.import_module("harness.processors")
 record = importlib.import_module("harness.record")
 sessions = importlib.import_module("harness.sessions")
 statistics = importlib.import_module("harness.statistics")
+threads = importlib.import_module("harness.threads")
 
 
 class Clock:
-    """Goes on by what the contender that runs costs."""
+    """Goes on by what the contender that runs costs, half of it on a processor."""
 
     def __init__(self) -> None:
         self.now = 0.0
 
-    def __call__(self) -> float:
-        return self.now
+    @property
+    def stopwatch(self) -> Any:
+        return processors.Stopwatch(lambda: self.now, lambda: self.now / 2, lambda: 0.0)
 
 
 def costing(clock: Clock, name: str, *costs: float, value: Any = 1.0, **options: Any) -> Any:
@@ -52,6 +61,15 @@ def line(**changes: Any) -> Any:
         ("a note",), 0.25, "2026-01-02T03:04:05+00:00", {"processor": "A | B"}, {"numpy": "2.4"},
     )  # fmt: skip
     return replace(made, **changes)
+
+
+def page(*lines: Any) -> str:
+    text: str = document.document(list(record.pasts(lines, document.ratio_now).values()))
+    return text
+
+
+def rows_of(text: str) -> list[str]:
+    return [row for row in text.splitlines() if row.startswith(("| products ", "| sums "))]
 
 
 def test_a_ratio_is_of_the_medians_and_its_spread_of_the_rounds():
@@ -109,8 +127,9 @@ def test_contenders_take_turns_and_the_first_round_is_not_counted():
         costing(clock, "matnb", 50.0, 1.0, 2.0, prepare=lambda number: order.append(("matnb", number))),
         costing(clock, "peer", 50.0, 3.0, 4.0, prepare=lambda number: order.append(("peer", number))),
     ]
-    seconds = comparison.timed(contenders, 2, clock)
-    assert seconds == {"matnb": [1.0, 2.0], "peer": [3.0, 4.0]}
+    times = comparison.timed(contenders, 2, clock.stopwatch)
+    assert times.wall == {"matnb": [1.0, 2.0], "peer": [3.0, 4.0]}
+    assert times.cpu == {"matnb": [0.5, 1.0], "peer": [1.5, 2.0]}
     assert order[2:] == [("matnb", 1), ("peer", 1), ("peer", 2), ("matnb", 2)]
 
 
@@ -124,14 +143,14 @@ def test_what_prepares_is_not_timed():
         costing(clock, "matnb", 1.0, 1.0, prepare=slow),
         costing(clock, "peer", 1.0, 2.0, prepare=slow),
     ]
-    assert comparison.timed(contenders, 1, clock) == {"matnb": [1.0], "peer": [2.0]}
+    assert comparison.timed(contenders, 1, clock.stopwatch).wall == {"matnb": [1.0], "peer": [2.0]}
 
 
 def test_contenders_that_differ_are_not_timed():
     clock = Clock()
     contenders = [costing(clock, "matnb", 1.0), costing(clock, "peer", 1.0, value=1.1)]
     with pytest.raises(SystemExit, match="matnb and peer give different results"):
-        comparison.timed(contenders, 1, clock)
+        comparison.timed(contenders, 1, clock.stopwatch)
 
 
 @pytest.mark.parametrize("tolerance", [0.2, None])
@@ -202,9 +221,8 @@ def test_the_processor_is_as_the_system_tells(tmp_path: Path):
 
 
 def test_the_document_shows_every_claim():
-    text = document.document([line(), line(claim="sums", target=None)])
-    claims = [row for row in text.splitlines() if row.startswith(("| products ", "| sums "))]
-    assert claims == [
+    text = page(line(), line(claim="sums", target=None))
+    assert rows_of(text)[:2] == [
         "| products | 2.00 s | SciPy | 8.00 s | 0.25 (0.19 to 0.31) | <= 0.5 | holds | 2026-01-02 |",
         "| sums | 2.00 s | SciPy | 8.00 s | 0.25 (0.19 to 0.31) |  | faster | 2026-01-02 |",
     ]
@@ -214,10 +232,159 @@ def test_the_document_shows_every_claim():
 
 
 def test_lines_of_several_machines_name_theirs():
-    text = document.document([line(), line(claim="sums", machine={"processor": "other"})])
+    text = page(line(), line(claim="sums", machine={"processor": "other"}))
     assert "| 2026-01-02 | 1 |" in text
     assert "| 2026-01-02 | 2 |" in text
     assert "## Machine 2 and versions\n" in text
+
+
+def test_the_page_tells_now_before_and_best():
+    def ran(day: int, seconds: float, **changes: Any) -> Any:
+        times = {"matnb": (seconds,), "SciPy": (8.0,)}
+        return line(seconds=times, date=f"2026-01-0{day}T00:00:00+00:00", **changes)
+
+    best, before, now = ran(2, 2.0, commit="abc"), ran(4, 6.0), ran(7, 4.0, commit="def+")
+    other_work, busy = ran(1, 1.0, work="A @ X"), ran(5, 0.5, is_busy=True)
+    text = page(other_work, best, before, busy, now)
+    assert rows_of(text)[1] == (
+        "| products | 0.50, 4.00 s (2026-01-07 def+) | 0.75, 6.00 s (2026-01-04) "
+        "| 0.25, 2.00 s (2026-01-02 abc) |"
+    )
+    assert rows_of(page(best))[1] == "| products | 0.25, 2.00 s (2026-01-02 abc) |  | now |"
+
+
+def test_a_busy_run_is_marked_on_the_page_and_is_never_the_best():
+    slow, busy = (
+        line(date="2026-01-01T00:00:00+00:00"),
+        line(is_busy=True, seconds={"matnb": (1.0,), "SciPy": (8.0,)}),
+    )
+    text = page(slow, busy)
+    assert "| 2026-01-02, busy |" in text
+    assert "and others used the machine." in text
+    assert rows_of(text)[1].endswith(
+        "| 0.12, 1.00 s (2026-01-02, busy) | 0.25, 2.00 s (2026-01-01) | 0.25, 2.00 s (2026-01-01) |"
+    )
+
+
+def test_seconds_of_processors_are_shown_where_they_were_measured():
+    text = page(line(cpu_seconds={"matnb": (4.0, 4.0, 4.0)}))
+    assert "| matnb | 2.00 s | 4.00 s |  |  |" in text
+    assert "| SciPy | 8.00 s |  | 0.25 (0.19 to 0.31) |  |" in text
+
+
+def test_lines_of_before_cpu_seconds_and_commits_can_be_read(tmp_path: Path):
+    told = json.loads(line().to_json())
+    for name in ("cpu_seconds", "commit", "is_busy"):
+        del told[name]
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps(told) + "\n")
+    (old,) = record.read(path)
+    assert (old.cpu_seconds, old.commit, old.is_busy) == ({}, "", False)
+
+
+def test_a_busy_machine_is_refused():
+    machine.refuse_busy(lambda: 0.5)
+    with pytest.raises(SystemExit, match=r"load average is 0.51: .* `make bench BUSY=1`"):
+        machine.refuse_busy(lambda: 0.51)
+
+
+@pytest.mark.parametrize(("busy", "is_busy"), [(0.5, False), (0.6, True)])
+def test_a_script_marks_its_run_when_others_use_the_machine(busy: float, is_busy: bool, capsys: Any):
+    assert machine.print_load(lambda: 3.0, lambda: busy) == (3.0, is_busy)
+    assert ("WARNING" in capsys.readouterr().out) == is_busy
+
+
+def test_the_commit_is_that_of_matnb():
+    assert re.fullmatch(r"([0-9a-f]{10}\+?)?", machine.commit())
+
+
+def test_seconds_of_processors_count_all_threads_and_children():
+    def burn() -> None:
+        end = time.process_time() + 0.05
+        while time.process_time() < end:
+            pass
+
+    watch = processors.Stopwatch()
+    watch.start()
+    burn()
+    _, cpu = watch.stop()
+    assert 0.05 <= cpu < 0.2
+    code = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as living:
+        watch.start()
+        living.stdout.readline()
+        _, cpu = watch.stop()
+        assert cpu >= 0.1
+        living.communicate(b"\n")
+    watch.start()
+    subprocess.run([sys.executable, "-c", code], input=b"\n", stdout=subprocess.DEVNULL, check=True)
+    _, cpu = watch.stop()
+    assert cpu >= 0.2
+
+
+def test_a_process_that_ended_takes_nothing():
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    assert processors.process_seconds(ended.pid) == 0.0
+
+
+def test_a_peer_is_timed_with_each_number_of_threads():
+    limits: list[int] = []
+
+    @contextmanager
+    def limit(count: int) -> Iterator[None]:
+        limits.append(count)
+        yield
+        limits.append(0)
+
+    one = comparison.Contender("matnb", lambda number: 1.0)
+    peer = comparison.Contender("peer", lambda number: float(limits[-1] > 0))
+    peers = threads.by_threads(peer, limit)
+    assert [each.name for each in peers] == ["peer, 1 thread", "peer, 2 threads"]
+    comparison.timed([one, *peers], 1)
+    assert limits == [1, 0, 2, 0, 1, 0, 2, 0] or limits == [1, 0, 2, 0, 2, 0, 1, 0]
+
+
+def bench_with(*arguments: str) -> Any:
+    return comparison.Bench("tried", arguments=["--rounds", "2", *arguments])
+
+
+@pytest.fixture
+def _idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "print_load", lambda: (0.0, False))
+
+
+@pytest.mark.usefixtures("_idle")
+def test_a_limit_is_the_peer_that_counts_and_calls_share_a_time(tmp_path: Path):
+    contenders = [comparison.Contender(name, lambda number: 1.0) for name in ("matnb", "NumPy")]
+    path = tmp_path / "found.jsonl"
+    bench = bench_with("--record", str(path), "--busy")
+    found = bench.compare(comparison.Claim("c", "work", 1.0), contenders, calls=10, limit=100.0)
+    assert found.peer == "the limit"
+    assert found.ratio.value < 0.01
+    (told,) = record.read(path)
+    assert told.is_busy
+    assert set(told.seconds) == {"matnb", "NumPy", "the limit"}
+    assert set(told.cpu_seconds) == {"matnb", "NumPy"}
+
+
+@pytest.mark.usefixtures("_idle")
+def test_matnb_alone_is_timed_after_all_were_compared(tmp_path: Path):
+    path = tmp_path / "found.jsonl"
+    bench = bench_with("--record", str(path), "--alone")
+    same, other = (comparison.Contender("peer", lambda number, value=value: value) for value in (1.0, 2.0))
+    ours = comparison.Contender("matnb", lambda number: 1.0)
+    bench.compare(comparison.Claim("c", "work", 1.0), [ours, same])
+    assert set(record.read(path)[0].seconds) == {"matnb"}
+    with pytest.raises(SystemExit, match="different results"):
+        bench.compare(comparison.Claim("c", "work", 1.0), [ours, other])
+
+
+@pytest.mark.usefixtures("_idle")
+def test_a_trial_takes_small_sizes():
+    assert bench_with("--trial").sized(20, 10) == 10
+    assert bench_with().sized(20, 10) == 20
 
 
 def test_cuts_are_of_equal_entries():

@@ -54,6 +54,11 @@ class PublicCall:
         elif isinstance(event, RunFinished | LoopFinished):
             self._runs.append(event)
 
+    @property
+    def seconds(self) -> list[float]:
+        """How long each call took but the first, which compiles."""
+        return [call[0] for call in self._calls[1:]]
+
     def notes(self) -> tuple[str, ...]:
         """Say where the time of a call went, by medians; the first call, which compiles, is left out."""
         calls = self._calls[1:]

@@ -123,7 +123,7 @@ def finer_cuts(cuts: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 def whole(shape: Sequence[int]) -> Grid:
     """Return the grid with a single block."""
-    return Grid(tuple((0, length) for length in shape))
+    return Grid(all_of(shape))
 
 
 def regular(shape: Sequence[int], counts: Sequence[int]) -> Grid:
@@ -184,6 +184,11 @@ def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
 def intersect(one: Region, other: Region) -> Region:
     """Return the region common to two overlapping regions."""
     return tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+
+
+def all_of(shape: Sequence[int]) -> Region:
+    """Return the region of a whole array."""
+    return tuple((0, length) for length in shape)
 
 
 def relative(region: Region, origin: Region) -> tuple[slice, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import MAX_ENTRIES, Csr, Dense, Empty, SparseBlock
-from matnb.blocks.grid import Region, region_shape, relative
+from matnb.blocks.grid import Region, intersect, region_shape, relative
 from matnb.errors import TooLargeError
 
 
@@ -36,7 +36,7 @@ class Slab(ReaderValue):
 
 def common(one: Region, other: Region) -> Region | None:
     """Return the rectangle that two share, None if it has no element."""
-    both = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+    both = intersect(one, other)
     return both if all(start < stop for start, stop in both) else None
 
 

@@ -278,7 +278,7 @@ def products_summed(left: Expr, right: Expr, axes: tuple[int, ...]) -> Expr:
     if left.dtype.kind == "c":
         (left,) = ufuncs.call(np.conjugate, (left,))
     (product,) = ufuncs.call(np.multiply, (left, right))
-    return Reduce(product, "any" if product.dtype.kind == "b" else "sum", axes, False, product.dtype)
+    return _summed(product, axes)
 
 
 def _stretched(left: Expr, right: Expr, first: int, second: int, name: str) -> Expr:

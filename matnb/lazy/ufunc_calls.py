@@ -258,7 +258,7 @@ def written_at(ufunc: np.ufunc, array: object, indices: object, *values: object)
         return
     parts = parts_of(key, node.shape)
     region = basic(node, parts)
-    lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
+    lists = parts.lists_by_axis()
     check_places(lists, region.shape)
     axes, shape = tuple(lists), parts.broadcast()
     # NumPy puts the axes of the places where theirs are, if they are side by side.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matnb.blocks.grid import all_of
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.program.operators import Operator
@@ -29,7 +30,7 @@ def write_combined(
     combine
         Makes a part of the array of the same part of each share.
     """
-    whole = tuple((0, length) for length in layout.grid.shape)
+    whole = all_of(layout.grid.shape)
     for block in writer.each_block(node, layout, kind, detail):
         parts = []
         for share, where in shares:

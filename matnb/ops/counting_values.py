@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matnb.blocks.grid import Region, whole
+from matnb.blocks.grid import all_of, whole
 from matnb.blocks.kernels import counting_values as kernels
 from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, IndexingError, ShapeError
@@ -193,7 +193,7 @@ def _(node: Binned, writer: PlanWriter, workers: Workers) -> None:
     for region, owner in zip(domain.grid.regions(), domain.owners, strict=True):
         task = TaskWriter()
         values = [writer.read(task, one, region, owner) for one in node.values]
-        edges = [task.read(writer.block(one, _all_of(one), owner)) for one in node.edges]
+        edges = [task.read(writer.block(one, all_of(one.shape), owner)) for one in node.edges]
         weights = [writer.read(task, one, region, owner) for one in node.weights]
         task.take(8 * region_size(region) * (node.num_axes + len(weights)))  # their bins
         task.do(run, *values, *edges, *weights)
@@ -213,10 +213,6 @@ def _(node: Count, writer: PlanWriter, workers: Workers) -> None:
         task.do(Run(kernels.labelled, (node.length, region[0][0])), labels)
         shares.append((writer.add(task, owner, "count", writer.bytes_of(node), node), owner))
     write_combined(node, shares, Accumulate("plus", node.dtype), layout, writer, "count", "by label")
-
-
-def _all_of(node: Expr) -> Region:
-    return tuple((0, length) for length in node.shape)
 
 
 def _in_one(node: Expr, owner: int) -> Layout:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matnb.blocks.formats import Block, Dense
-from matnb.blocks.grid import Grid, Region, relative, whole
+from matnb.blocks.grid import Grid, Region, all_of, relative, whole
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import SessionEnded
@@ -129,13 +129,13 @@ def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> No
 
 def piece_of(block: Block, region: Region) -> Block:
     """Return a rectangle of a user's array with memory of its own."""
-    whole = tuple((0, length) for length in block.shape)
+    whole = all_of(block.shape)
     return copied(cut(block, relative(region, whole)))
 
 
 def part_of(block: Block, region: Region) -> Block:
     """Return a rectangle of a block that nobody writes to, which shares its memory where it lies in a row."""
-    part = cut(block, relative(region, tuple((0, length) for length in block.shape)))
+    part = cut(block, relative(region, all_of(block.shape)))
     return part if not isinstance(part, Dense) or part.values.flags.c_contiguous else copied(part)
 
 

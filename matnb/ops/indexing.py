@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
+from matnb.blocks.grid import Grid, Region, all_of, region_shape, regular_cuts
 from matnb.blocks.kernels.indexing import (
     only,
     pick,
@@ -163,10 +163,7 @@ class PutAlong(Expr):
 def picked_shape(operand: Expr, inputs: tuple[Expr, ...], axis: int) -> Shape:
     """Return the shape of what numbers, or vectors, pick from an array."""
     for index in inputs:
-        if index.dtype.kind not in "iu":
-            raise IndexingError(
-                f"an index of dtype {index.dtype}: give whole numbers, or convert with astype"
-            )
+        check_whole(index)
         if index.ndim > 1 or index.shape != inputs[0].shape:
             raise ShapeError(f"places of shapes {[one.shape for one in inputs]}: give vectors of one length")
     return (*operand.shape[:axis], *inputs[0].shape, *operand.shape[axis + len(inputs) :])
@@ -178,11 +175,22 @@ def _check_value(value: Expr, target: Shape) -> None:
 
 
 def _check_lanes(operand: Expr, index: Expr, axis: int) -> None:
-    if index.dtype.kind not in "iu":
-        raise IndexingError(f"an index of dtype {index.dtype}: give whole numbers, or convert with astype")
+    check_whole(index)
     rest = [(*one.shape[:axis], *one.shape[axis + 1 :]) for one in (operand, index)]
     if operand.ndim != index.ndim or rest[0] != rest[1]:
         raise ShapeError(f"places of shape {index.shape} along axis {axis} of an array of {operand.shape}")
+
+
+def check_whole(index: Expr) -> None:
+    """Refuse an index that is no whole numbers.
+
+    Raises
+    ------
+    IndexingError
+        With its dtype.
+    """
+    if index.dtype.kind not in "iu":
+        raise IndexingError(f"an index of dtype {index.dtype}: give whole numbers, or convert with astype")
 
 
 def check_index(index: Expr, ndim: int) -> None:
@@ -193,8 +201,7 @@ def check_index(index: Expr, ndim: int) -> None:
     IndexingError, DTypeError
         With what it is.
     """
-    if index.dtype.kind not in "iu":
-        raise IndexingError(f"an index of dtype {index.dtype}: give whole numbers, or convert with astype")
+    check_whole(index)
     if index.ndim != ndim:
         raise DTypeError(f"an index of shape {index.shape} where one of {ndim} axes belongs")
 
@@ -288,7 +295,7 @@ def _write_pick(node: Pick, writer: PlanWriter, workers: Workers) -> None:
     beside = (*source.grid.cuts[:axis], *source.grid.cuts[last:])
     listed, owners_listed = _listed(node, inputs[0], beside, writer, workers)
     lengths = node.operand.shape[axis:last]
-    whole = tuple((0, length) for length in lengths)
+    whole = all_of(lengths)
     is_small = writer.bytes_of(node.operand) <= SMALL_BYTES
     writer.note_reuse(node.operand)
     homes = dict(zip(pairwise(listed), owners_listed, strict=True))
@@ -473,7 +480,7 @@ def _gather(node: Pick, writer: PlanWriter) -> None:
     # index, into the same memory each time.
     (index,) = node.inputs
     layout = writer.registers[index].layout
-    whole = tuple((0, length) for length in node.operand.shape)
+    whole = all_of(node.operand.shape)
     grid = Grid((*layout.grid.cuts, *whole[1:]))
     for block in writer.each_block(node, Layout(grid, layout.owners), "gather", "by an index"):
         operand = block.read(writer.block(node.operand, whole, block.owner))

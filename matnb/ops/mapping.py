@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Dense, csr_block, to_numpy, to_scipy
-from matnb.blocks.grid import Grid, region_shape
+from matnb.blocks.grid import Grid, all_of, region_shape, whole
 from matnb.blocks.kernels.calls import Function, Output, call, call_on_block, packed_bytes, unpack, unpacked
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
@@ -87,7 +87,7 @@ def _(node: MapBlocks, writer: PlanWriter, workers: Workers) -> None:
         source = lanes_layout(first, (node.along,), writer, workers)
     elif node.shape != first.shape:
         source = lanes_layout(first, range(1, first.ndim), writer, workers)
-    cuts = _placed(node, source.grid.cuts, tuple((0, length) for length in node.shape))
+    cuts = _placed(node, source.grid.cuts, all_of(node.shape))
     read = list(source.grid.regions())
     for block in writer.each_block(node, Layout(Grid(cuts), source.owners), "call", node.function.name):
         parts = [(one, operand_region(one.shape, read[block.number])) for one in node.inputs]
@@ -156,10 +156,7 @@ _COPIES_OF_INPUTS = 5
 def _(node: Replicated, writer: PlanWriter, workers: Workers) -> None:
     layout = Layout(Grid(((0, node.shape[0]),)), workers.numbers[:1])
     for block in writer.each_block(node, layout, "call", node.function.name):
-        values = [
-            block.read(writer.block(one, tuple((0, length) for length in one.shape), block.owner))
-            for one in node.inputs
-        ]
+        values = [block.read(writer.block(one, all_of(one.shape), block.owner)) for one in node.inputs]
         block.do(Call(node.function, node.outputs), *values)
         # The function gets copies of its own, dense. NumPy's linear algebra copies them once more, in
         # LAPACK's order, and LAPACK asks for room of up to four more (gesdd); what it gives is copied out.
@@ -174,6 +171,6 @@ def _(node: Part, writer: PlanWriter, workers: Workers) -> None:
     assert isinstance(call, Replicated), "checked by the node"
     source = writer.registers[call]
     writer.note_reuse(call)
-    layout = Layout(Grid(tuple((0, length) for length in node.shape)), source.layout.owners[:1])
+    layout = Layout(whole(node.shape), source.layout.owners[:1])
     for block in writer.each_block(node, layout, "part"):
         block.do(Run(unpack, (call.outputs, node.place)), block.read(source.keys[0]))

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Dense, to_numpy
-from matnb.blocks.grid import Region, region_shape
+from matnb.blocks.grid import Region, all_of, region_shape
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout
@@ -48,7 +48,7 @@ class Draw(Expr):
 @means(Draw)
 def _(node: Draw, operands: Sequence[Value]) -> Value:
     drawn = drawn_anew(node.creation, [int(dense(one)) for one in operands])
-    return to_numpy(drawn.make(tuple((0, length) for length in node.shape)))
+    return to_numpy(drawn.make(all_of(node.shape)))
 
 
 @means(Literal)
@@ -61,7 +61,7 @@ def _(node: Literal, operands: Sequence[Value]) -> Value:
 def _(node: Create, operands: Sequence[Value]) -> Value:
     """Return what is made from nothing but its shape."""
     creation = node.creation
-    return value_of(creation.make(tuple((0, length) for length in creation.shape)))
+    return value_of(creation.make(all_of(creation.shape)))
 
 
 @means(Broadcast)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from matnb.blocks.grid import Grid, whole
+from matnb.blocks.grid import Grid, all_of, whole
 from matnb.blocks.kernels import ordering, quantiles
 from matnb.blocks.kernels.quantiles import QuantileRequest, quantiles_along
 from matnb.blocks.layout import Layout
@@ -71,7 +71,7 @@ def _(node: Quantiles, writer: PlanWriter, workers: Workers) -> None:
             return
     else:
         domain = lanes_layout(node.operand, node.axes, writer, workers)
-    first = tuple((0, length) for length in node.wanted.shape)
+    first = all_of(node.wanted.shape)
     cuts = (
         (0, 1) if axis in node.axes and node.shape[len(first) + axis] else cuts
         for axis, cuts in enumerate(domain.grid.cuts)

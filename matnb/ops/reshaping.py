@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
+from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts, whole
 from matnb.blocks.kernels import shaping as kernels
 from matnb.blocks.layout import LARGE_BYTES, Layout, spread
 from matnb.errors import ShapeError
@@ -167,7 +167,7 @@ def _longer_than_one(shape: Shape) -> Shape:
 
 
 def _write_nothing(node: Reshape, writer: PlanWriter, workers: Workers) -> None:
-    layout = Layout(Grid(tuple((0, length) for length in node.shape)), workers.numbers[:1])
+    layout = Layout(whole(node.shape), workers.numbers[:1])
     for block in writer.each_block(node, layout, "reshape", "nothing"):
         block.do(Join((), node.shape, node.dtype, node.sparse))
 

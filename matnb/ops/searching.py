@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from matnb.blocks.grid import Region
+from matnb.blocks.grid import Region, all_of
 from matnb.blocks.kernels import ordering
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
@@ -135,9 +135,6 @@ def _(node: Interpolate, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of an interpolation: every worker has the points, which are few."""
     layout = writer.registers[node.values].layout
     for block in writer.each_block(node, layout, "interpolate"):
-        points = [
-            block.read(writer.block(one, tuple((0, length) for length in one.shape), block.owner))
-            for one in node.inputs
-        ]
+        points = [block.read(writer.block(one, all_of(one.shape), block.owner)) for one in node.inputs]
         values = writer.read(block, node.values, block.region, block.owner)
         block.do(Run(ordering.interpolate), values, *points)

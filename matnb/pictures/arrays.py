@@ -175,8 +175,7 @@ def block_map(facts: ArrayFacts) -> str:
 
 def _draw(facts: ArrayFacts, cells: Cells) -> str:
     width, height = _size(facts)
-    x = np.rint(cells.column_cuts * (width / cells.column_cuts[-1])).astype(int).tolist()
-    y = np.rint(cells.row_cuts * (height / cells.row_cuts[-1])).astype(int).tolist()
+    x, y = _places(cells, width, height)
     label = f"Block map of {shape_text(facts.shape)}: {plural_text(int(cells.blocks.sum()), 'block')}"
     parts = [
         f'<svg role="img" aria-label="{escaped(label)}" '
@@ -232,9 +231,14 @@ def _lines(x: list[int], y: list[int], width: int, height: int) -> Iterator[str]
 def _larger_parts(facts: ArrayFacts, width: int, height: int) -> tuple[Cells, list[int], list[int]]:
     parts = gather(facts, _HOVER_CELLS)
     assert parts is not None  # the finer map exists
-    x = np.rint(parts.column_cuts * (width / parts.column_cuts[-1])).astype(int).tolist()
-    y = np.rint(parts.row_cuts * (height / parts.row_cuts[-1])).astype(int).tolist()
-    return parts, x, y
+    return parts, *_places(parts, width, height)
+
+
+def _places(cells: Cells, width: int, height: int) -> tuple[list[int], list[int]]:
+    # Where cells begin and end, across and down.
+    x = np.rint(cells.column_cuts * (width / cells.column_cuts[-1])).astype(int).tolist()
+    y = np.rint(cells.row_cuts * (height / cells.row_cuts[-1])).astype(int).tolist()
+    return x, y
 
 
 def _titles(facts: ArrayFacts, cells: Cells, x: list[int], y: list[int]) -> Iterator[str]:

@@ -10,7 +10,15 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast
 from matnb.blocks.kernels.compiled import is_ready
-from matnb.blocks.kernels.elementwise import Function, Link, apply, compute, function_named, select_into
+from matnb.blocks.kernels.elementwise import (
+    Function,
+    Link,
+    apply,
+    compute,
+    function_named,
+    select_into,
+    shapes_of_links,
+)
 from matnb.blocks.kernels.patterns import same_pattern, settled
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
 from matnb.blocks.kernels.tiles import FLOAT, TRUTH, form_of, write_tiles
@@ -95,7 +103,7 @@ def chain_into(
     bool
         False where nothing was written: operands do not broadcast, or lie in another order in memory.
     """
-    shapes = _shapes_of(links, arrays)
+    shapes = shapes_of_links(links, [one.shape for one in arrays])
     if shapes is None or not _fits_tiles(shapes, arrays):
         return False
     if _run_by_machine(links, arrays, out, take, give, num_elements or out.size):
@@ -153,7 +161,7 @@ def _on_one_pattern(links: Sequence[Link], operands: Sequence[Block]) -> Block |
 
 def _tiled(links: Sequence[Link], arrays: Sequence[NumericArray]) -> NumericArray | None:
     # None where shapes do not broadcast, which link by link says best, or memory is in another order.
-    shapes = _shapes_of(links, arrays)
+    shapes = shapes_of_links(links, [one.shape for one in arrays])
     if shapes is None:
         return None
     if prod(shapes[-1]) <= TILE_ELEMENTS:
@@ -193,16 +201,6 @@ def _run_by_machine(
     tiles.begin(arrays, out).run(0, tiles.length, buffers)
     give(memory)
     return True
-
-
-def _shapes_of(links: Sequence[Link], arrays: Sequence[NumericArray]) -> list[tuple[int, ...]] | None:
-    shapes = [array.shape for array in arrays]
-    try:
-        for link in links:
-            shapes.append(np.broadcast_shapes(*(shapes[place] for place in link.arguments)))
-    except ValueError:
-        return None
-    return shapes
 
 
 def _fits_tiles(shapes: Sequence[tuple[int, ...]], arrays: Sequence[NumericArray]) -> bool:

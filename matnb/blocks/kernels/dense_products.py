@@ -17,6 +17,7 @@ from matnb.blocks.kernels.operands import (
     loop_dtype,
     loop_semiring,
     pattern_of_loop,
+    result_shape,
     sums_dtype,
 )
 from matnb.blocks.kernels.reductions import accumulator_dtype
@@ -222,11 +223,6 @@ def _identity(semiring: Semiring, dtype: np.dtype) -> NumericArray:
     return given(np.full(1, semiring.add.identity(dtype), dtype))
 
 
-def _result_shape(left: Block, right: Block) -> tuple[int, ...]:
-    a, b = left.shape, right.shape
-    return (*np.broadcast_shapes(a[:-2], b[:-2]), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
-
-
 def _dense_dense_plus_times(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
     # BLAS sums single precision in single precision, as NumPy does; half precision it does not know.
     wide = accumulator_dtype("sum", dtype) if dtype == np.float16 else dtype
@@ -265,12 +261,12 @@ def _dense_dense_min_plus(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
     B = np.broadcast_to(B, (*batch, *B.shape[-2:])).reshape(math.prod(batch), *B.shape[-2:])
     out = np.full((A.shape[0], A.shape[1], B.shape[2]), MIN_PLUS.add.identity(operand), operand)
     loops.min_plus_dense(given(A), given(B), out)
-    return Dense(cast(out.reshape(_result_shape(left, right)), dtype))
+    return Dense(cast(out.reshape(result_shape(left, right)), dtype))
 
 
 def _dense_dense_plus_pair(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
     met = cast(np.array(left.shape[-1]), dtype)
-    return Dense(np.full(_result_shape(left, right), met, dtype))
+    return Dense(np.full(result_shape(left, right), met, dtype))
 
 
 def _dense_dense_lor_land(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
@@ -282,7 +278,7 @@ def _dense_dense_lor_land(left: Dense, right: Dense, dtype: np.dtype) -> Dense:
 def _register_sparse(semiring: Semiring) -> None:
     @PRODUCTS.register(semiring.name, Csr, Dense)
     def sparse_dense(left: Csr, right: Dense, dtype: np.dtype) -> Dense:
-        out = np.empty(_result_shape(left, right), dtype)
+        out = np.empty(result_shape(left, right), dtype)
         multiply_into(left, right, semiring, out)
         return Dense(out)
 
@@ -294,7 +290,7 @@ def _register_sparse(semiring: Semiring) -> None:
     @PRODUCTS.register(semiring.name, Empty, Dense)
     @PRODUCTS.register(semiring.name, Dense, Empty)
     def identities(left: Block, right: Block, dtype: np.dtype) -> Dense:
-        return Dense(np.full(_result_shape(left, right), semiring.add.identity(dtype), dtype))
+        return Dense(np.full(result_shape(left, right), semiring.add.identity(dtype), dtype))
 
 
 PRODUCTS.register("plus_times", Dense, Dense)(_dense_dense_plus_times)

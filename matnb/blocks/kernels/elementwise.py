@@ -45,6 +45,22 @@ class Link:
     arguments: tuple[int, ...]
 
 
+def shapes_of_links(
+    links: Sequence[Link], operands: Sequence[tuple[int, ...]]
+) -> list[tuple[int, ...]] | None:
+    """Return the shapes of a chain's operands and of its links; None where they do not broadcast.
+
+    What does not fit is said best by going link by link.
+    """
+    shapes = list(operands)
+    try:
+        for link in links:
+            shapes.append(np.broadcast_shapes(*(shapes[place] for place in link.arguments)))
+    except ValueError:
+        return None
+    return shapes
+
+
 _WORDS: dict[int, np.dtype] = {
     1: np.dtype(np.uint8),
     4: np.dtype(np.uint32),

@@ -22,7 +22,7 @@ from matnb.blocks.formats import (
     to_numpy,
     to_scipy,
 )
-from matnb.blocks.grid import Region
+from matnb.blocks.grid import Region, all_of
 from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.kernels.shaping import densify, take
 from matnb.errors import IndexingError
@@ -370,7 +370,7 @@ def pick_parts(
     """
     places = _places(values[:num_axes], axis, lengths)
     blocks = values[num_axes:]
-    covers = regions == (tuple((0, length) for length in lengths),)
+    covers = regions == (all_of(lengths),)
     if all(isinstance(block, Dense) for block in blocks) and num_axes == 1 and blocks[0].shape[1:] == ():
         return Dense(_elements(places[0], [to_numpy(block) for block in blocks], [one for (one,) in regions]))
     positions = [np.arange(len(places[0]))] if covers else [_inside(places, region) for region in regions]

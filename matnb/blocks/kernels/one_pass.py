@@ -13,7 +13,7 @@ from matnb.blocks.formats import Block, Dense, NumericArray, cast
 from matnb.blocks.kernels.calls import Output, packed_bytes, unpacked
 from matnb.blocks.kernels.chains import TILE_ELEMENTS, apply_chain, chain_into
 from matnb.blocks.kernels.deviations import Deviation, slabs
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise import Link, shapes_of_links
 from matnb.blocks.kernels.reductions import DEVIATIONS, combine, reduce_block
 from matnb.blocks.sums import Range, VectorSum, merged, share_of, sums_as_tree
 
@@ -70,7 +70,7 @@ def reduce_chain(
         the first axis. Otherwise it is that of the chain and of the reductions one by one.
     """
     arrays = [operand.values for operand in operands if isinstance(operand, Dense)]
-    shapes = _shapes_of(links, arrays) if len(arrays) == len(operands) else None
+    shapes = shapes_of_links(links, [one.shape for one in arrays]) if len(arrays) == len(operands) else None
     if shapes is None or not _runs_by_tiles(links, shares, arrays, shapes):
         return _one_by_one(links, shares, operands)
     walk = _SlabWalk(links, shares, arrays, shapes, take)
@@ -128,16 +128,6 @@ def _one_by_one(links: Sequence[Link], shares: Sequence[Share], operands: Sequen
         reduce_block(one.operation, values[one.place], one.axes, one.dtype, one.along, one.start)
         for one in shares
     ]
-
-
-def _shapes_of(links: Sequence[Link], arrays: Sequence[NumericArray]) -> list[tuple[int, ...]] | None:
-    shapes = [array.shape for array in arrays]
-    try:
-        for link in links:
-            shapes.append(np.broadcast_shapes(*(shapes[place] for place in link.arguments)))
-    except ValueError:  # which link by link says best
-        return None
-    return shapes
 
 
 def _runs_by_tiles(

@@ -73,6 +73,12 @@ def own_entries(block: Csr) -> tuple[NumericArray, np.uint64]:
     return given(block.values), np.uint64(1)
 
 
+def result_shape(left: Block, right: Block) -> tuple[int, ...]:
+    """Return the shape of a product, as ``numpy.matmul`` has it."""
+    a, b = left.shape, right.shape
+    return (*np.broadcast_shapes(a[:-2], b[:-2]), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
 def known_operands(
     left: Block, right: Block, semiring: Semiring, dtype: np.dtype
 ) -> tuple[Block, Block, Semiring]:

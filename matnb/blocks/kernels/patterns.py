@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -206,22 +206,8 @@ def united(
     Csr
         Shares its pattern with a block that has the same. It may have no entry.
     """
-    most = blocks[0].nnz + blocks[1].nnz
-    pointers, columns, results = (
-        np.zeros(blocks[0].shape[0] + 1, np.int32),
-        np.empty(most, np.int32),
-        np.empty(most, dtype),
-    )
-    tiles = [np.empty(min(most, 2 * TILE_ENTRIES), one.dtype) for one in values]
-    fills = [words_of(np.array([one], tile.dtype))[0] for one, tile in zip(absent, tiles, strict=True)]
-    count = 0
-    for places, parts, end in _walked(_unite, blocks, values, pointers, columns):
-        filled = [tile[: end - count] for tile in tiles]
-        for one, fill, where, part in zip(filled, fills, places, parts, strict=True):
-            _scatter(words_of(one, False), where, words_of(part), fill)
-        combine(filled[0], filled[1], results[count:end])
-        count = end
-    return _trimmed(blocks, pointers, columns, results, count)
+    fills = [words_of(np.array([one], each.dtype))[0] for one, each in zip(absent, values, strict=True)]
+    return _combined(blocks, values, fills, dtype, combine)
 
 
 def met(
@@ -234,18 +220,30 @@ def met(
 
     Peak memory: a result of the entries of the smaller block, and tiles.
     """
-    most = min(block.nnz for block in blocks)
-    pointers, columns, results = (
-        np.zeros(blocks[0].shape[0] + 1, np.int32),
-        np.empty(most, np.int32),
-        np.empty(most, dtype),
-    )
-    tiles = [np.empty(min(most, TILE_ENTRIES), one.dtype) for one in values]
+    return _combined(blocks, values, None, dtype, combine)
+
+
+def _combined(
+    blocks: tuple[Csr, Csr],
+    values: tuple[NumericArray, NumericArray],
+    fills: Sequence[np.generic] | None,
+    dtype: np.dtype,
+    combine: Combine,
+) -> Csr:
+    # Where both store an entry; with what stands for the absent ones, where either does.
+    sizes = [block.nnz for block in blocks]
+    most, in_tile = (min(sizes), TILE_ENTRIES) if fills is None else (sum(sizes), 2 * TILE_ENTRIES)
+    pointers, columns = np.zeros(blocks[0].shape[0] + 1, np.int32), np.empty(most, np.int32)
+    results = np.empty(most, dtype)
+    tiles = [np.empty(min(most, in_tile), one.dtype) for one in values]
     count = 0
-    for places, parts, end in _walked(_meet, blocks, values, pointers, columns):
+    for places, parts, end in _walked(_meet if fills is None else _unite, blocks, values, pointers, columns):
         filled = [tile[: end - count] for tile in tiles]
-        for one, where, part in zip(filled, places, parts, strict=True):
-            _gather(words_of(one, False), where, words_of(part))
+        for number, (one, where, part) in enumerate(zip(filled, places, parts, strict=True)):
+            if fills is None:
+                _gather(words_of(one, False), where, words_of(part))
+            else:
+                _scatter(words_of(one, False), where, words_of(part), fills[number])
         combine(filled[0], filled[1], results[count:end])
         count = end
     return _trimmed(blocks, pointers, columns, results, count)

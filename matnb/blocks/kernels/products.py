@@ -53,7 +53,7 @@ def multiply(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> 
     UnsupportedError
         When there is no kernel for the semiring and formats.
     """
-    _check_shapes(left, right)
+    check_shapes(left, right)
     if is_sparse(left) or is_sparse(right):
         check_loop_dtype(dtype)
     left, right, semiring = known_operands(left, right, semiring, dtype)
@@ -121,7 +121,14 @@ def _wide_entries(block: Csr, wide: np.dtype) -> NumericArray:
     return np.ones(1, wide) if block.values is None else cast(block.values, wide)
 
 
-def _check_shapes(left: Block, right: Block) -> None:
+def check_shapes(left: Block, right: Block) -> None:
+    """Refuse blocks that have no product, as ``multiply`` does.
+
+    Raises
+    ------
+    ShapeError
+        With both shapes.
+    """
     a, b = left.shape, right.shape
     fits = bool(a) and bool(b) and a[-1] == b[-2 if len(b) > 1 else 0]
     if fits and (is_sparse(left) or is_sparse(right)):

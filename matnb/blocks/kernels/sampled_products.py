@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, SparseBlock, cast, is_sparse
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given
-from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, pattern_of_loop
+from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, pattern_of_loop, result_shape
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, rows_of, settled
-from matnb.blocks.kernels.products import multiply
+from matnb.blocks.kernels.products import check_shapes, multiply
 from matnb.blocks.kernels.reductions import accumulator_dtype, reduce_block
 from matnb.blocks.kernels.shaping import transpose
 from matnb.blocks.kernels.sparse_product_loops import (
@@ -446,7 +446,8 @@ def masked_multiply(
     OptionError
         When it is to be scaled by a mask that is not sparse, not structural, or turned.
     """
-    shape = _product_shape(left, right)
+    check_shapes(left, right)
+    shape = result_shape(left, right)
     if mask.shape != shape:
         raise ShapeError(f"a mask of shape {mask.shape} for a product of shape {shape}: they must agree")
     if scaled is not None and (isinstance(mask, Dense) or complement or not structural):
@@ -535,16 +536,6 @@ def prefers_entries(num_true: int, size: int) -> bool:
     """Tell whether a Dense product is computed only at the true elements of a Dense mask, not as a whole."""
     # Measured on one thread, 3000 x 3000, rank 32: both take as long when one in 14 elements is true.
     return 14 * num_true < size
-
-
-def _product_shape(left: Block, right: Block) -> tuple[int, ...]:
-    one, other = left.shape, right.shape
-    if not one or not other or one[-1] != other[-2 if len(other) > 1 else 0]:
-        raise ShapeError(
-            f"no product of shapes {one} and {other}: the last axis of the first must meet the second's rows"
-        )
-    batch = np.broadcast_shapes(one[:-2], other[:-2])
-    return (*batch, *one[-2:-1], *(other[-1:] if len(other) > 1 else ()))
 
 
 def _true_pattern(mask: Csr, structural: bool) -> Csr:

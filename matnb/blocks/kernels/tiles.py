@@ -15,7 +15,7 @@ import numpy as np
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels import tile_loops as loops
 from matnb.blocks.kernels.compiled import given
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise import Link, shapes_of_links
 from matnb.blocks.kernels.sum_loops import ROOM, push_run, sum_stack
 
 _DOUBLE = np.dtype(np.float64)
@@ -321,11 +321,8 @@ def write_tiles(
     ending
         The sum that is wanted of the last value, or None for the value itself.
     """
-    shapes = [(num_rows,) if form is None else form.shape for form in operands]
-    try:
-        for link in links:
-            shapes.append(np.broadcast_shapes(*(shapes[place] for place in link.arguments)))
-    except ValueError:
+    shapes = shapes_of_links(links, [(num_rows,) if form is None else form.shape for form in operands])
+    if shapes is None:
         return None
     shape = shapes[-1]
     if any(one != shape and prod(one) != 1 for one in shapes) or (ending is not None and len(shape) != 1):

@@ -16,7 +16,7 @@ from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.creation import holds_handles
 from matnb.lazy.evaluator import asked
-from matnb.lazy.functions.shaping import laned, reshaped
+from matnb.lazy.functions.shaping import flattened, laned, reshaped
 from matnb.lazy.indexing.basic import replacing
 from matnb.lazy.indexing.compress import places_where
 from matnb.lazy.indexing.fancy import assigned, indexed
@@ -50,7 +50,7 @@ def take_along_axis(arr: object, indices: object, axis: int | None = -1) -> Dist
     """``numpy.take_along_axis``; dense."""
     node, index = expression_of(arr), expression_of(indices)
     if axis is None:
-        node, axis = node if node.ndim == 1 else reshaped(node, (-1,)), 0
+        node, axis = flattened(node), 0
     node, index, place = lanes_of(node, index, axis)
     if are_cut(node, place):
         return wrap(indexed(node, along_key(index, place)))
@@ -185,7 +185,7 @@ def nonzero(a: object, /) -> tuple[DistArray, ...]:
 def flatnonzero(a: object) -> DistArray:
     """``numpy.flatnonzero``."""
     node = expression_of(a)
-    (places,) = places_where(node if node.ndim == 1 else reshaped(node, (-1,)))
+    (places,) = places_where(flattened(node))
     return wrap(places)
 
 
@@ -228,7 +228,7 @@ def extract(condition: object, arr: object) -> DistArray:
     """``numpy.extract``."""
     node, mask = expression_of(arr), astype(expression_of(condition), np.bool_)
     if node.shape != mask.shape:
-        node, mask = (one if one.ndim == 1 else reshaped(one, (-1,)) for one in (node, mask))
+        node, mask = (flattened(one) for one in (node, mask))
     if not node.shape:
         node, mask = reshaped(node, (1,)), reshaped(mask, (1,))
     return compress(DistArray(mask), DistArray(node)) if node.ndim == 1 else read(node, DistArray(mask))
@@ -431,7 +431,7 @@ def put(a: object, ind: object, v: object, mode: str = "raise") -> None:
     if not index.size or not new.size:
         return
     index = ufuncs.astype(modulo(index, array.size, mode), np.int64)
-    flat = DistArray(index if index.ndim == 1 else reshaped(index, (-1,)))
+    flat = DistArray(flattened(index))
     if array.ndim > 1:
         if mode == "raise":  # negative ones count from the end
             below, ahead = (flat < 0).expression, (flat + array.size).expression
@@ -493,7 +493,7 @@ def _safely(value: object, dtype: np.dtype, function: Callable[..., object]) -> 
 
 def _repeated(new: Expr, count: int) -> Expr:
     # As many values, which begin anew when they are over.
-    flat = new if new.ndim == 1 else reshaped(new, (-1,))
+    flat = flattened(new)
     if flat.shape[0] >= count:
         return flat if flat.shape[0] == count else Index(flat, (slice(0, count, 1),))
     places = DistArray(Create(Arange(0, 1, count, np.dtype(np.int64)))) % flat.shape[0]

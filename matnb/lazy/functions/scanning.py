@@ -12,10 +12,10 @@ from matnb.expr.nodes import Broadcast, Expr
 from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
-from matnb.lazy.functions.shaping import laned, reshaped
+from matnb.lazy.functions.shaping import flattened, joined, laned
 from matnb.lazy.indexing.keys import normalize_axes, one_axis
 from matnb.lazy.registry import implements
-from matnb.lazy.ufuncs import astype, literal
+from matnb.lazy.ufuncs import literal
 from matnb.ops.joining import Concatenate
 from matnb.ops.scanning import Differences
 
@@ -108,22 +108,17 @@ def _end(array: DistArray, value: object, axis: int) -> DistArray | None:
 @implements(np.ediff1d)
 def ediff1d(ary: object, to_end: object = None, to_begin: object = None) -> DistArray:
     """``numpy.ediff1d``."""
-    array = _flat(ary)
+    array = DistArray(flattened(expression_of(ary)))
     inner = diff(array) if array.dtype.kind != "b" else array[1:] - array[:-1]
     parts = []
     for one in (to_begin, inner, to_end):
         if one is None:
             continue
-        part = _flat(one)
+        part = DistArray(flattened(expression_of(one)))
         if not np.can_cast(part.dtype, array.dtype, "same_kind"):
             raise DTypeError(f"ediff1d: {part.dtype} does not go into differences of dtype {array.dtype}")
         parts.append(part.astype(array.dtype))
     return _joined(parts, 0) if len(parts) > 1 else inner
-
-
-def _flat(value: object) -> DistArray:
-    node = expression_of(value)
-    return DistArray(node if node.ndim == 1 else reshaped(node, (node.size,)))
 
 
 @implements(np.gradient)
@@ -221,5 +216,4 @@ def _taken(array: DistArray, axis: int, part: slice) -> DistArray:
 
 
 def _joined(parts: Sequence[DistArray], axis: int) -> DistArray:
-    element = np.result_type(*(one.dtype for one in parts))
-    return wrap(Concatenate(tuple(astype(one.expression, element) for one in parts), axis))
+    return wrap(joined([one.expression for one in parts], axis))

@@ -74,8 +74,13 @@ def laned(node: Expr, axis: int | None) -> tuple[Expr, int]:
     An array without axes has a first and last one, as in NumPy's functions that read along an axis.
     """
     if axis is None or (not node.ndim and axis in (0, -1)):
-        return node if node.ndim == 1 else reshaped(node, (node.size,)), 0
+        return flattened(node), 0
     return node, one_axis(axis, node.ndim)
+
+
+def flattened(node: Expr) -> Expr:
+    """Return the expression of all elements along one axis."""
+    return node if node.ndim == 1 else reshaped(node, (node.size,))
 
 
 @implements(np.reshape)

@@ -35,7 +35,7 @@ def indexed(node: Expr, key: object) -> Expr:
     result = basic(node, parts)
     if not parts.lists:
         return result
-    lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
+    lists = parts.lists_by_axis()
     shape = parts.broadcast()
     check_places(lists, result.shape)
     if _is_crossing(list(lists.values()), shape):
@@ -89,7 +89,7 @@ def put_back(node: Expr, parts: IndexKey, written: Expr) -> Expr:
 
 
 def _written(region: Expr, parts: IndexKey, new: Expr) -> Expr:
-    lists = {parts.axis_of(place): index for place, index in parts.lists.items()}
+    lists = parts.lists_by_axis()
     shape = parts.broadcast()
     check_places(lists, region.shape)
     beside, axis = _side_by_side(region, tuple(lists), parts.is_first)

@@ -247,9 +247,7 @@ def _with_places(node: Expr, key: object) -> tuple[object, ...]:
     for part in parts:
         if _is_mask(part):
             assert isinstance(part, Expr), "one of booleans is"
-            lengths = node.shape[axis : axis + part.ndim]
-            if part.shape != lengths:
-                raise IndexingError(f"booleans of shape {part.shape} for axes of lengths {lengths}")
+            _check(part, axis, node)
             result += places_where(part)
             axis += part.ndim
             continue

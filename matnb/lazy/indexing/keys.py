@@ -11,6 +11,7 @@ import numpy as np
 from matnb.errors import AxisError, DTypeError, IndexingError, ShapeError
 from matnb.expr.nodes import Expr, Index, Key, Literal, Shape, broadcast_shapes
 from matnb.lazy.ufuncs import literal
+from matnb.ops.indexing import check_whole
 
 
 def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
@@ -142,6 +143,10 @@ class IndexKey:
         gone = sum(isinstance(part, int) for part in self.plain[:place])
         return place - gone - sum(number < place for number in self.numbers)
 
+    def lists_by_axis(self) -> dict[int, Expr]:
+        """Return the lists by the axis along which each picks, after integers and numbers dropped theirs."""
+        return {self.axis_of(place): index for place, index in self.lists.items()}
+
     def broadcast(self) -> Shape:
         """Return the shape that the lists have together.
 
@@ -191,10 +196,7 @@ def parts_of(key: object, shape: Shape) -> IndexKey:
             lists[place] = literal(np.zeros(int(part), np.int64))
             parts.append(None)
         elif isinstance(part, Expr):
-            if part.dtype.kind not in "iu":
-                raise IndexingError(
-                    f"an index of dtype {part.dtype}: give whole numbers, or convert with astype"
-                )
+            check_whole(part)
             (lists if part.ndim else numbers)[place] = part
             parts.append(slice(None))
         else:

@@ -298,7 +298,7 @@ def write_result(stream: IO[bytes], about: About, fetch: Fetch, key: bytes) -> N
     fetch
         Returns the block of a number, in the order of ``about.grid.indices()``.
     key
-        Of whoever writes; who reads must have the same.
+        The writer's; readers must have the same.
     """
     stream.write(bytes(_HEAD.size))
     listed = []

@@ -375,7 +375,7 @@ class Table(Tabular):
         return any(_BEGINS_NUMBER[text.encode()[0]] for text in self.missing)
 
 
-class _NotNumber(Exception):  # noqa: N818  stays here: all columns of the lines are looked at before one is told
+class _NotNumber(Exception):  # noqa: N818  stays here: all columns of the lines are checked before one is reported
     """A text that is neither a number, nor true or false, nor missing; and where it is."""
 
     def __init__(self, position: int, text: str) -> None:

@@ -351,7 +351,7 @@ class Values(Known):
         return bool(self.item())
 
     def __str__(self) -> str:
-        # As in an f-string: a number is told, an array described.
+        # As in an f-string: a number is written out, an array described.
         return repr(self) if self.shape or self._expression.free else str(self.item())
 
     def __format__(self, spec: str) -> str:

@@ -43,7 +43,7 @@ def reduce(
     Parameters
     ----------
     initial
-        A number, or an expression without axes, that takes part besides; None: no such.
+        A further element, a number or an expression without axes; None: none.
     where
         Booleans that broadcast to the array: which elements take part.
 
@@ -64,7 +64,7 @@ def reduce(
         node = astype(node, element)
     if initial is None and where is None:
         return Reduce(node, operation, axes, bool(keepdims), element)
-    return _besides(node, operation, axes, bool(keepdims), element, initial, where)
+    return _with_initial_and_mask(node, operation, axes, bool(keepdims), element, initial, where)
 
 
 def _result_dtype(given: np.dtype, operation: str, dtype: npt.DTypeLike | None) -> np.dtype:
@@ -98,7 +98,7 @@ def _of_windows(
     return with_new_axes(made, made.ndim, len(along)) if keepdims else made
 
 
-def _besides(
+def _with_initial_and_mask(
     node: Expr,
     operation: str,
     axes: tuple[int, ...],

@@ -57,7 +57,7 @@ def literal(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Literal
 
 
 def _number(value: Weak, dtype: np.dtype) -> Literal:
-    # Zeros have signs, NaN have bits, and so have parts of complex numbers, and none would be told apart.
+    # Zeros have signs, NaN have bits, and so have parts of complex numbers, which all compare as equal.
     if type(value) is int or (type(value) is float and value and value == value):
         return _usual_number(value, dtype)
     return literal(value, dtype)

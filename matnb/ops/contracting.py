@@ -121,7 +121,7 @@ def _(node: Contract, writer: PlanWriter, workers: Workers) -> None:
                 for one, own in zip(node.inputs, node.names, strict=True)
             ]
             task.do(run, *values, num_bytes=block.num_bytes)
-            # Axes are brought side by side, which copies.
+            # Axes are put side by side, which copies.
             task.take(
                 block.num_bytes
                 + sum(

@@ -51,7 +51,7 @@ def _cut_before(node: Regrid, writer: PlanWriter) -> Expr | None:
     if source in writer.registers:
         return source
     if isinstance(source, Data | Load):
-        # What came from outside once, for other cuts, is not brought again.
+        # What came from outside once, for other cuts, is not loaded or sent again.
         others = (one for one in writer.registers if isinstance(one, Regrid) and one.operand is source)
         return next((one for one in others if one in writer.entries), None)
     return None

@@ -69,7 +69,7 @@ class StripFacts:
 
 @dataclass(frozen=True)
 class GainFacts:
-    """What repartitioning brought.
+    """What repartitioning gained.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class PanelFacts:
     title, nodes
         What it is, and its boxes.
     notes
-        What is told of all of it, a line each.
+        Remarks on the whole graph, a line each.
     """
 
     title: str

@@ -25,7 +25,7 @@ _CHARACTER, _LINE, _MARGIN = 6.7, 14, 8  # of text of 11 pixels, and around it
 _FRAME, _HEAD = 10, 18  # around a panel, and for its title
 _WIDEST = 900  # panels stand side by side up to here
 _LEGEND_WIDE = 620
-# Okabe and Ito's colors, distinct with any color vision; the look is told by words as well.
+# Okabe and Ito's colors, distinct with any color vision; words say the same.
 _FILLS = {"given": ("#0a7fc4", 0.13), "known": ("#009e73", 0.3), "control": ("#e08a00", 0.22)}
 _LEGEND = {
     "given": "given or made from parameters",

@@ -10,7 +10,7 @@ from matnb.pictures.facts import DecisionFacts, HistoryFacts, StripFacts
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 
-MOST_SHOWN = 20  # the newest; of the others only their number is told
+MOST_SHOWN = 20  # the newest; of the others only their number is given
 
 
 def is_repeatable(policy: str, acts: bool, by_entries: bool) -> bool:
@@ -51,7 +51,7 @@ def history_text(facts: HistoryFacts, limit: int | None = MOST_SHOWN) -> str:
 
 
 def last_text(facts: HistoryFacts) -> str:
-    """Return the setting, and the newest decision with what it was to bring and brought."""
+    """Return the setting, and the newest decision with the gain that was expected and the measured one."""
     newest = told(facts)[-1:]
     lines = [f"rebalance={facts.setting}"]
     for one in newest:

@@ -53,7 +53,7 @@ def history_html(facts: HistoryFacts) -> str:
 
 
 def num_left_out(facts: HistoryFacts) -> int:
-    """Return how many of the decisions that are told of do not fit the HTML."""
+    """Return how many of the listed decisions do not fit the HTML."""
     return _fitting(facts)[1]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matnb.pictures.escaping import escaped
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text, shape_text
 
-MAX_ROWS = 50  # the rest is told of in one line
+MAX_ROWS = 50  # one line sums up the rest
 _LONGEST = 44  # characters of an expression in the text
 _LONGEST_NAMES = 24
 _COLUMNS = ("result", "shape", "dtype", "bytes", "hits", "where", "handle", "to make")

@@ -174,7 +174,7 @@ class Row:
 
     @property
     def share(self) -> float:
-        """Of the time that its threads were busy."""
+        """Share of the time in which its threads were busy."""
         return share_of(sum(self.busy.values()))
 
     @property

@@ -9,8 +9,8 @@ from matnb.pictures.escaping import LONGEST_NAME, escaped, shortened
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 
 STYLE = "font-size:12px;margin:4px 0;opacity:.8"
-MAX_LOOPS = 3  # of a cell that are told of one by one
-MAX_REPARTITIONS = 3  # arrays that are told of by name
+MAX_LOOPS = 3  # of a cell that are listed one by one
+MAX_REPARTITIONS = 3  # arrays that are listed by name
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def waiting_text(names: Sequence[str], cell: int | None) -> str:
 
 
 def interrupted_text(names: Sequence[str]) -> str:
-    """Return what is told to who interrupts that waiting."""
+    """Return the message for a user who interrupts that waiting."""
     if not names:
         return "interrupted while waiting for another thread, which uses the session; nothing was cancelled"
     work = f"the background work of {_listed(names)}"

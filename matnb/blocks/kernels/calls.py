@@ -63,7 +63,7 @@ class Function:
 
 @dataclass(frozen=True)
 class WithArguments:
-    """A user's function with what it is given besides the array."""
+    """A user's function with its arguments other than the array."""
 
     pyfunc: Callable[..., object]  # the name under which NumPy's vectorized functions have theirs
     arguments: tuple[object, ...]
@@ -194,7 +194,7 @@ def _check_result(
 
 
 def _called(function: Function, use: Callable[[Callee], object]) -> object:
-    # What is made of a user's function, whose errors are told as its own.
+    # Results of a user's function, whose errors are reported as its own.
     token, callee = _calling.set(True), None
     try:
         callee = _loaded(function)

@@ -430,7 +430,7 @@ def plus_times_banded(
 
 # Inner loops run over whole rows, which are contiguous, so that they become vector instructions; four rows
 # are gathered at once, so that the sums are read and written once for four entries. Rows are summed by the
-# tree that is told above, so a matrix of one column gives the bits of a vector. `values` stand
+# tree that is described above, so a matrix of one column gives the bits of a vector. `values` stand
 # `apart` 1, or 0 where all are the first of them, as in a pattern.
 # Numba computes narrow integers in 64 bits, and only what is made their type again wraps as NumPy's do.
 

@@ -49,7 +49,7 @@ def push(
     -------
     Block
         The product: Dense, of shape (m,), with the identity where nothing met; or, if few entries were read,
-        a sparse block of shape (1, m). Peak memory besides it: 4 bytes for every row that is read, and a bit
+        a sparse block of shape (1, m). Peak memory in addition: 4 bytes for every row that is read, and a bit
         for every column, or, with few entries, 60 bytes for each; pieces of another dtype are converted.
 
     Raises

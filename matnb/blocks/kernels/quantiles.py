@@ -35,7 +35,7 @@ class QuantileRequest:
     is_weak
         Whether they were one Python number, which takes on the array's dtype.
     method
-        How what lies between two elements is told.
+        How to interpolate between two elements, by NumPy's name of it.
     skips_nan
         Whether NaN are left out.
     is_median

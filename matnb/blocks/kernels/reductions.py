@@ -486,7 +486,7 @@ def _reduce_lines(
 def _with_absent(
     operation: str, out: NumericArray, is_short: npt.NDArray[np.bool_], dtype: np.dtype
 ) -> NumericArray:
-    # Lines that do not store all of their elements have a 0 besides.
+    # Lines that do not store all of their elements also have a 0.
     if operation not in ("sum", "any"):
         ufunc = getattr(np, _MONOIDS[operation].ufunc)
         ufunc(out, out.dtype.type(0), out=out, where=is_short)

@@ -1,4 +1,4 @@
-"""The compiled loops of sums by a binary tree over the global index; the tree is told in ``blocks.sums``.
+"""The compiled loops of sums by a binary tree over the global index; ``blocks.sums`` describes the tree.
 
 What is found of a leaf of 64 values, and of 64 leaves, is written out in vector instructions, since sums have
 an order here: no compiler makes vectors of sums of neighbors.

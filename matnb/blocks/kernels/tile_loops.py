@@ -18,7 +18,7 @@ from matnb.blocks.kernels.compiled import compiled
 
 Integers = npt.NDArray[np.int64]
 
-# Several tiles of so many elements stay in the first cache, and what a tile costs besides is little of it.
+# Several tiles of so many elements stay in the first cache, and the overhead of a tile is little of its work.
 TILE = 1024
 NUM_INPUTS, NUM_TRUTHS = 6, 2
 FIRST_NUMBER = 1 + NUM_TRUTHS

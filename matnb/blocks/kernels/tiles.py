@@ -107,7 +107,7 @@ class Tiles:
     length
         How many elements each operand has that has more than one.
     code, num_first, num_buffers
-        As ``run_tiles`` has them; how many values there are besides inputs.
+        As ``run_tiles`` has them; how many values there are that are no inputs.
     input_places, truth_places
         Operands of double precision, and of truths, of all elements.
     last, direct
@@ -146,7 +146,7 @@ class Tiles:
     def begin(self, operands: Sequence[NumericArray], out: NumericArray) -> Pass:
         """Return what writes the result, part by part, into contiguous memory of its shape and dtype.
 
-        The memory may be that of an operand of this shape. Memory besides: a few tiles a part.
+        The memory may be that of an operand of this shape. Further memory: a few tiles a part.
 
         Parameters
         ----------

@@ -150,7 +150,7 @@ def multiply_transposed(left: Block, right: Block, semiring: Semiring, dtype: np
     -------
     Dense
         ``left.T @ right``: for a sparse block, entries are added in the order of its rows, so results repeat,
-        but sums of floats depend on how the rows were cut. Peak memory besides it: as much again where sums
+        but sums of floats depend on how the rows were cut. Peak memory in addition: as much again where sums
         are kept in a wider dtype; for a sparse ``right`` 8 columns of ``left`` and 8 rows of the result.
 
     Raises

@@ -93,7 +93,7 @@ def _counted(length: int, axis: int, ndim: int) -> Expr:
 
 
 def modulo(index: Expr, length: int, mode: str) -> Expr:
-    """Return places with those out of range brought into it as a mode says."""
+    """Return places with those out of range wrapped or clipped into it, as a mode says."""
     match mode:
         case "raise":
             return index

@@ -42,8 +42,8 @@ lint: .venv/.installed-lint ## Check style, formatting and types.
 	@$(VENV_PYTHON) -m mypy
 
 # No claims: idle.py refuses a busy machine, report.py writes docs/performance.md from what the others found, and
-# pairs.py compares two checkouts.
-CLAIMS := $(filter-out $(addprefix benchmarks/,idle.py pairs.py report.py),$(sort $(wildcard benchmarks/*.py)))
+# checkouts.py compares two checkouts.
+CLAIMS := $(filter-out $(addprefix benchmarks/,checkouts.py idle.py report.py),$(sort $(wildcard benchmarks/*.py)))
 
 bench: .venv/.installed-test,bench ## Run every benchmark and write docs/performance.md; BUSY=1 goes on though the machine is not idle.
 	@[ -n "$(BUSY)" ] || $(VENV_PYTHON) benchmarks/idle.py

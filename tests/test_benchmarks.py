@@ -26,9 +26,11 @@ comparison = importlib.import_module("harness.comparison")
 document = importlib.import_module("harness.document")
 inputs = importlib.import_module("harness.inputs")
 machine = importlib.import_module("harness.machine")
+checkouts = importlib.import_module("checkouts")
 processors = importlib.import_module("harness.processors")
 record = importlib.import_module("harness.record")
 sessions = importlib.import_module("harness.sessions")
+snippets = importlib.import_module("harness.snippets")
 statistics = importlib.import_module("harness.statistics")
 threads = importlib.import_module("harness.threads")
 
@@ -427,3 +429,50 @@ def test_results_are_dropped_between_rounds():
         ours, _ = sessions.public(lambda number: float((x * 2.0).sum()))
         for number in range(3):
             assert ours.run(ours.prepare(number)) == 200.0
+
+
+def test_two_checkouts_take_turns():
+    this, other = Path("this"), Path("other")
+    order = []
+
+    def run(checkout: Path) -> dict[str, tuple[float, float]]:
+        order.append(checkout)
+        return {"sum": (1.0, 2.0)} if checkout == this else {"sum": (4.0, 4.0), "cell": (1.0, 1.0)}
+
+    found = checkouts.alternated(run, this, other, 2)
+    assert order == [this, other, other, this]
+    assert found["sum"] == {this: [(1.0, 2.0)] * 2, other: [(4.0, 4.0)] * 2}
+    assert list(found["cell"]) == [other]
+
+
+def test_a_pair_is_told_by_wall_and_processor_with_spread(capsys: pytest.CaptureFixture[str]):
+    this, other = Path("this"), Path("other")
+    mine, theirs = [(1.0, 2.0), (3.0, 4.0)], [(2.0, 2.0), (2.0, 2.0)]
+    checkouts.print_rows({"sum": {this: mine, other: theirs}, "cell": {other: theirs}}, this, other)
+    one, two = capsys.readouterr().out.splitlines()
+    assert "2.00 s for 2.00 s" in one
+    assert one.endswith("wall 1.00 (0.75 to 1.25)   CPU 1.50 (1.25 to 1.75)")
+    assert two == "cell: run 0 times here and 2 times there"
+
+
+def test_a_folder_without_matnb_is_no_checkout(tmp_path: Path):
+    with pytest.raises(SystemExit, match=r"has no matnb|failed with the matnb"):
+        checkouts.check_checkout(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["sum", "cell", "loop"])
+def test_snippets_run(name: str):
+    assert min(snippets.measured(name, 1)) > 0
+
+
+def test_the_bench_runs_claims_alone():
+    root = Path(__file__).parents[1]
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    (left_out,) = re.findall(r"addprefix benchmarks/,([^)]*)\)", makefile)
+    claims = {
+        path.name
+        for path in (root / "benchmarks").glob("*.py")
+        if re.search(r"Bench\(__doc__|--busy", path.read_text(encoding="utf-8"))
+    }
+    others = {path.name for path in (root / "benchmarks").glob("*.py")} - claims
+    assert others == set(left_out.split())

@@ -1,4 +1,4 @@
-"""Small pieces of code that are timed in a process of their own; ``python -m harness.snippets NAME`` runs one.
+"""Small pieces of code, timed in a process of their own; ``python -m harness.snippets NAME`` runs one.
 
 Each has a set-up, which makes the function that is timed: given a number it computes something that no call
 before has computed.

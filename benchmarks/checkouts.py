@@ -1,13 +1,13 @@
 """Two checkouts of matnb side by side, alternately, each time in a process of its own.
 
-    python benchmarks/pairs.py ../other                      every snippet
-    python benchmarks/pairs.py ../other --snippets sum cell  some of them
-    python benchmarks/pairs.py ../other --benchmark lanczos --rounds 3 -- --trial
+    python benchmarks/checkouts.py ../other                      every snippet
+    python benchmarks/checkouts.py ../other --snippets sum cell  some of them
+    python benchmarks/checkouts.py ../other --benchmark lanczos --rounds 3 -- --trial
 
 Benchmarks and snippets are those of this checkout; the other one gives its matnb alone. A ratio is this
-checkout's time for each second of the other's: of the medians over rounds, with the quartiles of single rounds.
-Both share what else the machine does in a round, so that a busy machine widens the spread before it moves a
-ratio. Nothing is added to the record.
+checkout's time for each second of the other's: of the medians over rounds, with the quartiles of single
+rounds. Both share what else the machine does in a round, so that a busy machine widens the spread before it
+moves a ratio. Nothing is added to the record.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def run_python(checkout: Path, arguments: Sequence[str]) -> str:
     path = os.pathsep.join(map(str, (checkout, BENCHMARKS)))
     done = subprocess.run(
         [sys.executable, *arguments],
+        cwd=checkout,  # which Python looks through first for -c and -m
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         text=True,
@@ -69,9 +70,9 @@ def run_benchmark(checkout: Path, name: str, options: Sequence[str]) -> Found:
         script = str(BENCHMARKS / f"{name}.py")
         run_python(checkout, [script, "--alone", "--record", str(path), *options])
         lines = read(path)
-    medians = statistics.median
+    median = statistics.median
     return {
-        line.claim: (medians(line.seconds[OURS]), medians(line.cpu_seconds[OURS]))
+        line.claim: (median(line.seconds[OURS]), median(line.cpu_seconds[OURS]))
         for line in lines
         if OURS in line.cpu_seconds  # what is derived from other claims has none
     }
@@ -91,8 +92,8 @@ def alternated(
 
 def row(name: str, mine: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]]) -> str:
     """Return a line: both medians, and the ratios of wall seconds and of seconds of processors."""
-    wall, cpu = zip(*mine, strict=True), zip(*theirs, strict=True)
-    (my_wall, my_cpu), (their_wall, their_cpu) = wall, cpu
+    my_wall, my_cpu = zip(*mine, strict=True)
+    their_wall, their_cpu = zip(*theirs, strict=True)
     times = f"{duration(statistics.median(my_wall))} for {duration(statistics.median(their_wall))}"
     return f"{name:<44} {times:<22} wall {ratio_of(my_wall, their_wall)}   CPU {ratio_of(my_cpu, their_cpu)}"
 
@@ -118,15 +119,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="processes of each checkout")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--snippets", nargs="+", choices=sorted(SNIPPETS), default=list(SNIPPETS))
-    what.add_argument("--benchmark", help="the claims of a benchmark, by the name of its file")
-    parser.add_argument("options", nargs="*", help="after --: what the benchmark is given")
-    given = parser.parse_args()
+    what.add_argument(
+        "--benchmark", metavar="NAME", help="the claims of a benchmark, by the name of its file"
+    )
+    parser.epilog = "What follows -- is given to the benchmark."
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)
+    given, options = parser.parse_args(words[:end]), words[end + 1 :]
     this, other = given.this.resolve(), given.other.resolve()
     for checkout in (this, other):
         check_checkout(checkout)
     print(f"{this} for each second of {other}, {given.rounds} rounds")
     if given.benchmark:
-        options = given.options or ["--rounds", "5"]
+        options = options or ["--rounds", "5"]
         found = alternated(
             lambda checkout: run_benchmark(checkout, given.benchmark, options), this, other, given.rounds
         )

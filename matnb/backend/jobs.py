@@ -1,4 +1,4 @@
-"""What one member does in a batch: jobs that compute, send and receive, found once a program."""
+"""What one member does in a program: jobs that compute, send and receive, found once a program."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from matnb.backend.exchange import Owners, Places
+from matnb.backend.exchange import Owners, Places, plan_exchange
 from matnb.backend.executor import StepMemory
-from matnb.backend.liveness import BatchPlace
-from matnb.backend.registers import Hint, Parted, Stacks
+from matnb.backend.liveness import BatchPlace, Place, batches, outline, renamings
+from matnb.backend.registers import Hint, Parted, Stack, Stacks, parted
 from matnb.backend.thread_pool import Schedule
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise import Link
 from matnb.program.operators import Operator
 from matnb.program.plan import Slot, Task
+from matnb.program.program import Program
 
 FIRST_RUNS = 2  # of a task: what is compiled is compiled then
 
@@ -42,25 +43,24 @@ class Running:
 
     __slots__ = (
         "begun", "compiled", "counts", "first_seconds", "form", "hint", "inputs", "is_unread", "joins",
-        "num_runs", "overwritten", "prepared", "readers", "seconds", "slots", "task",
+        "num_runs", "overwritten", "prepared", "readers", "rest", "seconds", "slots", "task",
     )  # fmt: skip
 
-    def __init__(
-        self, task: Task, apart: Parted, prepared: ReadyTask | None, groups: Stacks, readers: tuple[int, ...]
-    ) -> None:
-        self.task = task
-        self.prepared = prepared
+    def __init__(self, task: Task, apart: Parted, groups: Stacks, readers: tuple[int, ...]) -> None:
+        self.task, self.rest = task, apart.rest
         self.inputs = apart.inputs
         self.joins = tuple((use, groups.group_of(use)) for use in apart.joins)
-        self.hint = groups.hints.get(task.key) if prepared is not None else None
+        self.hint = groups.hints.get(task.key) if apart.rest is not None else None
         self.readers = readers
-        may = () if prepared is None else prepared.may_overwrite
         # Which inputs' memory may become the result's, where nobody needs them any more.
-        self.overwritten = tuple(
-            place for place in range(len(apart.inputs)) if place < len(may) and may[place]
-        )
+        self.overwritten: tuple[int, ...] = ()
         self.is_unread = False  # by tasks here, and afterwards by any
         self.slots: tuple[int, ...] = ()  # of ``inputs``
+        self.begin(None)
+
+    def begin(self, prepared: ReadyTask | None) -> None:
+        """Begin anew, with the rest of the task made ready; None lets go of what that keeps."""
+        self.prepared = prepared
         self.form: tuple[tuple[int, ...], np.dtype] | None = None  # the last value's, where it was dense
         self.num_runs = 0
         self.seconds = 0.0
@@ -136,13 +136,112 @@ class Batched:
     lengths: dict[Slot, int]
 
 
+@dataclass(frozen=True)
+class Move:
+    """Registers that become others, and those that nobody reads afterwards."""
+
+    renamed: tuple[tuple[Slot, Slot], ...]
+    dropped: tuple[Slot, ...]
+
+
+class MemberProgram:
+    """What one member does in a program; it follows from the program alone.
+
+    Attributes
+    ----------
+    places
+        The actions of the program, with what is live and sent around each.
+    owners
+        Of its registers.
+    stacks
+        The wholes that the member makes blocks in.
+    """
+
+    def __init__(self, program: Program, me: int) -> None:
+        self._me = me
+        self.places = outline(program)
+        self.owners = Owners(program, self.places)
+        found = list(batches(self.places))
+        tasks = {task.key: parted(task) for place in found for task in place.batch.tasks}
+        plan_exchange(self.places, self.owners, tasks)
+        own = [task for place in found for task in place.batch.tasks if task.owner == me]
+        groups = Stacks([join for task in own for join in tasks[task.key].joins], renamings(self.places))
+        self.stacks: Sequence[Stack] = groups.groups
+        self._batches = {id(place): jobs_of(place, me, self.owners, tasks, groups) for place in found}
+        self._moves: dict[tuple[int, str], Move] = {}
+        self.jobs = self.jobs_in(self.places)
+        self._has_begun = False
+
+    def begin(self, prepare: Callable[[Task], ReadyTask]) -> None:
+        """Make all tasks ready to run; nobody else may run them meanwhile."""
+        for job in self.jobs:
+            if job.rest is None:
+                job.begin(None)
+                continue
+            prepared = prepare(job.rest)
+            job.begin(prepared)
+            if not self._has_begun:
+                may = prepared.may_overwrite
+                places = range(min(len(job.inputs), len(may)))
+                job.overwritten = tuple(place for place in places if may[place])
+        self._has_begun = True
+
+    def end(self) -> None:
+        """Let go of all that a run has left."""
+        for job in self.jobs:
+            job.begin(None)
+        for batch in self._batches.values():
+            for some in (batch.packing, batch.unpacking, batch.lengths):
+                some.clear()
+
+    def batch(self, place: BatchPlace) -> Batched:
+        """Return what the member does in a batch."""
+        return self._batches[id(place)]
+
+    def jobs_in(self, places: Sequence[Place]) -> list[Running]:
+        """Return the jobs that run the tasks of some places, in the program's order."""
+        every = (job for place in batches(places) for job in self.batch(place).jobs)
+        return [job for job in every if isinstance(job, Running)]
+
+    def is_mine(self, name: Slot) -> bool:
+        """Tell whether the member has a register."""
+        return self.owners.owner(name, self._me) == self._me
+
+    def move(
+        self,
+        place: Place,
+        where: str,
+        before: frozenset[Slot],
+        live: frozenset[Slot],
+        old: Sequence[Slot] = (),
+        new: Sequence[Slot] = (),
+    ) -> Move:
+        """Return what becomes of the member's registers at some point of a place, which ``where`` names.
+
+        Parameters
+        ----------
+        before, live
+            Registers that are read from there on, before anything is renamed and afterwards.
+        old, new
+            Registers that become others.
+        """
+        found = self._moves.get((id(place), where))
+        if found is None:
+            pairs = [
+                (one, other)
+                for one, other in zip(old, new, strict=True)
+                if one != other and other in live and self.is_mine(other)
+            ]
+            found = self._moves[id(place), where] = Move(tuple(pairs), tuple(sorted(before - live)))
+        return found
+
+
 def jobs_of(
     place: BatchPlace,
     me: int,
     owners: Owners,
     tasks: Mapping[Slot, Parted],
     groups: Stacks,
-    prepare: Callable[[Task], ReadyTask],
 ) -> Batched:
     """Return what a member does in a batch.
 
@@ -158,8 +257,6 @@ def jobs_of(
         The program's tasks by key, joins apart.
     groups
         What the member makes in wholes.
-    prepare
-        Makes the steps of a task ready.
     """
     made = place.made
     here = [task for task in place.batch.tasks if task.owner == me]
@@ -176,10 +273,8 @@ def jobs_of(
             jobs.append(Landing(name, groups.hints.get(name), tuple(present)))
     landings = dict(sources)
     for task in here:
-        rest = tasks[task.key].rest
-        prepared = None if rest is None else prepare(rest)
         sources[task.key] = len(jobs)
-        jobs.append(Running(task, tasks[task.key], prepared, groups, place.sends.get(task.key, ())))
+        jobs.append(Running(task, tasks[task.key], groups, place.sends.get(task.key, ())))
     reads = [_reads(job) for job in jobs]
     names = list(dict.fromkeys(name for some in reads for name in some))
     slots = {name: slot for slot, name in enumerate(names)}

@@ -10,14 +10,14 @@ from functools import partial
 
 import numpy as np
 
-from matnb.backend.exchange import Owners, plan_exchange, touched_places
+from matnb.backend.exchange import touched_places
 from matnb.backend.executor import PreparedTask
 from matnb.backend.iteration_boundary import IterationBoundary, Listener
-from matnb.backend.jobs import Batched, ReadyTask, Running, jobs_of
-from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace, batches, outline, renamings
+from matnb.backend.jobs import MemberProgram, ReadyTask, Running
+from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace
 from matnb.backend.mailbox import Keeper, Mailbox
 from matnb.backend.member import MemberRegisters, TaskRaised
-from matnb.backend.registers import Held, Pool, Stacks, Wholes, parted
+from matnb.backend.registers import Held, Pool, Wholes
 from matnb.backend.thread_pool import Crew
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
@@ -103,10 +103,19 @@ def perform(
     with np.errstate(all="ignore"):
         crew = Crew(num_threads, mailbox.check)
         try:
-            walk = _ProgramWalk(program, registers, mailbox, crew, prepare or partial(_prepared, crew))
-            _performing[threading.get_ident()] = walk.jobs()
+            # Taken out while it is used, and back only where all went well.
+            part = program.by_member.pop(mailbox.owner, None) if prepare is None else None
+            if not isinstance(part, MemberProgram):
+                part = MemberProgram(program, mailbox.owner)
+            part.begin(prepare or partial(_prepared, crew))
+            _performing[threading.get_ident()] = part.jobs
+            walk = _ProgramWalk(program, part, registers, mailbox, crew)
             walk.outermost(keeper, begin, told, listener, num_threads)
-            return walk.performed()
+            performed = walk.performed()
+            if prepare is None:
+                part.end()
+                program.by_member[mailbox.owner] = part
+            return performed
         finally:
             _performing.pop(threading.get_ident(), None)
             crew.close()
@@ -135,35 +144,16 @@ class _ProgramWalk:
     def __init__(
         self,
         program: Program,
+        part: MemberProgram,
         registers: Mapping[Slot, Block],
         mailbox: Mailbox,
         crew: Crew,
-        prepare: Callable[[Task], ReadyTask],
     ) -> None:
-        self._program = program
-        self._places = outline(program)
-        self._owners = Owners(program, self._places)
+        self._program, self._part = program, part
         self._mailbox = mailbox
         self._me = mailbox.owner
-        tasks = {task.key: parted(task) for place in batches(self._places) for task in place.batch.tasks}
-        plan_exchange(self._places, self._owners, tasks)
-        joins = [
-            join
-            for place in batches(self._places)
-            for task in place.batch.tasks
-            if task.owner == self._me
-            for join in tasks[task.key].joins
-        ]
-        groups = Stacks(joins, renamings(self._places))
-        self._batched: dict[int, Batched] = {
-            id(place): jobs_of(place, self._me, self._owners, tasks, groups, prepare)
-            for place in batches(self._places)
-        }
-        self._moves: dict[tuple[int, str], _Move] = {}
         self._pool = Pool()
-        self._member = MemberRegisters(
-            registers, mailbox, crew, self._pool, Wholes(self._pool, groups.groups)
-        )
+        self._member = MemberRegisters(registers, mailbox, crew, self._pool, Wholes(self._pool, part.stacks))
         self._iterations = 0
         self._between: IterationBoundary | None = None
         self._paused: list[Slot] | None = None  # the state from which the loop goes on
@@ -177,15 +167,11 @@ class _ProgramWalk:
         num_threads: int,
     ) -> None:
         """Walk the whole program, or to a pause; its first loop is the one that is kept and told of."""
-        first = next((place for place in self._places if isinstance(place, RepeatPlace)), None)
-        for place in self._places:
+        places = self._part.places
+        first = next((place for place in places if isinstance(place, RepeatPlace)), None)
+        for place in places:
             if place is first:
-                jobs = [
-                    job
-                    for inside in batches(first.body)
-                    for job in self._batched[id(inside)].jobs
-                    if isinstance(job, Running)
-                ]
+                jobs = self._part.jobs_in(first.body)
                 self._between = IterationBoundary(
                     self._member, self._pool, self._mailbox, jobs, keeper, told, listener, num_threads
                 )
@@ -195,17 +181,12 @@ class _ProgramWalk:
             else:
                 self._walk([place])
 
-    def jobs(self) -> list[Running]:
-        """Return the jobs that run tasks."""
-        return [job for one in self._batched.values() for job in one.jobs if isinstance(job, Running)]
-
     def performed(self) -> Performed:
         """Return what is left at the end."""
         wanted = self._program.results if self._paused is None else dict.fromkeys(self._paused)
-        mine = [name for name in wanted if self._owners.owner(name, self._me) == self._me]
-        results = self._member.results(mine)
+        results = self._member.results([name for name in wanted if self._part.is_mine(name)])
         timed: dict[Slot, TaskTimed] = {}
-        for job in self.jobs():
+        for job in self._part.jobs:
             if job.num_runs:
                 _add(timed, job)
         return Performed(
@@ -221,7 +202,7 @@ class _ProgramWalk:
         for place in places:
             match place:
                 case BatchPlace():
-                    self._member.run(self._batched[id(place)])
+                    self._member.run(self._part.batch(place))
                 case RepeatPlace():
                     self._repeat(place)
                 case BranchPlace():
@@ -230,11 +211,11 @@ class _ProgramWalk:
     def _branch(self, place: BranchPlace) -> None:
         branch, live = place.branch, place.live
         if self._decided(branch.predicate):
-            self._member.drop(self._dropped(place, "then", place.entered, place.then_begun))
+            self._drop(place, "then", place.entered, place.then_begun)
             self._walk(place.then)
             self._rename(place, "then-ends", branch.from_then, branch.results, place.then_ended, live)
         else:
-            self._member.drop(self._dropped(place, "otherwise", place.entered, place.otherwise_begun))
+            self._drop(place, "otherwise", place.entered, place.otherwise_begun)
             self._walk(place.otherwise)
             ended = place.otherwise_ended
             self._rename(place, "otherwise-ends", branch.from_otherwise, branch.results, ended, live)
@@ -247,13 +228,12 @@ class _ProgramWalk:
         taken = begin
         if taken < limit:
             self._enter(place)
-        begun = self._dropped(place, "begin", place.boundary, place.begun)
         while taken < limit:
             self._mailbox.check()
             if between is not None:
                 between.begin(taken)
             member.put(repeat.iteration, Held(Dense(np.array(taken, _COUNT))))
-            member.drop(begun)
+            self._drop(place, "begin", place.boundary, place.begun)
             self._walk(place.body)
             taken += 1
             ends = repeat.until is not None and bool(self._decided(repeat.until))
@@ -266,8 +246,8 @@ class _ProgramWalk:
                     return
             if ends:
                 break
-        member.drop(self._dropped(place, "end", place.boundary, place.live))
-        if repeat.taken in place.live and self._owners.owner(repeat.taken, self._me) == self._me:
+        self._drop(place, "end", place.boundary, place.live)
+        if repeat.taken in place.live and self._part.is_mine(repeat.taken):
             member.put(repeat.taken, Held(Dense(np.array(taken, _COUNT))))
         if between is not None:
             self._iterations = taken
@@ -282,7 +262,7 @@ class _ProgramWalk:
     def _enter(self, place: RepeatPlace) -> None:
         # What stays the same is sent once; then readers tell what they need of what changes.
         if place.sends:
-            here = [(name, readers) for name, readers in place.sends.items() if self._is_mine(name)]
+            here = [(name, readers) for name, readers in place.sends.items() if self._part.is_mine(name)]
             there = [name for name, readers in place.sends.items() if self._me in readers]
             self._member.exchange(here, there)
         if not place.wanted:
@@ -291,7 +271,7 @@ class _ProgramWalk:
         for number, (batch, wanted) in enumerate(place.wanted):
             if wanted.reader == self._me:
                 found, places = touched_places(wanted, self._member.held), None
-                batched = self._batched[id(batch)]
+                batched = self._part.batch(batch)
                 batched.unpacking.pop(wanted.name, None)
                 if found is not None:
                     places, length = found
@@ -301,24 +281,21 @@ class _ProgramWalk:
         for number, (batch, wanted) in enumerate(place.wanted):
             if wanted.owner == self._me:
                 places = self._member.wait((tick, str(number)))
-                packing = self._batched[id(batch)].packing
+                packing = self._part.batch(batch).packing
                 packing.pop((wanted.name, wanted.reader), None)
                 if places is not None:
                     packing[wanted.name, wanted.reader] = np.array(places)
 
     def _decided(self, name: Slot) -> float:
         # The value of a scalar, told by its owner, so that all members go the same way.
-        if name in self._owners.everywhere:
+        if name in self._part.owners.everywhere:
             return _scalar(self._member.held[name])
-        owner = self._owners.owner(name, -1)
+        owner = self._part.owners.owner(name, -1)
         value: float = self._member.told(owner, lambda: _scalar(self._member.held[name]))
         return value
 
-    def _is_mine(self, name: Slot) -> bool:
-        return self._owners.owner(name, self._me) == self._me
-
-    def _dropped(self, place: Place, where: str, before: frozenset[Slot], live: frozenset[Slot]) -> _Names:
-        return self._moved(place, where, (), (), before, live).dropped
+    def _drop(self, place: Place, where: str, before: frozenset[Slot], live: frozenset[Slot]) -> None:
+        self._member.drop(self._part.move(place, where, before, live).dropped)
 
     def _rename(
         self,
@@ -329,39 +306,8 @@ class _ProgramWalk:
         before: frozenset[Slot],
         live: frozenset[Slot],
     ) -> None:
-        move = self._moved(place, where, old, new, before, live)
+        move = self._part.move(place, where, before, live, old, new)
         self._member.rename(move.renamed, move.dropped)
-
-    def _moved(
-        self,
-        place: Place,
-        where: str,
-        old: Sequence[Slot],
-        new: Sequence[Slot],
-        before: frozenset[Slot],
-        live: frozenset[Slot],
-    ) -> _Move:
-        move = self._moves.get((id(place), where))
-        if move is None:
-            pairs = [
-                (one, other)
-                for one, other in zip(old, new, strict=True)
-                if one != other and other in live and self._is_mine(other)
-            ]
-            move = _Move(tuple(pairs), tuple(sorted(before - live)))
-            self._moves[id(place), where] = move
-        return move
-
-
-_Names = tuple[Slot, ...]
-
-
-@dataclass(frozen=True)
-class _Move:
-    """Registers that become others, and those that nobody reads afterwards."""
-
-    renamed: tuple[tuple[Slot, Slot], ...]
-    dropped: _Names
 
 
 def _flat(arrays: Sequence[Sequence[Slot]]) -> list[Slot]:

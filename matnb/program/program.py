@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from matnb.errors import TooLargeError
@@ -114,6 +114,8 @@ class Program:
         Whether members keep copies of the outermost loop's state, here and on a neighbor, while it runs.
     limits
         The memory of each worker that has a limit.
+    by_member
+        What members in this process have found out about the program, by their numbers.
     """
 
     actions: tuple[Action, ...]
@@ -123,6 +125,13 @@ class Program:
     results: Registers
     keeps: bool = True
     limits: Mapping[int, int] = field(default_factory=dict)
+    by_member: dict[int, object] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def limited(self, keeps: bool, limits: Mapping[int, int]) -> Program:
+        """Return the program under other limits; what members found out holds whatever these are."""
+        limited = replace(self, keeps=keeps, limits=limits)
+        object.__setattr__(limited, "by_member", self.by_member)
+        return limited
 
 
 def batches(actions: Iterable[Action]) -> Iterator[Batch]:

@@ -646,7 +646,7 @@ class LoopRunner:
         self._planner.check_peaks(plan.peaks, list(entries))
         # Without room for copies of the state, a loss starts the loop anew.
         keeps, limits = self._planner.fits(plan.peaks_with_copies), self._planner.limits()
-        return replace(plan, program=replace(plan.program, keeps=keeps, limits=limits))
+        return replace(plan, program=plan.program.limited(keeps, limits))
 
     def _fitting_now(
         self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]

@@ -274,7 +274,7 @@ class Cluster:
         with self._lock:
             if has_starting:  # others set it too, on another thread
                 self._has_newcomers = True
-            # The answer may have been written before a loss and read after we were told of it.
+            # The answer may have been written before a loss and read after the news of it.
             known = {address: info for address, info in known.items() if address not in self._lost_meanwhile}
             numbered = {each.address for each in self._workers}
             newcomers = [info for address, info in known.items() if address not in numbered]

@@ -24,7 +24,7 @@ LINEAGE_DEPTH = 20  # after this many batches on each other's results their hist
 _COUNT = np.dtype(np.int64)
 
 
-class Driver:
+class ProgramWalker:
     """Walks a program.
 
     Parameters

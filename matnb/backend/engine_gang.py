@@ -86,7 +86,7 @@ class GangEngine:
         self._plugin = f"{prefix}gang"
         self._is_installed = self._is_listening = False
         self._last: Gathering | None = None
-        self._following: Following | None = None
+        self._following: GangProgress | None = None
         self._kept = KeptStates(cluster, self._tell, self._future)
         self._running = threading.Lock()
 
@@ -142,7 +142,7 @@ class GangEngine:
             continues = self._kept.go_on(resume)
             self._last = Gathering(self._prefix, next(self._epochs), addresses, state, continues)
             first = 0 if resume is None else resume.iteration
-            following = Following(program, self._last.epoch, first, told, watch, self._ask_pause)
+            following = GangProgress(program, self._last.epoch, first, told, watch, self._ask_pause)
             self._following = following
             if self._in_process:
                 drivers_here[self._plugin] = following.hear
@@ -195,7 +195,7 @@ class GangEngine:
         epoch = next(self._epochs)
         self._last = None
         self._kept.go_on(None)
-        following = Following(program, epoch, first, told, watch, lambda: member.ask_pause())
+        following = GangProgress(program, epoch, first, told, watch, lambda: member.ask_pause())
         member = LoneMember(epoch, owner, following.hear, following.pause_at)
         blocks = dict(
             zip(given, self._answers.bring(list(given.values()), self._cluster.alive()), strict=True)
@@ -342,7 +342,7 @@ class GangEngine:
 
     # while it runs, and after
 
-    def _wait(self, members: Mapping[int, Future], following: Following) -> list[MemberReport | None]:
+    def _wait(self, members: Mapping[int, Future], following: GangProgress) -> list[MemberReport | None]:
         reports: list[MemberReport | None] = self._answers.gather(
             list(members.values()), list(members), lambda report: not report.is_whole, following.look
         )
@@ -441,7 +441,7 @@ class GangEngine:
 _BEAT_SECONDS = 0.25
 
 
-class Following:
+class GangProgress:
     """Follows one gathering.
 
     Parameters

@@ -136,9 +136,9 @@ class ThreadEngine(DaskEngine):
         # The values that tasks read and do not make, wherever they are.
         known = {*plan.constants, *(task.key for task in plan.tasks)}
         kept = {key: given[key] for task in plan.tasks for key in task.inputs if key not in known}
-        brought = self._answers.bring(list(kept.values()), self._cluster.alive())
+        fetched = self._answers.bring(list(kept.values()), self._cluster.alive())
         numbers = {slot: Dense(node.value) for slot, node in plan.constants.items()}
-        return {**numbers, **dict(zip(kept, brought, strict=True))}
+        return {**numbers, **dict(zip(kept, fetched, strict=True))}
 
     def _begin(self, sharing: SharedTasks, plan: Plan) -> None:
         num_tasks = Counter(task.owner for task in plan.tasks)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.backend.liveness import BatchPlace, BranchPlace, PartialRead, Place, RepeatPlace, batches
-from matnb.backend.registers import Parted
+from matnb.backend.registers import TaskParts
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.packing import can_pack, touched
 from matnb.blocks.kernels.split_rows import multiply_part
@@ -45,7 +45,7 @@ class Owners:
         return reader if name in self.everywhere else self._owners[name]
 
 
-def plan_exchange(places: Sequence[Place], owners: Owners, tasks: Mapping[Slot, Parted]) -> None:
+def plan_exchange(places: Sequence[Place], owners: Owners, tasks: Mapping[Slot, TaskParts]) -> None:
     """Write into each place what is sent there.
 
     A register that stays the same in a loop is sent once, before the outermost such loop. All members find
@@ -64,7 +64,7 @@ def plan_exchange(places: Sequence[Place], owners: Owners, tasks: Mapping[Slot, 
 
 
 def _plan(
-    places: Sequence[Place], owners: Owners, tasks: Mapping[Slot, Parted], loops: tuple[RepeatPlace, ...]
+    places: Sequence[Place], owners: Owners, tasks: Mapping[Slot, TaskParts], loops: tuple[RepeatPlace, ...]
 ) -> None:
     for place in places:
         match place:
@@ -77,7 +77,7 @@ def _plan(
 
 
 def _plan_batch(
-    place: BatchPlace, owners: Owners, tasks: Mapping[Slot, Parted], loops: tuple[RepeatPlace, ...]
+    place: BatchPlace, owners: Owners, tasks: Mapping[Slot, TaskParts], loops: tuple[RepeatPlace, ...]
 ) -> None:
     changed = [loop.made for loop in loops]
     made = place.made
@@ -112,7 +112,7 @@ def _plan_batch(
 
 
 def _wanted(
-    name: Slot, reader: int, place: BatchPlace, owners: Owners, tasks: Mapping[Slot, Parted], users: Users
+    name: Slot, reader: int, place: BatchPlace, owners: Owners, tasks: Mapping[Slot, TaskParts], users: Users
 ) -> PartialRead | None:
     # Every use of the register by the reader has to be a product with a sparse block on its left.
     lefts: list[tuple[Slot, int]] = []
@@ -144,11 +144,11 @@ def _wanted(
 
 def _lefts_of_join(
     task: Task,
-    apart: Parted,
+    apart: TaskParts,
     number: int,
     readers: Sequence[Task],
     place: BatchPlace,
-    tasks: Mapping[Slot, Parted],
+    tasks: Mapping[Slot, TaskParts],
 ) -> list[Slot] | None:
     if apart.rest is not None:
         return _lefts(apart.rest, [len(apart.inputs) + number])

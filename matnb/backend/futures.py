@@ -94,8 +94,8 @@ class Answers:
             As :meth:`gather` does.
         """
         far = [one for one in kept if not isinstance(one, LocalBlock)]
-        brought = iter(self.gather(far, owners))
-        return [one.block if isinstance(one, LocalBlock) else next(brought) for one in kept]
+        fetched = iter(self.gather(far, owners))
+        return [one.block if isinstance(one, LocalBlock) else next(fetched) for one in kept]
 
     def finished(self, futures: Sequence[Future], owners: Collection[int]) -> None:
         """Wait until values are there."""

@@ -39,7 +39,7 @@ _UNWANTED = ("cancelled", "released", "forgotten")
 
 # Programs that members in this process share; others get theirs pickled.
 shared_programs: dict[str, Program] = {}
-# Drivers in this process, by the name of the gang's plugin: they are told without the scheduler.
+# Drivers in this process, by the name of the gang's plugin: they hear without the scheduler.
 drivers_here: dict[str, Callable[[dict[str, Any]], None]] = {}
 
 
@@ -92,7 +92,7 @@ class MemberCall:
         The loop pauses once so many iterations are done, as was asked for from the start; None for no such
         number.
     topic
-        Where progress is told, or None.
+        Where progress is reported, or None.
     perform
         What runs the program.
     """
@@ -209,7 +209,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             performed, aborted = None, error.reason
         except TaskRaised as error:
             failed = error.failed
-        except Exception as error:  # reported home, where it is told
+        except Exception as error:  # reported home
             failed = Failed(None, portable(error), traceback.format_exc())
         finally:
             del registers
@@ -509,7 +509,7 @@ class LoneMember:
 
 
 def teller(begin: int, tell: Callable[..., None]) -> Callable[[int, float], None]:
-    """Return what tells the driver now and then how far a loop is, of all that it is told.
+    """Return what tells the driver now and then how far a loop is, of all that it hears.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from matnb.backend.jobs import Running
+from matnb.backend.jobs import TaskJob
 from matnb.backend.mailbox import Keeper, Mailbox
 from matnb.backend.member import MemberRegisters, Word
 from matnb.backend.registers import Pool
@@ -16,7 +16,7 @@ from matnb.program.plan import Slot
 _SETTLED = 2  # iterations, until every kind of register was filled and what is compiled is compiled
 # Between two news of what the tasks take: at first the least, then a tenth of the time that the loop has run.
 _TELL_SECONDS, _MOST_TELL_SECONDS = 0.05, 0.1
-_FIRST_TOLD = 2  # iterations after which they are told sooner, the first time
+_FIRST_TOLD = 2  # iterations after which the first news is sent sooner
 # What the first member says as an iteration begins; it holds at its end. That is a message to each other one,
 # so it says with it for how many iterations it will say nothing: as many as take this long.
 _NOTHING, _KEEP, _PAUSE = range(3)
@@ -92,7 +92,7 @@ class IterationBoundary:
         member: MemberRegisters,
         pool: Pool,
         mailbox: Mailbox,
-        jobs: Sequence[Running],
+        jobs: Sequence[TaskJob],
         keeper: Keeper | None,
         told: Callable[[int, float], None] | None,
         listener: Listener | None,
@@ -191,7 +191,7 @@ class IterationBoundary:
 
 
 class _News:
-    """What was told last: after which iteration, when, and what each job had taken by then."""
+    """The last news: after which iteration, when, and what each job had taken by then."""
 
     __slots__ = ("is_first", "iteration", "spent", "when")
 

@@ -12,7 +12,7 @@ import numpy as np
 from matnb.backend.exchange import Owners, Places, plan_exchange
 from matnb.backend.executor import StepMemory
 from matnb.backend.liveness import BatchPlace, Place, batches, outline, renamings
-from matnb.backend.registers import Hint, Parted, Stack, Stacks, parted
+from matnb.backend.registers import Hint, Stack, Stacks, TaskParts, parted
 from matnb.backend.thread_pool import Schedule
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise import Link
@@ -38,7 +38,7 @@ class ReadyTask(Protocol):
         """Return the task's value."""
 
 
-class Running:
+class TaskJob:
     """A task that this member runs, with what it took so far."""
 
     __slots__ = (
@@ -46,7 +46,7 @@ class Running:
         "num_runs", "overwritten", "prepared", "readers", "rest", "seconds", "slots", "task",
     )  # fmt: skip
 
-    def __init__(self, task: Task, apart: Parted, groups: Stacks, readers: tuple[int, ...]) -> None:
+    def __init__(self, task: Task, apart: TaskParts, groups: Stacks, readers: tuple[int, ...]) -> None:
         self.task, self.rest = task, apart.rest
         self.inputs = apart.inputs
         self.joins = tuple((use, groups.group_of(use)) for use in apart.joins)
@@ -80,7 +80,7 @@ class Running:
 
 
 @dataclass(eq=False)
-class Sending:
+class SendJob:
     """A register that is there when the batch begins, and the members that are sent it."""
 
     name: Slot
@@ -88,7 +88,7 @@ class Sending:
 
 
 @dataclass(eq=False)
-class Landing:
+class ReceiveJob:
     """A register of another member that tasks here read.
 
     ``neighbors`` are the registers, here already, in whose whole it has its part; ``value`` is what came.
@@ -101,7 +101,7 @@ class Landing:
 
 
 @dataclass(eq=False)
-class Batched:
+class MemberBatch:
     """A batch as one member sees it.
 
     Attributes
@@ -125,7 +125,7 @@ class Batched:
     """
 
     place: BatchPlace
-    jobs: list[Running | Sending | Landing]
+    jobs: list[TaskJob | SendJob | ReceiveJob]
     landings: dict[Slot, int]
     schedule: Schedule
     names: list[Slot]
@@ -137,7 +137,7 @@ class Batched:
 
 
 @dataclass(frozen=True)
-class Move:
+class RegisterMove:
     """Registers that become others, and those that nobody reads afterwards."""
 
     renamed: tuple[tuple[Slot, Slot], ...]
@@ -168,7 +168,7 @@ class MemberProgram:
         groups = Stacks([join for task in own for join in tasks[task.key].joins], renamings(self.places))
         self.stacks: Sequence[Stack] = groups.groups
         self._batches = {id(place): jobs_of(place, me, self.owners, tasks, groups) for place in found}
-        self._moves: dict[tuple[int, str], Move] = {}
+        self._moves: dict[tuple[int, str], RegisterMove] = {}
         self.jobs = self.jobs_in(self.places)
         self._has_begun = False
 
@@ -194,14 +194,14 @@ class MemberProgram:
             for some in (batch.packing, batch.unpacking, batch.lengths):
                 some.clear()
 
-    def batch(self, place: BatchPlace) -> Batched:
+    def batch(self, place: BatchPlace) -> MemberBatch:
         """Return what the member does in a batch."""
         return self._batches[id(place)]
 
-    def jobs_in(self, places: Sequence[Place]) -> list[Running]:
+    def jobs_in(self, places: Sequence[Place]) -> list[TaskJob]:
         """Return the jobs that run the tasks of some places, in the program's order."""
         every = (job for place in batches(places) for job in self.batch(place).jobs)
-        return [job for job in every if isinstance(job, Running)]
+        return [job for job in every if isinstance(job, TaskJob)]
 
     def is_mine(self, name: Slot) -> bool:
         """Tell whether the member has a register."""
@@ -215,7 +215,7 @@ class MemberProgram:
         live: frozenset[Slot],
         old: Sequence[Slot] = (),
         new: Sequence[Slot] = (),
-    ) -> Move:
+    ) -> RegisterMove:
         """Return what becomes of the member's registers at some point of a place, which ``where`` names.
 
         Parameters
@@ -232,7 +232,7 @@ class MemberProgram:
                 for one, other in zip(old, new, strict=True)
                 if one != other and other in live and self.is_mine(other)
             ]
-            found = self._moves[id(place), where] = Move(tuple(pairs), tuple(sorted(before - live)))
+            found = self._moves[id(place), where] = RegisterMove(tuple(pairs), tuple(sorted(before - live)))
         return found
 
 
@@ -240,9 +240,9 @@ def jobs_of(
     place: BatchPlace,
     me: int,
     owners: Owners,
-    tasks: Mapping[Slot, Parted],
+    tasks: Mapping[Slot, TaskParts],
     groups: Stacks,
-) -> Batched:
+) -> MemberBatch:
     """Return what a member does in a batch.
 
     Parameters
@@ -260,30 +260,30 @@ def jobs_of(
     """
     made = place.made
     here = [task for task in place.batch.tasks if task.owner == me]
-    jobs: list[Running | Sending | Landing] = []
+    jobs: list[TaskJob | SendJob | ReceiveJob] = []
     sources: dict[Slot, int] = {}  # the job that fills each register
     for name, readers in place.sends.items():
         if name not in made and owners.owner(name, -1) == me:
-            jobs.append(Sending(name, readers))
+            jobs.append(SendJob(name, readers))
     beside = _beside(here, tasks)
     for name, readers in place.sends.items():
         if me in readers:
             present = [one for one in beside[name] if one not in made and one not in place.sends]
             sources[name] = len(jobs)
-            jobs.append(Landing(name, groups.hints.get(name), tuple(present)))
+            jobs.append(ReceiveJob(name, groups.hints.get(name), tuple(present)))
     landings = dict(sources)
     for task in here:
         sources[task.key] = len(jobs)
-        jobs.append(Running(task, tasks[task.key], groups, place.sends.get(task.key, ())))
+        jobs.append(TaskJob(task, tasks[task.key], groups, place.sends.get(task.key, ())))
     reads = [_reads(job) for job in jobs]
     names = list(dict.fromkeys(name for some in reads for name in some))
     slots = {name: slot for slot, name in enumerate(names)}
     for job in jobs:
-        if isinstance(job, Running):
+        if isinstance(job, TaskJob):
             job.is_unread = job.task.key not in slots and job.task.key not in place.live
             job.slots = tuple(slots[name] for name in job.inputs)
     users: list[list[int]] = [[] for _ in jobs]
-    missing = [int(isinstance(job, Landing)) for job in jobs]
+    missing = [int(isinstance(job, ReceiveJob)) for job in jobs]
     uses = [0] * len(names)
     for number, some in enumerate(reads):
         for name in some:
@@ -295,19 +295,19 @@ def jobs_of(
     # What another member sent dies here even where its owner reads it later: it would be sent again.
     dying = [name not in place.live or name in landings for name in names]
     gone = {name for task in place.batch.tasks for name in task.inputs} - place.live - made - set(names)
-    return Batched(place, jobs, landings, schedule, names, dying, tuple(sorted(gone)), {}, {}, {})
+    return MemberBatch(place, jobs, landings, schedule, names, dying, tuple(sorted(gone)), {}, {}, {})
 
 
-def _reads(job: Running | Sending | Landing) -> tuple[Slot, ...]:
+def _reads(job: TaskJob | SendJob | ReceiveJob) -> tuple[Slot, ...]:
     match job:
-        case Running():
+        case TaskJob():
             return tuple(dict.fromkeys(job.task.inputs))
-        case Sending():
+        case SendJob():
             return (job.name,)
     return ()
 
 
-def _beside(tasks: Sequence[Task], parted: Mapping[Slot, Parted]) -> Mapping[Slot, list[Slot]]:
+def _beside(tasks: Sequence[Task], parted: Mapping[Slot, TaskParts]) -> Mapping[Slot, list[Slot]]:
     # The other parts of the joins that each register is a part of.
     found: dict[Slot, list[Slot]] = defaultdict(list)
     seen: set[tuple[Slot, ...]] = set()

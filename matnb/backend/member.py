@@ -15,7 +15,7 @@ import numpy as np
 from matnb.backend import worker
 from matnb.backend.exchange import is_worth_packing
 from matnb.backend.executor import StepMemory, execute
-from matnb.backend.jobs import FIRST_RUNS, Batched, Landing, Running
+from matnb.backend.jobs import FIRST_RUNS, MemberBatch, ReceiveJob, TaskJob
 from matnb.backend.mailbox import Mailbox, Tag
 from matnb.backend.registers import Held, JoinUse, Pool, Whole, Wholes, arrays_of
 from matnb.backend.thread_pool import PATIENCE_SECONDS, Crew
@@ -77,7 +77,7 @@ class MemberRegisters:
         self._pool = pool
         self._wholes = wholes
         self._tick = 0
-        self._batched: Batched | None = None
+        self._batched: MemberBatch | None = None
         self._inbox: dict[Tag, Any] = {}
         self._expected: dict[Tag, int] = {}
         self._awaited: Tag | None = None
@@ -86,7 +86,7 @@ class MemberRegisters:
         self._packed: set[tuple[Slot, int]] = set()  # registers, with their readers, that were
         mailbox.subscribe(self._arrived)
 
-    def run(self, batched: Batched) -> None:
+    def run(self, batched: MemberBatch) -> None:
         """Run this member's jobs of a batch."""
         self._tick += 1
         for name in batched.unread:
@@ -211,10 +211,10 @@ class MemberRegisters:
         self._landing(number).value = value
         return number
 
-    def _landing(self, number: int) -> Landing:
+    def _landing(self, number: int) -> ReceiveJob:
         assert self._batched is not None
         job = self._batched.jobs[number]
-        assert isinstance(job, Landing)
+        assert isinstance(job, ReceiveJob)
         return job
 
     def _let_go(self, slot: int) -> None:
@@ -226,14 +226,14 @@ class MemberRegisters:
     def _do(self, number: int) -> None:
         assert self._batched is not None
         job = self._batched.jobs[number]
-        if isinstance(job, Running):
+        if isinstance(job, TaskJob):
             self._run(job)
-        elif isinstance(job, Landing):
+        elif isinstance(job, ReceiveJob):
             self._land(job)
         else:
             self._send(job.name, self.held[job.name], job.readers)
 
-    def _run(self, job: Running) -> None:
+    def _run(self, job: TaskJob) -> None:
         pool = self._pool
         inputs = [self.held[name] for name in job.inputs]
         is_first = job.num_runs < FIRST_RUNS
@@ -273,7 +273,7 @@ class MemberRegisters:
         if job.is_unread:
             self._drop(job.task.key)
 
-    def _overwritable(self, job: Running, inputs: Sequence[Held]) -> NumericArray | None:
+    def _overwritable(self, job: TaskJob, inputs: Sequence[Held]) -> NumericArray | None:
         # The memory of an input that dies with this task, where nothing else is in it.
         batched, uses = self._batched, self._crew.uses
         assert batched is not None
@@ -327,13 +327,13 @@ class MemberRegisters:
         block = Dense(out)
         return Held(block, self._pool.hold(block))
 
-    def _land(self, job: Landing) -> None:
+    def _land(self, job: ReceiveJob) -> None:
         value, job.value = job.value, None
         assert self._batched is not None
         places = self._batched.unpacking.get(job.name) if type(value) is np.ndarray else None
         self.put(job.name, self._copied(value, job, places))
 
-    def _copied(self, value: Any, job: Landing | None = None, places: np.ndarray | None = None) -> Held:
+    def _copied(self, value: Any, job: ReceiveJob | None = None, places: np.ndarray | None = None) -> Held:
         # A block as it came, in memory of this member; of a packed one only what came is filled.
         if isinstance(value, Csr):
             entries = None if value.values is None else value.values.copy()
@@ -386,7 +386,7 @@ class MemberRegisters:
         with self._counting:
             self.sent_bytes += num_bytes
 
-    def _failed(self, job: Running, error: Exception) -> worker.Failed:
+    def _failed(self, job: TaskJob, error: Exception) -> worker.Failed:
         trace = traceback.format_exc()
         task = job.task
         try:  # once more, step by step: which operator was it?

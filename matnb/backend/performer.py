@@ -13,7 +13,7 @@ import numpy as np
 from matnb.backend.exchange import touched_places
 from matnb.backend.executor import PreparedTask
 from matnb.backend.iteration_boundary import IterationBoundary, Listener
-from matnb.backend.jobs import MemberProgram, ReadyTask, Running
+from matnb.backend.jobs import MemberProgram, ReadyTask, TaskJob
 from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace
 from matnb.backend.mailbox import Keeper, Mailbox
 from matnb.backend.member import MemberRegisters, TaskRaised
@@ -26,7 +26,7 @@ from matnb.program.program import Program, check_held
 
 __all__ = ["Performed", "TaskRaised", "perform"]
 _COUNT = np.dtype(np.int64)
-_performing: dict[int, Sequence[Running]] = {}  # by thread
+_performing: dict[int, Sequence[TaskJob]] = {}  # by thread
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def perform(
                 part = MemberProgram(program, mailbox.owner)
             part.begin(prepare or partial(_prepared, crew))
             _performing[threading.get_ident()] = part.jobs
-            walk = _ProgramWalk(program, part, registers, mailbox, crew)
+            walk = _MemberWalk(program, part, registers, mailbox, crew)
             walk.outermost(keeper, begin, told, listener, num_threads)
             performed = walk.performed()
             if prepare is None:
@@ -138,7 +138,7 @@ def seconds_so_far(thread: int) -> dict[str, float]:
     return found
 
 
-class _ProgramWalk:
+class _MemberWalk:
     """A member's way through a program."""
 
     def __init__(
@@ -319,7 +319,7 @@ def _scalar(held: Held) -> float:
     return value
 
 
-def _add(timed: dict[Slot, TaskTimed], job: Running) -> None:
+def _add(timed: dict[Slot, TaskTimed], job: TaskJob) -> None:
     before = timed.get(job.task.key)
     seconds, compiled = job.seconds, job.compiled
     if before is not None:

@@ -215,7 +215,7 @@ class JoinUse:
 
 
 @dataclass(frozen=True)
-class Parted:
+class TaskParts:
     """A task without the joins that can be views.
 
     Attributes
@@ -226,7 +226,7 @@ class Parted:
         What is left of the task, or None: the value of the join is the task's. Its inputs are some of the
         task's, then one for each join.
     inputs
-        The task's inputs that the rest reads besides.
+        The other inputs of the task that the rest reads.
     """
 
     joins: tuple[JoinUse, ...]
@@ -234,7 +234,7 @@ class Parted:
     inputs: tuple[Slot, ...]
 
 
-def parted(task: Task) -> Parted:
+def parted(task: Task) -> TaskParts:
     """Return the joins of whole inputs along the first axis apart from the rest of a task."""
     count = len(task.inputs)
     found: dict[int, JoinUse] = {}
@@ -245,9 +245,9 @@ def parted(task: Task) -> Parted:
             found[number] = JoinUse(step.operator, parts, bounds)
     if len(task.steps) - 1 in found:
         joins = (found[0],) if len(task.steps) == 1 else ()
-        return Parted(joins, None if joins else task, () if joins else task.inputs)
+        return TaskParts(joins, None if joins else task, () if joins else task.inputs)
     if not found:
-        return Parted((), task, task.inputs)
+        return TaskParts((), task, task.inputs)
     used = {
         place for number, step in enumerate(task.steps) if number not in found for place in step.arguments
     }
@@ -261,7 +261,7 @@ def parted(task: Task) -> Parted:
     names = tuple(task.inputs[place] for place in inputs)
     virtual = tuple(-1 - number for number in found)  # slots that no value of the program has
     rest = replace(task, inputs=(*names, *virtual), steps=tuple(steps))
-    return Parted(tuple(found.values()), rest, names)
+    return TaskParts(tuple(found.values()), rest, names)
 
 
 def _bounds(join: Join) -> tuple[tuple[int, int], ...] | None:

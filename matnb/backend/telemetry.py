@@ -27,7 +27,7 @@ _MOST_FINISHED = 4096  # runs that wait to be taken in
 _MOST_SAMPLES = 400.0  # a second, of all workers
 _CLOSE_SECONDS = 5.0
 
-# Telemetries of workers in this process, by the name of the plugin: they are told without the scheduler.
+# Telemetries of workers in this process, by the name of the plugin: they hear without the scheduler.
 telemetries_here: dict[str, Callable[[dict[str, Any]], None]] = {}
 
 
@@ -46,7 +46,7 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
     prefix
         Of the names of the session's runs.
     topic
-        Where it is told.
+        Where they are sent.
     seconds
         Between two samples.
     """
@@ -152,7 +152,7 @@ class Telemetry:
     """Collects what workers of a session tell, while somebody looks; else nothing is sent or collected.
 
     Kernel seconds come with the samples while something runs, and with its results when it ends; each second
-    is told once.
+    is counted once.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class Telemetry:
             self.flush()
 
     def flush(self) -> None:
-        """Tell what was held back because it was told of a moment before."""
+        """Tell what was held back because it had reported a moment before."""
         with self._lock:
             self._take_in()
             found = self._due(list(self._pending), at_once=True)
@@ -307,7 +307,7 @@ class Telemetry:
     # held back for a moment
 
     def _take_in(self) -> None:
-        # What finished runs took, besides what was told of them while they ran.
+        # What finished runs took, in addition to what was reported while they ran.
         self._taken_at = self._clock()
         finished = [self._finished.popleft() for _ in range(len(self._finished))]
         untold = [(run, timed) for run, timed in finished if not run.told]  # quick ones, maybe thousands

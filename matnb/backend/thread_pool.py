@@ -34,7 +34,7 @@ class Schedule:
     uses: Sequence[int]
 
 
-class _Shared:
+class _SharedJob:
     """Parts of a job that threads take one by one; ``next`` is the first that nobody took."""
 
     __slots__ = ("count", "do", "done", "error", "is_awaited", "next", "num_helpers")
@@ -76,7 +76,7 @@ class Crew:
         self._check = check
         self.mutex = threading.Lock()
         self._sleepers: list[threading.Lock] = []
-        self._shared: list[_Shared] = []
+        self._shared: list[_SharedJob] = []
         self._own = _asleep()
         self._ready: list[int] = []
         self._missing: list[int] = []
@@ -130,7 +130,7 @@ class Crew:
             for number in range(count):
                 do(number)
             return
-        shared = _Shared(do, count)
+        shared = _SharedJob(do, count)
         with self.mutex:
             self._shared.append(shared)
             for wake in self._sleepers[: count - 1]:
@@ -149,11 +149,11 @@ class Crew:
         if shared.error is not None:
             raise shared.error
 
-    def _part(self, shared: _Shared) -> int:
+    def _part(self, shared: _SharedJob) -> int:
         with self.mutex:
             return shared.take()
 
-    def _help_with(self, shared: _Shared, number: int) -> None:
+    def _help_with(self, shared: _SharedJob, number: int) -> None:
         try:
             while number >= 0:
                 shared.do(number)

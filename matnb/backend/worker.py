@@ -70,7 +70,7 @@ def run(key: Slot, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], 
     except Exception as error:  # reported home, where the cell's line is known
         _under_way.pop(thread, None)
         return Failed(key, portable(error), traceback.format_exc(), prepared.running)
-    _under_way.pop(thread, None)  # first, so that no more was told of it on the way than it takes
+    _under_way.pop(thread, None)  # first, so that no more is reported on the way than it takes
     seconds = time.perf_counter() - begin
     timed = TaskTimed(key, kind, owner, seconds, *_counts(value), num_specializations() > codes)
     with _lock:

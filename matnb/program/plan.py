@@ -39,7 +39,7 @@ class Task:
     kind
         For measuring: product, map, reduce, ...
     working_bytes
-        Memory for values of steps on the way, besides the task's own value.
+        Memory for values of steps on the way, in addition to the task's own value.
     makes
         The number of the array of which it makes a block, or something on the way to one; see Stage. None
         where it belongs to no array of the plan.
@@ -58,7 +58,7 @@ class Task:
 class Stage:
     """The tasks that together make one array; ``inside`` is what each of them computes, operands first.
 
-    How many entries a sparse array will store is a guess; of a dense one nothing is told.
+    How many entries a sparse array will store is a guess; a dense one has none.
 
     Attributes
     ----------

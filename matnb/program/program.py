@@ -143,8 +143,7 @@ def batches(actions: Iterable[Action]) -> Iterator[Batch]:
             case Iterate():
                 yield from batches(action.body)
             case Branch():
-                yield from batches(action.then)
-                yield from batches(action.otherwise)
+                yield from batches((*action.then, *action.otherwise))
 
 
 def check_held(num_bytes: int, limit_bytes: int) -> None:

@@ -45,7 +45,7 @@ class TaskWriter:
         return not self._steps
 
     def take(self, num_bytes: int) -> None:
-        """Note that a kernel takes so much while it runs, besides the values of steps."""
+        """Note that a kernel takes so much while it runs, in addition to the values of steps."""
         self._taken = max(self._taken, num_bytes)
 
     def task(self, key: Slot, owner: int, kind: str, makes: int | None = None) -> Task:
@@ -60,7 +60,7 @@ class TaskWriter:
         return Task(key, tuple(one.step for one in joined), tuple(self._inputs), owner, kind, working, makes)
 
     def _working_bytes(self, steps: Sequence[Step], joined: Sequence[FusedStep]) -> int:
-        # The most that values of steps take at a time, besides the last one; each goes with its last reader.
+        # The most that values of steps take at a time, but for the last one; each goes with its last reader.
         # One pass holds what it reads to its end, and all that is between where it cannot run by tiles.
         count = len(self._inputs)
         last = {place: number for number, one in enumerate(joined) for place in one.step.arguments}

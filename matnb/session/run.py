@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from matnb.backend.cluster import Cluster
-from matnb.backend.driver_loops import LINEAGE_DEPTH, Driver
+from matnb.backend.driver_loops import LINEAGE_DEPTH, ProgramWalker
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
@@ -701,7 +701,7 @@ class LoopRunner:
                         f'no gang ran this loop: {reason}; try again, or let engine="auto" do it task by task'
                     ) from None
         first, counts = 0 if resume is None else resume.iteration, _counts(plan, arrays)
-        return Driver(self._engine, plan.program, given, counts, advanced, first, watch).run(), reason
+        return ProgramWalker(self._engine, plan.program, given, counts, advanced, first, watch).run(), reason
 
     def _remember(self, node: Loop | Cond, plan: ControlPlan, totals: LoopTotals) -> None:
         self._resumes.pop(node, None)

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from matnb.backend.iteration_boundary import Listener
 from matnb.backend.mailbox import Keeper, Mailbox, Tag
-from matnb.backend.performer import Performed, TaskRaised
-from matnb.backend.worker import Failed
+from matnb.backend.performer import Performed
+from matnb.backend.worker import Failed, TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, freeze
 from matnb.blocks.kernels.elementwise import Link
 from matnb.program.operators import Constant, Fused, Join, Multiply
@@ -96,7 +96,7 @@ class Relay:
         for number in range(begin, self.rounds):
             mailbox.check()
             if self.raises_on == owner and number == 3:
-                raise TaskRaised(Failed("task", ValueError(f"on worker {owner}"), ""))
+                raise TaskFailed(Failed("task", ValueError(f"on worker {owner}"), ""))
             if following != owner:
                 mailbox.post(following, (number, "x"), Dense(value))
                 value = inbox.take((number, "x")).values

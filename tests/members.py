@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from matnb.backend.mailbox import Aborted
-from matnb.backend.member import TaskRaised
 from matnb.backend.performer import Performed, perform
+from matnb.backend.worker import TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, freeze
 from matnb.program.program import Program
 
@@ -116,7 +116,7 @@ def perform_all(
         for thread in threads:
             thread.join()
     if failures:
-        raise next((one for one in failures if isinstance(one, TaskRaised)), failures[0])
+        raise next((one for one in failures if isinstance(one, TaskFailed)), failures[0])
     return found
 
 

@@ -40,14 +40,6 @@ class RunCancelled(CellCancelled):
         self.outcome = outcome
 
 
-class TaskFailed(Exception):  # noqa: N818  carries a worker's error to the room that knows the cell
-    """A task raised on its worker."""
-
-    def __init__(self, failed: worker.Failed) -> None:
-        super().__init__(f"{failed.key}: {failed.error}")
-        self.failed = failed
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What a run left: arrays on workers, what keeps them, fetched blocks, and the times.
@@ -161,7 +153,7 @@ class DaskEngine:
             given = None  # the error's traceback keeps this frame
             for names in (futures, sent, there):
                 names.clear()
-            raise TaskFailed(failures[0])
+            raise worker.TaskFailed(failures[0])
         kept = {node: tuple(there[key] for key in array.keys) for node, array in plan.outputs.items()}
         timed = tuple(one for report in told for one in report.timed)
         if self._telemetry is not None:
@@ -253,22 +245,14 @@ class DaskEngine:
             )
         except BROKEN as error:
             raise self._answers.broken(error, by_owner) from error
-        found = tuple(Future(new_names[future.key], self._client) for future in futures)
-        for future in found:
-            self._client.futures[future.key].finish()  # as the client does for what it scatters
-        return found
+        return tuple(self._answers.future(new_names[future.key]) for future in futures)
 
     # one run
 
     def _shared_blas(self, plan: Plan) -> AbstractContextManager[object]:
-        # Products side by side, each on all cores, take twice as long as one after the other.
         multiply = op.Multiply | op.Run  # and others that may
         products = sum(any(isinstance(step.operator, multiply) for step in task.steps) for task in plan.tasks)
-        threads = sum(one.threads for one in self._cluster.workers)
-        if self._blas is None or products < 2 or threads < 2:
-            return nullcontext()
-        limited: AbstractContextManager[object] = self._blas.limit(limits=1, user_api="blas")
-        return limited
+        return shared_blas(self._blas, products, self._cluster)
 
     def _owners(self, plan: Plan) -> set[int]:
         owners = {task.owner for task in plan.tasks} | {one.owner for one in plan.shipments}
@@ -343,6 +327,17 @@ def cancelled(plan: Plan, kept: Mapping[Expr, tuple[Kept, ...]], num_done: int) 
         f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, kept {whole} of {total} blocks",
         Outcome(arrays, kept, {}, (), 0.0),
     )
+
+
+def shared_blas(
+    blas: ThreadpoolController | None, products: int, cluster: Cluster
+) -> AbstractContextManager[object]:
+    """Have each product of a run on one core, where several may be made at a time."""
+    # Products side by side, each on all cores, take twice as long as one after the other.
+    if blas is None or products < 2 or sum(one.threads for one in cluster.workers) < 2:
+        return nullcontext()
+    limited: AbstractContextManager[object] = blas.limit(limits=1, user_api="blas")
+    return limited
 
 
 def _failures(told: Sequence[worker.Report]) -> list[worker.Failed]:

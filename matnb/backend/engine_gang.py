@@ -13,7 +13,7 @@ import traceback
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from distributed import Future
@@ -23,18 +23,18 @@ from threadpoolctl import ThreadpoolController
 from matnb.backend.checkpoints import DUE_SECONDS
 from matnb.backend.cluster import Cluster
 from matnb.backend.connection import CLOSING_ERRORS
-from matnb.backend.engine_dask import Outcome, RunCancelled, TaskFailed
+from matnb.backend.engine_dask import Outcome, RunCancelled, shared_blas
 from matnb.backend.futures import BROKEN, POLL_SECONDS, Answers, OwnersLost
 from matnb.backend.gang import GangPlugin, LoneMember, MemberReport, Perform, drivers_here, shared_programs
 from matnb.backend.gang_graph import Gathering, graph_of, owners_of, state_of
 from matnb.backend.gang_lock import Turn
 from matnb.backend.kept import Kept
-from matnb.backend.performer import TaskRaised, perform
+from matnb.backend.performer import perform
 from matnb.backend.recovery import KeptStates, Resume
 from matnb.backend.results import ProgramOutcome, alone_outcome, outcome_of
 from matnb.backend.telemetry import Telemetry, gang_name
 from matnb.backend.watch_protocol import Watch
-from matnb.backend.worker import Failed, portable
+from matnb.backend.worker import Failed, TaskFailed, portable
 from matnb.pictures.quantities import plural_text
 from matnb.program.plan import Slot
 from matnb.program.program import Iterate, Program, batches
@@ -87,7 +87,7 @@ class GangEngine:
         self._is_installed = self._is_listening = False
         self._last: Gathering | None = None
         self._following: GangProgress | None = None
-        self._kept = KeptStates(cluster, self._tell, self._future)
+        self._kept = KeptStates(cluster, self._tell, self._answers.future)
         self._running = threading.Lock()
 
     @property
@@ -172,7 +172,7 @@ class GangEngine:
                 self._following = None
                 drivers_here.pop(self._plugin, None)
             seconds = time.perf_counter() - begin
-            outcome = outcome_of(self._last, program, reports, seconds, self._future)
+            outcome = outcome_of(self._last, program, reports, seconds, self._answers.future)
             if self._telemetry is not None:
                 self._telemetry.ended(outcome.timed)
             if outcome.paused is None:
@@ -214,7 +214,7 @@ class GangEngine:
             with self._cluster.stopping.undisturbed():
                 member.give_up(_END_SECONDS)
             raise RunCancelled("cancelled 1 task", Outcome({}, {}, {}, (), 0.0)) from None
-        except TaskRaised as error:
+        except TaskFailed as error:
             raise TaskFailed(error.failed) from None
         except OwnersLost:
             member.mailbox.abort("a worker was lost")
@@ -299,16 +299,11 @@ class GangEngine:
             turn.end()
 
     def _shared_blas(self, program: Program) -> AbstractContextManager[object]:
-        # As in the Dask engine: products side by side, each on all cores, would only be in each other's way.
         products = max(
             (sum(task.kind == "product" for task in batch.tasks) for batch in batches(program.actions)),
             default=0,
         )
-        threads = sum(one.threads for one in self._cluster.workers)
-        if self._blas is None or products < 2 or threads < 2:
-            return nullcontext()
-        limited: AbstractContextManager[object] = self._blas.limit(limits=1, user_api="blas")
-        return limited
+        return shared_blas(self._blas, products, self._cluster)
 
     @contextmanager
     def _shared(self, program: Program) -> Iterator[bytes | str]:
@@ -400,7 +395,7 @@ class GangEngine:
         self._answers.cancel(list(members.values()))
         members.clear()
         for name in {*program.results, *state_of(program)}:
-            self._future(gathering.key(name)).release()
+            self._answers.future(gathering.key(name)).release()
         return reports
 
     def _ask_pause(self) -> None:
@@ -429,11 +424,6 @@ class GangEngine:
     def _alive(self, gathering: Gathering) -> list[str]:
         alive = self._cluster.alive()
         return [address for owner, address in gathering.addresses.items() if owner in alive]
-
-    def _future(self, key: str) -> Future:
-        future = Future(key, self._client)
-        self._client.futures[key].finish()  # as the client does for what it scatters
-        return future
 
 
 # What the driver hears of a gang while it runs, whom it tells, and when it asks for a pause.

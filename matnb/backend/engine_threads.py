@@ -14,7 +14,6 @@ from matnb.backend.engine_dask import (
     DaskEngine,
     Outcome,
     RunCancelled,
-    TaskFailed,
     cancelled,
     with_counts,
 )
@@ -94,7 +93,7 @@ class ThreadEngine(DaskEngine):
         if (failed := sharing.failed) is not None:
             given = None
             del sharing, values, sent, made
-            raise TaskFailed(failed)
+            raise worker.TaskFailed(failed)
         counts.update(told)
         kept: dict[Slot, Any] = {**sent, **self._named(made, run_id)}
         arrays = {node: tuple(kept[key] for key in array.keys) for node, array in plan.outputs.items()}

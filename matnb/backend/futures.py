@@ -85,6 +85,12 @@ class Answers:
             waiting.add_done_callback(_forget_outcome)
             raise
 
+    def future(self, key: str) -> Future:
+        """Return a future of a value that is on a worker already."""
+        future = Future(key, self._client)
+        self._client.futures[key].finish()  # as the client does for what it scatters
+        return future
+
     def bring(self, kept: Sequence[Kept], owners: Collection[int]) -> list[Any]:
         """Return values wherever they are kept: blocks in this process as they are, which nobody writes to.
 

@@ -23,8 +23,8 @@ from matnb.backend.checkpoints import Checkpoints, RingKeeper
 from matnb.backend.iteration_boundary import Listener
 from matnb.backend.kept import LocalRef, resolved
 from matnb.backend.mailbox import PRESENT_SECONDS, Aborted, GangMailbox, Keeper, Mailbox, Tag
-from matnb.backend.performer import Performed, TaskRaised, seconds_so_far
-from matnb.backend.worker import Failed, portable
+from matnb.backend.performer import Performed, seconds_so_far
+from matnb.backend.worker import Failed, TaskFailed, portable
 from matnb.blocks.formats import Block
 from matnb.events import TaskTimed
 from matnb.program.plan import Slot
@@ -207,7 +207,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             mailbox.check()
         except Aborted as error:
             performed, aborted = None, error.reason
-        except TaskRaised as error:
+        except TaskFailed as error:
             failed = error.failed
         except Exception as error:  # reported home
             failed = Failed(None, portable(error), traceback.format_exc())

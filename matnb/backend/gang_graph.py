@@ -9,7 +9,7 @@ from dask._task_spec import Task as GraphTask
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from matnb.backend.gang import MemberCall, Perform, run_member
-from matnb.backend.graphs import reference_to
+from matnb.backend.graphs import Verbatim, reference_to
 from matnb.backend.kept import Kept
 from matnb.program.plan import Slot
 from matnb.program.program import Iterate, Program, batches
@@ -42,12 +42,6 @@ class Gathering:
     def key(self, name: Slot | str) -> str:
         """Return the Dask key for a name."""
         return f"{self.prefix}g{self.epoch}-{name}"
-
-
-class _Names(tuple[Slot, ...]):
-    """Parameters that Dask hands on as they are, without looking inside for tasks."""
-
-    __slots__ = ()
 
 
 def graph_of(
@@ -96,7 +90,7 @@ def graph_of(
             client if tells or watches else None, perform,
         )  # fmt: skip
         references = (reference_to(given[name]) for name in names)
-        task = GraphTask(key, run_member, plugin, call, _Names(names), *references)
+        task = GraphTask(key, run_member, plugin, call, Verbatim(names), *references)
         pinned = {"workers": [address], "allow_other_workers": False}
         layers[key] = MaterializedLayer({key: task}, annotations=pinned)
     return HighLevelGraph(layers, {name: set() for name in layers}), keys

@@ -98,7 +98,7 @@ def _by_tasks(run: PlanRun, named: Mapping[Slot, str], reference: Callable[[Slot
     for task in run.plan.tasks:
         name = named[task.key]
         tasks.setdefault(task.owner, {})[name] = GraphTask(
-            name, worker.run, task.key, task.kind, run.run_id, task.owner, _Given(task.steps),
+            name, worker.run, task.key, task.kind, run.run_id, task.owner, Verbatim(task.steps),
             *map(reference, task.inputs),
         )  # fmt: skip
     reports = []
@@ -106,8 +106,8 @@ def _by_tasks(run: PlanRun, named: Mapping[Slot, str], reference: Callable[[Slot
         name = f"{run.run_id}-report-{owner}"
         reports.append(name)
         tasks[owner][name] = GraphTask(
-            name, worker.report, run.run_id, owner, _Given(keys), *map(reference, keys),
-            fetched=_Given(run.fetched),
+            name, worker.report, run.run_id, owner, Verbatim(keys), *map(reference, keys),
+            fetched=Verbatim(run.fetched),
         )  # fmt: skip
     return DaskGraph(tasks, tuple(reports))
 
@@ -138,8 +138,8 @@ def _bundled(run: PlanRun, named: Mapping[Slot, str], reference: Callable[[Slot]
         num_helpers = num_threads(run.plan, owner, len(its), run.threads[owner]) - 1
         own = {
             name: GraphTask(
-                name, perform, run.run_id, owner, _Given(its), _Given(left), _Given(run.fetched),
-                _Given(given), num_helpers, *map(reference, given),
+                name, perform, run.run_id, owner, Verbatim(its), Verbatim(left), Verbatim(run.fetched),
+                Verbatim(given), num_helpers, *map(reference, given),
             )
         }  # fmt: skip
         for key in left:
@@ -150,7 +150,7 @@ def _bundled(run: PlanRun, named: Mapping[Slot, str], reference: Callable[[Slot]
     return DaskGraph(tasks, tuple(reports))
 
 
-class _Given(tuple[Any, ...]):
+class Verbatim(tuple[Any, ...]):
     """Parameters that Dask hands on as they are, without looking inside for tasks."""
 
     __slots__ = ()

@@ -143,9 +143,9 @@ def renamings(places: Sequence[Place]) -> Iterator[tuple[Slot, Slot]]:
     for place in places:
         match place:
             case RepeatPlace(repeat, body):
-                for old, new in zip(_flat(repeat.after), _flat(repeat.state), strict=True):
+                for old, new in zip(flat(repeat.after), flat(repeat.state), strict=True):
                     yield old, new
-                for old, new in zip(_flat(repeat.first), _flat(repeat.state), strict=True):
+                for old, new in zip(flat(repeat.first), flat(repeat.state), strict=True):
                     yield old, new
                 yield from renamings(body)
             case BranchPlace(branch, then, otherwise):
@@ -154,7 +154,8 @@ def renamings(places: Sequence[Place]) -> Iterator[tuple[Slot, Slot]]:
                 yield from renamings((*then, *otherwise))
 
 
-def _flat(arrays: Sequence[Registers]) -> list[Slot]:
+def flat(arrays: Sequence[Registers]) -> list[Slot]:
+    """Return the registers of some arrays, one after the other."""
     return [name for array in arrays for name in array]
 
 
@@ -188,7 +189,7 @@ def _spread(places: Sequence[Place], live: Lives, is_outermost: bool = False) ->
 
 def _spread_repeat(place: RepeatPlace, is_outermost: bool) -> Lives:
     repeat = place.repeat
-    state, first, after = _flat(repeat.state), _flat(repeat.first), _flat(repeat.after)
+    state, first, after = flat(repeat.state), flat(repeat.first), flat(repeat.after)
     until = _NONE if repeat.until is None else frozenset([repeat.until])
     # The state of an outermost loop is kept from time to time, all of it.
     boundary = (place.live - {repeat.taken}) | (frozenset(state) if is_outermost else _NONE)

@@ -27,14 +27,6 @@ from matnb.program.plan import Slot
 _AGAIN = worker.RunId("again", 0)  # of a task that failed, run once more to tell why
 
 
-class TaskRaised(Exception):  # noqa: N818  how a member ends; the driver tells what went wrong
-    """One of the member's own tasks raised."""
-
-    def __init__(self, failed: worker.Failed) -> None:
-        super().__init__(f"{failed.key}: {failed.error}")
-        self.failed = failed
-
-
 @dataclass(frozen=True)
 class Word:
     """What one member told all others: here already, or on its way."""
@@ -259,7 +251,7 @@ class MemberRegisters:
                     value, whole = self._settled(value, out, whole)
                 made = Held(value, pool.hold(value), whole, 0 if job.hint is None else job.hint.index)
         except Exception as error:
-            raise TaskRaised(self._failed(job, error)) from error
+            raise worker.TaskFailed(self._failed(job, error)) from error
         for one in joined:
             pool.release(one.buffer)
         job.begun = 0.0  # before the seconds, so that nobody who looks adds both

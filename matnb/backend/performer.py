@@ -14,9 +14,9 @@ from matnb.backend.exchange import touched_places
 from matnb.backend.executor import PreparedTask
 from matnb.backend.iteration_boundary import IterationBoundary, Listener
 from matnb.backend.jobs import MemberProgram, ReadyTask, TaskJob
-from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace
+from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace, flat
 from matnb.backend.mailbox import Keeper, Mailbox
-from matnb.backend.member import MemberRegisters, TaskRaised
+from matnb.backend.member import MemberRegisters
 from matnb.backend.registers import Held, Pool, Wholes
 from matnb.backend.thread_pool import Crew
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
@@ -24,7 +24,6 @@ from matnb.events import TaskTimed
 from matnb.program.plan import Slot, Task
 from matnb.program.program import Program, check_held
 
-__all__ = ["Performed", "TaskRaised", "perform"]
 _COUNT = np.dtype(np.int64)
 _performing: dict[int, Sequence[TaskJob]] = {}  # by thread
 
@@ -97,7 +96,7 @@ def perform(
     ------
     Aborted
         When the gang was.
-    TaskRaised
+    TaskFailed
         When a task of this member raised.
     """
     with np.errstate(all="ignore"):
@@ -223,7 +222,7 @@ class _MemberWalk:
     def _repeat(self, place: RepeatPlace, begin: int = 0, between: IterationBoundary | None = None) -> None:
         repeat, member = place.repeat, self._member
         limit = int(self._decided(repeat.limit))
-        state, after, first = (_flat(arrays) for arrays in (repeat.state, repeat.after, repeat.first))
+        state, after, first = (flat(arrays) for arrays in (repeat.state, repeat.after, repeat.first))
         self._rename(place, "first", first, state, place.entered, place.boundary)
         taken = begin
         if taken < limit:
@@ -308,10 +307,6 @@ class _MemberWalk:
     ) -> None:
         move = self._part.move(place, where, before, live, old, new)
         self._member.rename(move.renamed, move.dropped)
-
-
-def _flat(arrays: Sequence[Sequence[Slot]]) -> list[Slot]:
-    return [name for array in arrays for name in array]
 
 
 def _scalar(held: Held) -> float:

@@ -54,6 +54,14 @@ class Failed:
     operator: Operator | Link | None = None
 
 
+class TaskFailed(Exception):  # noqa: N818  carries a worker's error to the room that knows the cell
+    """A task raised on its worker."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(f"{failed.key}: {failed.error}")
+        self.failed = failed
+
+
 def run(key: Slot, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
     """Run the steps of a task and return the last value, or a Failed."""
     inputs = tuple(map(resolved, inputs))

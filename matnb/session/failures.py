@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
-from matnb.backend.engine_dask import RunCancelled, TaskFailed
-from matnb.backend.worker import Failed
+from matnb.backend.engine_dask import RunCancelled
+from matnb.backend.worker import Failed, TaskFailed
 from matnb.blocks.kernels.elementwise import Link
 from matnb.errors import CellCancelled, MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul

@@ -12,13 +12,14 @@ from typing import TypeVar
 
 from matnb.backend.cluster import Cluster
 from matnb.backend.driver_loops import LINEAGE_DEPTH, ProgramWalker
-from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, TaskFailed
+from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.recovery import Resume
 from matnb.backend.results import ProgramOutcome
 from matnb.backend.store import Entry, Store
+from matnb.backend.worker import TaskFailed
 from matnb.blocks.formats import Block, to_numpy
 from matnb.blocks.kernels.shaping import join
 from matnb.blocks.layout import Layout

@@ -13,9 +13,10 @@ import pytest
 import scipy.sparse as sp
 
 from matnb.backend.cluster import Cluster, start
-from matnb.backend.engine_dask import RunCancelled, TaskFailed
+from matnb.backend.engine_dask import RunCancelled
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.kept import LocalBlock
+from matnb.backend.worker import TaskFailed
 from matnb.config import Config
 from matnb.errors import CellCancelled
 from tests import gangs

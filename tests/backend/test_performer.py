@@ -18,7 +18,8 @@ from members import Box, Post, perform_all, results_of
 from matnb.backend import iteration_boundary
 from matnb.backend.executor import StepMemory, execute
 from matnb.backend.mailbox import Aborted
-from matnb.backend.performer import TaskRaised, perform
+from matnb.backend.performer import perform
+from matnb.backend.worker import TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, block_from, csr_block, to_numpy
 from matnb.blocks.kernels.elementwise import Link
 from matnb.program.operators import Cut, Fused, Multiply
@@ -328,7 +329,7 @@ def test_a_task_that_raises_on_one_member_ends_all():
     ranks = Ranks(100, 2, (0, 1))
     program, given = ranks.program(1000, None)
     given["A1"] = csr_block(ranks.matrix[50:, :40])  # of another shape
-    with pytest.raises(TaskRaised) as raised:
+    with pytest.raises(TaskFailed) as raised:
         perform_all(program, given, (0, 1), prepare=Functional)
     failed = raised.value.failed
     assert failed.key == "y1"

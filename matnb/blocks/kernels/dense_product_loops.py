@@ -77,6 +77,29 @@ def _leaf(
     return total
 
 
+@inlined
+def _put_leaf(total: np.float64, count: np.uint64, levels: Sums, top: np.uint64) -> np.uint64:
+    # Puts the sum of a leaf on the branches that wait; before it there were ``count`` leaves.
+    full = count  # in binary as many ones at its end as branches that are whole now
+    while full & _ONE:
+        top -= _ONE
+        total = levels[top] + total
+        full >>= _ONE
+    levels[top] = total
+    return top + _ONE
+
+
+@inlined
+def _root(levels: Sums, top: np.uint64) -> np.float64:
+    # Adds up the branches that wait, the newest first.
+    top -= _ONE
+    total: np.float64 = levels[top]
+    while top:
+        top -= _ONE
+        total = levels[top] + total
+    return total
+
+
 @compiled
 def tree(
     columns: UnsignedArray,
@@ -92,20 +115,9 @@ def tree(
     while place < stop:
         total = _leaf(columns, values, x, levels, place, min(place + _LEAF, stop))
         place += _LEAF
-        full = count  # in binary as many ones at its end as branches that are whole now
-        while full & _ONE:
-            top -= _ONE
-            total = levels[top] + total
-            full >>= _ONE
-        levels[top] = total
-        top += _ONE
+        top = _put_leaf(total, count, levels, top)
         count += _ONE
-    top -= _ONE
-    total = levels[top]
-    while top:
-        top -= _ONE
-        total = levels[top] + total
-    return total
+    return _root(levels, top)
 
 
 @compiled
@@ -369,19 +381,8 @@ def _sum_trees(
         for leaf in range(leaves):
             total = room[number]
             number += _ONE
-            full = np.uint64(leaf)
-            while full & _ONE:
-                top -= _ONE
-                total = levels[top] + total
-                full >>= _ONE
-            levels[top] = total
-            top += _ONE
-        top -= _ONE
-        total = levels[top]
-        while top:
-            top -= _ONE
-            total = levels[top] + total
-        out[row] = total
+            top = _put_leaf(total, np.uint64(leaf), levels, top)
+        out[row] = _root(levels, top)
 
 
 @compiled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,9 +95,6 @@ class Restless:
         self.num_repartitions += 1
         self._meanwhile(self.num_repartitions)
         return self._anew(entries) if self._repartitions else dict(entries)
-
-    def made(self, made: Iterable[Expr], read: Iterable[Expr]) -> None:
-        pass
 
     def _anew(self, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
         rows: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}

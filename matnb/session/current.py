@@ -436,7 +436,7 @@ def align(*arrays: DistArray) -> None:
     if any(not node.ndim for node in nodes) or len({node.shape[0] for node in nodes}) > 1:
         shapes = ", ".join(str(node.shape) for node in nodes)
         raise ShapeError(f"align: arrays of shapes {shapes} do not have the same number of rows")
-    current_session().lay_out(nodes, lambda balancer: balancer.align(nodes), stored=False)
+    current_session().lay_out(nodes, lambda balancer: balancer.layouts.align(nodes), stored=False)
 
 
 def _expressions(arrays: Sequence[object], called: str) -> list[Expr]:

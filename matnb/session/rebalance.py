@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import isfinite
@@ -25,10 +25,19 @@ from matnb.plan.looping import ControlPlan
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.plan import Plan, Workers
-from matnb.session.groups import Group, Groups, GroupState, LearnedCosts, Pending, Question, has_rows_cut
+from matnb.session.groups import (
+    Group,
+    Groups,
+    GroupState,
+    LearnedCosts,
+    Pending,
+    Question,
+    StoredLayouts,
+    has_rows_cut,
+)  # fmt: skip
 from matnb.session.loop_parts import LoopWatch, Span
 from matnb.session.planning import Planner
-from matnb.session.repartitioner import Repartitioner, StoredLayouts
+from matnb.session.repartitioner import Repartition, Repartitioner
 from matnb.session.settings import Rebalancing, rebalancing_from
 
 _PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
@@ -51,8 +60,10 @@ class Balancer:
 
     Attributes
     ----------
-    groups
-        Which arrays lie alike.
+    groups, layouts
+        Which arrays lie alike, and how they get other layouts.
+    decider
+        Asks policies, and remembers what they decided.
     """
 
     def __init__(
@@ -64,26 +75,15 @@ class Balancer:
         emit: Callable[[Event], None],
     ) -> None:
         self._store, self._planner = store, planner
-        self._patient_until = 0.0  # by the clock, before loops pause for newcomers again
         setting = rebalancing_from(rebalance)
         self.groups = Groups(store, setting.policy)
-        self._layouts = StoredLayouts(store, planner, repartitioner, self.groups, emit)
-        self._decider = Decider(setting, planner, repartitioner, self._layouts, emit)
-
-    @property
-    def history(self) -> History:
-        """All decisions, and what they gained."""
-        return self._decider.history
-
-    @property
-    def setting(self) -> str:
-        """What decides, in a word."""
-        return self._decider.setting.name
+        self.layouts = StoredLayouts(store, planner, repartitioner, self.groups, emit)
+        self.decider = Decider(setting, planner, repartitioner, self.layouts, emit)
 
     def set(self, rebalance: object) -> None:
         """Let something else decide from now on; what was measured stays known."""
-        self._decider.setting = rebalancing_from(rebalance)
-        self.groups.let_decide(self._decider.setting.policy)
+        self.decider.setting = rebalancing_from(rebalance)
+        self.groups.let_decide(self.decider.setting.policy)
 
     # before something runs
 
@@ -95,8 +95,8 @@ class Balancer:
         """
         found = dict(entries)
         for node in entries:
-            found = _with(found, self._layouts.aligned(node))
-        return _with(found, self._decider.back_to_counts(found)) if plan.bits_follow_cuts else found
+            found = _with(found, self.layouts.aligned(node))
+        return _with(found, self.decider.back_to_counts(found)) if plan.bits_follow_cuts else found
 
     def prepare(
         self,
@@ -122,15 +122,15 @@ class Balancer:
             On an interrupt; nothing is half done.
         """
         found, by_time = dict(entries), not plan.bits_follow_cuts
-        if self._decider.setting.is_off or self._planner.workers().slots == 1:
+        if self.decider.setting.is_off or self._planner.workers().slots == 1:
             return found
         remaining = replace(span, has_until=span.has_until or not isfinite(span.limit)).num_remaining(0)
         works = _asked_once(plan)
         for group in self.groups.of(found):
             group.state.hindered = ""
             asked = Question(by_time, 0, remaining, work=partial(_work_of, group, works))
-            decision = self._decider.ask_before(group, asked)
-            found = _with(found, self._decider.enacted(group, decision, by_time))
+            decision = self.decider.ask_before(group, asked)
+            found = _with(found, self.decider.enacted(group, decision, by_time))
         return found
 
     def before_run(self, plan: Plan) -> bool:
@@ -141,22 +141,22 @@ class Balancer:
         """
         reused = {node: entry for node in plan.reused if (entry := self._store.entry(node)) is not None}
         groups = self.groups.of({node: entry for node, entry in reused.items() if node.sparse})
-        asked = [] if self._decider.setting.is_off else list(filter(self._is_asked, groups))
-        if not (asked or self._decider.any_by_time(reused.values())):
+        asked = [] if self.decider.setting.is_off else list(filter(self._is_asked, groups))
+        if not (asked or any(self.layouts.counted(entry) for entry in reused.values())):
             return False
         slots = {slot for task in plan.tasks for slot in task.inputs}
         read = {node: entry for node, entry in reused.items() if not slots.isdisjoint(plan.reused[node].keys)}
         if bits_follow_cuts(plan.stages, plan.tasks):
-            return bool(self._decider.back_to_counts(read))
-        by_time = self._decider.setting.name == "auto"
+            return bool(self.decider.back_to_counts(read))
+        by_time = self.decider.setting.name == "auto"
         new: dict[Entry, Entry] = {}
         for group in asked:
             if read.keys().isdisjoint(group.arrays):
                 continue
-            self._decider.refine(group, by_time)
+            self.decider.refine(group, by_time)
             num_runs, since = group.state.num_runs, float(group.state.num_runs - group.state.last_by_parts)
-            decision = self._decider.ask(group, Question(by_time, num_runs, since, in_loop=False))
-            new.update(self._decider.enacted(group, decision, by_time))
+            decision = self.decider.ask(group, Question(by_time, num_runs, since, in_loop=False))
+            new.update(self.decider.enacted(group, decision, by_time))
         return bool(new)
 
     def _is_asked(self, group: Group) -> bool:
@@ -165,7 +165,7 @@ class Balancer:
 
     def note_run(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
         """Take what an ordinary run's tasks took, of those that work on blocks of stored sparse arrays."""
-        if not self._decider.setting.reads_times:
+        if not self.decider.setting.reads_times:
             return
         arrays = {
             node: entry
@@ -194,8 +194,8 @@ class Balancer:
                     blocks[read[0]] = blocks.get(read[0], 0.0) + one.seconds
             if sum(map(len, own.values())) == group.cuts.num_blocks:
                 for owner, blocks in own.items():
-                    group.measured(owner, state.num_runs, 1, blocks, 0.0, self._decider.model)
-                self._decider.tell_gain(state, 0.0)
+                    group.measured(owner, state.num_runs, 1, blocks, 0.0, self.decider.model)
+                self.decider.tell_gain(state, 0.0)
 
     def ask_now(self) -> tuple[Decision, ...]:
         """Repartition every stored sparse array that is badly cut by what is known; return the decisions."""
@@ -203,10 +203,10 @@ class Balancer:
         entries = {node: entry for entry, node in self._store.named().items()}
         decisions = []
         for group in self.groups.of(entries):
-            self._decider.refine(group, by_time=True)
+            self.decider.refine(group, by_time=True)
             asked = Question(True, group.state.num_measured, float(_MANY))
-            decision = replace(Automatic().decide(self._decider.situation(group, asked)), policy="asked")
-            self._decider.enacted(group, decision, by_time=True)
+            decision = replace(Automatic().decide(self.decider.situation(group, asked)), policy="asked")
+            self.decider.enacted(group, decision, by_time=True)
             decisions.append(decision)
         return tuple(decisions)
 
@@ -227,33 +227,20 @@ class Balancer:
         grid = parts if isinstance(parts, Grid) else None
         counts = parts.counts if isinstance(parts, Grid) else parts
         if max(counts[1:], default=1) > 1 or not has_rows_cut(entry):
-            layout = self._layouts.evenly(node, counts, entry) if grid is None else self._layouts.spread(grid)
-            self._layouts.change(self.groups.name(node), {node: entry}, {node: layout}, {})
+            layout = self.layouts.evenly(node, counts, entry) if grid is None else self.layouts.spread(grid)
+            self.layouts.change(self.groups.name(node), {node: entry}, {node: layout}, {})
             return
         beside = {one: found for one in self.groups.beside(node) if (found := self._store.entry(one))}
         group = self.groups.made(node, {node: entry, **beside})
         if grid is None and node.sparse and node.ndim == 2:
-            self._decider.refine(group, by_time=True, always=True)
-        situation = self._decider.situation(group, Question(grid is None, group.state.num_runs, 0.0))
-        after = self._layouts.rows_in(situation, counts[0]) if grid is None else self._layouts.rows_at(grid)
+            self.decider.refine(group, by_time=True, always=True)
+        situation = self.decider.situation(group, Question(grid is None, group.state.num_runs, 0.0))
+        after = self.layouts.rows_in(situation, counts[0]) if grid is None else self.layouts.rows_at(grid)
         if grid is not None and after.cuts == group.cuts.cuts and situation.has_owners:
             after = group.cuts
         reason = "a user wants these parts"
         decision = changed(situation, "asked", reason, after, "segmented")
-        self._decider.enacted(group, decision, by_time=grid is None, must=True)
-
-    def align(self, nodes: Sequence[Expr]) -> None:
-        """Let arrays lie alike from now on, and lay out those that are stored as the heaviest of them."""
-        self._layouts.align(nodes)
-
-    def made(self, made: Iterable[Expr], read: Iterable[Expr]) -> None:
-        """Take note of new arrays and the stored ones that were read for them."""
-        self._layouts.made(made, [entry for one in read if (entry := self._store.entry(one))])
-
-    def align_new(self, nodes: Iterable[Expr]) -> None:
-        """Lay out arrays that were just made as those that they are to lie with."""
-        for node in nodes:
-            self._layouts.aligned(node)
+        self.decider.enacted(group, decision, by_time=grid is None, must=True)
 
     # while a loop runs
 
@@ -270,11 +257,11 @@ class Balancer:
             Of its iterations.
         """
         groups = self.groups.of(entries)
-        if self._decider.setting.is_off or not groups:
+        if self.decider.setting.is_off or not groups:
             return None
         workers = self._planner.workers()
         read = {digest for digest, _ in plan.works.values()}
-        by_time = self._decider.setting.reads_times and not plan.bits_follow_cuts and workers.slots > 1
+        by_time = self.decider.setting.reads_times and not plan.bits_follow_cuts and workers.slots > 1
         watched = [
             group for group in groups if by_time and any(node.digest.hex() in read for node in group.arrays)
         ]
@@ -282,77 +269,32 @@ class Balancer:
             if not span.first:
                 group.state.leave_loop()
             if group.state.cuts != group.cuts or not span.first:
-                group.begin(self._decider.model)
+                group.begin(self.decider.model)
         works = _asked_once(plan)
-        return LoopWatch(self, watched, plan.works, works, workers.numbers, span)
+        return LoopWatch(self.decider, watched, plan.works, works, workers.numbers, span)
 
     def repartition_paused(self, watch: LoopWatch, entries: Mapping[Expr, Entry]) -> dict[Expr, Entry]:
         """Do what a watch decided, now that its loop has paused, and return all arrays that it reads.
 
         Errors as of :meth:`prepare`.
         """
-        if self._planner.have_come(self._planner.workers().numbers):  # the newcomers cannot be used yet
-            self._patient_until = time.monotonic() + _PATIENCE_SECONDS
+        self.decider.be_patient()
         found, have_come = dict(entries), not set(self._planner.workers().numbers).issubset(watch.workers)
         for group in self.groups.of(found):
             by_time = group.main in watch.mains
             if not (by_time or have_come):
                 continue
-            self._decider.refine(group, by_time)
-            decision = self._decider.ask(group, _asked_in(watch, group, by_time))
-            found = _with(found, self._decider.enacted(group, decision, by_time, watch))
+            self.decider.refine(group, by_time)
+            decision = self.decider.ask(group, _asked_in(watch, group, by_time))
+            found = _with(found, self.decider.enacted(group, decision, by_time, watch))
         return found
 
     def undo(self, entries: Mapping[Expr, Entry], reason: str) -> dict[Expr, Entry]:
         """Take a repartition that was just done back, and return all arrays; errors as of :meth:`prepare`."""
         found = dict(entries)
         for group in self.groups.of(found):
-            found = _with(found, self._decider.undone(group, reason))
+            found = _with(found, self.decider.undone(group, reason))
         return found
-
-    def reported(
-        self,
-        watch: LoopWatch,
-        group: Group,
-        owner: int,
-        num_iterations: int,
-        seconds: Mapping[int, float],
-        other_seconds: float,
-    ) -> None:
-        """Take what one worker needed for its blocks in a loop, the sum over some iterations."""
-        model = self._decider.model
-        group.measured(owner, watch.iteration, num_iterations, seconds, other_seconds, model)
-        situation = self._decider.situation(group, _asked_in(watch, group))
-        self.history.measured(situation, owner, num_iterations, seconds)
-        self._decider.tell_gain(group.state, watch.iteration_seconds(group.state))
-
-    def began(self, seconds: float) -> None:
-        """Take how long a loop took to begin: it takes as long again after each pause."""
-        self._decider.began(seconds)
-
-    def went_on(self, watch: LoopWatch, group: Group, now: float) -> None:
-        """Take the first news of a loop after a repartition."""
-        self._decider.went_on(watch, group.state, now)
-
-    def decided(self, watch: LoopWatch, group: Group) -> Decision:
-        """Ask the policy of a group while its loop runs; a refusal is noted."""
-        decision = self._decider.ask(group, _asked_in(watch, group))
-        if decision.acts and group.state.hindered:
-            decision = replace(decision, acts=False, reason=group.state.hindered)
-        if not decision.acts:
-            self._decider.note_refusal(decision)
-        return decision
-
-    def next_iteration(self, watch: LoopWatch, group: Group) -> float | None:
-        """Ask the policy after how many iterations it acts next; None where that follows from the news."""
-        policy = group.state.policy
-        if not isinstance(policy, Foreseer):
-            return None
-        return policy.next_iteration(self._decider.situation(group, _asked_in(watch, group)))
-
-    def have_come(self, workers: tuple[int, ...]) -> bool:
-        """Tell whether workers are there that are none of these."""
-        return self._planner.have_come(workers) and time.monotonic() >= self._patient_until
 
 
 def _asked_in(watch: LoopWatch, group: Group, by_time: bool = True) -> Question:
@@ -431,6 +373,7 @@ class Decider:
         self.history = History()
         self.model = LoadModel()
         self._costs, self._pause_costs = LearnedCosts(), LearnedCosts()
+        self._patient_until = 0.0  # by the clock, before loops pause for newcomers again
 
     def ask_before(self, group: Group, asked: Question) -> Decision:
         """Return what the policy decides before a loop; where entries are is looked up if it may pay at all.
@@ -558,10 +501,7 @@ class Decider:
             self._costs.learn(done.seconds, pending.weighed_bytes)
         group.state.pending = None if decision.policy == _BITS else pending
         group.state.was_repartitioned, group.state.hindered = True, ""
-        new = {group.arrays[node]: entry for node, entry in done.entries.items()}
-        arrays = {node: new[entry] for node, entry in group.arrays.items()}
-        replace(group, arrays=arrays).begin(self.model)
-        return new
+        return self._begun(group, done)
 
     def undone(self, group: Group, reason: str) -> Mapping[Entry, Entry]:
         """Undo a group's last repartition, if nothing was measured since; errors as of :meth:`enacted`."""
@@ -576,9 +516,12 @@ class Decider:
                 self._layouts.follow_times(done.entries[node], counted)
         group.state.hindered = f"no room: {reason}"
         self.note_refusal(replace(pending.decision, acts=False, reason=group.state.hindered))
-        new = {group.arrays[node]: entry for node, entry in done.entries.items()}
-        replace(group, arrays={one: new[old] for one, old in group.arrays.items()}).begin(self.model)
-        return new
+        return self._begun(group, done)
+
+    def _begun(self, group: Group, done: Repartition) -> dict[Entry, Entry]:
+        # What each entry became; the blocks are followed as they are cut from now on.
+        replace(group, arrays=done.entries).begin(self.model)
+        return {group.arrays[node]: entry for node, entry in done.entries.items()}
 
     def back_to_counts(self, entries: Mapping[Expr, Entry]) -> dict[Entry, Entry]:
         """Give arrays whose cuts follow from measured times those that counts gave, for what depends on them.
@@ -607,10 +550,6 @@ class Decider:
             new.update(self.enacted(group, decision, by_time=False))
         return new
 
-    def any_by_time(self, entries: Iterable[Entry]) -> bool:
-        """Tell whether any of some arrays is cut as measured times had it."""
-        return any(self._layouts.counted(entry) is not None for entry in entries)
-
     def _counted(self, group: Group, decision: Decision, by_time: bool) -> Mapping[Expr, Cuts]:
         # The cuts from counts, of each array whose new ones may follow from anything that was measured.
         if decision.policy == _BITS:
@@ -621,13 +560,55 @@ class Decider:
             return {}
         return {node: cuts or decision.before for node, cuts in before.items()}
 
+    # while a loop runs
+
+    def reported(
+        self,
+        watch: LoopWatch,
+        group: Group,
+        owner: int,
+        num_iterations: int,
+        seconds: Mapping[int, float],
+        other_seconds: float,
+    ) -> None:
+        """Take what one worker needed for its blocks in a loop, the sum over some iterations."""
+        group.measured(owner, watch.iteration, num_iterations, seconds, other_seconds, self.model)
+        situation = self.situation(group, _asked_in(watch, group))
+        self.history.measured(situation, owner, num_iterations, seconds)
+        self.tell_gain(group.state, watch.iteration_seconds(group.state))
+
+    def decided(self, watch: LoopWatch, group: Group) -> Decision:
+        """Ask the policy of a group while its loop runs; a refusal is noted."""
+        decision = self.ask(group, _asked_in(watch, group))
+        if decision.acts and group.state.hindered:
+            decision = replace(decision, acts=False, reason=group.state.hindered)
+        if not decision.acts:
+            self.note_refusal(decision)
+        return decision
+
+    def next_iteration(self, watch: LoopWatch, group: Group) -> float | None:
+        """Ask the policy after how many iterations it acts next; None where that follows from the news."""
+        policy = group.state.policy
+        if not isinstance(policy, Foreseer):
+            return None
+        return policy.next_iteration(self.situation(group, _asked_in(watch, group)))
+
+    def have_come(self, workers: tuple[int, ...]) -> bool:
+        """Tell whether workers are there that are none of these."""
+        return self._planner.have_come(workers) and time.monotonic() >= self._patient_until
+
+    def be_patient(self) -> None:
+        """Let loops not pause for a while for newcomers that cannot be used yet."""
+        if self._planner.have_come(self._planner.workers().numbers):
+            self._patient_until = time.monotonic() + _PATIENCE_SECONDS
+
     def began(self, seconds: float) -> None:
         """Take how long a loop took to begin: no pause takes less, whatever it moves."""
         self._pause_costs.at_least(seconds)
 
-    def went_on(self, watch: LoopWatch, state: GroupState, now: float) -> None:
+    def went_on(self, watch: LoopWatch, group: Group, now: float) -> None:
         """Take the first news of a loop after a repartition: what the change took is known then."""
-        pending = state.pending
+        pending = group.state.pending
         if pending is None or pending.paused_at is None or not watch.last_seconds:
             return
         begun = now - watch.last_seconds * (watch.iteration - watch.span.first)

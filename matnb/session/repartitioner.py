@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from matnb.backend.driver_loops import LINEAGE_DEPTH
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.kept import Kept, names_of
-from matnb.backend.store import Entry, Store
-from matnb.balance.contiguous import balanced_cuts, rectilinear_cuts
-from matnb.balance.partition import work_of
-from matnb.balance.situation import Floats, Integers, Profile, Situation
-from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts
+from matnb.backend.store import Entry
+from matnb.balance.situation import Floats, Integers, Profile
+from matnb.blocks.grid import Region, region_shape, regular_cuts
 from matnb.blocks.kernels.profiles import entry_counts, entry_profile, on_its_own
-from matnb.blocks.layout import Cuts, Layout, Move, spread
+from matnb.blocks.layout import Layout, Move
 from matnb.errors import TooLargeError
-from matnb.events import BlocksMoved, Event
 from matnb.expr.nodes import Expr
-from matnb.expr.stable_order import place_of
 from matnb.pictures.quantities import bytes_text
 from matnb.program.operators import Join, Run
 from matnb.program.plan import Slot, Stored
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, Slots, TaskWriter, cut_of
 from matnb.session.failures import raised_in_cell
-from matnb.session.groups import Group, Groups, has_rows_cut
 from matnb.session.planning import Planner
 
 _IN_FLIGHT_BYTES = 256 * 10**6  # that a worker receives and puts together at a time
@@ -344,142 +338,3 @@ def _joined(parts: Sequence[Integers]) -> Profile:
         places.append(places[-1][-1] + part[0, 1:])
         entries.append(entries[-1][-1] + part[1, 1:])
     return Profile(np.concatenate(places), np.concatenate(entries))
-
-
-# Which layouts: of a group, of what lies alike, and of what a user wants in parts.
-
-
-class StoredLayouts:
-    """Changes how stored arrays lie, tells of it, and knows which cuts follow from measured times.
-
-    Parameters
-    ----------
-    store, planner
-        Where arrays are looked up, and which workers there are.
-    repartitioner
-        Lays arrays out anew.
-    groups
-        Say what is to lie alike.
-    emit
-        Called with every event.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        planner: Planner,
-        repartitioner: Repartitioner,
-        groups: Groups,
-        emit: Callable[[Event], None],
-    ) -> None:
-        self._store, self._planner, self._repartitioner = store, planner, repartitioner
-        self._groups, self._emit = groups, emit
-        # Of arrays whose cuts follow from measured times, those that counts gave.
-        self._counted: WeakKeyDictionary[Entry, Cuts] = WeakKeyDictionary()
-
-    def counted(self, entry: Entry) -> Cuts | None:
-        """Return the cuts that counts gave an array which is cut as measured times had it, else None."""
-        return self._counted.get(entry)
-
-    def follow_times(self, entry: Entry, counted: Cuts) -> None:
-        """Take note that the cuts of an array follow from measured times, and which ones counts gave."""
-        if entry.stored.layout.rows.cuts != counted.cuts:
-            self._counted[entry] = counted
-        else:
-            self.forget_times([entry])
-
-    def forget_times(self, entries: Iterable[Entry]) -> None:
-        """Take note that the cuts of arrays are to stay, whatever they follow from."""
-        for entry in entries:
-            self._counted.pop(entry, None)
-
-    def made(self, made: Iterable[Expr], read: Iterable[Entry]) -> None:
-        """Take note of new arrays that lie as some whose cuts follow from measured times, and were read."""
-        found = ((one, self._counted.get(one)) for one in read if self._counted)
-        alike = {one.stored.layout.rows: counted for one, counted in found if counted is not None}
-        for node in made if alike else ():
-            entry = self._store.entry(node)
-            if entry is not None and has_rows_cut(entry) and entry.stored.layout.rows in alike:
-                self.follow_times(entry, alike[entry.stored.layout.rows])
-
-    def group(self, arrays: Mapping[Expr, Entry]) -> Group:
-        """Return the heaviest of some arrays, with those that lie as it does or are to."""
-        main = max(arrays, key=lambda one: (one.sparse, arrays[one].num_bytes, place_of(one)))
-        beside = {one: found for one in self._groups.beside(main) if (found := self._store.entry(one))}
-        return self._groups.made(main, {**arrays, **beside})
-
-    def change_rows(
-        self, name: str, arrays: Mapping[Expr, Entry], new: Cuts, profile: Profile | None = None
-    ) -> Repartition:
-        """Give arrays, the heaviest first, other cuts and owners of rows; errors as of a Repartitioner."""
-        layouts = {node: entry.stored.layout.with_rows(new) for node, entry in arrays.items()}
-        return self.change(name, arrays, layouts, {} if profile is None else {next(iter(arrays)): profile})
-
-    def change(
-        self,
-        name: str,
-        arrays: Mapping[Expr, Entry],
-        layouts: Mapping[Expr, Layout],
-        profiles: Mapping[Expr, Profile],
-    ) -> Repartition:
-        """Give arrays other layouts."""
-        done = self._repartitioner.repartition(
-            {node: (entry, layouts[node]) for node, entry in arrays.items()}, profiles
-        )
-        self._emit(BlocksMoved(name, done.num_blocks, done.moved_bytes, done.seconds))
-        return done
-
-    def align(self, nodes: Sequence[Expr]) -> None:
-        """Let arrays lie alike from now on, and lay out those that are stored as the heaviest of them."""
-        self._groups.declare(nodes)
-        for node in nodes:
-            self.aligned(node)
-
-    def aligned(self, node: Expr) -> Mapping[Entry, Entry]:
-        """Lay out anew what is to lie as another array does and does not yet; return what entries became."""
-        beside = self._groups.beside(node)
-        if not beside:
-            return {}
-        stored = {one: self._store.entry(one) for one in (node, *beside)}
-        there = {one: found for one, found in stored.items() if found and has_rows_cut(found)}
-        if node not in there:
-            return {}
-        heaviest = max(there, key=lambda one: (one.sparse, there[one].num_bytes, place_of(one)))
-        wanted = there[heaviest].stored.layout.rows
-        apart = {one: found for one, found in there.items() if found.stored.layout.rows != wanted}
-        if not apart:
-            return {}
-        done = self.change_rows(", ".join(map(self._groups.name, apart)), apart, wanted)
-        counted = self.counted(there[heaviest])
-        if counted is not None:
-            for entry in done.entries.values():
-                self.follow_times(entry, counted)
-        return {apart[one]: new for one, new in done.entries.items()}
-
-    def rows_in(self, situation: Situation, num_parts: int) -> Cuts:
-        """Return cuts into so many parts of about equal work, fewer where there are fewer rows."""
-        num_parts = min(num_parts, situation.profile.length)
-        owners = spread(num_parts, self._planner.workers().numbers)
-        shares = [situation.speeds.get(owner, 1.0) for owner in owners]
-        return Cuts(balanced_cuts(work_of(situation), shares), owners)
-
-    def evenly(self, node: Expr, counts: Sequence[int], entry: Entry) -> Layout:
-        """Return a layout with so many parts along each axis, of a sparse matrix with about equal entries."""
-        cuts = tuple(regular_cuts(length, count) for length, count in zip(node.shape, counts, strict=True))
-        if node.sparse and node.ndim == 2 and min(node.shape) > 0:
-            weights, edges = self._repartitioner.histogram(node, entry)
-            numbers = (min(counts[0], weights.shape[0]), min(counts[1], weights.shape[1]))
-            found = rectilinear_cuts(weights, numbers)
-            cuts = tuple(
-                tuple(int(one[place]) for place in np.asarray(places))
-                for one, places in zip(edges, found, strict=True)
-            )
-        return self.spread(Grid(cuts))
-
-    def rows_at(self, grid: Grid) -> Cuts:
-        """Return the cuts of a grid's rows, spread over the workers there are."""
-        return Cuts(grid.cuts[0], self.spread(grid).owners)
-
-    def spread(self, grid: Grid) -> Layout:
-        """Return the layout that spreads a grid over the workers there are."""
-        return Layout(grid, spread(grid.num_blocks, self._planner.workers().numbers))

@@ -345,7 +345,7 @@ class Runner:
         made = self._straight(inputs, live, (), self.log.record).entries
         found = {one: made[name] for name, one in inputs.items()}
         del made  # entries that are replaced let go of their blocks
-        self._loops.run(node, found, wanted)
+        self.balancer.layouts.made(self._loops.run(node, found, wanted), found)
 
     def _straight(
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
@@ -374,7 +374,8 @@ class Runner:
             with raised_in_cell(plan.stages, plan.tasks, record, planned.origins):
                 outcome = self._run(plan, optimized, keys)
         self._alias(optimized)
-        self.balancer.align_new(roots.values())
+        for node in roots.values():
+            self.balancer.layouts.aligned(node)
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
         self.memo.count([*plan.reused, *(one for one in after.values() if one not in plan.outputs)])
@@ -446,7 +447,7 @@ class Runner:
                 stored = replace(stored, keys=names_of(futures))
             cost = times.get(numbers[node], 0.0) if seconds is None else seconds
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
-        self.balancer.made(outcome.stored, plan.reused)
+        self.balancer.layouts.made(outcome.stored, plan.reused)
 
     def _binding(self, plan: Plan) -> dict[Slot, Kept]:
         # What is in the slots that a plan reads and does not make.
@@ -524,8 +525,10 @@ class LoopRunner:
         """Let go of the states from which loops that lost a worker were to go on."""
         self._resumes.clear()
 
-    def run(self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]) -> None:
-        """Run a loop or branch over the workers that there are, store what it gives, and note how it went.
+    def run(
+        self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]
+    ) -> Collection[Expr]:
+        """Run a loop or branch over the workers that there are, store what it gives, and return that.
 
         Between two iterations it may pause, have its inputs repartitioned, and go on by another plan over the
         workers that there are then. One that lost a worker goes on from the last state that the others have.
@@ -556,8 +559,8 @@ class LoopRunner:
             stored, futures = as_kept(array, done.futures, done.counts)
             self._store.add(one, Entry(stored, futures, totals.seconds), lifetime(one))
         self._log.made.update(plan.outputs)
-        self._balancer.made(plan.outputs, entries)
         self._log.finish_control(node, totals, plan, done, reason)
+        return plan.outputs.keys()
 
     def _plan(self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]) -> ControlPlan:
         plan = self._laid_out(node, entries, wanted)

@@ -328,12 +328,12 @@ class Session:
     @property
     def history(self) -> History:
         """What was decided about repartitioning arrays, and what it gained."""
-        return self._runner.balancer.history
+        return self._runner.balancer.decider.history
 
     @property
     def rebalance(self) -> str:
         """Who decides when arrays are repartitioned, in a word: what was asked for, or "replay"."""
-        return self._runner.balancer.setting
+        return self._runner.balancer.decider.setting.name
 
     def set_rebalance(self, rebalance: object) -> None:
         """Let something else decide from now on: as ``rebalance=`` of :func:`matnb.start`."""

@@ -75,7 +75,7 @@ def test_a_loop_pauses_once_for_what_has_no_room(
         num_asked += 1
         raise TooLargeError("it does not fit")
 
-    monkeypatch.setattr(session._runner.balancer._layouts, "change_rows", refuse)
+    monkeypatch.setattr(session._runner.balancer.layouts, "change_rows", refuse)
     looped(a, 20)
     assert num_asked == 1
     assert a.layout is layout

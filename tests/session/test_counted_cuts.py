@@ -109,7 +109,7 @@ def test_where_owners_are_gone_counts_spread_the_parts_anew(
     session = sessions(rebalance="auto")
     w = mn.asarray(W, blocks=2).persist()
     balancer = session._runner.balancer
-    balancer._layouts.follow_times(session._store.entry(w.expression), Cuts((0, 7, 30, NUM_ROWS), (0, 4, 9)))
+    balancer.layouts.follow_times(session._store.entry(w.expression), Cuts((0, 7, 30, NUM_ROWS), (0, 4, 9)))
     by_parts(w, mn.asarray(B))
     assert w.layout.grid.cuts[0] == (0, 7, 30, NUM_ROWS)
     assert set(w.layout.owners) == {0, 1}
@@ -148,7 +148,7 @@ def test_without_room_for_the_cuts_that_counts_gave_it_is_told_how_to_keep_these
         raise TooLargeError("it does not fit")
 
     with monkeypatch.context() as patch:
-        patch.setattr(session._runner.balancer._layouts, "change_rows", full)
+        patch.setattr(session._runner.balancer.layouts, "change_rows", full)
         with pytest.raises(TooLargeError, match=r"it does not fit\. mn\.repartition\(x, cuts="):
             by_parts(w, y)
         assert y.layout.grid.cuts[0] == BY_TIME
@@ -162,7 +162,7 @@ def test_cuts_that_stay_keep_their_owners(sessions: Callable[..., mn.session.Ses
     a = mn.asarray(A, blocks=[[0, 100, 300, NUM_ROWS], None]).persist()
     (entry,) = (one for one, node in session._store.named().items() if node.sparse)
     uneven = Cuts(a.layout.grid.cuts[0], (0, 1, 1))
-    session._runner.balancer._layouts.change_rows("A", {a.expression: entry}, uneven)
+    session._runner.balancer.layouts.change_rows("A", {a.expression: entry}, uneven)
     assert a.layout.owners == (0, 1, 1)
     mn.repartition(a, cuts=a.layout.grid.cuts)
     assert a.layout.owners == (0, 1, 1)
@@ -171,7 +171,7 @@ def test_cuts_that_stay_keep_their_owners(sessions: Callable[..., mn.session.Ses
 def test_refusals_are_told_though_the_history_is_full(sessions: Callable[..., mn.session.Session]) -> None:
     session = sessions(rebalance="auto")
     events = told(session)
-    decider = session._runner.balancer._decider
+    decider = session._runner.balancer.decider
     decider.history = History(limit=2)
     for name in ("A", "A", "B", "C", "D", "D"):
         decider.note_refusal(Off().decide(situation_of([1, 2], (0, 1, 2), name=name)))

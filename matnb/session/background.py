@@ -34,7 +34,7 @@ class Later:
     cell
         The number of the cell, if it is known.
     report
-        What the run has to tell, when it is done.
+        The report of the run, when it is done.
     """
 
     def __init__(
@@ -57,7 +57,6 @@ class Later:
         self._thread: int | None = None
         self._begin_seconds: float | None = None
         self._seconds = 0.0
-        self._then: list[Callable[[], None]] = []
         self._listeners: list[Callable[[], None]] = []
         self._stopping: Stopping | None = None
 
@@ -142,25 +141,23 @@ class Later:
         woken = loop.create_future()
 
         def wake() -> None:
-            with suppress(RuntimeError):  # the loop may be closed by then
-                loop.call_soon_threadsafe(lambda: None if woken.done() else woken.set_result(None))
+            if self.done:
+                with suppress(RuntimeError):  # the loop may be closed by then
+                    loop.call_soon_threadsafe(lambda: None if woken.done() else woken.set_result(None))
 
-        with self._lock:
-            has_ended = self._ended.is_set()
-            if not has_ended:
-                self._then.append(wake)
-        if not has_ended:
+        if self.follow(wake):
             yield from woken
         return self.result()
 
-    def follow(self, listener: Callable[[], None]) -> None:
+    def follow(self, listener: Callable[[], None]) -> bool:
         """Call ``listener`` when the work begins and when it ends, on the thread that does it.
 
-        Of what has ended nothing more is told. The listener must not raise.
+        The listener must not raise. Returns whether it will be called: not if the work has ended.
         """
         with self._lock:
             if not self.done:
                 self._listeners.append(listener)
+            return not self.done
 
     def facts(self, live: bool = True) -> LaterFacts:
         """Return what is shown of it; what depends on the time only ``live``."""
@@ -236,14 +233,13 @@ class Later:
             else:
                 self._state = "done"
             del self._work, self._context  # they hold arrays and the cell's record
-            then, self._then = [*self._then, *self._listeners], []
-            self._listeners.clear()
+            listeners, self._listeners = self._listeners, []
             self._ended.set()
-        for one in then:
+        for one in listeners:
             one()
 
 
-_failed: list[Later] = []  # where nobody is there who could ask
+_failed: list[Later] = []  # of cells that waited, whose handle has no name
 
 
 def wait_here(later: Later) -> None:

@@ -317,7 +317,7 @@ def visualize(*arrays: object, stage: str | None = None, measured: bool = False)
         "plan" for what runs where. Without one it is the plan, and in a notebook what was recorded and what
         the passes made of it are a click away.
     measured
-        Whether seconds of the last run are told, too.
+        Whether seconds of the last run are shown, too.
 
     Returns
     -------
@@ -507,7 +507,10 @@ class _Evaluator:
         stored = _stored(node)
         made = node.describe(tuple(map(kind_of, node.operands)))
         if stored is not None:
-            layout, known = stored.layout, bool(stored.block_nnz)  # an interrupted run's counts are not told
+            layout, known = (
+                stored.layout,
+                bool(stored.block_nnz),
+            )  # of an interrupted run they are not
             return ArrayFacts(
                 node.shape,
                 node.dtype.name,

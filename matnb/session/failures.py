@@ -1,4 +1,4 @@
-"""A worker's error brought home: named for a user, with the cell lines that wrote the expression."""
+"""Errors of workers, as the cell raises them: with its lines that wrote the expression."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _recorded(
 
 
 def _culprits(failed: Failed, stages: Sequence[Stage], tasks: Iterable[Task]) -> list[Expr]:
-    # A task computes a whole chain; the step that raised tells which of its expressions it was.
+    # A task computes a whole chain; the step that raised says which of its expressions it was.
     makes = next((task.makes for task in tasks if task.key == failed.key), None)
     stage = next((one for one in stages if one.makes == makes), None)
     if stage is None:

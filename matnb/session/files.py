@@ -36,8 +36,8 @@ def load(
 ) -> DistArray | Columns:
     """Read a file on the workers, in parallel by byte range where it is text, and return its array.
 
-    The file is read now, so a bad one is told of here. It is read again, if it is the same still, when its
-    blocks were lost or gave way to others.
+    The file is read now, so a bad one raises its error here. It is read again, if it is the same still, when
+    its blocks were lost or gave way to others.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def load(
         url that fsspec reads, such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own.
     kind
         "matrixmarket", "npz", "npy", "metis", "csv", "parquet" or "edges", where the name's end does not
-        tell.
+        say.
     blocks
         As in :func:`matnb.asarray`.
     transpose
@@ -89,14 +89,14 @@ def load(
     source = open_source(path, kind=kind, **options)
     found, nodes = current_session().read(
         source,
-        lambda told: _nodes(source, told, blocks, transpose),
+        lambda known: _nodes(source, known, blocks, transpose),
     )
-    told = ""
+    counts = ""
     if found.edges is not None and found.nnz is not None:
-        told = found.edges.told(found.nnz)
+        counts = found.edges.told(found.nnz)
         name = next(map(repr, files_of(source)))
         if (record := active_recording()) is not None:
-            record.notes.append(f"loaded {name}: {told}")
+            record.notes.append(f"loaded {name}: {counts}")
         if found.edges.sizes:
             numbers = " ".join(map(str, found.edges.sizes))
             warnings.warn(
@@ -105,7 +105,7 @@ def load(
                 FileContentWarning,
                 stacklevel=3,
             )
-    loaded.note(source, told)
+    loaded.note(source, counts)
     array = DistArray(*nodes)
     return Columns(found.names, array, found.dtypes) if found.names else array
 

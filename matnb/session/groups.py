@@ -27,7 +27,7 @@ from matnb.session.repartitioner import Repartition, Repartitioner
 
 LEAST_BYTES = 10**6  # of a sparse array; below, an iteration is over before anything could be gained
 _INDEX_BYTES = 4
-_GAIN_ITERATIONS = 3  # that are measured before it is told what a repartition gained
+_GAIN_ITERATIONS = 3  # that are measured before a repartition's gain is noted
 _LEAST_COST_SECONDS, _MOST_COST_SECONDS = 0.002, 2.0
 _LEAST_RATE, _MOST_RATE = 10.0**7, 10.0**11  # bytes a second
 
@@ -105,7 +105,7 @@ class GroupState:
     loads
         The times of its blocks, under ``cuts``.
     num_runs, last_by_parts
-        Runs besides loops that read it, and which of them was the last whose bits could follow the cuts.
+        Runs other than loops that read it, and which of them was the last whose bits could follow the cuts.
     pending
         The repartition before, until it is known what it gained.
     was_repartitioned
@@ -132,11 +132,11 @@ class GroupState:
 
     @property
     def num_measured(self) -> int:
-        """Iterations of loops, or runs besides, that were measured."""
+        """Iterations of loops, or other runs, that were measured."""
         return max(self.num_runs, 0 if self.loads is None else self.loads.num_iterations)
 
     def leave_loop(self) -> None:
-        """Leave open what a repartition gained whose loop is over: in another one times tell other things."""
+        """Leave open what a repartition gained whose loop is over: another one has other times."""
         if self.pending is not None and (self.pending.before_seconds or self.pending.paused_at is not None):
             self.pending = None
 
@@ -168,8 +168,8 @@ class Question:
     in_loop
         Whether rows may be shared by all workers.
     work
-        Tells what an iteration is, as its plan has it, and so what entries and rows take; asked where no
-        times tell.
+        Gives the work of an iteration by its plan, and so what entries and rows take; called where no times
+        are known.
     """
 
     by_time: bool
@@ -228,7 +228,7 @@ class Group:
         return max(0, sparse - pointers) / max(1, sum(self.entry.stored.block_nnz))
 
     def coarse_profile(self) -> Profile:
-        """Return where the entries are as far as the counts of the blocks tell."""
+        """Return where the entries are as far as the counts of the blocks say."""
         counts = np.cumsum((0, *self.entry.stored.block_nnz), dtype=np.int64)
         return Profile(np.array(self.cuts.cuts, np.int64), counts)
 
@@ -335,7 +335,7 @@ class Group:
 
 
 def has_rows_cut(entry: Entry) -> bool:
-    """Tell whether an array has rows, no other axis of it is cut, and its blocks' sizes are known."""
+    """Return whether an array has rows, no other axis of it is cut, and its blocks' sizes are known."""
     layout = entry.stored.layout
     has_sizes = len(entry.stored.block_bytes) == len(entry.stored.keys)
     return has_sizes and layout.cuts_rows_alone and layout.grid.shape[0] > 0
@@ -349,7 +349,7 @@ class Groups:
     store
         Where arrays that are to lie alike are looked up.
     policy
-        Gives who decides for a group.
+        Gives the policy of a group.
 
     Attributes
     ----------
@@ -382,10 +382,11 @@ class Groups:
                 apart.append(one)
         self._declared = [*apart, new]
 
-    def beside(self, node: Expr) -> tuple[Expr, ...]:
-        """Return the arrays that are to lie as one does, without itself."""
+    def beside(self, node: Expr) -> dict[Expr, Entry]:
+        """Return the stored arrays that are to lie as one does, without itself."""
         found = next((one for one in self._declared if node in one), ())
-        return tuple(sorted((one for one in found if one is not node), key=place_of))
+        others = sorted((one for one in found if one is not node), key=place_of)
+        return {one: entry for one in others if (entry := self._store.entry(one)) is not None}
 
     def of(self, entries: Mapping[Expr, Entry]) -> list[Group]:
         """Return the groups among stored arrays, with what is to lie as they do; the largest first."""
@@ -401,10 +402,8 @@ class Groups:
                 continue
             rest = dict(arrays)
             for node in arrays:
-                for one in self.beside(node):
-                    found = self._store.entry(one)
-                    if found is not None:
-                        rest.setdefault(one, found)
+                for one, entry in self.beside(node).items():
+                    rest.setdefault(one, entry)
             groups.append(self.made(main, rest))
         return sorted(groups, key=lambda group: -group.entry.num_bytes)
 
@@ -446,7 +445,7 @@ def _once(arrays: Mapping[Expr, Entry]) -> list[Expr]:
 
 
 class StoredLayouts:
-    """Changes how stored arrays lie, tells of it, and knows which cuts follow from measured times.
+    """Changes how stored arrays lie, and knows which cuts follow from measured times.
 
     Parameters
     ----------
@@ -501,8 +500,7 @@ class StoredLayouts:
     def group(self, arrays: Mapping[Expr, Entry]) -> Group:
         """Return the heaviest of some arrays, with those that lie as it does or are to."""
         main = max(arrays, key=lambda one: (one.sparse, arrays[one].num_bytes, place_of(one)))
-        beside = {one: found for one in self._groups.beside(main) if (found := self._store.entry(one))}
-        return self._groups.made(main, {**arrays, **beside})
+        return self._groups.made(main, {**arrays, **self._groups.beside(main)})
 
     def change_rows(
         self, name: str, arrays: Mapping[Expr, Entry], new: Cuts, profile: Profile | None = None
@@ -533,13 +531,10 @@ class StoredLayouts:
 
     def aligned(self, node: Expr) -> Mapping[Entry, Entry]:
         """Lay out anew what is to lie as another array does and does not yet; return what entries became."""
-        beside = self._groups.beside(node)
-        if not beside:
+        beside, own = self._groups.beside(node), self._store.entry(node)
+        if not beside or own is None or not has_rows_cut(own):
             return {}
-        stored = {one: self._store.entry(one) for one in (node, *beside)}
-        there = {one: found for one, found in stored.items() if found and has_rows_cut(found)}
-        if node not in there:
-            return {}
+        there = {node: own, **{one: entry for one, entry in beside.items() if has_rows_cut(entry)}}
         heaviest = max(there, key=lambda one: (one.sparse, there[one].num_bytes, place_of(one)))
         wanted = there[heaviest].stored.layout.rows
         apart = {one: found for one, found in there.items() if found.stored.layout.rows != wanted}

@@ -46,8 +46,8 @@ class HistoryView:
 
     def facts(self, measured: bool = True) -> HistoryFacts:
         """Return what a picture is drawn from; without ``measured`` no more than repeats every time."""
-        told = tuple(map(decision_facts, self.decisions))
-        return HistoryFacts(told, self.setting, self.trace.num_dropped, measured)
+        shown = tuple(map(decision_facts, self.decisions))
+        return HistoryFacts(shown, self.setting, self.trace.num_dropped, measured)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the decisions to a file.

@@ -46,7 +46,7 @@ class _Planned:
 
 
 class Looker:
-    """Tells how expressions are computed.
+    """Explains how expressions are computed.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Looker:
     remembered
         Expressions whose values are in this process.
     interprets
-        Whether values are made in this process, so that there is no plan to tell.
+        Whether values are made in this process, so that there is no plan.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Looker:
         roots
             Named expressions.
         stage
-            The only one of :func:`stage_names` to tell of.
+            The only one of :func:`stage_names` to show.
 
         Raises
         ------

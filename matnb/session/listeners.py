@@ -1,4 +1,4 @@
-"""Who listens to a session's events."""
+"""The listeners to a session's events."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from matnb.events import Event
 class Listeners:
     """Calls listeners; one that raises stops nothing.
 
-    What one raised is kept, and told as a warning by the next event that comes on the process's main thread,
-    where cells run: no other thread prints. Where warnings are errors it would break what runs there, so
-    then it waits until the listener is taken away.
+    What one raised is kept, and becomes a warning with the next event that comes on the process's main
+    thread, where cells run: no other thread prints. Where warnings are errors it would break what runs there,
+    so then it waits until the listener is taken away.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Listeners:
         with self._changing:
             if entry not in self._all or entry.samples == samples:
                 return
-            entry.samples = True  # it hears what is still to be told
+            entry.samples = True  # it hears what is still to come
             others = any(one.samples for one in self._all if one is not entry)
             if not others and samples != self._is_sampling:
                 self._is_sampling = samples
@@ -77,7 +77,7 @@ class Subscription:
     samples
         Whether it hears samples too.
     failed
-        What it raised and nobody was told of.
+        What it raised and no warning has said yet.
     """
 
     __slots__ = ("_is_refused", "_listener", "_listeners", "failed", "samples")
@@ -103,7 +103,7 @@ class Subscription:
             self.failed = error
 
     def warn_in_a_run(self) -> None:
-        """Tell what was raised, where that raises nothing."""
+        """Warn of what was raised, where that raises nothing."""
         if not self._is_refused:
             error = self.failed
             try:
@@ -112,7 +112,7 @@ class Subscription:
                 self._is_refused, self.failed = True, error
 
     def warn(self, stacklevel: int) -> None:
-        """Tell what was raised, if anything was."""
+        """Warn of what was raised, if anything was."""
         error, self.failed = self.failed, None
         if error is not None:
             words = f"a listener to events raised {type(error).__name__}: {error}"

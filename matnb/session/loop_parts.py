@@ -81,7 +81,7 @@ class LoopWatch:
     works
         By the slot of a task the digest of the array and the number of the block it works on.
     row_works
-        Tells what an iteration is for the rows of arrays, by their digests.
+        Gives the work of an iteration for the rows of arrays, by their digests.
     workers
         Over which the loop is laid out.
     span
@@ -160,8 +160,8 @@ class LoopWatch:
         for place, group in enumerate(self._watched):
             blocks = own[place]
             if blocks or owner in group.cuts.owners:
-                besides = max(0.0, total - sum(blocks.values()))
-                self._balancer.reported(self, group, owner, num_iterations, blocks, besides)
+                rest = max(0.0, total - sum(blocks.values()))
+                self._balancer.reported(self, group, owner, num_iterations, blocks, rest)
                 self._reported[place].add(owner)
 
     def advanced(self, iteration: int, seconds: float) -> None:
@@ -182,11 +182,11 @@ class LoopWatch:
             self._balancer.went_on(self, group, now)
 
     def paused(self, iteration: int) -> None:
-        """Take after how many iterations the loop has paused: news may not have told of all of them."""
+        """Take after how many iterations the loop has paused: news may not have come of all of them."""
         self.iteration = max(self.iteration, iteration)
 
     def wants_pause(self) -> bool:
-        """Tell whether the loop shall pause when the iteration under way is done; asked every few ms."""
+        """Return whether the loop shall pause when the iteration under way is done; asked every few ms."""
         if self.pause_at is not None and self.iteration >= self.pause_at:
             self._pauses = True
         now = self._clock()
@@ -195,7 +195,7 @@ class LoopWatch:
         self._looked = now
         self._pauses = self._balancer.have_come(self.workers) and self.num_remaining > 1
         for place, group in enumerate(self._watched):
-            # Once all have told what they needed since the last time it was asked.
+            # Once all have reported what they needed since the last time it was asked.
             if self._is_asked[place] and self._reported[place].issuperset(group.cuts.owners):
                 self._reported[place] = set()
                 if self._balancer.decided(self, group).acts:

@@ -77,7 +77,7 @@ class Memo:
     # small values
 
     def __contains__(self, node: object) -> bool:
-        """Tell whether the value of an expression is remembered in this process."""
+        """Return whether the value of an expression is remembered in this process."""
         return isinstance(node, Expr) and self._found(node) is not None
 
     def value(self, node: Expr) -> Dense | None:
@@ -179,7 +179,7 @@ class Memo:
         return taken
 
     def bring(self, roots: Iterable[Expr], asked: Collection[Expr] = ()) -> bool:
-        """Put what is remembered on the workers, where a run over the roots reads it; tell whether it did.
+        """Put what is remembered on the workers, where a run over the roots reads it; return whether it did.
 
         Parameters
         ----------
@@ -196,13 +196,13 @@ class Memo:
             if node in seen:
                 continue
             seen.add(node)
-            if node in self._store or self._brought(node, node in asked, seen):
+            if node in self._store or self._is_put(node, node in asked, seen):
                 continue
             # How often a loop ran says nothing of what it gave.
             waiting.extend(node.control.operands if isinstance(node, Final) else node.operands)
         return len(self._store.digests()) > before
 
-    def _brought(self, node: Expr, asked: bool, needed: Collection[Expr]) -> bool:
+    def _is_put(self, node: Expr, asked: bool, needed: Collection[Expr]) -> bool:
         # Whether a value or an array of the expression is where it is wanted now.
         found = self._found(node)
         if found is None and self._folder is not None and node.digest in self._folder:
@@ -292,7 +292,7 @@ class Memo:
         for node in nodes:
             entry = self._store.entry(node)
             if entry is not None and outlasts_handles(node, entry.num_bytes):
-                # Loops run before passes tell what an expression is called.
+                # Loops run before passes name what an expression becomes.
                 by_this_name = self._store.is_second(node) and any(
                     isinstance(one, Loop | Cond) for one in topological([node])
                 )
@@ -344,7 +344,7 @@ class Memo:
         Parameters
         ----------
         variables
-            What a user's names stand for; entries tell them.
+            What a user's names stand for; entries have them.
         """
         live = live_expressions()
         self._planner.retain()
@@ -448,12 +448,12 @@ class RememberedResults:
     def entries(self, variables: Mapping[str, Expr] = _NO_VARIABLES) -> tuple[MemoEntry, ...]:
         """Return what is remembered, the most bytes first; nothing without a session.
 
-        Arrays that only names keep are told of, too: ``has_handle`` distinguishes them.
+        Arrays that only names keep are among them: ``has_handle`` distinguishes them.
 
         Parameters
         ----------
         variables
-            What a user's names stand for; entries tell them.
+            What a user's names stand for; entries have them.
         """
         memo = self._memo_in_use()
         found = () if memo is None else memo.entries(variables)

@@ -1,4 +1,4 @@
-"""What one cell chooses otherwise than its session: who runs it, and whether results are remembered."""
+"""What one cell chooses otherwise than its session: its engine, and whether results are remembered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from matnb.ops.reference import Value
 
 
 class Hidden:
-    """The arrays that a cell does not find: those it writes itself, and those nobody has a name for.
+    """The arrays that a cell does not find: those it writes itself, and those without a name.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def chosen() -> Choices:
 
 
 def engine_of(config: Config) -> str:
-    """Return who runs what is asked for now."""
+    """Return the engine that runs what is asked for now."""
     return chosen().engine or config.engine
 
 
 def remembers(config: Config) -> bool:
-    """Tell whether results of what runs now are remembered, and those of others found."""
+    """Return whether results of what runs now are remembered, and those of others found."""
     wish = chosen().remembers
     return config.remembers if wish is None else wish
 
@@ -109,7 +109,7 @@ def choosing(engine: str | None = None, remembers: bool | None = None) -> Iterat
         _chosen.reset(token)
 
 
-def note_written(record: Recording | None) -> None:
+def note_written(record: Recording) -> None:
     """Let what a cell recorded be what it writes itself, once its code has ended."""
     hidden = hiding()
     if hidden is not None:

@@ -178,7 +178,7 @@ class Planner:
         return chooses
 
     def retain(self, needed: Collection[Expr] = ()) -> None:
-        """Drop arrays without a handle that nobody remembers, needs, or reads in the run under way."""
+        """Drop arrays without a handle that are not remembered, needed, or read in the run under way."""
         self._store.retain(live_expressions().union(needed, self.in_use))
 
     def workers(self) -> Workers:
@@ -186,7 +186,7 @@ class Planner:
         return self._workers_of(self._cluster.alive() or self._newcomers())
 
     def present(self) -> tuple[Workers, Attendance]:
-        """Return the workers that are there now, which may be none, and who is missing; waits for none."""
+        """Return the workers that are there now, which may be none, and which are missing; waits for none."""
         self._cluster.refresh_if_changed()
         if not self._cluster.alive():
             self._cluster.refresh()
@@ -200,7 +200,7 @@ class Planner:
         return Workers(numbers, max(1, min((one.threads for one in chosen), default=1)), memory)
 
     def have_come(self, workers: Collection[int]) -> bool:
-        """Tell whether workers are there that are none of these; asks nobody."""
+        """Return whether workers are there that are none of these, without asking the cluster."""
         return self._cluster.has_newcomers or not set(self._cluster.alive()).issubset(workers)
 
     def _newcomers(self) -> tuple[int, ...]:
@@ -244,7 +244,7 @@ class Planner:
         return {number: limit for number, limit in found.items() if limit}
 
     def fits(self, peaks: Mapping[int, int]) -> bool:
-        """Tell whether each worker has so much memory besides what is stored."""
+        """Return whether each worker has so much memory in addition to what is stored."""
         return self._over_limit(peaks) is None
 
     def check_peaks(self, peaks: Mapping[int, int], needed: Collection[Expr]) -> None:

@@ -230,8 +230,7 @@ class Balancer:
             layout = self.layouts.evenly(node, counts, entry) if grid is None else self.layouts.spread(grid)
             self.layouts.change(self.groups.name(node), {node: entry}, {node: layout}, {})
             return
-        beside = {one: found for one in self.groups.beside(node) if (found := self._store.entry(one))}
-        group = self.groups.made(node, {node: entry, **beside})
+        group = self.groups.made(node, {node: entry, **self.groups.beside(node)})
         if grid is None and node.sparse and node.ndim == 2:
             self.decider.refine(group, by_time=True, always=True)
         situation = self.decider.situation(group, Question(grid is None, group.state.num_runs, 0.0))
@@ -309,7 +308,7 @@ def _asked_in(watch: LoopWatch, group: Group, by_time: bool = True) -> Question:
 
 
 def _asked_once(plan: ControlPlan) -> Callable[[], Mapping[str, RowWork]]:
-    # Tells what an iteration is; a plan of many blocks is gone through when that is asked, and then once.
+    # Gives the work of an iteration; a plan of many blocks is gone through when that is asked, and then once.
     return cache(partial(row_works, plan))
 
 
@@ -328,7 +327,7 @@ def _with(entries: Mapping[Expr, Entry], new: Mapping[Entry, Entry]) -> dict[Exp
 
 _EVEN = 1.02  # the slowest thread's entries over the mean; from here on it is looked where entries are
 _UNKNOWN = float("nan")
-_BITS = "bits"  # who decides that cuts follow from counts again
+_BITS = "bits"  # the policy by which cuts follow from counts again
 _NO_WAY_BACK = (
     '"{0}" is cut as measured times had it, which the last bits of what runs next may follow, and there is '
     "no room to cut it by its entries again: {1}. mn.repartition(x, cuts=x.layout.grid.cuts) of each array x "
@@ -342,7 +341,7 @@ class Decider:
     Parameters
     ----------
     setting
-        Who decides.
+        Gives the policies.
     planner
         Says which workers there are.
     repartitioner, layouts
@@ -434,7 +433,7 @@ class Decider:
         return group.situation(asked, self._planner.workers(), self.model, costs.now)
 
     def note_refusal(self, decision: Decision) -> None:
-        """Note that it stays as it is; listeners are told unless that was so the last time."""
+        """Note that it stays as it is; listeners get it unless that was so the last time."""
         last = self.history.last(decision.name)
         if self.history.add(decision) != (last and last.number):
             self._tell(decision, 0.0, 0)

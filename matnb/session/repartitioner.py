@@ -95,7 +95,7 @@ class _Change:
 
     def _bytes_of(self, move: Move) -> int:
         if not self._old.block_bytes:
-            return 0  # an interrupted run did not tell
+            return 0  # not known of an interrupted run
         bounds, size = self._bounds[move.source], self._old.block_bytes[move.source]
         if self._profile is None or move.region[1:] != bounds[1:]:
             return size * region_size(move.region) // max(1, region_size(bounds))

@@ -107,7 +107,7 @@ class RunLog:
         self.made: set[Expr] = set()
 
     def emit(self, event: Event) -> None:
-        """Tell the listeners, and the record which arrays were repartitioned."""
+        """Pass an event to the listeners, and repartitions to the record."""
         record = self.record or active_recording()
         if record is not None and isinstance(event, Rebalanced) and event.acted:
             record.repartitions.append(event)
@@ -115,7 +115,7 @@ class RunLog:
 
     @contextmanager
     def stopping(self) -> Iterator[None]:
-        """Tell the listeners that the last run has stopped, where one began inside and an error ends it."""
+        """Emit that the last run has stopped, where one began inside and an error ends it."""
         before = self.num_runs
         try:
             yield
@@ -431,7 +431,7 @@ class Runner:
         Parameters
         ----------
         seconds
-            What each would cost to make again, where the times of its own tasks do not tell.
+            What each would cost to make again, where the times of its own tasks do not say.
         """
         times: dict[int | None, float] = {}
         makes = {task.key: task.makes for task in plan.tasks}
@@ -640,7 +640,7 @@ class LoopRunner:
 
     @staticmethod
     def _take(new: Mapping[Expr, Entry], entries: dict[Expr, Entry]) -> bool:
-        # Replaces entries by new ones, and tells whether any differ.
+        # Replaces entries by new ones; whether any differ.
         are_new = any(new[one] is not entry for one, entry in entries.items())
         entries.update(new)
         return are_new
@@ -670,7 +670,7 @@ class LoopRunner:
         entries: Mapping[Expr, Entry],
         advanced: Callable[[int, float], None],
     ) -> tuple[ProgramOutcome, str, LoopWatch | None]:
-        # Runs to the end or to a pause: how it went, why no gang ran it, and who watched.
+        # Runs to the end or to a pause: how it went, why no gang ran it, and what watched.
         first, resume = self._first(node), self._resumes.pop(node, None)
         arrays = {**entries, **({} if resume is None else resume.entries(node))}
         watch = None

@@ -82,7 +82,7 @@ class Session:
         self._lock = SessionLock(cluster.stopping, self._emit, lambda thread: self._background.found(thread))
         self._background = Background(cluster.stopping, self._lock)
         self.ended = False
-        self._num_told = 0  # of the workers that are gone
+        self._num_reported = 0  # of the workers that are gone
 
     def __repr__(self) -> str:
         return "Session (ended)" if self.ended else f"Session on {self.cluster.description}"
@@ -114,7 +114,7 @@ class Session:
         ----------
         samples
             Whether it also hears how the workers do, a few times a second: WorkersBusy and WorkersSampled,
-            which may come on another thread. The workers tell that only while somebody wants it.
+            which may come on another thread. Workers are sampled only while a listener wants it.
         """
         return self._listeners.add(listener, samples)
 
@@ -134,7 +134,7 @@ class Session:
     def stoppable(self, around: bool = False) -> AbstractContextManager[None]:
         """Return a scope in which :meth:`cancel` reaches this thread between two runs, too.
 
-        ``around`` says that it is around whatever a user runs: who calls :meth:`cancel` there means others.
+        ``around`` says that it is around whatever a user runs: there :meth:`cancel` means other threads.
         """
         return self.cluster.stopping.scope(around)
 
@@ -195,7 +195,7 @@ class Session:
         if entry.stored.block_nnz:
             self.check_result(node, sum(entry.stored.block_nnz))
             blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
-        else:  # an interrupted run's counts are not told
+        else:  # the counts of an interrupted run are not known
             blocks, num_entries = [], 0
             for future, owner in zip(entry.futures, entry.stored.layout.owners, strict=True):
                 blocks += self._engine.gather([future], [owner])
@@ -233,8 +233,8 @@ class Session:
         known = self._interpreter.known if self._interpreter.is_used else self._store
         return roll(nodes, record or active_recording(), known)
 
-    def run(self, roots: Mapping[str, Expr], record: Recording | None, keep: Sequence[str] = ()) -> RunReport:
-        """Run what a cell ends with, and return what there is to tell.
+    def run(self, roots: Mapping[str, Expr], record: Recording, keep: Sequence[str] = ()) -> RunReport:
+        """Run what a cell ends with, and return its report.
 
         Parameters
         ----------
@@ -247,10 +247,9 @@ class Session:
         """
         with self._lock, self.memo.request():
             note_written(record)
-            if record is not None:
-                self._emit(CellRecorded(record.num_operations, record.num_merged))
+            self._emit(CellRecorded(record.num_operations, record.num_merged))
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
-            named = {**roots, **(record.names if record is not None else {})}
+            named = {**roots, **record.names}
             self._runner.balancer.groups.names.update({node: name for name, node in named.items()})
             known = self._store.find(topological(roots.values(), self._store))
             entries = estimate_entries(roots.values(), known)
@@ -273,24 +272,23 @@ class Session:
                     if chosen[name] not in self.memo:  # its blocks were there already
                         self.value(chosen[name])
                 self.memo.keep(chosen.values())
-            runs = tuple(record.runs) if record else ()
-            counts = (record.num_operations, record.num_merged, record.loads) if record else (0, 0, {})
-            loops = tuple(record.loops) if record else ()
-            repartitions = tuple(record.repartitions) if record else ()
-            notes = tuple(record.notes) if record else ()
-            workers = self._workers_text()
-            texts: list[Callable[[], str]] = []
-            if record is not None:
-                texts = [*([record.plan_text] if record.plan_text else []), *record.loop_texts]
+            loops = tuple(record.loops)
+            texts = (*([record.plan_text] if record.plan_text else []), *record.loop_texts)
             return RunReport(
-                total(runs, loops, *counts), lazy, tuple(texts), loops, repartitions, workers, notes
+                total(tuple(record.runs), loops, record.num_operations, record.num_merged, record.loads),
+                lazy,
+                texts,
+                loops,
+                tuple(record.repartitions),
+                self._workers_text(),
+                tuple(record.notes),
             )
 
     def _workers_text(self) -> str:
         # Of each loss once, and that workers are missing as long as they are.
         self.cluster.refresh_if_changed()
         attendance = self.cluster.attendance()
-        num_lost, self._num_told = attendance.num_gone - self._num_told, attendance.num_gone
+        num_lost, self._num_reported = attendance.num_gone - self._num_reported, attendance.num_gone
         return attendance_text(attendance, num_lost)
 
     def later(
@@ -310,7 +308,7 @@ class Session:
         value
             What the handle's result is.
         cell
-            The number of the cell, to be told who waits for it.
+            The number of the cell, for messages of those that wait for it.
         """
         names = {node: name for name, node in roots.items()}
         names |= {node: name for name, node in roots.items() if name.isidentifier() and name != "_"}
@@ -448,7 +446,7 @@ class Session:
 
 # One thread at a time uses a session; a thread that waits learns for what, and can be cancelled.
 
-_TOLD_SECONDS = 0.4  # a shorter waiting is not told
+_SHOWN_SECONDS = 0.4  # a shorter wait is not shown
 _STEP_SECONDS = 0.1
 
 
@@ -460,14 +458,14 @@ class SessionLock:
     stopping
         Of the cluster; looked at while a thread waits.
     tell
-        Is told that the thread which calls it waits, and that this has ended.
+        Called when the calling thread waits, and when that has ended.
     found
         Returns what a thread does in the background, and the number of the cell that wrote it.
 
     Raises
     ------
     CellCancelled
-        From who waits, when another thread or an interrupt wants an end of it.
+        In the thread that waits, when another thread or an interrupt cancels it.
     """
 
     def __init__(
@@ -489,18 +487,18 @@ class SessionLock:
         self._lock.release()
 
     def _wait(self) -> None:
-        begin, is_told, is_held = time.monotonic(), False, False
+        begin, is_shown, is_held = time.monotonic(), False, False
         names, cell = self._found(self._owner)
         try:
             try:
                 while not (is_held := self._lock.acquire(timeout=_STEP_SECONDS)):
-                    self._stopping.check()  # for who has a scope around this: else only what runs is meant
+                    self._stopping.check()  # if a scope is around this: else only what runs is meant
                     names, cell = self._found(self._owner)
-                    if not is_told and time.monotonic() - begin > _TOLD_SECONDS:
-                        is_told = True
+                    if not is_shown and time.monotonic() - begin > _SHOWN_SECONDS:
+                        is_shown = True
                         self._tell(SessionAwaited(names, cell))
             finally:
-                if is_told:
+                if is_shown:
                     self._tell(SessionAwaited(is_over=True))
         except BaseException as error:
             if is_held:
@@ -523,7 +521,7 @@ class Interpreter:
     bring
         Returns what is on the workers.
     stopping
-        Who is asked to end what runs; looked at between two operations.
+        Looked at between two operations, for a wish to end what runs.
     """
 
     def __init__(
@@ -591,7 +589,7 @@ def _with_pieces(
 
 @contextmanager
 def _naming(source: Source) -> Iterator[None]:
-    # Tells which file it is that does not fit.
+    # Names the file that does not fit.
     try:
         yield
     except TooLargeError as error:
@@ -716,7 +714,7 @@ def status_of(
 
 
 def attendance_text(attendance: Attendance, num_lost: int) -> str:
-    """Return what to tell of workers that are gone, ``num_lost`` of which were not told of yet."""
+    """Return a sentence about workers that are gone, ``num_lost`` of which were not reported yet."""
     num_now, num_asked = attendance.num_now, attendance.num_asked
     lost = plural_text(num_lost, "worker")
     if num_asked is not None and num_now < num_asked:

@@ -187,8 +187,6 @@ class Later:
 
         Parameters
         ----------
-        stopping
-            Of the cluster.
         turn
             Is held meanwhile, and waited for before.
         """
@@ -259,8 +257,6 @@ class Background:
 
     Parameters
     ----------
-    stopping
-        Of the cluster.
     turn
         Held while some work is done.
     """

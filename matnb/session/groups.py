@@ -445,19 +445,7 @@ def _once(arrays: Mapping[Expr, Entry]) -> list[Expr]:
 
 
 class StoredLayouts:
-    """Changes how stored arrays lie, and knows which cuts follow from measured times.
-
-    Parameters
-    ----------
-    store, planner
-        Where arrays are looked up, and which workers there are.
-    repartitioner
-        Lays arrays out anew.
-    groups
-        Say what is to lie alike.
-    emit
-        Called with every event.
-    """
+    """Changes how stored arrays lie, and knows which cuts follow from measured times."""
 
     def __init__(
         self,

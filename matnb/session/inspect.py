@@ -50,8 +50,6 @@ class Looker:
 
     Parameters
     ----------
-    planner, store
-        Of the session.
     measures
         Of its last runs.
     remembered

@@ -93,8 +93,6 @@ class LoopWatch:
     ----------
     mains
         The main array of each group.
-    row_works
-        As given.
     iteration
         How many are done.
     pause_at

@@ -49,8 +49,6 @@ class Memo:
 
     Parameters
     ----------
-    config, store, engine, planner
-        Of the session.
     folder
         Where results stay between processes, or None.
     """

@@ -36,11 +36,6 @@ _RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
 class Planner:
     """Plans runs.
 
-    Parameters
-    ----------
-    config, cluster, store
-        Of the session.
-
     Attributes
     ----------
     in_use
@@ -228,16 +223,6 @@ class Planner:
             if owner not in alive:
                 self._store.drop_owner(owner)
 
-    def check_memory(self, plan: Plan) -> None:
-        """Make room for a plan, or refuse it before its first task if it does not fit the workers' memory.
-
-        Raises
-        ------
-        TooLargeError
-            When what a worker would hold exceeds its limit, with the numbers.
-        """
-        self.check_peaks(plan.peaks, plan.reused)
-
     def limits(self) -> dict[int, int]:
         """Return the memory of each worker that has a limit."""
         found = {number: self._cluster.workers[number].memory_limit_bytes for number in self._cluster.alive()}
@@ -248,7 +233,13 @@ class Planner:
         return self._over_limit(peaks) is None
 
     def check_peaks(self, peaks: Mapping[int, int], needed: Collection[Expr]) -> None:
-        """Make room for so much memory on each worker, beside what is ``needed``, or refuse it."""
+        """Make room for so much memory on each worker, beside what is ``needed``, or refuse it.
+
+        Raises
+        ------
+        TooLargeError
+            When what a worker would hold exceeds its limit, with the numbers.
+        """
         over = self._over_limit(peaks)
         if over is not None:
             self._store.make_room(needed, lambda: self._over_limit(peaks) is None)

@@ -51,12 +51,6 @@ class Balancer:
     ----------
     rebalance
         As :func:`matnb.session.settings.rebalancing_from` takes it.
-    store, planner
-        Where arrays are looked up, and which workers there are.
-    repartitioner
-        Lays arrays out anew.
-    emit
-        Called with every event.
 
     Attributes
     ----------
@@ -338,21 +332,10 @@ _NO_WAY_BACK = (
 class Decider:
     """Asks, enacts and remembers.
 
-    Parameters
-    ----------
-    setting
-        Gives the policies.
-    planner
-        Says which workers there are.
-    repartitioner, layouts
-        Look where entries are, and lay arrays out anew.
-    emit
-        Called with every event.
-
     Attributes
     ----------
     setting
-        As given; another one may be set.
+        Gives the policies; another one may be set.
     history
         Of all decisions.
     model

@@ -80,13 +80,6 @@ class RunResult:
 class RunLog:
     """Numbers runs, and notes how each goes: in events, in the record of its cell, and in the measures.
 
-    Parameters
-    ----------
-    cluster
-        Whose workers run.
-    emit
-        Called with every event.
-
     Attributes
     ----------
     record
@@ -204,10 +197,6 @@ class Runner:
 
     Parameters
     ----------
-    config, cluster, engine, gang, store
-        Of the session.
-    emit
-        Called with every event.
     folder
         Where results stay between processes, or None.
     """
@@ -362,7 +351,7 @@ class Runner:
             planned = self.planner.planned(roots, live, products)
         plan, optimized = planned.plan, planned.optimized
         try:
-            self.planner.check_memory(plan)
+            self.planner.check_peaks(plan.peaks, plan.reused)
         except TooLargeError as error:
             raise located(error, largest(plan.stages, planned.origins), record) from None
         after = {name: optimized[node] for name, node in roots.items()}
@@ -496,14 +485,7 @@ def whole(node: Expr, layout: Layout, blocks: Sequence[Block]) -> Block:
 class LoopRunner:
     """Runs loops and branches whose inputs are stored: by a gang, or by the driver where there is none.
 
-    Parameters
-    ----------
-    config, engine, gang, store, planner
-        Of the session.
-    log
-        Notes how they go.
-    balancer
-        Cuts what loops read, before they begin and between their iterations.
+    The balancer repartitions what loops read, before they begin and between their iterations.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
@@ -516,8 +516,6 @@ class Interpreter:
 
     Parameters
     ----------
-    config, store
-        Of the session.
     bring
         Returns what is on the workers.
     stopping
@@ -536,13 +534,8 @@ class Interpreter:
         return engine_of(self._config) == "interpret"
 
     @property
-    def known(self) -> Container[Expr]:
-        """The expressions whose values are known."""
-        return self._found
-
-    @property
-    def _found(self) -> MutableMapping[Expr, Value]:
-        # Those of a cell that alone wants it so go with the cell.
+    def known(self) -> MutableMapping[Expr, Value]:
+        """The values that are known; those of a cell that alone wants it so go with the cell."""
         return self._values if self._config.engine == "interpret" else chosen().values
 
     def value(self, node: Expr, check: Callable[[Expr, int], None]) -> Block:
@@ -553,7 +546,7 @@ class Interpreter:
 
     def small(self, node: Expr) -> Dense | None:
         """Return the value of a small dense array if it was found already, to be shown."""
-        value = self._found.get(node)
+        value = self.known.get(node)
         if value is None or node.sparse or not is_small(node, estimate_bytes(node, node.size)):
             return None
         block = block_of(value)
@@ -561,7 +554,7 @@ class Interpreter:
 
     def make(self, node: Expr) -> Value:
         """Find the value of an expression and keep it."""
-        known = self._found
+        known = self.known
         if self._config.engine != "interpret":  # then only the workers may have what others are made from
             for leaf in topological([node], known):
                 if isinstance(leaf, Data | Load) and leaf not in known and leaf in self._store:
@@ -607,8 +600,6 @@ def read_source(
         What to read.
     name
         Gives these expressions, once shape and dtype are known.
-    engine, store, runner
-        Of the session.
 
     Raises
     ------
@@ -621,7 +612,7 @@ def read_source(
     plan = reading.plan
     outcome: Outcome | None = None
     with _naming(source):
-        runner.planner.check_memory(plan)
+        runner.planner.check_peaks(plan.peaks, plan.reused)
     with runner.log.stopping():
         runner.log.begin(len(plan.tasks), plan.projected_bytes)
         try:

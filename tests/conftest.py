@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import shutil
 import signal
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
+from multiprocessing import forkserver, util
 from pathlib import Path
 
+import dask
+import distributed.utils
 import hypothesis
 import leaks
 import pytest
@@ -25,6 +29,7 @@ from matnb.program.writer import PlanWriter
 
 PROJECT = Path(__file__).parents[1]
 OUTER_TEMPORARY = pytest.StashKey[tuple[str | None, str]]()
+METHOD = "distributed.worker.multiprocessing-method"
 FROM_WIDER_FIXTURES = pytest.StashKey[set[leaks.Belonging]]()
 
 # Kernels compile on first use, so one example may take seconds: no deadline. In CI every run draws the
@@ -33,8 +38,15 @@ hypothesis.settings.register_profile("default", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI", "").lower() == "true" else "default")
 
+# Worker processes are forked from one that has imported all of this, which takes a hundredth of the time a
+# new Python takes. What belongs to starting itself is tested with the fixture `spawned`.
+FORKED_FROM = ["distributed", "matnb", "matnb.backend.performer", "matnb.backend.servers"]
+
 
 def pytest_configure(config: pytest.Config) -> None:
+    multiprocessing.get_context("forkserver").set_forkserver_preload(FORKED_FROM)
+    distributed.utils._forkserver_preload_set = True  # else Dask sets its own list
+    dask.config.set({METHOD: "forkserver"})
     # What a shell starts in the background ignores interrupts, and tests that interrupt would wait for ever.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -51,6 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     outer, own = config.stash[OUTER_TEMPORARY]
+    forkserver._forkserver._stop()
+    util._run_finalizers()  # which remove its folder, that lies in ours
     os.environ.pop("TMPDIR")
     if outer is not None:
         os.environ["TMPDIR"] = outer
@@ -115,6 +129,13 @@ def leak_guard(request: pytest.FixtureRequest) -> Iterator[None]:
     left = leaks.leaks_since(before | request.config.stash[FROM_WIDER_FIXTURES])
     if left:
         pytest.fail("left behind by this test: " + "; ".join(left), pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def spawned() -> Iterator[None]:
+    """Start worker processes as a user's are: each a new Python, with this one's environment and output."""
+    with dask.config.set({METHOD: "spawn"}):
+        yield
 
 
 @pytest.fixture(scope="session")

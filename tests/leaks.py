@@ -9,6 +9,7 @@ import stat
 import tempfile
 import threading
 import time
+from multiprocessing import forkserver
 from pathlib import Path
 
 import psutil
@@ -57,13 +58,21 @@ def _threads() -> set[Belonging]:
 
 
 def _children() -> set[Belonging]:
+    # Those of the fork server are this process's too: its worker processes.
+    server = getattr(forkserver._forkserver, "_forkserver_pid", None)
+    return _children_of(os.getpid()) | (_children_of(server) if server else set())
+
+
+def _children_of(process: int) -> set[Belonging]:
     try:  # Linux lists them by thread, which saves a walk over all processes
-        lists = [
-            Path(f"/proc/self/task/{name}/children").read_text() for name in os.listdir("/proc/self/task")
-        ]
+        threads = Path(f"/proc/{process}/task")
+        lists = [(threads / name / "children").read_text() for name in os.listdir(threads)]
         return {("process", int(pid)) for pids in lists for pid in pids.split()}
     except OSError:  # another system, or a thread that ended while it was looked at
-        return {("process", child.pid) for child in psutil.Process().children()}
+        try:
+            return {("process", child.pid) for child in psutil.Process(process).children()}
+        except psutil.NoSuchProcess:
+            return set()
 
 
 def _sockets() -> set[Belonging]:

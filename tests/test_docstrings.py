@@ -15,15 +15,25 @@ import matnb as mn
 
 MODULES = [importlib.import_module(found.name) for found in pkgutil.walk_packages(mn.__path__, "matnb.")]
 EXAMPLES = [test for module in MODULES for test in doctest.DocTestFinder().find(module) if test.examples]
+EXAMPLES.sort(key=lambda test: test.name.endswith(".start"))  # last, since it ends the session of the others
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[mn.session.Session]:
+    """Start the session of all examples; the one that starts its own is the last."""
+    with mn.start(workers=1, threads=1) as session:
+        yield session
+    mn.stop()
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Start a session in an empty folder, where an example may write its file."""
+def session(cluster: mn.session.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have a session and an empty folder, where an example may write its file."""
     monkeypatch.chdir(tmp_path)
-    mn.start(workers=1, threads=1)
+    assert mn.active_session() is cluster
     yield
-    mn.stop()
+    if mn.active_session() is not cluster:
+        mn.stop()
     vars(builtins).pop("_", None)  # where Python keeps the last result shown, IPython shows none of its own
 
 

@@ -32,6 +32,7 @@ PROJECT = Path(__file__).parents[2]
 IN_THREADS = Config(workers=2, threads=1)
 IN_PROCESSES = Config(workers=2, threads=1, processes=True)
 # distributed's pool for large messages is made once for the process and refuses to be shut down.
+pytestmark = pytest.mark.usefixtures("spawned")
 KEPT_THREADS = {"Dask-Offload_0"}
 
 both = pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from waiting import wait_until
 import matnb as mn
 from matnb.session.current import active_session
 
+pytestmark = pytest.mark.usefixtures("spawned")
+
 
 @pytest.fixture(params=["Dask's own", "the user's", "the user's, added later"])
 def shown(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:

@@ -13,7 +13,7 @@ import matnb as mn
 from matnb.backend.node_info import places
 from matnb.session.doctor import Diagnosis
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("spawned")]
 
 
 @pytest.fixture(autouse=True)

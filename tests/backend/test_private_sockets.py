@@ -22,6 +22,7 @@ from matnb.backend.cluster import Cluster, start
 from matnb.backend.private_sockets import SCHEME, can_hold_sockets
 from matnb.config import Config
 
+pytestmark = pytest.mark.usefixtures("spawned")
 IN_PROCESSES = Config(workers=2, threads=1, processes=True)
 OPEN = Config(workers=1, threads=1, processes=True, security=False)
 

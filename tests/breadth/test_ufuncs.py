@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -18,6 +19,14 @@ DTYPES = ("bool", *INTEGERS, *FLOATS)
 ANY = Case("", lambda xp: None, (), tolerance=1e-12)
 
 
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    with mn.start(workers=1, threads=2):
+        yield
+    mn.stop()
+
+
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_ufunc_on_every_dtype(dtype: str) -> None:
     rng = np.random.default_rng(DTYPES.index(dtype))
@@ -35,8 +44,6 @@ def test_every_ufunc_on_every_dtype(dtype: str) -> None:
             for one, other in zip(*((r if ufunc.nout > 1 else (r,)) for r in (expected, found)), strict=True):
                 assert other.dtype == one.dtype, name
                 names.append(name), theirs.append(one), mine.append(other)
-    with mn.start(workers=1, threads=2):
-        values = mn.compute(*mine)
-    mn.stop()
+    values = mn.compute(*mine)
     for name, one, value in zip(names, theirs, values, strict=True):
         compare(value, one, ANY, f"{name} of {dtype}")

@@ -211,7 +211,7 @@ def _outcome(xp: ModuleType, call: Call, *arguments: object) -> tuple[np.dtype, 
         try:
             found = call(xp, *arguments)
             value = found.compute() if isinstance(found, mn.DistArray) else found
-        except (ValueError, TypeError, IndexError, ArithmeticError):
+        except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError):
             return None
     array = np.asarray(value)
     return found.dtype if isinstance(found, mn.DistArray) else array.dtype, array
@@ -293,7 +293,11 @@ BOUNDED: dict[str, Call] = {
 @example(np.uint8(3), 0, -1)
 @example(np.float16(0), np.float16(3), np.int8(2))
 def test_numpys_numbers_as_bounds_of_ranges_are_not_weak(a: Any, b: Any, c: Any) -> None:
+    with np.errstate(all="ignore"):
+        is_far = abs(float(b - a)) > 10**6
     for name, call in BOUNDED.items():
+        if is_far and name.startswith("arange"):
+            continue  # NumPy's unsigned numbers went round: many GB, or none where their count goes round too
         expected = _outcome(np, call, a, b, c)
         if expected is None and name.startswith("arange"):
             continue  # where NumPy's unsigned numbers go round, matnb has none

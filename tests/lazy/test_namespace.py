@@ -14,7 +14,7 @@ import pytest
 import matnb as mn
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def session() -> Iterator[None]:
     with mn.start(engine="interpret"):
         yield

@@ -36,7 +36,7 @@ def test_bounds_that_fit_the_shape_are_its_cuts() -> None:
     assert run_grid((10, 6), (0, 20, 60)).cuts == ((0, 3, 10), (0, 6))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def three_workers() -> object:
     with mn.start(workers=3, threads=1):
         yield
@@ -53,13 +53,11 @@ def test_rows_become_a_vector_without_moving(three_workers: object) -> None:
     np.testing.assert_array_equal(moved.compute(), np.arange(60000.0).reshape(75, 800))
 
 
-def test_blocks_that_are_joined_are_not_copied() -> None:
-    with mn.start(workers=1, threads=2):
-        x = mn.asarray(np.ones((400, 500)), blocks=4).persist()
-        y = mn.concatenate([x, x]).persist()
-        assert y.layout.grid.counts == (8, 1)
-        assert "slice" not in y.explain(stage="plan")
-    mn.stop()
+def test_blocks_that_are_joined_are_not_copied(three_workers: object) -> None:
+    x = mn.asarray(np.ones((400, 500)), blocks=4).persist()
+    y = mn.concatenate([x, x]).persist()
+    assert y.layout.grid.counts == (8, 1)
+    assert "slice" not in y.explain(stage="plan")
 
 
 @pytest.mark.parametrize(

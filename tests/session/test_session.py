@@ -214,7 +214,8 @@ def test_what_moves_is_counted() -> None:
         assert seen[-1].moved_bytes == 2 * 2000 * 8  # each worker gets the half that the other has
         assert 1 <= seen[-1].imbalance <= 2
         one = mn.asarray(np.ones(40_000), blocks=1)
-        float((one * 2).sum())
+        for factor in (2, 3):  # seconds of a first call, which reads machine code, do not count
+            float((one * factor).sum())
         assert seen[-1].imbalance == 2  # the other worker did nothing
     mn.stop()
 

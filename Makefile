@@ -28,7 +28,7 @@ demo: .venv/.installed-notebook ## Write the PageRank report of a generated grap
 	@echo "The report is in $(REPORT): open it in a browser."
 
 test: .venv/.installed-test ## Run the tests, but the slow ones.
-	@$(VENV_PYTHON) -m pytest -q -m "not slow" -n 2 --dist loadfile
+	@$(VENV_PYTHON) -m pytest -q -m "not slow" -n 3 --dist loadfile
 
 slow: .venv/.installed-test ## Run the slow tests, but those in JupyterLab.
 	@$(VENV_PYTHON) -m pytest -q -m slow --ignore=tests/browser || { code=$$?; [ $$code -eq 5 ] && echo "There are no slow tests."; }

@@ -17,11 +17,12 @@ from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import ANNIHILATORS
-from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Reduce
+from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Index, Literal, Reduce
 from matnb.ops.indexing import check_index
 from matnb.ops.products import detail_of, write_product
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, value_of
 from matnb.ops.registry import means
+from matnb.ops.slicing import window_region
 from matnb.program.matching import Product
 from matnb.program.operators import Constant, Fused, Make, Operator, Stretch
 from matnb.program.regions import operand_region
@@ -164,7 +165,11 @@ def write_fused(
 
     def value(node: Expr) -> tuple[bool, int]:
         if node not in values:
-            values[node] = writer.read(task, node, operand_region(node.shape, region), owner)
+            own = operand_region(node.shape, region)
+            if isinstance(node, Index) and node not in writer.registers:
+                values[node] = writer.read(task, node.operand, window_region(node, own), owner)
+            else:
+                values[node] = writer.read(task, node, own, owner)
         return values[node]
 
     for node in inside:

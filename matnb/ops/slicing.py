@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.grid import Grid, intersect, region_shape
+from matnb.blocks.grid import Grid, Region, intersect, region_shape
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Index, Transpose
 from matnb.ops.reference import Value, dense
@@ -54,6 +54,29 @@ def _(node: Index, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a slice: each block that has a part in the result gives a block of the result."""
     source = writer.registers[node.operand]
     grid = source.layout.grid
+    out, read = _pieces(node, grid)
+    if 0 in node.shape:
+        layout = Layout(out, (workers.numbers[0],) * out.num_blocks)
+        for block in writer.each_block(node, layout, "slice", "nothing"):
+            block.do(Join((), region_shape(block.region), node.dtype, node.sparse))
+        return
+    writer.note_reuse(node.operand)
+    for block in writer.each_block(node, sliced_layout(node, source.layout), "slice"):
+        index, key = read[block.number]
+        block.do(Take(key), block.read(source.keys[grid.number(index)]))
+        if node.operand.sparse:
+            block.take(_KEPT_BYTES * writer.entries_of(node.operand, grid.region(index)))
+        block.num_bytes = writer.bytes_of(node) // out.num_blocks
+
+
+def sliced_layout(node: Index, layout: Layout) -> Layout:
+    """Return how a slice lies whose blocks stay with those that they are cut out of."""
+    out, read = _pieces(node, layout.grid)
+    return Layout(out, tuple(layout.owners[layout.grid.number(index)] for index, _ in read))
+
+
+def _pieces(node: Index, grid: Grid) -> tuple[Grid, list[tuple[tuple[int, ...], LocalKey]]]:
+    # How a slice is cut, and for each of its blocks which block it is a part of, and which part.
     choices: list[tuple[SlicePart | int | None, ...]] = []
     cuts: list[tuple[int, ...]] = []
     axis = 0
@@ -69,21 +92,19 @@ def _(node: Index, writer: PlanWriter, workers: Workers) -> None:
         else:
             choices.append((part,))
         axis += 1
-    out = Grid(tuple(cuts))
-    if 0 in node.shape:
-        layout = Layout(out, (workers.numbers[0],) * out.num_blocks)
-        for block in writer.each_block(node, layout, "slice", "nothing"):
-            block.do(Join((), region_shape(block.region), node.dtype, node.sparse))
-        return
-    writer.note_reuse(node.operand)
-    read = [_local(chosen, grid) for chosen in itertools.product(*choices)]
-    layout = Layout(out, tuple(source.layout.owners[grid.number(index)] for index, _ in read))
-    for block in writer.each_block(node, layout, "slice"):
-        index, key = read[block.number]
-        block.do(Take(key), block.read(source.keys[grid.number(index)]))
-        if node.operand.sparse:
-            block.take(_KEPT_BYTES * writer.entries_of(node.operand, grid.region(index)))
-        block.num_bytes = writer.bytes_of(node) // out.num_blocks
+    return Grid(tuple(cuts)), [_local(chosen, grid) for chosen in itertools.product(*choices)]
+
+
+def is_window(node: Index) -> bool:
+    """Tell whether a slice is a rectangle of a dense array, which a task may cut out of what it reads."""
+    whole = len(node.key) == node.operand.ndim and 0 not in node.shape and not node.operand.is_cheap
+    return whole and not node.sparse and all(isinstance(one, slice) and one.step == 1 for one in node.key)
+
+
+def window_region(node: Index, region: Region) -> Region:
+    """Return which part of its operand a part of a window is."""
+    starts = (one.start for one in node.key if isinstance(one, slice))
+    return tuple((start + begin, start + end) for start, (begin, end) in zip(starts, region, strict=True))
 
 
 LocalKey = tuple[tuple[int, int | None, int] | int | None, ...]

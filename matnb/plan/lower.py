@@ -12,6 +12,7 @@ from matnb.expr.nodes import (
     Create,
     Elementwise,
     Expr,
+    Index,
     Literal,
     Reduce,
     Regrid,
@@ -21,6 +22,7 @@ from matnb.ops.maps import Draw, lower_map
 from matnb.ops.products import lower_product, product_cuts, product_layout
 from matnb.ops.reducing import lower_reductions, lower_running_product
 from matnb.ops.registry import lowers
+from matnb.ops.slicing import is_window, sliced_layout
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.grouping import Groups, reduction_groups
 from matnb.program.matching import Choice, Wiring, match_products
@@ -156,6 +158,8 @@ def chosen_layout(domain: Expr, read: Sequence[Expr], writer: PlanWriter, worker
     alike = [node for node in read if node.shape == domain.shape]
     if alike:
         heaviest = max(alike, key=writer.bytes_of)
+        if isinstance(heaviest, Index) and heaviest not in writer.registers:
+            return sliced_layout(heaviest, writer.registers[heaviest.operand].layout)
         return writer.registers[heaviest].layout
     return default_layout(domain, writer.bytes_of(domain), workers)
 
@@ -223,8 +227,15 @@ def materialized(
                 head not in with_product and _domain(head).shape == node.shape for head in homes.get(node, ())
             )
             can_fuse = can_fuse and not wiring.products[node].pushed
+        if (
+            isinstance(node, Index)
+            and is_window(node)
+            and readers
+            and all(_reads_windows(user, wiring) for user in readers)
+        ):
+            can_fuse = True  # cut out by the tasks that read it
         # A chain that two arrays are made from is an array itself, or it would be computed twice.
-        shared = len(homes.get(node, ())) > 1 and not node.is_cheap
+        shared = len(homes.get(node, ())) > 1 and not node.is_cheap and not isinstance(node, Index)
         if node in wanted or read_whole or not can_fuse or shared:
             result.add(node)
             home: set[Expr] = {groups[node][0]} if isinstance(node, Reduce) and node in groups else {node}
@@ -246,6 +257,10 @@ def _ends_inside(node: Expr, homes: set[Expr]) -> bool:
         return False
     (head,) = homes
     return not isinstance(head, Reduce) and not head.shape
+
+
+def _reads_windows(user: Expr, wiring: Wiring) -> bool:
+    return isinstance(user, Elementwise) and not user.sparse and wiring.fuses_operands(user)
 
 
 def _domain(head: Expr) -> Expr:
@@ -277,6 +292,8 @@ def fused_below(root: Expr, apart: Container[Expr], wiring: Wiring) -> tuple[lis
             seen.add(node)
             if node is not root and node in apart and not node.is_cheap:
                 read.append(node)
+            elif isinstance(node, Index) and node is not root:
+                read.append(node)  # a window, cut out by the stage
             else:
                 stack.append((node, True))
                 if wiring.fuses_operands(node):

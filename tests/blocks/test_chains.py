@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from matnb.blocks.formats import Csr, Dense
 from matnb.blocks.kernels import chains
 from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.elementwise import Link, apply
+from matnb.blocks.kernels.tile_loops import TILE
+from matnb.blocks.kernels.tiles import form_of, write_tiles
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.errors import ShapeError, UnsupportedError
 
@@ -201,3 +204,25 @@ def test_what_a_link_refuses_the_chain_refuses():
     links = [link_of("power", (0, 0), (LONG, LONG)), link_of("add", (1, 1), (LONG, LONG))]
     with pytest.raises(ValueError, match="negative integer powers"):
         apply_chain(links, [Dense(np.full(7, -1))])
+
+
+@pytest.mark.parametrize("shape", [(50, 70), (7, 1100), (3, 5, 40)])
+def test_windows_run_by_the_machine_row_by_row(shape: tuple[int, ...]) -> None:
+    larger = np.random.default_rng(2).standard_normal(tuple(length + 2 for length in shape))
+    keys = [tuple(slice(start, start + length) for length in shape) for start in range(3)]
+    arrays = [larger[key] for key in keys] + [np.random.default_rng(3).standard_normal(shape)]
+    double = (np.dtype(float),) * 2
+    links = [
+        Link("add", double, double[0], 0, False, (0, 1)),
+        Link("multiply", double, double[0], 0, False, (4, 2)),
+        Link("subtract", double, double[0], 0, False, (5, 3)),
+    ]
+    expected = (arrays[0] + arrays[1]) * arrays[2] - arrays[3]
+    tiles = write_tiles(tuple(links), tuple(map(form_of, arrays)), 0, None)
+    assert tiles is not None
+    for bounds in ((0, expected.size), (0, 1, 33, expected.size // 2, expected.size)):
+        out = np.full(shape, np.nan)
+        run = tiles.begin(arrays, out)
+        for begin, end in pairwise(bounds):
+            run.run(begin, end, np.empty((tiles.num_buffers, TILE)))
+        np.testing.assert_array_equal(out, expected)

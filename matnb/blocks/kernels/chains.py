@@ -170,11 +170,11 @@ def _tiled(links: Sequence[Link], arrays: Sequence[NumericArray]) -> NumericArra
             operands = [values[place] for place in link.arguments]
             values.append(compute(link.name, operands, link.input_dtypes, link.dtype, link.output))
         return values[-1]
-    if not _fits_tiles(shapes, arrays):
-        return None
     out = np.empty(shapes[-1], links[-1].dtype)
     if _run_by_machine(links, arrays, out, np.empty, lambda memory: None, out.size):
         return out
+    if not _fits_tiles(shapes, arrays):
+        return None
     writer = _write_steps(links, arrays, shapes)
     with np.errstate(all="ignore"):
         _evaluate(writer.steps, writer.sources, out, np.empty, lambda memory: None)

@@ -14,7 +14,7 @@ from numba.core.typing import Signature
 from numba.extending import intrinsic
 
 from matnb.blocks.formats import NumericArray
-from matnb.blocks.kernels.compiled import compiled
+from matnb.blocks.kernels.compiled import compiled, inlined
 
 Integers = npt.NDArray[np.int64]
 
@@ -166,6 +166,8 @@ def run_tiles(
     places: Integers,
     steps: Integers,
     truths: Integers,
+    rows: Integers,
+    row_length: int,
     last: int,
     begin: int,
     end: int,
@@ -192,6 +194,9 @@ def run_tiles(
         for what is in a tile.
     truths
         Where the operands of truths are, 0 for none.
+    rows, row_length
+        For each row of so many elements how much further on it is of each input, which are numbered from the
+        end, than if all rows were one after the other. No tile has elements of two rows.
     last
         The value that goes to the target; it may be made there.
     begin, end
@@ -202,28 +207,38 @@ def run_tiles(
     for number in range(numbers.size):
         tiles[FIRST_NUMBER + number] = numbers[number]
     first = 0
+    row = begin // row_length
     while begin < end:
-        width = min(end - begin, TILE)
+        width = min(end - begin, TILE, (row + 1) * row_length - begin)
+        further = rows[row]
         for number in range(NUM_TRUTHS):
             if truths[number]:
                 _to_numbers(truths[number] + begin, places[1 + number], width)
-        for row in range(first, code.shape[0]):
+        for line in range(first, code.shape[0]):
             _fill_tile(
-                code[row, 0],
-                places[code[row, 2]] + begin * steps[code[row, 2]],
-                places[code[row, 3]] + begin * steps[code[row, 3]],
-                places[code[row, 4]] + begin * steps[code[row, 4]],
-                places[code[row, 1]] + begin * steps[code[row, 1]],
-                TILE if row < num_first else width,
-                code[row, 5],
+                code[line, 0],
+                _address(code[line, 2], begin, places, steps, further),
+                _address(code[line, 3], begin, places, steps, further),
+                _address(code[line, 4], begin, places, steps, further),
+                places[code[line, 1]] + begin * steps[code[line, 1]],
+                TILE if line < num_first else width,
+                code[line, 5],
             )
         first = num_first
-        made = places[last] + begin * steps[last]
+        made = _address(last, begin, places, steps, further)
         if to_truths:
             _to_truths(made, target + begin, width)
         elif made != target + begin * ITEM:
             _copy(made, target + begin * ITEM, width)
         begin += width
+        if begin == (row + 1) * row_length:
+            row += 1
+
+
+@inlined
+def _address(value: int, begin: int, places: Integers, steps: Integers, further: Integers) -> int:
+    place: int = places[value] + begin * steps[value]
+    return place + further[value] if value < 0 else place
 
 
 @compiled

@@ -82,6 +82,8 @@ def _gives_bits_of(ufunc: np.ufunc, address: int) -> bool:
 
 
 FLOAT, TRUTH = np.dtype(np.float64), np.dtype(np.bool_)
+_LONG_ROW = 32  # elements; in shorter ones what a tile costs is more than what it does
+_ONE_ROW, _NO_LENGTH = np.zeros((1, loops.NUM_INPUTS), np.int64), 2**62
 _MOST_NODES = 128  # of a sum on the way
 
 
@@ -169,7 +171,9 @@ class Pass:
     ) -> None:
         self._tiles, self._numbers, self._out = tiles, numbers, out
         self._kept = operands  # whose addresses follow
-        self._inputs = [_address(operands[place]) for place in tiles.input_places]
+        inputs = [operands[place] for place in tiles.input_places]
+        self._inputs = [_address(one) for one in inputs]
+        self._rows, self._row_length = _rows_of(inputs)
         self._truths = np.zeros(loops.NUM_TRUTHS, np.int64)
         for number, place in enumerate(tiles.truth_places):
             self._truths[number] = _address(operands[place])
@@ -215,7 +219,7 @@ class Pass:
         to_truths = tiles.dtype == TRUTH
         loops.run_tiles(
             tiles.code, tiles.num_first, self._numbers, buffers, places, steps, self._truths,
-            tiles.last, begin, end, target, to_truths,
+            self._rows, self._row_length, tiles.last, begin, end, target, to_truths,
         )  # fmt: skip
         if room is not None:
             self._add(begin, end, given(room))
@@ -236,6 +240,22 @@ class Pass:
 def _address(array: NumericArray) -> int:
     address: int = array.__array_interface__["data"][0]
     return address
+
+
+def _rows_of(inputs: Sequence[NumericArray]) -> tuple[loops.Integers, int]:
+    # As ``run_tiles`` has them; all is one row where there are no gaps.
+    with_gaps = [number for number, one in enumerate(inputs) if not one.flags.c_contiguous]
+    if not with_gaps:
+        return _ONE_ROW, _NO_LENGTH
+    *lengths, length = inputs[with_gaps[0]].shape
+    in_order = np.arange(prod(lengths)).reshape(lengths) * (length * loops.ITEM)
+    rows = np.zeros((in_order.size, loops.NUM_INPUTS), np.int64)
+    for number in with_gaps:
+        at = np.zeros(lengths, np.int64)
+        for axis, step in enumerate(inputs[number].strides[:-1]):
+            at += (np.arange(lengths[axis]) * step).reshape(-1, *(1,) * (len(lengths) - axis - 1))
+        rows[:, ~number] = (at - in_order).ravel()
+    return rows, length
 
 
 _Written: TypeAlias = tuple[int, tuple[int, ...]]  # a function of the machine, and which operands it reads
@@ -287,16 +307,24 @@ _OF_TRUTHS: Mapping[str, _Written] = MappingProxyType(  # which are ones and zer
 
 
 class OperandForm(NamedTuple):
-    """What is known of an operand before its elements are."""
+    """What is known of an operand before its elements are.
+
+    ``in_rows`` tells that the elements of each row, if not of all of them, are one after the other in memory.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    contiguous: bool
+    in_rows: bool
 
 
 def form_of(values: NumericArray) -> OperandForm:
     """Return the form of an array."""
-    return OperandForm(values.shape, values.dtype, values.flags.c_contiguous)
+    return OperandForm(values.shape, values.dtype, values.flags.c_contiguous or _is_in_long_rows(values))
+
+
+def _is_in_long_rows(values: NumericArray) -> bool:
+    has_rows = values.ndim > 1 and values.dtype == FLOAT and values.strides[-1] == values.itemsize
+    return has_rows and values.shape[-1] >= _LONG_ROW
 
 
 @lru_cache(maxsize=256)
@@ -379,7 +407,7 @@ class _Writer:
             self._number_places.append((len(self._numbers), operand))
             self._values.append((self._number(0.0), is_truth))
             return True
-        if not form.contiguous or prod(form.shape) != self._length:
+        if not form.in_rows or prod(form.shape) != self._length:
             return False
         if form.dtype == FLOAT and len(self._inputs) < loops.NUM_INPUTS:
             self._values.append((~len(self._inputs), False))

@@ -19,11 +19,10 @@ from matnb.backend.engine_dask import (
 )
 from matnb.backend.futures import POLL_SECONDS
 from matnb.backend.kept import Kept, LocalBlock
-from matnb.backend.shared_tasks import SharedTasks, num_threads
+from matnb.backend.shared_tasks import SharedTasks, TaskGraph, is_small, num_threads
 from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, Dense, freeze
 from matnb.events import TaskTimed
-from matnb.program.memory import depth_first
 from matnb.program.plan import Plan, Slot
 
 
@@ -68,8 +67,9 @@ class ThreadEngine(DaskEngine):
         made_here = (key for array in plan.outputs.values() for key in array.keys)
         wanted = dict.fromkeys((*made_here, *hold, *fetch))
         sent, counts = self._shipped(plan)
-        values = self._read(plan, {**(given or {}), **sent})
-        sharing = SharedTasks(run_id, tuple(depth_first(plan.tasks)), values, wanted)
+        graph = TaskGraph.taken(plan)
+        values = self._read(plan, graph, {**(given or {}), **sent})
+        sharing = SharedTasks(run_id, graph, values, wanted)
         if self._telemetry is not None:
             self._telemetry.began(str(run_id))
         try:
@@ -89,7 +89,8 @@ class ThreadEngine(DaskEngine):
             sharing.stop()
             worker.forget(run_id)
             raise
-        timed, told = self._told(plan, run_id, made)
+        graph.leave(plan)
+        timed, told = self._told(graph, run_id, made)
         if (failed := sharing.failed) is not None:
             given = None
             del sharing, values, sent, made
@@ -131,16 +132,18 @@ class ThreadEngine(DaskEngine):
         self._ship(plan.shipments, sent, counts)
         return sent, counts
 
-    def _read(self, plan: Plan, given: Mapping[Slot, Kept]) -> dict[Slot, Any]:
+    def _read(self, plan: Plan, graph: TaskGraph, given: Mapping[Slot, Kept]) -> dict[Slot, Any]:
         # The values that tasks read and do not make, wherever they are.
-        known = {*plan.constants, *(task.key for task in plan.tasks)}
-        kept = {key: given[key] for task in plan.tasks for key in task.inputs if key not in known}
+        kept = {key: given[key] for key in graph.given if key not in plan.constants}
         fetched = self._answers.bring(list(kept.values()), self._cluster.alive())
         numbers = {slot: Dense(node.value) for slot, node in plan.constants.items()}
         return {**numbers, **dict(zip(kept, fetched, strict=True))}
 
     def _begin(self, sharing: SharedTasks, plan: Plan) -> None:
         num_tasks = Counter(task.owner for task in plan.tasks)
+        if is_small(plan, num_tasks):
+            self._cluster.submit(next(iter(num_tasks)), sharing.work_alone)
+            return
         for owner, count in num_tasks.items():
             for _ in range(num_threads(plan, owner, count, self._cluster.workers[owner].threads)):
                 self._cluster.submit(owner, sharing.work, owner)
@@ -154,11 +157,11 @@ class ThreadEngine(DaskEngine):
         return None
 
     def _told(
-        self, plan: Plan, run_id: worker.RunId, made: Mapping[Slot, Any]
+        self, graph: TaskGraph, run_id: worker.RunId, made: Mapping[Slot, Any]
     ) -> tuple[tuple[TaskTimed, ...], dict[Slot, tuple[int, int]]]:
         # What the tasks took, and entries and bytes of what stays.
         timed: list[TaskTimed] = []
-        owners = {task.key: task.owner for task in plan.tasks}
+        owners = graph.owners
         counts: dict[Slot, tuple[int, int]] = {}
         for owner in sorted(set(owners.values())):
             mine = {key: value for key, value in made.items() if owners.get(key) == owner}

@@ -12,7 +12,7 @@ from distributed import get_worker
 
 from matnb.backend import worker
 from matnb.backend.kept import Kept, LocalBlock, LocalRef, resolved
-from matnb.backend.shared_tasks import SharedTasks, num_threads
+from matnb.backend.shared_tasks import SharedTasks, TaskGraph, num_threads
 from matnb.blocks.formats import Dense
 from matnb.program.memory import depth_first
 from matnb.program.plan import Plan, Slot, Task
@@ -193,7 +193,7 @@ def perform(
         Threads of the worker that may help.
     """
     values = dict(zip(given, map(resolved, inputs), strict=True))
-    sharing = SharedTasks(run_id, tasks, values, {*results})
+    sharing = SharedTasks(run_id, TaskGraph(tasks), values, {*results})
     for _ in range(num_helpers):
         get_worker().executors["default"].submit(sharing.work, owner)
     sharing.work(owner)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 from matnb.backend import worker
-from matnb.program.plan import Plan, Slot, Task
+from matnb.backend.executor import PreparedTask
+from matnb.program.memory import depth_first
+from matnb.program.operators import Fused, Multiply
+from matnb.program.plan import Plan, Slot, Step, Task
 
 _HELPED_BYTES = 64 * 1024  # read or made, from here on several threads do them
 _CANCELLED = worker.Failed(None, RuntimeError("the run was cancelled"), "")
@@ -25,9 +28,73 @@ def num_threads(plan: Plan, owner: int, num_tasks: int, threads: int) -> int:
     threads
         Of the worker.
     """
+    return 1 if is_small(plan, (owner,)) else min(threads, num_tasks)
+
+
+def is_small(plan: Plan, owners: Iterable[int]) -> bool:
+    """Tell whether what some workers do in a run takes less than waking another thread."""
     read = max((sum(array.block_bytes) for array in plan.reused.values()), default=0)
-    is_small = bool(plan.peaks) and max(read, plan.peaks.get(owner, 0)) < _HELPED_BYTES
-    return 1 if is_small else min(threads, num_tasks)
+    needed = max(plan.peaks.get(owner, 0) for owner in owners)
+    return bool(plan.peaks) and max(read, needed) < _HELPED_BYTES
+
+
+class TaskGraph:
+    """The tasks of a plan in order, and who reads what: found once, and used by one run at a time.
+
+    Attributes
+    ----------
+    tasks
+        What one result needs comes before what the next one needs.
+    owners
+        By what a task makes.
+    given
+        What is read and no task makes.
+    readers
+        The numbers of the tasks that read a value, once for each time they do.
+    num_missing
+        For each task how many of its inputs other tasks make.
+    """
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._of = tasks
+        self.tasks = tuple(depth_first(tasks))
+        self.owners = {task.key: task.owner for task in self.tasks}
+        self.readers: dict[Slot, list[int]] = {}
+        for number, task in enumerate(self.tasks):
+            for key in task.inputs:
+                self.readers.setdefault(key, []).append(number)
+        self.given = tuple(key for key in self.readers if key not in self.owners)
+        self.num_missing = tuple(sum(key in self.owners for key in task.inputs) for task in self.tasks)
+        self._prepared: dict[int, PreparedTask] = {}
+
+    @classmethod
+    def taken(cls, plan: Plan) -> TaskGraph:
+        """Return what an earlier run of a plan left, which nobody else has then, or one made anew."""
+        found = plan.found.pop("graph", None)
+        return found if isinstance(found, cls) and found._of is plan.tasks else cls(plan.tasks)
+
+    def leave(self, plan: Plan) -> None:
+        """Leave it to the next run of a plan."""
+        plan.found["graph"] = self
+
+    def prepared(self, number: int) -> PreparedTask:
+        """Return the steps of a task ready to run; kept where no block is left in them."""
+        found = self._prepared.get(number)
+        if found is None:
+            task = self.tasks[number]
+            found = PreparedTask(task.steps, len(task.inputs))
+            if not any(map(_multiplies, task.steps)):
+                self._prepared[number] = found
+        return found
+
+
+def _multiplies(step: Step) -> bool:
+    match step.operator:
+        case Multiply():
+            return True
+        case Fused(product=product):
+            return product is not None
+    return False
 
 
 class SharedTasks:
@@ -35,8 +102,8 @@ class SharedTasks:
 
     Parameters
     ----------
-    tasks
-        The earlier ones first where several are ready.
+    graph
+        The tasks; the earlier ones first where several are ready.
     values
         Those given; filled with what is made, and let go with the last reader unless it is among ``staying``.
 
@@ -49,30 +116,51 @@ class SharedTasks:
     """
 
     def __init__(
-        self, run_id: worker.RunId, tasks: Sequence[Task], values: dict[Slot, Any], staying: Collection[Slot]
+        self, run_id: worker.RunId, graph: TaskGraph, values: dict[Slot, Any], staying: Collection[Slot]
     ) -> None:
-        self._run_id, self._tasks, self._values, self._staying = run_id, tasks, values, staying
+        self._run_id, self._graph, self._values, self._staying = run_id, graph, values, staying
+        self._tasks, self._readers = graph.tasks, graph.readers
         self._changed = threading.Condition()
-        self._num_left = len(tasks)
+        self._num_left = len(graph.tasks)
         self.failed: worker.Failed | None = None
         self.ended: Future[None] = Future()
         self._broken: BaseException | None = None
-        self._readers: dict[Slot, list[int]] = {}
-        self._missing: list[int] = []
-        for number, task in enumerate(tasks):
-            for key in task.inputs:
-                self._readers.setdefault(key, []).append(number)
-            self._missing.append(sum(key not in values for key in task.inputs))
+        self._missing = list(graph.num_missing)
         self._num_readers = {key: len(readers) for key, readers in self._readers.items()}
-        self._ready: dict[int, list[int]] = {task.owner: [] for task in tasks}
+        self._ready: dict[int, list[int]] = {task.owner: [] for task in self._tasks}
         for number, missing in enumerate(self._missing):
             if not missing:
-                self._ready[tasks[number].owner].append(number)
+                self._ready[self._tasks[number].owner].append(number)
         for numbers in self._ready.values():
             heapify(numbers)
         for value in values.values():
             if isinstance(value, worker.Failed):
                 self.failed = value
+
+    def work_alone(self) -> None:
+        """Do all tasks of all workers, in their order, on this thread alone."""
+        values, readers = self._values, self._num_readers
+        try:
+            for number, task in enumerate(self._tasks):
+                if self.failed is not None or worker.is_forgotten(self._run_id):
+                    break
+                inputs = [values[key] for key in task.inputs]
+                value = worker.run_prepared(task, self._graph.prepared(number), self._run_id, inputs)
+                del inputs
+                if isinstance(value, worker.Failed):
+                    self.failed = self.failed or value
+                values[task.key] = value
+                for key in task.inputs:
+                    readers[key] -= 1
+                    if not readers[key] and key not in self._staying:
+                        del values[key]
+                self._num_left -= 1
+        except BaseException as error:  # raised by the thread that waits
+            self._broken = error
+        with self._changed:
+            if self._num_left and self.failed is None:
+                self.failed = _CANCELLED
+            self._end()
 
     def work(self, owner: int) -> None:
         """Do tasks of a worker until all are done, or one failed, or the run is to end."""
@@ -81,8 +169,8 @@ class SharedTasks:
             with self._changed:
                 inputs = [self._values[key] for key in task.inputs]
             try:
-                value = worker.run(task.key, task.kind, self._run_id, task.owner, task.steps, *inputs)
-            except BaseException as error:  # told by the thread that is waited for
+                value = worker.run_prepared(task, self._graph.prepared(number), self._run_id, inputs)
+            except BaseException as error:  # raised by the thread that waits
                 with self._changed:
                     self._broken = error
                     self._end()

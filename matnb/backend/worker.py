@@ -18,7 +18,7 @@ from matnb.errors import MatnbError
 from matnb.events import TaskTimed
 from matnb.io.entries import ReaderValue
 from matnb.program.operators import Operator
-from matnb.program.plan import Slot, Step
+from matnb.program.plan import Slot, Step, Task
 
 _CARRIED_BYTES = 64 * 1024  # up to here a value that is wanted at home goes there with the report
 
@@ -64,13 +64,22 @@ class TaskFailed(Exception):  # noqa: N818  carries a worker's error to the room
 
 def run(key: Slot, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
     """Run the steps of a task and return the last value, or a Failed."""
-    inputs = tuple(map(resolved, inputs))
+    return _run(key, kind, run_id, owner, PreparedTask(steps, len(inputs)), tuple(map(resolved, inputs)))
+
+
+def run_prepared(task: Task, prepared: PreparedTask, run_id: RunId, inputs: Sequence[Any]) -> Any:
+    """Run a task whose steps are ready, and return its value, or a Failed."""
+    return _run(task.key, task.kind, run_id, task.owner, prepared, inputs)
+
+
+def _run(
+    key: Slot, kind: str, run_id: RunId, owner: int, prepared: PreparedTask, inputs: Sequence[Any]
+) -> Any:
     for value in inputs:
         if isinstance(value, Failed):
             return value
     codes, begin, thread = num_specializations(), time.perf_counter(), threading.get_ident()
     _under_way[thread] = run_id, owner, kind, begin
-    prepared = PreparedTask(steps, len(inputs))
     try:
         value = prepared.run(inputs, FRESH)
         if isinstance(value, Dense | Csr | Empty):

@@ -131,6 +131,8 @@ class Plan:
         Bytes of the values, by slot, made once for a loop, which stay as long; ``peaks`` have none of it.
     constants
         The slots of numbers that are sent with the tasks: other runs of the same plan may have others.
+    found
+        What an engine found out about the tasks; plans for other expressions with these tasks share it.
     """
 
     tasks: tuple[Task, ...]
@@ -143,6 +145,7 @@ class Plan:
     scattered: tuple[Expr, ...] = ()
     lasting: Mapping[Slot, int] = field(default_factory=dict)
     constants: Mapping[Slot, Literal] = field(default_factory=dict)
+    found: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def projected_bytes(self) -> int:

@@ -18,7 +18,24 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 Scalar = TypeVar("Scalar", bound=np.generic)
 UnsignedArray = npt.NDArray[np.uint32]
 
-_loops: list[numba.core.registry.CPUDispatcher] = []
+
+class _Made:
+    # How many machine codes this process has made or read from disk: asked for twice a task.
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def count_those_of(self, loop: numba.core.registry.CPUDispatcher) -> None:
+        add = loop.add_overload
+
+        def counted(code: object) -> None:
+            self.number += 1
+            add(code)
+
+        loop.add_overload = counted
+
+
+_made = _Made()
 
 
 def compiled(function: Loop) -> Loop:
@@ -36,7 +53,7 @@ def compiled(function: Loop) -> Loop:
         # Numba asks for the time and size of the loop's own file, and an installer gives all files one time.
         # Where it keeps the answer is its own affair: hence the upper bound on its version.
         loop._cache._cache_file._source_stamp = _content_of(Path(function.__code__.co_filename).parent)
-    _loops.append(loop)
+    _made.count_those_of(loop)
     compiled_loop: Loop = loop
     return compiled_loop
 
@@ -68,7 +85,7 @@ def num_specializations() -> int:
 
     A task during which it grew says more about the compiler than about the task.
     """
-    return sum(len(loop.overloads) for loop in _loops)
+    return _made.number
 
 
 def given(array: np.ndarray[tuple[int, ...], np.dtype[Scalar]]) -> np.ndarray:

@@ -176,12 +176,13 @@ class Store:
 
     def entry(self, node: Expr) -> Entry | None:
         """Return what is known of an array, or None."""
-        with self._lock:
-            kept = self._kept.get(node.digest)
+        # Without the lock, as one table is read and then the other: it is asked some thirty times a run.
+        kept = self._kept.get(node.digest)
+        if kept is not None:
             hiding = self._hiding()
-            if kept is None or (hiding is not None and node in hiding):
-                return self._given.get(node)
-            return kept.entry
+            if hiding is None or node not in hiding:
+                return kept.entry
+        return self._given.get(node)
 
     def entry_named(self, digest: bytes) -> Entry | None:
         """Return what is known of the array of an expression of this digest, or None."""

@@ -102,6 +102,7 @@ class Measures:
 
     def __init__(self, with_seconds: bool = True) -> None:
         self._runs: deque[MadeRun] = deque()
+        self._num_timed = 0  # tasks of all of them
         self._with_seconds = with_seconds
 
     def without_seconds(self) -> Measures:
@@ -137,10 +138,9 @@ class Measures:
         )
         kept = _without_calls(work.actions) if isinstance(work, Program) else tuple(map(_without_call, work))
         self._runs.append(MadeRun(ran, {node.digest: slots for node, slots in made.items()}, timed, kept))
-        while len(self._runs) > 1 and (
-            len(self._runs) > MOST_RUNS or sum(len(run.timed) for run in self._runs) > MOST_TASKS
-        ):
-            self._runs.popleft()
+        self._num_timed += len(timed)
+        while len(self._runs) > 1 and (len(self._runs) > MOST_RUNS or self._num_timed > MOST_TASKS):
+            self._num_timed -= len(self._runs.popleft().timed)
 
     def of(self, stage: Stage) -> ArrayMeasurement | None:
         """Return what was measured when the same was last made in the same way, or None."""

@@ -13,12 +13,13 @@ from matnb.blocks.formats import Block, Dense, NumericArray, cast
 from matnb.blocks.kernels.calls import Output, packed_bytes, unpacked
 from matnb.blocks.kernels.chains import TILE_ELEMENTS, apply_chain, chain_into
 from matnb.blocks.kernels.deviations import Deviation, slabs
-from matnb.blocks.kernels.elementwise import Link, shapes_of_links
+from matnb.blocks.kernels.elementwise import Link, compute, shapes_of_links
 from matnb.blocks.kernels.reductions import DEVIATIONS, combine, reduce_block
 from matnb.blocks.sums import Range, VectorSum, merged, share_of, sums_as_tree
 
 _EXTREMES = {"min": np.minimum, "max": np.maximum}
 _MEASURED = (np.dtype(np.float64), np.dtype(np.float32))  # whose elements deviations see as they are
+_FEW = 1 << 12  # elements: going through them in slabs takes longer than reducing them
 _LONG = 1 << 20  # elements of a slab of which nothing needs to stay in cache
 _MADE = 1 << 18  # of one that is made first: in shorter ones the threads wait for the interpreter's lock
 Take = Callable[[tuple[int, ...], np.dtype], NumericArray]
@@ -71,6 +72,8 @@ def reduce_chain(
     """
     arrays = [operand.values for operand in operands if isinstance(operand, Dense)]
     shapes = shapes_of_links(links, [one.shape for one in arrays]) if len(arrays) == len(operands) else None
+    if shapes is not None and max(map(prod, shapes)) <= _FEW and not any(link.sparse for link in links):
+        return _at_once(links, shares, arrays)
     if shapes is None or not _runs_by_tiles(links, shares, arrays, shapes):
         return _one_by_one(links, shares, operands)
     walk = _SlabWalk(links, shares, arrays, shapes, take)
@@ -80,6 +83,16 @@ def reduce_chain(
         for memory in walk.memory.values():
             give(memory)
         return walk.found()
+
+
+def _at_once(links: Sequence[Link], shares: Sequence[Share], values: list[NumericArray]) -> list[Dense]:
+    for link in links:
+        operands = [values[place] for place in link.arguments]
+        values.append(compute(link.name, operands, link.input_dtypes, link.dtype, link.output))
+    return [
+        reduce_block(one.operation, Dense(values[one.place]), one.axes, one.dtype, one.along, one.start)
+        for one in shares
+    ]
 
 
 def packed(values: Sequence[Dense], outputs: Sequence[Output]) -> Dense:

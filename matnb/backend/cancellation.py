@@ -29,7 +29,7 @@ class Stopping:
         self._lock = threading.Lock()
         self._wishes: dict[int, _Wish] = {}  # by thread
         self._running: Counter[int] = Counter()  # its scopes that are not only around what may run
-        self._heeds = self._is_interrupted = False
+        self._heeds = self._is_interrupted = self._holds_back = False
 
     @contextmanager
     def scope(self, around: bool = False) -> Iterator[None]:
@@ -85,7 +85,8 @@ class Stopping:
 
         def interrupted(number: int, frame: FrameType | None) -> None:
             self._is_interrupted = True
-            before(number, frame)
+            if not self._holds_back:
+                before(number, frame)
 
         try:
             self._heeds = True
@@ -98,6 +99,25 @@ class Stopping:
                 signal.signal(signal.SIGINT, before)
         if is_dropped:
             raise _cancelled()
+
+    @contextmanager
+    def holding_back(self) -> Iterator[None]:
+        """Let an interrupt that is heeded wait until what is done inside is done, which is short.
+
+        Raises
+        ------
+        CellCancelled
+            At the end, for an interrupt that came meanwhile.
+        """
+        if not (self._heeds and _is_main()):  # interrupts do not come here, or are deferred by who called
+            yield
+            return
+        self._holds_back = True
+        try:
+            yield
+        finally:
+            self._holds_back = False
+        self.check()
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:

@@ -29,8 +29,10 @@ from matnb.program.plan import Plan, Slot
 class ThreadEngine(DaskEngine):
     """Runs plans on a cluster in this process.
 
-    The workers' threads do the tasks, so that a kernel never runs on a thread that an interrupt reaches; what
-    stays is held by reference. Dask starts and ends the workers, and knows of no run.
+    The workers' threads do the tasks, so that a kernel never runs on a thread that an interrupt reaches. Small
+    ones that have run before, so that nothing is compiled, are done by the thread that asks: waking another
+    takes longer, and an interrupt waits for them. What stays is held by reference. Dask starts and ends the
+    workers, and knows of no run.
 
     Parameters
     ----------
@@ -74,8 +76,12 @@ class ThreadEngine(DaskEngine):
             self._telemetry.began(str(run_id))
         try:
             with self._shared_blas(plan):
-                self._begin(sharing, plan)
-                self._wait(sharing, owners)
+                if graph.is_known and graph.is_quick and is_small(plan, owners):
+                    with self._cluster.stopping.holding_back():
+                        sharing.work_alone()
+                else:
+                    self._begin(sharing, plan)
+                    self._wait(sharing, owners)
             made = sharing.made()
         except KeyboardInterrupt:
             with self._cluster.stopping.undisturbed():
@@ -141,7 +147,7 @@ class ThreadEngine(DaskEngine):
 
     def _begin(self, sharing: SharedTasks, plan: Plan) -> None:
         num_tasks = Counter(task.owner for task in plan.tasks)
-        if is_small(plan, num_tasks):
+        if num_tasks and is_small(plan, num_tasks):
             self._cluster.submit(next(iter(num_tasks)), sharing.work_alone)
             return
         for owner, count in num_tasks.items():

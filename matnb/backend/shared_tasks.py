@@ -11,10 +11,11 @@ from typing import Any
 from matnb.backend import worker
 from matnb.backend.executor import PreparedTask
 from matnb.program.memory import depth_first
-from matnb.program.operators import Fused, Multiply
+from matnb.program.operators import Call, Fused, Multiply, Run
 from matnb.program.plan import Plan, Slot, Step, Task
 
 _HELPED_BYTES = 64 * 1024  # read or made, from here on several threads do them
+_FEW = 64  # tasks
 _CANCELLED = worker.Failed(None, RuntimeError("the run was cancelled"), "")
 
 
@@ -34,7 +35,7 @@ def num_threads(plan: Plan, owner: int, num_tasks: int, threads: int) -> int:
 def is_small(plan: Plan, owners: Iterable[int]) -> bool:
     """Tell whether what some workers do in a run takes less than waking another thread."""
     read = max((sum(array.block_bytes) for array in plan.reused.values()), default=0)
-    needed = max(plan.peaks.get(owner, 0) for owner in owners)
+    needed = max((plan.peaks.get(owner, 0) for owner in owners), default=0)
     return bool(plan.peaks) and max(read, needed) < _HELPED_BYTES
 
 
@@ -53,6 +54,10 @@ class TaskGraph:
         The numbers of the tasks that read a value, once for each time they do.
     num_missing
         For each task how many of its inputs other tasks make.
+    is_quick
+        Whether they are few, and none calls a user's function or reads a file.
+    is_known
+        Whether they have run before, so that their loops are compiled.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
@@ -65,6 +70,9 @@ class TaskGraph:
                 self.readers.setdefault(key, []).append(number)
         self.given = tuple(key for key in self.readers if key not in self.owners)
         self.num_missing = tuple(sum(key in self.owners for key in task.inputs) for task in self.tasks)
+        operators = (step.operator for task in self.tasks for step in task.steps)
+        self.is_quick = len(self.tasks) <= _FEW and not any(isinstance(one, Call | Run) for one in operators)
+        self.is_known = False
         self._prepared: dict[int, PreparedTask] = {}
 
     @classmethod
@@ -75,6 +83,7 @@ class TaskGraph:
 
     def leave(self, plan: Plan) -> None:
         """Leave it to the next run of a plan."""
+        self.is_known = True
         plan.found["graph"] = self
 
     def prepared(self, number: int) -> PreparedTask:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import gc
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
+from matnb.backend import worker
 from matnb.backend.kept import LocalBlock
 from matnb.errors import CellCancelled, KernelError
 from matnb.session.overrides import choosing
@@ -151,3 +153,61 @@ def test_workers_of_other_processes_run_tasks_of_dasks() -> None:
         x = (mn.asarray(np.arange(1000.0), blocks=2) + 1).persist()
         assert len(known_to_dask(session)) >= 1
         assert float(x.sum()) == 500_500.0
+
+
+# small runs on the thread that asks
+
+
+@pytest.fixture
+def ran_here(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each task ran on this thread."""
+    run, here, found = worker.run_prepared, threading.get_ident(), []
+
+    def noted(*arguments: object) -> object:
+        found.append(threading.get_ident() == here)
+        return run(*arguments)
+
+    monkeypatch.setattr(worker, "run_prepared", noted)
+    return found
+
+
+def test_what_is_small_and_has_run_before_is_done_by_the_thread_that_asks(ran_here: list[bool]) -> None:
+    with mn.start(workers=2, threads=1):
+        x = mn.asarray(np.arange(1000.0), blocks=2).persist()
+        ran_here.clear()
+        for factor in (2.0, 3.0, 4.0):
+            assert float((x * factor).sum()) == factor * 499_500
+    num_tasks = len(ran_here) // 3
+    assert ran_here == [False] * num_tasks + [True] * 2 * num_tasks
+
+
+def test_what_is_large_or_calls_a_function_of_the_users_is_not(ran_here: list[bool]) -> None:
+    with mn.start(workers=2, threads=1):
+        x, large = mn.asarray(np.arange(1000.0)).persist(), mn.asarray(np.arange(1e5)).persist()
+        for factor in (2.0, 3.0, 4.0):
+            assert float((large * factor).sum()) > 0
+            assert mn.map_blocks(lambda block: block + 1, x * factor).compute()[0] == 1
+    assert ran_here
+    assert not any(ran_here)
+
+
+def test_an_interrupt_waits_for_a_small_run_and_ends_it_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, done = worker.run_prepared, []
+
+    def interrupted(*arguments: object) -> object:
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGINT)
+            done.append(run(*arguments))
+            return done[-1]
+        return run(*arguments)
+
+    with mn.start(workers=1, threads=2):
+        x = mn.asarray(np.arange(1000.0)).persist()
+        assert float((x * 2.0).sum()) == 999_000.0
+        monkeypatch.setattr(worker, "run_prepared", interrupted)
+        with pytest.raises(CellCancelled):
+            float((x * 3.0).sum())
+        monkeypatch.setattr(worker, "run_prepared", run)
+        assert len(done) == 1
+        assert float((x * 4.0).sum()) == 1_998_000.0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

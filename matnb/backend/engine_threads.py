@@ -76,12 +76,7 @@ class ThreadEngine(DaskEngine):
             self._telemetry.began(str(run_id))
         try:
             with self._shared_blas(plan):
-                if graph.is_known and graph.is_quick and is_small(plan, owners):
-                    with self._cluster.stopping.holding_back():
-                        sharing.work_alone()
-                else:
-                    self._begin(sharing, plan)
-                    self._wait(sharing, owners)
+                self._do(sharing, graph, plan, owners)
             made = sharing.made()
         except KeyboardInterrupt:
             with self._cluster.stopping.undisturbed():
@@ -144,6 +139,14 @@ class ThreadEngine(DaskEngine):
         fetched = self._answers.bring(list(kept.values()), self._cluster.alive())
         numbers = {slot: Dense(node.value) for slot, node in plan.constants.items()}
         return {**numbers, **dict(zip(kept, fetched, strict=True))}
+
+    def _do(self, sharing: SharedTasks, graph: TaskGraph, plan: Plan, owners: set[int]) -> None:
+        if graph.is_known and graph.is_quick and is_small(plan, owners):
+            with self._cluster.stopping.holding_back():
+                sharing.work_alone()
+        else:
+            self._begin(sharing, plan)
+            self._wait(sharing, owners)
 
     def _begin(self, sharing: SharedTasks, plan: Plan) -> None:
         num_tasks = Counter(task.owner for task in plan.tasks)

@@ -19,7 +19,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 UnsignedArray = npt.NDArray[np.uint32]
 
 
-class _Made:
+class _MachineCodes:
     # How many machine codes this process has made or read from disk: asked for twice a task.
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class _Made:
         loop.add_overload = counted
 
 
-_made = _Made()
+_machine_codes = _MachineCodes()
 
 
 def compiled(function: Loop) -> Loop:
@@ -53,7 +53,7 @@ def compiled(function: Loop) -> Loop:
         # Numba asks for the time and size of the loop's own file, and an installer gives all files one time.
         # Where it keeps the answer is its own affair: hence the upper bound on its version.
         loop._cache._cache_file._source_stamp = _content_of(Path(function.__code__.co_filename).parent)
-    _made.count_those_of(loop)
+    _machine_codes.count_those_of(loop)
     compiled_loop: Loop = loop
     return compiled_loop
 
@@ -85,7 +85,7 @@ def num_specializations() -> int:
 
     A task during which it grew says more about the compiler than about the task.
     """
-    return _made.number
+    return _machine_codes.number
 
 
 def given(array: np.ndarray[tuple[int, ...], np.dtype[Scalar]]) -> np.ndarray:

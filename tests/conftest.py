@@ -44,7 +44,7 @@ FORKED_FROM = ["distributed", "matnb", "matnb.backend.performer", "matnb.backend
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.set_threshold(20_000, 20, 20)  # else the collector takes a tenth of the time; tests that need it call it
+    gc.set_threshold(20_000, 20, 20)  # the collector took a tenth of the time; tests that need it call it
     multiprocessing.get_context("forkserver").set_forkserver_preload(FORKED_FROM)
     distributed.utils._forkserver_preload_set = True  # else Dask sets its own list
     dask.config.set({METHOD: "forkserver"})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from matnb.backend import worker
-from matnb.backend.shared_tasks import SharedTasks
+from matnb.backend.shared_tasks import SharedTasks, TaskGraph
 from matnb.blocks.formats import Dense
 from matnb.program.operators import Accumulate, Constant
 from matnb.program.plan import Step, Task
@@ -36,12 +36,14 @@ def nothing_left() -> Iterator[None]:
 
 def test_threads_do_each_task_once_and_let_values_go(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
-    run = worker.run
-    monkeypatch.setattr(worker, "run", lambda key, *rest: (begun.append(key), run(key, *rest))[1])
+    run = worker.run_prepared
+    monkeypatch.setattr(
+        worker, "run_prepared", lambda task, *rest: (begun.append(task.key), run(task, *rest))[1]
+    )
     tasks = [constant("x0", 1.0)]
     tasks += [added(f"x{place}", f"x{place // 2}", f"x{place // 3}") for place in range(1, 200)]
     values: dict[str, object] = {}
-    sharing = SharedTasks(RUN, tasks, values, {"x199"})
+    sharing = SharedTasks(RUN, TaskGraph(tasks), values, {"x199"})
     threads = [threading.Thread(target=sharing.work, args=(0,)) for _ in range(4)]
     for one in threads:
         one.start()
@@ -62,8 +64,8 @@ def test_what_breaks_a_helper_breaks_the_run(monkeypatch: pytest.MonkeyPatch) ->
     def broken(*_: object) -> None:
         raise SystemExit("told to")
 
-    monkeypatch.setattr(worker, "run", broken)
-    sharing = SharedTasks(RUN, [constant("c", 2.0)], {}, {"c"})
+    monkeypatch.setattr(worker, "run_prepared", broken)
+    sharing = SharedTasks(RUN, TaskGraph([constant("c", 2.0)]), {}, {"c"})
     helper = threading.Thread(target=sharing.work, args=(0,))
     helper.start()
     helper.join()
@@ -73,16 +75,16 @@ def test_what_breaks_a_helper_breaks_the_run(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_each_worker_does_its_own_and_waits_for_what_the_other_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[tuple[str, str]] = []
-    run = worker.run
+    run = worker.run_prepared
 
-    def noted(key: str, *rest: object) -> object:
-        done.append((key, threading.current_thread().name))
-        return run(key, *rest)
+    def noted(task: Task, *rest: object) -> object:
+        done.append((task.key, threading.current_thread().name))
+        return run(task, *rest)
 
-    monkeypatch.setattr(worker, "run", noted)
+    monkeypatch.setattr(worker, "run_prepared", noted)
     tasks = [constant("x0", 1.0)]
     tasks += [added(f"x{place}", f"x{place - 1}", owner=place % 2) for place in range(1, 40)]
-    sharing = SharedTasks(RUN, tasks, {}, {"x39"})
+    sharing = SharedTasks(RUN, TaskGraph(tasks), {}, {"x39"})
     threads = [threading.Thread(target=sharing.work, args=(one,), name=str(one)) for one in range(2)]
     for one in threads:
         one.start()
@@ -95,8 +97,8 @@ def test_each_worker_does_its_own_and_waits_for_what_the_other_makes(monkeypatch
 
 
 def test_a_failure_ends_the_run_and_what_was_made_before_is_there() -> None:
-    tasks = [constant("c", 1.0), added("bad"), added("after", "bad", "c")]
-    sharing = SharedTasks(RUN, tasks, {}, {"c", "after"})
+    tasks = [constant("c", 1.0), added("bad"), added("after", "c", "bad")]
+    sharing = SharedTasks(RUN, TaskGraph(tasks), {}, {"c", "after"})
     sharing.work(0)
     assert sharing.ended.done()
     assert sharing.failed is not None
@@ -107,7 +109,7 @@ def test_a_failure_ends_the_run_and_what_was_made_before_is_there() -> None:
 
 def test_a_thread_that_waits_for_another_workers_task_is_let_go_when_the_run_is_stopped() -> None:
     tasks = [constant("there", 1.0, owner=1), added("here", "there", owner=0)]
-    shared = SharedTasks(RUN, tasks, {}, {"here"})
+    shared = SharedTasks(RUN, TaskGraph(tasks), {}, {"here"})
     waiting = threading.Thread(target=shared.work, args=(0,))
     waiting.start()
     waiting.join(timeout=0.1)
@@ -117,3 +119,33 @@ def test_a_thread_that_waits_for_another_workers_task_is_let_go_when_the_run_is_
     assert not waiting.is_alive()
     assert shared.ended.done()
     assert shared.made() == {}
+
+
+def test_one_thread_does_the_tasks_of_all_workers_and_lets_values_go() -> None:
+    tasks = [constant("x0", 1.0)]
+    tasks += [added(f"x{place}", f"x{place - 1}", owner=place % 3) for place in range(1, 40)]
+    values: dict[str, object] = {}
+    graph = TaskGraph(tasks)
+    for _ in range(2):  # what was found out about the tasks does for another run
+        sharing = SharedTasks(RUN, graph, values, {"x39", "x5"})
+        sharing.work_alone()
+        assert sharing.ended.done()
+        assert sharing.num_done == 40
+        assert {key: one.values.item() for key, one in sharing.made().items()} == {"x39": 1.0, "x5": 1.0}
+        assert set(values) == {"x39", "x5"}
+        values.clear()
+
+
+def test_one_thread_begins_no_task_after_one_that_fails_or_once_the_run_is_stopped() -> None:
+    tasks = [constant("x0", 1.0), added("x1", "x0"), added("x2", "x1", "x0")]
+    failing = SharedTasks(
+        RUN, TaskGraph(tasks), {"x0": worker.Failed("x0", RuntimeError("lost"), "")}, {"x2"}
+    )
+    failing.work_alone()
+    assert failing.ended.done()
+    assert failing.failed is not None
+    stopped = SharedTasks(RUN, TaskGraph(tasks), {}, {"x2"})
+    stopped.stop()
+    stopped.work_alone()
+    assert stopped.num_done == 0
+    assert stopped.made() == {}

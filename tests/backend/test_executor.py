@@ -430,3 +430,14 @@ def test_a_later_run_allocates_nothing_that_grows():
         assert tracemalloc.get_traced_memory()[1] < 1 << 16
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("is_pooled", [False, True])
+def test_parts_of_single_precision_are_added_in_double(is_pooled: bool) -> None:
+    one, small = np.float32(1.0), np.float32(2.0**-25)
+    parts = [Dense(np.full(5, value, np.float32)) for value in (one, *[small] * 8)]
+    memory = FRESH._replace(is_pooled=is_pooled)
+    found = execute(op.Accumulate("plus", np.dtype(np.float32)), parts, memory)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found.values, np.float32(1.0 + 8 * 2.0**-25))
+    assert np.float32(1.0 + 8 * 2.0**-25) != one  # each of them alone is lost beside it

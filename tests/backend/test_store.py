@@ -64,6 +64,15 @@ def test_within_the_budget_nothing_goes():
     assert names(store, node("a"), node("b")) == [True, True]
 
 
+def test_no_more_goes_than_what_is_over_the_budget():
+    store = Store(200)
+    quick, slow = node("quick"), node("slow")
+    store.add(quick, entry(100, seconds=1.0))
+    store.add(slow, entry(200, seconds=5.0))
+    store.trim()  # without the first the rest is the budget to the byte
+    assert names(store, quick, slow) == [False, True]
+
+
 def test_the_least_seconds_for_a_byte_go_first():
     store = Store(250)
     slow, quick, large = node("slow"), node("quick"), node("large")

@@ -130,3 +130,21 @@ def test_a_plan_that_no_engine_could_run_is_told_of(tasks: tuple[Task, ...], wor
     if words != "no worker 7":
         with pytest.raises(ContractError, match=words):
             check_program(Program((Batch(tasks, ("a",)),), {"x": 0}, {"x": 0}, frozenset(), ("a",)))
+
+
+@pytest.mark.parametrize(
+    ("cuts", "keys", "owners", "words"),
+    [
+        ((0, 4), ("a",), (0,), "another shape"),
+        ((0, 2, 5), ("a",), (0, 0), "a slot for each block"),
+        ((0, 5), ("b",), (0,), "nobody makes its block b"),
+        ((0, 5), ("a",), (1,), "not where its layout says"),
+    ],
+)
+def test_an_output_that_is_not_made_as_its_layout_says_is_told_of(
+    cuts: tuple[int, ...], keys: tuple[str, ...], owners: tuple[int, ...], words: str
+) -> None:
+    task, node = Task("a", (), ("x",), 0, "move"), mn.asarray(np.arange(5.0)).expression
+    array = Stored(Layout(Grid((cuts,)), owners), keys)
+    with pytest.raises(ContractError, match=words):
+        check_plan(Plan((task,), (), (), {node: array}, {}, {}, 0), (0, 1), ("x",))

@@ -89,14 +89,15 @@ class Stopping:
                 before(number, frame)
 
         try:
-            self._heeds = True
+            self._heeds, self._is_interrupted = True, False
             signal.signal(signal.SIGINT, interrupted)
             yield
-            is_dropped = self._is_interrupted
         finally:
-            self._heeds = self._is_interrupted = False
+            self._holds_back = True  # an error in here would leave the handler where it is
             if signal.getsignal(signal.SIGINT) is interrupted:
                 signal.signal(signal.SIGINT, before)
+            is_dropped = self._is_interrupted
+            self._heeds = self._is_interrupted = self._holds_back = False
         if is_dropped:
             raise _cancelled()
 

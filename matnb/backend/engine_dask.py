@@ -317,12 +317,18 @@ class DaskEngine:
         return cancelled(plan, kept, sum(task.key in done for task in plan.tasks))
 
 
-def cancelled(plan: Plan, kept: Mapping[Expr, tuple[Kept, ...]], num_done: int) -> RunCancelled:
+def cancelled(
+    plan: Plan,
+    kept: Mapping[Expr, tuple[Kept, ...]],
+    num_done: int,
+    counts: Mapping[Slot, tuple[int, int]] | None = None,
+) -> RunCancelled:
     """Return what an interrupt of a run raises, of whose tasks some were done and some arrays are whole."""
     total = sum(len(array.keys) for array in plan.outputs.values())
     whole = sum(len(ones) for ones in kept.values())
-    # Their counts were not told.
     arrays = {node: replace(plan.outputs[node], keys=names_of(own)) for node, own in kept.items()}
+    if counts is not None:
+        arrays = with_counts({node: plan.outputs[node] for node in kept}, kept, counts)
     return RunCancelled(
         f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, kept {whole} of {total} blocks",
         Outcome(arrays, kept, {}, (), 0.0),

@@ -69,7 +69,7 @@ class ThreadEngine(DaskEngine):
         made_here = (key for array in plan.outputs.values() for key in array.keys)
         wanted = dict.fromkeys((*made_here, *hold, *fetch))
         sent, counts = self._shipped(plan)
-        graph = TaskGraph.taken(plan)
+        graph = TaskGraph.borrowed(plan)
         values = self._read(plan, graph, {**(given or {}), **sent})
         sharing = SharedTasks(run_id, graph, values, wanted)
         if self._telemetry is not None:
@@ -90,12 +90,12 @@ class ThreadEngine(DaskEngine):
             sharing.stop()
             worker.forget(run_id)
             raise
-        graph.leave(plan)
         timed, told = self._told(graph, run_id, made)
         if (failed := sharing.failed) is not None:
             given = None
             del sharing, values, sent, made
             raise worker.TaskFailed(failed)
+        graph.give_back(plan)
         counts.update(told)
         kept: dict[Slot, Any] = {**sent, **self._named(made, run_id)}
         arrays = {node: tuple(kept[key] for key in array.keys) for node, array in plan.outputs.items()}
@@ -141,7 +141,7 @@ class ThreadEngine(DaskEngine):
         return {**numbers, **dict(zip(kept, fetched, strict=True))}
 
     def _do(self, sharing: SharedTasks, graph: TaskGraph, plan: Plan, owners: set[int]) -> None:
-        if graph.is_known and graph.is_quick and is_small(plan, owners):
+        if graph.has_run and graph.is_simple and is_small(plan, owners):
             with self._cluster.stopping.holding_back():
                 sharing.work_alone()
         else:
@@ -186,11 +186,13 @@ class ThreadEngine(DaskEngine):
     def _stopped(
         self, plan: Plan, sharing: SharedTasks, sent: Mapping[Slot, Kept], run_id: worker.RunId
     ) -> RunCancelled:
-        # Whole arrays that were finished stay; their counts were not told.
+        # Whole arrays that were finished stay.
         made: dict[Slot, Kept] = {**sent, **self._named(sharing.made(), run_id)}
         kept = {
             node: tuple(made[key] for key in array.keys)
             for node, array in plan.outputs.items()
             if all(key in made for key in array.keys)
         }
-        return cancelled(plan, kept, sharing.num_done)
+        blocks = {key: one.block for key, one in made.items() if isinstance(one, LocalBlock)}
+        counts = {key: (block.nnz, block.nbytes) for key, block in blocks.items()}
+        return cancelled(plan, kept, sharing.num_done, counts)

@@ -314,8 +314,7 @@ class FusedPass:
         forms: list[object] = []
         for value in values:
             if type(value) is Dense:
-                array = value.values
-                forms.append((array.shape, array.dtype, array.flags.c_contiguous))
+                forms.append(form_of(value.values))
             else:
                 forms.append((value.shape, type(value), value.nnz and value.values is None))
         if forms != self._forms:

@@ -34,6 +34,8 @@ def num_threads(plan: Plan, owner: int, num_tasks: int, threads: int) -> int:
 
 def is_small(plan: Plan, owners: Iterable[int]) -> bool:
     """Tell whether what some workers do in a run takes less than waking another thread."""
+    if not all(array.block_bytes for array in plan.reused.values()):
+        return False  # nobody knows how large: what an interrupt left
     read = max((sum(array.block_bytes) for array in plan.reused.values()), default=0)
     needed = max((plan.peaks.get(owner, 0) for owner in owners), default=0)
     return bool(plan.peaks) and max(read, needed) < _HELPED_BYTES
@@ -54,10 +56,10 @@ class TaskGraph:
         The numbers of the tasks that read a value, once for each time they do.
     num_missing
         For each task how many of its inputs other tasks make.
-    is_quick
-        Whether they are few, and none calls a user's function or reads a file.
-    is_known
-        Whether they have run before, so that their loops are compiled.
+    is_simple
+        Whether they are few, and none calls a function by name, a user's or one that reads a file.
+    has_run
+        Whether all have run before, so that their loops are compiled.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
@@ -71,19 +73,19 @@ class TaskGraph:
         self.given = tuple(key for key in self.readers if key not in self.owners)
         self.num_missing = tuple(sum(key in self.owners for key in task.inputs) for task in self.tasks)
         operators = (step.operator for task in self.tasks for step in task.steps)
-        self.is_quick = len(self.tasks) <= _FEW and not any(isinstance(one, Call | Run) for one in operators)
-        self.is_known = False
+        self.is_simple = len(self.tasks) <= _FEW and not any(isinstance(one, Call | Run) for one in operators)
+        self.has_run = False
         self._prepared: dict[int, PreparedTask] = {}
 
     @classmethod
-    def taken(cls, plan: Plan) -> TaskGraph:
+    def borrowed(cls, plan: Plan) -> TaskGraph:
         """Return what an earlier run of a plan left, which nobody else has then, or one made anew."""
         found = plan.found.pop("graph", None)
         return found if isinstance(found, cls) and found._of is plan.tasks else cls(plan.tasks)
 
-    def leave(self, plan: Plan) -> None:
-        """Leave it to the next run of a plan."""
-        self.is_known = True
+    def give_back(self, plan: Plan) -> None:
+        """Leave it to the next run of a plan, which has run."""
+        self.has_run = True
         plan.found["graph"] = self
 
     def prepared(self, number: int) -> PreparedTask:

@@ -188,7 +188,6 @@ class Telemetry:
         self._pending: dict[int, _Pending] = {}
         self._run: _RunTold | None = None
         self._finished: deque[tuple[_RunTold, Iterable[TaskTimed]]] = deque()  # not taken in yet
-        self._taken_at = clock()
 
     def begin(self) -> None:
         """Have the workers tell from now on; returns before they do."""
@@ -308,7 +307,6 @@ class Telemetry:
 
     def _take_in(self) -> None:
         # What finished runs took, in addition to what was reported while they ran.
-        self._taken_at = self._clock()
         finished = [self._finished.popleft() for _ in range(len(self._finished))]
         untold = [(run, timed) for run, timed in finished if not run.told]  # quick ones, maybe thousands
         sums: dict[tuple[int, str], float] = {}

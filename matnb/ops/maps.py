@@ -135,6 +135,8 @@ def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:
         if node in writer.products:
             words.append(f"{detail_of(writer.products[node], writer)};")
         elif isinstance(node, Elementwise):
+            if any(isinstance(one, Index) and one not in writer.registers for one in node.operands):
+                words.append("slice")
             words.append(node.name)
     return " ".join(words)
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Region, intersect, region_shape
+from matnb.blocks.kernels.tiles import LONG_ROW
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Index, Transpose
 from matnb.ops.reference import Value, dense
@@ -98,6 +99,8 @@ def _pieces(node: Index, grid: Grid) -> tuple[Grid, list[tuple[tuple[int, ...], 
 def is_window(node: Index) -> bool:
     """Tell whether a slice is a rectangle of a dense array, which a task may cut out of what it reads."""
     whole = len(node.key) == node.operand.ndim and 0 not in node.shape and not node.operand.is_cheap
+    if node.ndim > 1 and node.shape[-1] < LONG_ROW:
+        return False  # rows of few elements are read faster from a copy without gaps
     return whole and not node.sparse and all(isinstance(one, slice) and one.step == 1 for one in node.key)
 
 

@@ -441,3 +441,16 @@ def test_parts_of_single_precision_are_added_in_double(is_pooled: bool) -> None:
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found.values, np.float32(1.0 + 8 * 2.0**-25))
     assert np.float32(1.0 + 8 * 2.0**-25) != one  # each of them alone is lost beside it
+
+
+def test_views_of_one_shape_in_other_orders_are_not_taken_for_each_other() -> None:
+    links = (
+        Link("multiply", (FLOAT, FLOAT), FLOAT, 0, False, (0, 1)),
+        Link("add", (FLOAT, FLOAT), FLOAT, 0, False, (2, 0)),
+    )
+    step = executor.FusedPass(op.Fused(links), None)
+    whole = np.random.default_rng(0).normal(size=(300, 300))
+    inner, three = (slice(1, -1), slice(1, -1)), Dense(np.array(3.0))
+    for order in (whole, np.asfortranarray(whole), whole[:, ::-1], whole.T, whole[::-1], whole):
+        view = order[inner]
+        np.testing.assert_array_equal(step.run([Dense(view), three], FRESH).values, view * 3 + view)

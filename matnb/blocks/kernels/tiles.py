@@ -82,7 +82,7 @@ def _gives_bits_of(ufunc: np.ufunc, address: int) -> bool:
 
 
 FLOAT, TRUTH = np.dtype(np.float64), np.dtype(np.bool_)
-_LONG_ROW = 32  # elements; in shorter ones what a tile costs is more than what it does
+LONG_ROW = 32  # elements; in shorter ones what a tile costs is more than what it does
 _ONE_ROW, _NO_LENGTH = np.zeros((1, loops.NUM_INPUTS), np.int64), 2**62
 _MOST_NODES = 128  # of a sum on the way
 
@@ -247,6 +247,7 @@ def _rows_of(inputs: Sequence[NumericArray]) -> tuple[loops.Integers, int]:
     with_gaps = [number for number, one in enumerate(inputs) if not one.flags.c_contiguous]
     if not with_gaps:
         return _ONE_ROW, _NO_LENGTH
+    assert all(one.strides[-1] == loops.ITEM for one in inputs), "a program is run on what it was written for"
     *lengths, length = inputs[with_gaps[0]].shape
     in_order = np.arange(prod(lengths)).reshape(lengths) * (length * loops.ITEM)
     rows = np.zeros((in_order.size, loops.NUM_INPUTS), np.int64)
@@ -324,7 +325,7 @@ def form_of(values: NumericArray) -> OperandForm:
 
 def _is_in_long_rows(values: NumericArray) -> bool:
     has_rows = values.ndim > 1 and values.dtype == FLOAT and values.strides[-1] == values.itemsize
-    return has_rows and values.shape[-1] >= _LONG_ROW
+    return has_rows and values.shape[-1] >= LONG_ROW
 
 
 @lru_cache(maxsize=256)

@@ -232,8 +232,7 @@ class Telemetry:
             kind; None where workers tell of it.
         """
         if self._is_on:
-            with self._lock:
-                self._run = _RunTold(run_id, self._clock(), so_far)
+            self._run = _RunTold(run_id, self._clock(), so_far)
 
     def ended(self, timed: Iterable[TaskTimed]) -> None:
         """Take what the tasks of the run or the gang took; the caller changes it no more."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
-from typing import TypeAlias, TypeVar
+from typing import ClassVar, TypeAlias, TypeVar
 
 from matnb.events import (
     Event,
@@ -33,7 +33,6 @@ from matnb.widgets.busy_history import BusyHistory
 
 BEGINNINGS = frozenset((RunStarted, LoopAdvanced))
 ENDS = frozenset((RunFinished, RunStopped, LoopFinished, Rebalanced, SessionStopped))
-_QUICK = frozenset((RunStarted, TasksFinished, RunFinished))  # of which thousands come a second
 _MOST_HEARD = 8192  # events that wait to be looked at
 
 
@@ -123,7 +122,9 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
     """Return the state after something happened at a time."""
     match happening:
         case RunStarted() | TasksFinished() | RunFinished():
-            return _after_runs(state, ((when, happening),))
+            tally = _RunTally()
+            tally.add(happening, lambda: when)
+            return _after_runs(_begun(state, when) if tally.has_begun else state, tally)
         case LoopAdvanced():
             began = _begun(state, when)
             is_same = began.loop == happening  # the same event comes again and again
@@ -165,34 +166,50 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
     return state
 
 
-def _after_runs(state: MonitorState, happened: Iterable[tuple[float, Happening]]) -> MonitorState:
-    # After runs began and ended, one after the other: of quick ones thousands at once.
-    kernel_seconds, counts = dict(state.kernel_seconds), state.counts
-    num_runs, num_tasks, moved_bytes = counts.num_runs, counts.num_tasks, counts.moved_bytes
-    is_running, has_begun, ran_at = state.is_running, False, state.ran_at
-    for when, one in happened:
-        if isinstance(one, TasksFinished):
-            took = kernel_seconds.get(one.worker, 0.0)
-            for task in one.tasks:
-                took += 0.0 if task.compiled else task.seconds
-            kernel_seconds[one.worker] = took
-        elif isinstance(one, RunStarted):
-            if state.since is None:
-                state, kernel_seconds = _begun(state, when), {}
-            is_running = has_begun = True
-        elif isinstance(one, RunFinished):
-            num_runs += 1
-            num_tasks += one.num_tasks
-            moved_bytes += one.moved_bytes
-            is_running, ran_at = False, when
-    has_ended = num_runs > counts.num_runs
-    counts = _changed(counts, num_runs=num_runs, num_tasks=num_tasks, moved_bytes=moved_bytes)
-    state = _changed(
-        state, counts=counts, kernel_seconds=kernel_seconds, is_running=is_running, ran_at=ran_at
-    )
-    if has_begun:
+class _RunTally:
+    # What runs leave that began and ended one after the other: of quick ones thousands come at once.
+
+    ADDS: ClassVar = frozenset((RunStarted, TasksFinished, RunFinished))
+
+    def __init__(self) -> None:
+        self.has_begun = self.has_ended = self.is_running = False
+        self.ran_at = -inf
+        self.num_runs = self.num_tasks = self.moved_bytes = 0
+        self.kernel_seconds: dict[int, float] = {}
+
+    def add(self, event: Event, when: Callable[[], float]) -> None:
+        if isinstance(event, TasksFinished):
+            seconds = self.kernel_seconds.get(event.worker, 0.0)
+            for task in event.tasks:
+                seconds += 0.0 if task.compiled else task.seconds
+            self.kernel_seconds[event.worker] = seconds
+        elif isinstance(event, RunStarted):
+            self.has_begun = self.is_running = True
+        elif isinstance(event, RunFinished):
+            self.has_ended, self.is_running, self.ran_at = True, False, when()
+            self.num_runs += 1
+            self.num_tasks += event.num_tasks
+            self.moved_bytes += event.moved_bytes
+
+
+def _after_runs(state: MonitorState, tally: _RunTally) -> MonitorState:
+    counts, seconds = state.counts, dict(state.kernel_seconds)
+    for worker, took in tally.kernel_seconds.items():
+        seconds[worker] = seconds.get(worker, 0.0) + took
+    state = _changed(state, kernel_seconds=seconds)
+    if tally.has_ended:
+        counts = _changed(
+            counts,
+            num_runs=counts.num_runs + tally.num_runs,
+            num_tasks=counts.num_tasks + tally.num_tasks,
+            moved_bytes=counts.moved_bytes + tally.moved_bytes,
+        )
+        state = _changed(state, counts=counts, ran_at=tally.ran_at)
+    if tally.has_begun:
         state = _changed(state, has_run=True, outcome="")
-    return _changed(state, loop=None, iteration_seconds=0.0) if has_begun or has_ended else state
+    if not (tally.has_begun or tally.has_ended):
+        return state
+    return _changed(state, is_running=tally.is_running, loop=None, iteration_seconds=0.0)
 
 
 def _begun(state: MonitorState, when: float) -> MonitorState:
@@ -251,7 +268,7 @@ class Feed:
         self._clock, self._window = clock, window_seconds
         self.has_begun = False
         self._state = MonitorState()
-        self._waiting: deque[tuple[float, Happening]] = deque()  # quick ones, not in the state yet
+        self._tally: _RunTally | None = None  # of runs that are not in the state yet
         self._reducing, self._folding = threading.Lock(), threading.Lock()
         self._num_workers = 0  # of the session, or of the one that was
         self._heard: deque[tuple[float, Event]] = deque()  # of workers, that waits to be looked at
@@ -270,9 +287,12 @@ class Feed:
 
         One by one these would cost a cell of quick runs more than drawing does.
         """
-        if not self.has_begun or type(event) not in _QUICK or len(self._waiting) >= _MOST_HEARD:
+        if not self.has_begun or type(event) not in _RunTally.ADDS:
             return False
-        self._waiting.append((self._clock(), event))
+        with self._reducing:
+            if self._tally is None:
+                self._tally = _RunTally()
+            self._tally.add(event, self._clock)
         return True
 
     def hear(self, event: Event) -> None:
@@ -389,9 +409,8 @@ class Feed:
         return replace(self.state.counts, num_workers=self._num_workers)
 
     def _settle(self) -> None:
-        if self._waiting:
-            taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
-            self._state = _after_runs(self._state, taken)
+        if self._tally is not None:
+            self._state, self._tally = _after_runs(self._state, self._tally), None
 
     def _fold(self) -> None:
         while self._heard:

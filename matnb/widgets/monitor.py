@@ -25,7 +25,7 @@ BRIDGE_SECONDS = 1.0  # between two runs of a cell, in which it still is one tha
 LINGER_SECONDS = 1.0  # for which the thread stays when nothing runs, so that quick cells share one
 CLOSE_SECONDS = 10.0  # after which the buttons that are gone from the page are closed: it may ask for them
 _MOST_BETWEEN_SECONDS = 2.0
-_SPARED = 300.0  # times the CPU seconds of a picture until the next, so that what runs hardly notices
+_SPARED = 400.0  # times the CPU seconds of a picture until the next, so that what runs hardly notices
 
 
 class Monitor:

@@ -326,8 +326,9 @@ def cancelled(
     """Return what an interrupt of a run raises, of whose tasks some were done and some arrays are whole."""
     total = sum(len(array.keys) for array in plan.outputs.values())
     whole = sum(len(ones) for ones in kept.values())
-    arrays = {node: replace(plan.outputs[node], keys=names_of(own)) for node, own in kept.items()}
-    if counts is not None:
+    if counts is None:  # nobody has said how large the blocks are
+        arrays = {node: replace(plan.outputs[node], keys=names_of(own)) for node, own in kept.items()}
+    else:
         arrays = with_counts({node: plan.outputs[node] for node in kept}, kept, counts)
     return RunCancelled(
         f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, kept {whole} of {total} blocks",

@@ -29,10 +29,10 @@ from matnb.program.plan import Plan, Slot
 class ThreadEngine(DaskEngine):
     """Runs plans on a cluster in this process.
 
-    The workers' threads do the tasks, so that a kernel never runs on a thread that an interrupt reaches.
-    Small ones that have run before, so that nothing is compiled, are done by the thread that asks: waking
-    another takes longer, and an interrupt waits for them. What stays is held by reference. Dask starts and
-    ends the workers, and knows of no run.
+    The workers' threads do the tasks, so that an interrupt strikes no kernel. Small ones that have run
+    before, so that nothing is compiled, are done by the thread that asks: waking another takes longer, and
+    an interrupt waits for them. What stays is held by reference. Dask starts and ends the workers, and knows
+    of no run.
 
     Parameters
     ----------

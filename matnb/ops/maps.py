@@ -17,12 +17,12 @@ from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import ANNIHILATORS
-from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Index, Literal, Reduce
+from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Reduce
 from matnb.ops.indexing import check_index
 from matnb.ops.products import detail_of, write_product
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, value_of
 from matnb.ops.registry import means
-from matnb.ops.slicing import window_region
+from matnb.ops.slicing import is_cut_out, window_region
 from matnb.program.matching import Product
 from matnb.program.operators import Constant, Fused, Make, Operator, Stretch
 from matnb.program.regions import operand_region
@@ -135,7 +135,7 @@ def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:
         if node in writer.products:
             words.append(f"{detail_of(writer.products[node], writer)};")
         elif isinstance(node, Elementwise):
-            if any(isinstance(one, Index) and one not in writer.registers for one in node.operands):
+            if any(is_cut_out(one, writer) for one in node.operands):
                 words.append("slice")
             words.append(node.name)
     return " ".join(words)
@@ -168,7 +168,7 @@ def write_fused(
     def value(node: Expr) -> tuple[bool, int]:
         if node not in values:
             own = operand_region(node.shape, region)
-            if isinstance(node, Index) and node not in writer.registers:
+            if is_cut_out(node, writer):
                 values[node] = writer.read(task, node.operand, window_region(node, own), owner)
             else:
                 values[node] = writer.read(task, node, own, owner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from matnb.blocks.grid import Grid, Region, intersect, region_shape
 from matnb.blocks.kernels.tiles import LONG_ROW
 from matnb.blocks.layout import Layout
-from matnb.expr.nodes import Index, Transpose
+from matnb.expr.nodes import Expr, Index, Transpose
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Flip, Join, Take
@@ -102,6 +103,11 @@ def is_window(node: Index) -> bool:
     if node.ndim > 1 and node.shape[-1] < LONG_ROW:
         return False  # rows of few elements are read faster from a copy without gaps
     return whole and not node.sparse and all(isinstance(one, slice) and one.step == 1 for one in node.key)
+
+
+def is_cut_out(node: Expr, writer: PlanWriter) -> TypeGuard[Index]:
+    """Tell whether what a task reads is a window that has no array: the task cuts it out."""
+    return isinstance(node, Index) and node not in writer.registers
 
 
 def window_region(node: Index, region: Region) -> Region:

@@ -22,7 +22,7 @@ from matnb.ops.maps import Draw, lower_map
 from matnb.ops.products import lower_product, product_cuts, product_layout
 from matnb.ops.reducing import lower_reductions, lower_running_product
 from matnb.ops.registry import lowers
-from matnb.ops.slicing import is_window, sliced_layout
+from matnb.ops.slicing import is_cut_out, is_window, sliced_layout
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.grouping import Groups, reduction_groups
 from matnb.program.matching import Choice, Wiring, match_products
@@ -158,7 +158,7 @@ def chosen_layout(domain: Expr, read: Sequence[Expr], writer: PlanWriter, worker
     alike = [node for node in read if node.shape == domain.shape]
     if alike:
         heaviest = max(alike, key=writer.bytes_of)
-        if isinstance(heaviest, Index) and heaviest not in writer.registers:
+        if is_cut_out(heaviest, writer):
             return sliced_layout(heaviest, writer.registers[heaviest.operand].layout)
         return writer.registers[heaviest].layout
     return default_layout(domain, writer.bytes_of(domain), workers)

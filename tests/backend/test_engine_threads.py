@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.backend import worker
+from matnb.backend.cancellation import Stopping
 from matnb.backend.kept import LocalBlock
 from matnb.errors import CellCancelled, KernelError
 from matnb.session.overrides import choosing
@@ -212,3 +213,48 @@ def test_an_interrupt_waits_for_a_small_run_and_ends_it_then(monkeypatch: pytest
         assert len(done) == 1
         assert float((x * 4.5).sum()) == 4.5 * 500_500
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_an_interrupt_leaves_has_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = worker.run_prepared
+
+    def interrupted(*arguments: object) -> object:
+        made = run(*arguments)
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGINT)
+        return made
+
+    with mn.start(workers=1, threads=2) as session:
+        x = mn.asarray(np.arange(1003.0)).persist()
+        (x * 2.5).persist()
+        y = x * 3.5
+        monkeypatch.setattr(worker, "run_prepared", interrupted)
+        with pytest.raises(CellCancelled):
+            y.persist()
+        monkeypatch.setattr(worker, "run_prepared", run)
+        entry = session._store.entry(y.expression)
+        assert entry is not None
+        assert entry.stored.block_bytes == (8 * 1003,)
+
+
+def test_an_interrupt_at_the_end_of_a_run_leaves_no_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopping, ask, ours = Stopping(), signal.getsignal, []
+
+    def interrupted(number: int) -> object:
+        found = ask(number)
+        if ours and found is not ours[0]:  # as it is put back
+            ours.clear()
+            signal.raise_signal(signal.SIGINT)
+        return found
+
+    def heeded() -> None:
+        with stopping.heeding():
+            ours.append(signal.default_int_handler)
+            monkeypatch.setattr(signal, "getsignal", interrupted)
+
+    with pytest.raises(CellCancelled):
+        heeded()
+    assert ours == []
+    assert ask(signal.SIGINT) is signal.default_int_handler
+    with stopping.heeding():
+        stopping.check()

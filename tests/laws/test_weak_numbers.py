@@ -212,7 +212,7 @@ def _outcome(xp: ModuleType, call: Call, *arguments: object) -> tuple[np.dtype, 
         try:
             found = call(xp, *arguments)
             value = found.compute() if isinstance(found, mn.DistArray) else found
-        except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError):
+        except (ValueError, TypeError, IndexError, ArithmeticError):
             return None
     array = np.asarray(value)
     return found.dtype if isinstance(found, mn.DistArray) else array.dtype, array

@@ -108,3 +108,17 @@ def test_code_is_made_anew_when_a_loop_of_another_file_changes(tmp_path):
     assert [run()[0], run()[0]] == ["7", "7"]
     (tmp_path / "inner.py").write_text(LOOP.replace("2 * number", "9 * number"))
     assert run()[0] == "28"
+
+
+def test_code_stays_when_a_file_that_the_loop_does_not_import_changes(tmp_path):
+    (tmp_path / "alone.py").write_text(LOOP + "\nprint(doubled(3), sum(doubled.stats.cache_hits.values()))\n")
+
+    def run() -> str:
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+        command = [sys.executable, "alone.py"]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True).stdout
+
+    (tmp_path / "other.py").write_text(LOOP)
+    assert run().split() == ["6", "0"]
+    (tmp_path / "other.py").write_text(LOOP.replace("2 * number", "9 * number"))
+    assert run().split() == ["6", "1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
@@ -43,7 +44,8 @@ def compiled(function: Loop) -> Loop:
 
     No threads of its own (blocks already run side by side) and no fast math (bits must not depend on it).
     The code is kept beside the loop's file, and where that folder is read-only in the user's cache folder.
-    It is made anew when any file of the folder changes: loops call loops of other files.
+    It is made anew when that file changes, or one of the folder that it imports: loops call loops of other
+    files.
     """
     try:
         loop = numba.njit(nogil=True, cache=True)(function)
@@ -52,18 +54,35 @@ def compiled(function: Loop) -> Loop:
     else:
         # Numba asks for the time and size of the loop's own file, and an installer gives all files one time.
         # Where it keeps the answer is its own affair: hence the upper bound on its version.
-        loop._cache._cache_file._source_stamp = _content_of(Path(function.__code__.co_filename).parent)
+        loop._cache._cache_file._source_stamp = _stamp_of(Path(function.__code__.co_filename))
     _machine_codes.count_those_of(loop)
     compiled_loop: Loop = loop
     return compiled_loop
 
 
 @cache
-def _content_of(folder: Path) -> str:
+def _stamp_of(file: Path) -> str:
+    # Of the file, and of all in its folder that it imports, or that those import.
+    reached, waiting = {file}, [file]
+    while waiting:
+        for other in _imported_beside(waiting.pop()) - reached:
+            reached.add(other)
+            waiting.append(other)
     content = sha256()
-    for path in sorted(folder.glob("*.py")):
+    for path in sorted(reached):
         content.update(path.name.encode() + path.read_bytes())
     return content.hexdigest()
+
+
+@cache
+def _imported_beside(file: Path) -> frozenset[Path]:
+    imports = [
+        one for one in ast.walk(ast.parse(file.read_text())) if isinstance(one, ast.Import | ast.ImportFrom)
+    ]
+    names = {alias.name for one in imports for alias in one.names}
+    names |= {one.module for one in imports if isinstance(one, ast.ImportFrom) and one.module}
+    beside = {file.with_name(f"{name.rpartition('.')[2]}.py") for name in names}
+    return frozenset(path for path in beside if path.is_file())
 
 
 def inlined(function: Loop) -> Loop:

@@ -59,6 +59,35 @@ class _Keeping:
     second: bool  # whether the array has a first name, under which it was made
 
 
+class _Tally:
+    """Under which names each array is kept, and how many bytes all have on each worker."""
+
+    def __init__(self) -> None:
+        self.names: dict[Entry, set[bytes]] = {}
+        self.by_owner: dict[int, int] = {}
+        self.num_bytes = 0
+
+    def add(self, entry: Entry, name: bytes) -> None:
+        """Note a name of an array."""
+        names = self.names.setdefault(entry, set())
+        if not names:
+            self._count(entry, 1)
+        names.add(name)
+
+    def remove(self, entry: Entry, name: bytes) -> None:
+        """Forget a name of an array, and the array with its last."""
+        names = self.names[entry]
+        names.discard(name)
+        if not names:
+            del self.names[entry]
+            self._count(entry, -1)
+
+    def _count(self, entry: Entry, sign: int) -> None:
+        self.num_bytes += sign * entry.num_bytes
+        for owner, size in zip(entry.stored.layout.owners, entry.stored.block_bytes, strict=False):
+            self.by_owner[owner] = self.by_owner.get(owner, 0) + sign * size
+
+
 class Store:
     """Arrays on the workers by the digest of their expression, within a budget of bytes.
 
@@ -78,7 +107,8 @@ class Store:
     def __init__(self, budget_bytes: int, hiding: Callable[[], Hiding | None] = lambda: None) -> None:
         self.budget_bytes = budget_bytes
         self._hiding = hiding
-        self._kept: dict[bytes, _Keeping] = {}
+        self._kept: dict[bytes, _Keeping] = {}  # changed by _keep and _let_go alone
+        self._tally = _Tally()  # of what is in there
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
         self._pinned: dict[bytes, Expr | ref[Expr]] = {}
         self._remembered: dict[bytes, None] = {}  # the one used longest ago first
@@ -98,7 +128,7 @@ class Store:
             owned = node.digest if owner is None else owner.digest
             before = self._kept.get(node.digest)
             second = second and (before is None or before.second or before.entry is not entry)
-            self._kept[node.digest] = _Keeping(entry, node, owned, second)
+            self._keep(node.digest, _Keeping(entry, node, owned, second))
             if (hiding := self._hiding()) is not None:
                 hiding.added(node)
 
@@ -113,8 +143,7 @@ class Store:
                 return
             names = [node.digest] if by_this_name or not kept.second else []
             if kept.second:
-                every = self._kept.items()
-                names += [name for name, one in every if one.entry is kept.entry and not one.second]
+                names += [one for one in self._tally.names[kept.entry] if not self._kept[one].second]
             for name in names or [node.digest]:
                 self._remembered.pop(name, None)
                 self._remembered[name] = None
@@ -149,10 +178,8 @@ class Store:
     def replace(self, old: Entry, new: Entry) -> None:
         """Put an array that was laid out anew in the place of what it was, under all its names."""
         with self._lock:
-            self._kept = {
-                digest: replace(kept, entry=new) if kept.entry is old else kept
-                for digest, kept in self._kept.items()
-            }
+            for digest in tuple(self._tally.names.get(old, ())):
+                self._keep(digest, replace(self._kept[digest], entry=new))
             for node in [node for node, entry in self._given.items() if entry is old]:
                 self._given[node] = new
             if old in self._idle:
@@ -172,7 +199,9 @@ class Store:
 
     def __contains__(self, node: object) -> bool:
         """Tell whether an expression's array is here; walks over expressions end at such ones."""
-        return isinstance(node, Expr) and self.entry(node) is not None
+        return isinstance(node, Expr) and (
+            (node.digest in self._kept or bool(self._given)) and self.entry(node) is not None
+        )
 
     def entry(self, node: Expr) -> Entry | None:
         """Return what is known of an array, or None."""
@@ -182,7 +211,7 @@ class Store:
             hiding = self._hiding()
             if hiding is None or node not in hiding:
                 return kept.entry
-        return self._given.get(node)
+        return self._given.get(node) if self._given else None
 
     def entry_named(self, digest: bytes) -> Entry | None:
         """Return what is known of the array of an expression of this digest, or None."""
@@ -207,20 +236,31 @@ class Store:
 
     def digests(self) -> Collection[bytes]:
         """Return the digests of the expressions whose arrays are here."""
-        return self._kept.keys()
+        return self._kept.copy().keys()
+
+    @property
+    def num_kept(self) -> int:
+        """How many expressions have arrays here, but for what a user gave."""
+        return len(self._kept)
 
     @property
     def num_bytes(self) -> int:
         """Bytes on the workers."""
-        return sum(entry.num_bytes for entry in self.entries())
+        return self._tally.num_bytes + sum(entry.num_bytes for entry in self._given_alone())
 
     def bytes_by_owner(self) -> dict[int, int]:
         """Return the bytes that each worker holds."""
-        held: dict[int, int] = {}
-        for entry in self.entries():
+        held = dict(self._tally.by_owner)
+        for entry in self._given_alone():
             for owner, size in zip(entry.stored.layout.owners, entry.stored.block_bytes, strict=False):
                 held[owner] = held.get(owner, 0) + size
         return held
+
+    def _given_alone(self) -> Iterable[Entry]:
+        # What a user gave that has no name of its own; such arrays go by themselves.
+        if not self._given:
+            return ()
+        return {entry for entry in tuple(self._given.values()) if entry not in self._tally.names}
 
     def retain(self, live: Collection[Expr]) -> None:
         """Drop every array without a handle that is not remembered; handles stand for the ``live`` ones.
@@ -229,32 +269,25 @@ class Store:
         """
         with self._lock:
             digests = {node.digest for node in live}
-            self._pinned = {digest: node for digest, node in self._pinned.items() if digest in digests}
-            handled = {
-                kept.entry
+            if not digests.issuperset(self._pinned):
+                self._pinned = {digest: node for digest, node in self._pinned.items() if digest in digests}
+            gone = {
+                digest
                 for digest, kept in self._kept.items()
-                if kept.owner in digests or digest in digests
+                if digest not in digests and kept.owner not in digests
             }
-            self._idle = {
-                kept.entry
-                for digest, kept in self._kept.items()
-                if digest in self._remembered and kept.entry not in handled
-            }
+            names = {kept.entry: self._tally.names[kept.entry] for kept in map(self._kept.__getitem__, gone)}
+            unheld = {entry for entry, its in names.items() if its <= gone}
+            self._idle = {entry for entry in unheld if any(one in self._remembered for one in names[entry])}
             if len(self._idle) > MOST_IDLE:
                 self._forget_oldest()
-            stay = handled | self._idle
-            self._kept = {
-                digest: kept if kept.node is None or kept.entry in handled else replace(kept, node=None)
-                for digest, kept in self._kept.items()
-                if kept.entry in stay
-                and (
-                    not kept.second
-                    or kept.owner in digests
-                    or digest in digests
-                    or digest in self._remembered
-                )
-            }
-            self._remembered = {digest: None for digest in self._remembered if digest in self._kept}
+            for digest in gone:
+                kept = self._kept[digest]
+                is_found_so = not kept.second or digest in self._remembered
+                if not is_found_so or (kept.entry in unheld and kept.entry not in self._idle):
+                    self._let_go(digest)
+                elif kept.entry in unheld and kept.node is not None:
+                    self._kept[digest] = replace(kept, node=None)
 
     def _forget_oldest(self) -> None:
         newest: set[Entry] = set()
@@ -324,11 +357,26 @@ class Store:
         """Drop every array."""
         with self._lock:
             self._kept.clear()
+            self._tally = _Tally()
             self._given.clear()
             self._pinned.clear()
             self._remembered.clear()
             self._idle.clear()
 
     def _drop(self, goes: Callable[[Entry], bool]) -> None:
-        self._kept = {digest: kept for digest, kept in self._kept.items() if not goes(kept.entry)}
-        self._idle = {entry for entry in self._idle if not goes(entry)}
+        for entry in [one for one in self._tally.names if goes(one)]:
+            self._idle.discard(entry)
+            for digest in tuple(self._tally.names[entry]):
+                self._let_go(digest)
+
+    def _keep(self, digest: bytes, keeping: _Keeping) -> None:
+        before = self._kept.get(digest)
+        if before is None or before.entry is not keeping.entry:
+            self._tally.add(keeping.entry, digest)
+            if before is not None:
+                self._tally.remove(before.entry, digest)
+        self._kept[digest] = keeping
+
+    def _let_go(self, digest: bytes) -> None:
+        self._tally.remove(self._kept.pop(digest).entry, digest)
+        self._remembered.pop(digest, None)

@@ -73,6 +73,8 @@ def share_of(
         real = parts.view(parts.real.dtype).reshape(*values.shape, 2)
         found = np.ascontiguousarray(share_of(real, axes, along, start))
         return found.view(np.complex128)[..., 0]
+    if values.ndim == 1:
+        return _along_axis(np.ascontiguousarray(values), 0, None if along is None else start)
     order = sorted(range(values.ndim), key=lambda axis: -abs(values.strides[axis]))  # as it lies in memory
     lying = np.ascontiguousarray(values.transpose(order))
     places = [order.index(axis) for axis in axes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -94,14 +94,12 @@ class Expr(metaclass=Interned):
         """Return the same operation on other operands."""
         if all(new is old for new, old in zip(operands, self.operands, strict=True)):
             return self
-        remaining = iter(operands)
-        values: list[Hashable] = []
         form = node_fields(type(self))
-        for place, name in enumerate(form.names):
-            if place in form.operands:
-                values.append(next(remaining))
-            else:
-                values.append(tuple(remaining) if place == form.inputs else self.__dict__[name])
+        values = list(map(self.__dict__.__getitem__, form.names))
+        for place, operand in zip(form.operands, operands, strict=False):
+            values[place] = operand
+        if form.inputs is not None:
+            values[form.inputs] = operands[len(form.operands) :]
         return type(self)(*values)
 
     def describe(self, operands: Sequence[str]) -> str:

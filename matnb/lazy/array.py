@@ -447,13 +447,14 @@ def _is_scipys_operand() -> bool:
 
 # The handles by their ids: they compare elementwise, and a weak table of Python's costs much more.
 _live: dict[int, ref[DistArray]] = {}
+_live_nodes: dict[int, Expr] = {}  # what each stands for
 _live_labels: dict[int, Expr] = {}
 
 
 def live_expressions() -> set[Expr]:
     """Return the expressions that some handle stands for now."""
-    handles = [handle() for handle in _live.copy().values()]
-    return {*(one._expression for one in handles if one is not None), *_live_labels.copy().values()}
+    found = set(_live_nodes.copy().values())
+    return found.union(_live_labels.copy().values()) if _live_labels else found
 
 
 def renew(new: Mapping[Expr, Expr]) -> None:
@@ -461,7 +462,7 @@ def renew(new: Mapping[Expr, Expr]) -> None:
     for handle in _live.copy().values():
         one = handle()
         if one is not None and one._expression in new:
-            one._expression = new[one._expression]
+            one._expression = _live_nodes[id(one)] = new[one._expression]
 
 
 def wrap(node: Expr, labels: Expr | None = None) -> DistArray:
@@ -523,12 +524,13 @@ class DistArray(Methods, Operators, Values):
     def __init__(self, expression: Expr, labels: Expr | None = None) -> None:
         self._expression = expression
         self._labels = labels
-        _live[id(self)] = ref(self)
+        _live[id(self)], _live_nodes[id(self)] = ref(self), expression
         if labels is not None:
             _live_labels[id(self)] = labels
 
     def __del__(self) -> None:
         _live.pop(id(self), None)
+        _live_nodes.pop(id(self), None)
         if _live_labels:
             _live_labels.pop(id(self), None)
 
@@ -611,7 +613,7 @@ class DistArray(Methods, Operators, Values):
         record = active_recording()
         if record is not None:
             record.note(version)
-        self._expression = version
+        self._expression = _live_nodes[id(self)] = version
 
     def __copy__(self) -> DistArray:
         return self.copy()

@@ -306,7 +306,9 @@ def arange(
         raise OptionError("arange: the step cannot be 0")
     length = max(0, math.ceil((last - first) / each))
     if length > np.iinfo(np.intp).max:
-        raise OptionError(f"arange({first!r}, {last!r}, {each!r}): {length:,} elements are too many for an array")
+        raise OptionError(
+            f"arange({first!r}, {last!r}, {each!r}): {length:,} elements are too many for an array"
+        )
     # As in NumPy, whole numbers of any length are counted in the widest; no number is weak here.
     element = np.result_type(np.intp, *(np.asarray(one) for one in (first, last, each)))
     element = number_dtype(element if dtype is None else dtype)

@@ -324,11 +324,11 @@ def rolled(
     sequence = [node for node, times in Counter(events).items() if times < FEWEST]
     become = {node: node for node in (*roots, *live)}
     tries = iter(range(_MOST_TRIES))
-    while True:
+    while _may_repeat(sequence):
         wanted = {become[node] for node in roots}
         reached = set(topological(wanted, known))
         sequence = [node for node in sequence if node in reached and node not in known]
-        if not any(map(_is_heavy, sequence)):
+        if not _may_repeat(sequence):
             break
         new = _first_loop(sequence, wanted, known, {become[node] for node in live}, tries)
         if new is None:
@@ -356,6 +356,12 @@ def _first_loop(
         except _Refused:
             continue
     return None
+
+
+def _may_repeat(sequence: Sequence[Expr]) -> bool:
+    # Of each repetition one event is heavy, and these are alike.
+    heavy = [node for node in sequence if _is_heavy(node)]
+    return len(heavy) >= FEWEST and max(Counter(map(kind_of, heavy)).values()) >= FEWEST
 
 
 def _is_heavy(node: Expr) -> bool:
@@ -569,7 +575,8 @@ def roll(roots: Sequence[Expr], record: Recording | None, known: Container[Expr]
     if len(events) >= FEWEST:
         with resumed(record):
             new = rolled(roots, events, known, live_expressions())
-        renew(new)
+        if new:
+            renew(new)
     needed = set(topological(roots, known))
     record.unread = [node for node in events if node not in needed][-_MOST_UNREAD:]
     return [new.get(root, root) for root in roots]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from matnb.expr.control import Body, Cond, Loop, Variable
 from matnb.expr.interning import node_fields
@@ -39,7 +40,10 @@ def kind_of(node: Expr) -> str:
         return f"{len(node.outputs)} results together" if len(node.outputs) > 1 else "one result"
     if isinstance(node, Loop | Cond):
         return "a loop" if isinstance(node, Loop) else "a branch"
-    return f"{node.shape} {node.dtype}{' sparse' if node.sparse else ''}"
+    return f"{node.shape} {_dtype_text(node.dtype)}{' sparse' if node.sparse else ''}"
+
+
+_dtype_text = cache(str)  # NumPy takes some microseconds to name a dtype
 
 
 class ExpressionGraph:

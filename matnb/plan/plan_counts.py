@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,18 +67,27 @@ def counts_of(plan: Plan, roots: Iterable[Expr] = (), made: Container[Expr] = ()
     made
         What was made just before for the same cell, and so is not remembered.
     """
+    there = {*plan.reused, *(root for root in roots if root not in plan.outputs)}
+    work = plan.found.get("work")
+    if not isinstance(work, _Work):  # alike for plans of one form
+        work = plan.found["work"] = _Work(_num_computed(plan), _num_arrays(plan))
+    num_remembered = sum(not _is_given(one) and one not in made for one in there)
+    return PlanCounts(work.num_run, work.num_arrays, num_remembered)
+
+
+class _Work(NamedTuple):
+    num_run: int
+    num_arrays: int
+
+
+def _num_computed(plan: Plan) -> int:
     computed = {
         node
         for stage in plan.stages
         for node in stage.inside
         if stage.kind != "data" and not isinstance(node, Data | Literal)
     }
-    there = {*plan.reused, *(root for root in roots if root not in plan.outputs)}
-    return PlanCounts(
-        num_run=len(computed),
-        num_arrays=_num_arrays(plan),
-        num_remembered=sum(not _is_given(one) and one not in made for one in there),
-    )
+    return len(computed)
 
 
 def _is_given(node: Expr) -> bool:

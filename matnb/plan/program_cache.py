@@ -216,7 +216,7 @@ class CachedPlan:
             node = one.operation if one.place is None else form.nodes[one.place]
             assert node is not None, "what was not recorded is an operation"
             if one.is_made:
-                node = node.with_operands(*(nodes[number] for number in one.operands))
+                node = node.with_operands(*map(nodes.__getitem__, one.operands))
                 node = ordered(node) or node
                 if node.sparse != one.sparse:
                     raise Unfit

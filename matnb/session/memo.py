@@ -97,8 +97,10 @@ class Memo:
         hidden = hiding()
         if hidden is not None and node in hidden:
             return None
+        if self._remembers:
+            return self._values.get(node.digest)  # one look at a table, which needs no lock
         with self._lock:
-            return self._values.get(node.digest) if self._remembers else self._shown.get(node)
+            return self._shown.get(node)
 
     def keep_value(self, block: Block, *names: Expr) -> None:
         """Remember a value under one or several expressions that have it, if it is small."""
@@ -186,7 +188,7 @@ class Memo:
         """
         if not self._remembers or not (self._values or self._folder is not None):
             return False
-        before = len(self._store.digests())
+        before = self._store.num_kept
         seen: set[Expr] = set()
         waiting = list(roots)
         while waiting:
@@ -198,7 +200,7 @@ class Memo:
                 continue
             # How often a loop ran says nothing of what it gave.
             waiting.extend(node.control.operands if isinstance(node, Final) else node.operands)
-        return len(self._store.digests()) > before
+        return self._store.num_kept > before
 
     def _is_put(self, node: Expr, asked: bool, needed: Collection[Expr]) -> bool:
         # Whether a value or an array of the expression is where it is wanted now.
@@ -392,7 +394,7 @@ class Memo:
             return rows
         self._folder.refresh()
         for digest in self._folder:
-            if digest in self._values or digest in self._store.digests():
+            if digest in self._values or self._store.entry_named(digest) is not None:
                 continue
             found = self._folder.read(digest, lambda result: (result.about, result.num_bytes), is_use=False)
             if found is not None:

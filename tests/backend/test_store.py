@@ -6,6 +6,8 @@ import gc
 import weakref
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from matnb.backend.store import Entry, Store
 from matnb.blocks.grid import regular
@@ -259,3 +261,62 @@ def test_there_are_not_many_arrays_without_a_handle(monkeypatch):
     store.remember(nodes[1])  # used again
     store.retain({nodes[5]})
     assert names(store, *nodes) == [False, True, False, True, True, True]
+
+
+PLACES = st.integers(0, 5)
+ACTIONS = st.one_of(
+    st.tuples(st.just("add"), PLACES, PLACES, PLACES, st.booleans()),
+    st.tuples(st.just("remember"), PLACES, st.booleans()),
+    st.tuples(st.just("retain"), st.sets(PLACES)),
+    st.tuples(st.just("replace"), PLACES),
+    st.tuples(st.just("lose"), st.integers(0, 2)),
+    st.tuples(st.just("trim"), st.integers(0, 600)),
+    st.tuples(st.just("forget")),
+)
+
+
+def staying(store: Store, live: set[bytes]) -> set[bytes]:
+    """Return the names that stay when handles stand for these, by what `retain` promises."""
+    kept, remembered = store._kept, store._remembered
+    handled = {one.entry for name, one in kept.items() if name in live or one.owner in live}
+    stay = handled | {one.entry for name, one in kept.items() if name in remembered}
+    return {
+        name
+        for name, one in kept.items()
+        if one.entry in stay and (not one.second or one.owner in live or name in live or name in remembered)
+    }
+
+
+@given(st.lists(ACTIONS, max_size=25))
+def test_bytes_and_what_stays_are_those_of_all_arrays_whatever_came_before(actions):
+    store, nodes = Store(500), [node(str(number)) for number in range(6)]
+    entries = [entry(100 * (number + 1), owners=(number % 3,)) for number in range(6)]
+    for action in actions:
+        match action:
+            case "add", place, which, owner, second:
+                store.add(nodes[place], entries[which], nodes[owner], second)
+            case "remember", place, by_this_name:
+                store.remember(nodes[place], by_this_name)
+            case "retain", places:
+                expected = staying(store, {nodes[place].digest for place in places})
+                store.retain([nodes[place] for place in places])
+                assert set(store.digests()) == expected
+                assert set(store._remembered) <= expected
+            case "replace", which:
+                new = entry(50 * (which + 1), owners=((which + 1) % 3,))
+                store.replace(entries[which], new)
+                entries[which] = new
+            case "lose", owner:
+                store.drop_owner(owner)
+            case "trim", room:
+                store.trim(room_bytes=room)
+            case ("forget",):
+                store.forget()
+        there = store.entries()
+        assert store.num_bytes == sum(one.num_bytes for one in there)
+        held = dict.fromkeys(range(3), 0)
+        for one in there:
+            held[one.stored.layout.owners[0]] += one.num_bytes
+        assert {owner: size for owner, size in held.items() if size} == {
+            owner: size for owner, size in store.bytes_by_owner().items() if size
+        }

@@ -1,3 +1,12 @@
+"""Arrays that are made from numbers: what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import matnb as mn
+from matnb.errors import OptionError
 
 
 def test_a_range_longer_than_any_array_is_refused() -> None:

@@ -94,8 +94,8 @@ class Stopping:
             yield
         finally:
             self._holds_back = True  # an error in here would leave the handler where it is
-            if signal.getsignal(signal.SIGINT) is interrupted:
-                signal.signal(signal.SIGINT, before)
+            if (now := signal.signal(signal.SIGINT, before)) is not interrupted:
+                signal.signal(signal.SIGINT, now)  # somebody else's by now
             is_dropped = self._is_interrupted
             self._heeds = self._is_interrupted = self._holds_back = False
         if is_dropped:

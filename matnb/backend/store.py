@@ -110,6 +110,7 @@ class Store:
         self._kept: dict[bytes, _Keeping] = {}  # changed by _keep and _let_go alone
         self._tally = _Tally()  # of what is in there
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
+        self._has_given = False  # or had: a weak table is asked dearly, and few sessions have anything in it
         self._pinned: dict[bytes, Expr | ref[Expr]] = {}
         self._remembered: dict[bytes, None] = {}  # the one used longest ago first
         self._idle: set[Entry] = set()  # those without a handle, when it was looked last
@@ -173,7 +174,7 @@ class Store:
     def add_given(self, node: Expr, entry: Entry) -> None:
         """Keep a user's array while any expression needs it, since nobody could make it again."""
         with self._lock:
-            self._given[node] = entry
+            self._given[node], self._has_given = entry, True
 
     def replace(self, old: Entry, new: Entry) -> None:
         """Put an array that was laid out anew in the place of what it was, under all its names."""
@@ -200,7 +201,7 @@ class Store:
     def __contains__(self, node: object) -> bool:
         """Tell whether an expression's array is here; walks over expressions end at such ones."""
         return isinstance(node, Expr) and (
-            (node.digest in self._kept or bool(self._given)) and self.entry(node) is not None
+            (node.digest in self._kept or self._has_given) and self.entry(node) is not None
         )
 
     def entry(self, node: Expr) -> Entry | None:
@@ -211,7 +212,7 @@ class Store:
             hiding = self._hiding()
             if hiding is None or node not in hiding:
                 return kept.entry
-        return self._given.get(node) if self._given else None
+        return self._given.get(node) if self._has_given else None
 
     def entry_named(self, digest: bytes) -> Entry | None:
         """Return what is known of the array of an expression of this digest, or None."""
@@ -258,7 +259,7 @@ class Store:
 
     def _given_alone(self) -> Iterable[Entry]:
         # What a user gave that has no name of its own; such arrays go by themselves.
-        if not self._given:
+        if not self._has_given:
             return ()
         return {entry for entry in tuple(self._given.values()) if entry not in self._tally.names}
 

@@ -391,6 +391,8 @@ def cast(values: NumericArray, dtype: np.dtype, copy: bool = False) -> NumericAr
 
     What NumPy warns of (a lost imaginary part, an overflow, NaN to integer) happens without a warning.
     """
+    if not copy and values.dtype == dtype:
+        return values
     if values.dtype.kind == "c" and dtype.kind not in "cb":
         values = values.real  # what astype does too, but there with a warning that errstate does not govern
     with np.errstate(all="ignore"):

@@ -35,22 +35,23 @@ def topological(
     Expressions in ``known`` are included, but not what is below them. ``operands`` tells what an expression
     is made from, where that is not what was recorded.
     """
-    order: list[Expr] = []
+    order: dict[Expr, None] = {}
     seen: set[Expr] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(list(roots))]
+    stack = list(roots)
+    stack.reverse()
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node not in seen:
+        node = stack[-1]
+        if node not in seen:
             seen.add(node)
-            below = () if node in known else operands(node)
-            if not below:
-                order.append(node)
-                continue
-            stack.append((node, True))
-            stack.extend([(operand, False) for operand in reversed(below) if operand not in seen])
-    return order
+            below = operands(node)
+            if below and node not in known:
+                waiting = [operand for operand in reversed(below) if operand not in seen]
+                if waiting:
+                    stack.extend(waiting)
+                    continue
+        stack.pop()
+        order[node] = None  # all below are there; where it was waiting twice, so may it be
+    return list(order)
 
 
 def consumers(

@@ -196,7 +196,8 @@ class Memo:
             if node in seen:
                 continue
             seen.add(node)
-            if node in self._store or self._is_put(node, node in asked, seen):
+            may_be_known = self._folder is not None or node.digest in self._values
+            if node in self._store or (may_be_known and self._is_put(node, node in asked, seen)):
                 continue
             # How often a loop ran says nothing of what it gave.
             waiting.extend(node.control.operands if isinstance(node, Final) else node.operands)

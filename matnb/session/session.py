@@ -164,7 +164,16 @@ class Session:
                     return small
             with self._lock:
                 (node,) = self.rolled([node])
-                return self._runner.retried(lambda: self._value(node))
+                if self._store.entry(node) is not None:
+                    self.memo.count([node])
+                    return self._runner.retried(lambda: self._value(node))
+                ran = self._runner.run({"value": node}, live_expressions(), fetch=["value"])
+                if "value" in ran.fetched:
+                    self.memo.keep([node])
+                    return ran.fetched["value"]
+                made = dict(ran.entries)  # they outlast the budget until their values were fetched
+                del ran
+                return self._runner.retried(lambda: self._value(node, made.pop("value", None)))
 
     def check_result(self, node: Expr, num_entries: int = 0) -> None:
         """Refuse to bring an array into this process if it, with so many stored entries, is above the limit.
@@ -182,16 +191,12 @@ class Session:
         found = self._interpreter.small(node) if self._interpreter.is_used else None
         return self.memo.value(node) if found is None else found
 
-    def _value(self, node: Expr) -> Block:
-        entry = self._store.entry(node)
+    def _value(self, node: Expr, entry: Entry | None = None) -> Block:
+        # Of an array that was there, or was just made; made again where its worker was lost meanwhile.
         if entry is None:
-            ran = self._runner.run({"value": node}, live_expressions(), fetch=["value"])
-            if "value" in ran.fetched:
-                self.memo.keep([node])
-                return ran.fetched["value"]
-            entry = ran.entries["value"]
-        else:
-            self.memo.count([node])
+            entry = self._store.entry(node)
+        if entry is None:
+            entry = self._runner.run({"value": node}, live_expressions()).entries["value"]
         if entry.stored.block_nnz:
             self.check_result(node, sum(entry.stored.block_nnz))
             blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)

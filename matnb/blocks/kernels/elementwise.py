@@ -188,10 +188,12 @@ def apply(
     Division by zero, overflow and invalid values give what NumPy gives, in silence: a warning on a worker
     would be seen by nobody, or by everybody who shares the process.
     """
-    try:
-        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
-    except ValueError:
-        raise ShapeError(f"{name}: shapes {[one.shape for one in operands]} do not broadcast") from None
+    shape = operands[0].shape if operands else ()
+    if any(one.shape != shape for one in operands):
+        try:
+            shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+        except ValueError:
+            raise ShapeError(f"{name}: shapes {[one.shape for one in operands]} do not broadcast") from None
     if sparse_result:
         return _apply_sparse(name, operands, input_dtypes, dtype, output, shape)
     arrays = [to_numpy(operand) for operand in operands]

@@ -18,7 +18,7 @@ from matnb.backend.engine_dask import DaskEngine, Outcome
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.engine_threads import ThreadEngine
 from matnb.backend.futures import OwnersLost
-from matnb.backend.store import Store
+from matnb.backend.store import Entry, Store
 from matnb.backend.telemetry import Telemetry
 from matnb.balance.decision import Decision
 from matnb.balance.history import History

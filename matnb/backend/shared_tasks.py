@@ -14,7 +14,7 @@ from matnb.program.memory import depth_first
 from matnb.program.operators import Call, Fused, Multiply, Run
 from matnb.program.plan import Plan, Slot, Step, Task
 
-_HELPED_BYTES = 64 * 1024  # read or made, from here on several threads do them
+_HELPED_BYTES = 512 * 1024  # read or made, from here on several threads do them
 _FEW = 64  # tasks
 _CANCELLED = worker.Failed(None, RuntimeError("the run was cancelled"), "")
 

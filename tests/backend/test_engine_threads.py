@@ -238,23 +238,22 @@ def test_what_an_interrupt_leaves_has_its_bytes(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_interrupt_at_the_end_of_a_run_leaves_no_handler(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopping, ask, ours = Stopping(), signal.getsignal, []
+    stopping, put, ours = Stopping(), signal.signal, []
 
-    def interrupted(number: int) -> object:
-        found = ask(number)
-        if ours and found is not ours[0]:  # as it is put back
+    def interrupted(number: int, handler: object) -> object:
+        if ours and handler is ours[0]:  # as it is put back
             ours.clear()
             signal.raise_signal(signal.SIGINT)
-        return found
+        return put(number, handler)
 
     def heeded() -> None:
         with stopping.heeding():
             ours.append(signal.default_int_handler)
-            monkeypatch.setattr(signal, "getsignal", interrupted)
+            monkeypatch.setattr(signal, "signal", interrupted)
 
     with pytest.raises(CellCancelled):
         heeded()
     assert ours == []
-    assert ask(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with stopping.heeding():
         stopping.check()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
 from distributed import CancelledError, Client, Future
 from distributed.client import ClosedClientError
+from distributed.protocol.pickle import dumps
 
 from matnb.backend.cluster import Cluster
 from matnb.backend.kept import Kept, LocalBlock
@@ -65,9 +66,36 @@ class Answers:
         """
         if not futures:
             return []
-        waiting = asyncio.run_coroutine_threadsafe(
-            _gathered(self._client, list(futures), enough), self._client.loop.asyncio_loop
-        )
+        return self._waited_for(_gathered(self._client, list(futures), enough), owners, meanwhile)
+
+    def ask(self, work: Callable[..., Any], parameters: Mapping[int, tuple[object, ...]]) -> list[Any]:
+        """Have workers do something at once, without a task of Dask's, and return what each gives.
+
+        That is None where it raised.
+
+        Parameters
+        ----------
+        work
+            A coroutine's function of a module, called on each worker's event loop with its parameters, and
+            with the worker as ``dask_worker``.
+        parameters
+            By worker.
+
+        Raises
+        ------
+        OwnersLost, ClusterError
+            As :meth:`gather` does.
+        """
+        addressed = {self._cluster.workers[owner].address: own for owner, own in parameters.items()}
+        return self._waited_for(_asked(self._client, work, addressed), parameters)
+
+    def _waited_for(
+        self,
+        coroutine: Coroutine[Any, Any, list[Any]],
+        owners: Collection[int],
+        meanwhile: Callable[[], None] | None = None,
+    ) -> list[Any]:
+        waiting = asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
         try:
             while True:
                 try:
@@ -175,6 +203,19 @@ async def _gathered(client: Client, futures: list[Future], enough: Callable[[Any
     finally:
         for task in asking:  # they end with their futures; cancelled, they would leave tasks of Dask's behind
             task.add_done_callback(_forget_outcome)
+
+
+async def _asked(
+    client: Client, work: Callable[..., Any], parameters: Mapping[str, tuple[object, ...]]
+) -> list[Any]:
+    # By the way that Client.run takes, but from here to the worker and not by the scheduler.
+    function, nothing = dumps(work), dumps({})
+
+    async def one(address: str, own: tuple[object, ...]) -> Any:
+        answer = await client.rpc(address).run(function=function, args=dumps(own), kwargs=nothing, wait=True)
+        return answer["result"] if answer["status"] == "OK" else None
+
+    return await asyncio.gather(*(one(*each) for each in parameters.items()))
 
 
 async def _called(client: Client, function: Callable[..., None], arguments: tuple[object, ...]) -> None:

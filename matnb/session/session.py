@@ -16,6 +16,7 @@ from matnb.backend.cancellation import Stopping
 from matnb.backend.cluster import Attendance, Cluster
 from matnb.backend.engine_dask import DaskEngine, Outcome
 from matnb.backend.engine_gang import GangEngine
+from matnb.backend.engine_processes import ProcessEngine
 from matnb.backend.engine_threads import ThreadEngine
 from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Entry, Store
@@ -53,7 +54,7 @@ from matnb.session.failures import raised_in_cell
 from matnb.session.inspect import Looker
 from matnb.session.listeners import Listeners, Subscription
 from matnb.session.memo import Memo
-from matnb.session.overrides import chosen, engine_of, hiding, note_written
+from matnb.session.overrides import chosen, engine_of, hiding, note_written, remembers
 from matnb.session.rebalance import Balancer
 from matnb.session.run import Runner, whole
 
@@ -69,11 +70,7 @@ class Session:
         in_process = cluster.owned and not config.processes
         self._listeners = Listeners(self._sample)
         self._telemetry = Telemetry(cluster, prefix, in_process, self._listeners.tell_sample)
-        self._engine = (
-            ThreadEngine(cluster, prefix, self._telemetry, lambda: engine_of(config) == "dask")
-            if in_process
-            else DaskEngine(cluster, prefix, False, self._telemetry)
-        )
+        self._engine = self._engine_for(prefix, in_process)
         self._gang = GangEngine(cluster, prefix, in_process, telemetry=self._telemetry)
         self._store = Store(config.memo_bytes, hiding)
         self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit, folder)
@@ -83,6 +80,21 @@ class Session:
         self._background = Background(cluster.stopping, self._lock)
         self.ended = False
         self._num_reported = 0  # of the workers that are gone
+
+    def _engine_for(self, prefix: str, in_process: bool) -> DaskEngine:
+        if not self.cluster.owned:
+            return DaskEngine(self.cluster, prefix, False, self._telemetry)
+        if in_process:
+            return ThreadEngine(
+                self.cluster, prefix, self._telemetry, lambda: engine_of(self.config) == "dask"
+            )
+        # What is not remembered here has to stay on the workers.
+        return ProcessEngine(
+            self.cluster,
+            prefix,
+            self._telemetry,
+            lambda: engine_of(self.config) == "dask" or not remembers(self.config),
+        )
 
     def __repr__(self) -> str:
         return "Session (ended)" if self.ended else f"Session on {self.cluster.description}"

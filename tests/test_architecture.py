@@ -60,6 +60,7 @@ TAKES_NAMES_APART = {
 LARGE = "with the file that imports it, it would have over 800 lines"
 ANOTHER_ROOM = "its room is left of the one that uses it"
 ONE_IMPORTER = {
+    "matnb/backend/engine_processes.py": ANOTHER_ROOM,
     "matnb/backend/engine_threads.py": ANOTHER_ROOM,
     "matnb/backend/lines.py": "one connection; the mailbox is all of them",
     "matnb/backend/node_info.py": ANOTHER_ROOM,

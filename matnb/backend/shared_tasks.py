@@ -10,8 +10,9 @@ from typing import Any
 
 from matnb.backend import worker
 from matnb.backend.executor import PreparedTask
+from matnb.blocks.kernels.calls import unpack
 from matnb.program.memory import depth_first
-from matnb.program.operators import Call, Fused, Multiply, Run
+from matnb.program.operators import Call, Fused, Multiply, Operator, Run
 from matnb.program.plan import Plan, Slot, Step, Task
 
 _HELPED_BYTES = 512 * 1024  # read or made, from here on several threads do them
@@ -73,7 +74,7 @@ class TaskGraph:
         self.given = tuple(key for key in self.readers if key not in self.owners)
         self.num_missing = tuple(sum(key in self.owners for key in task.inputs) for task in self.tasks)
         operators = (step.operator for task in self.tasks for step in task.steps)
-        self.is_simple = len(self.tasks) <= _FEW and not any(isinstance(one, Call | Run) for one in operators)
+        self.is_simple = len(self.tasks) <= _FEW and not any(map(_calls, operators))
         self.has_run = False
         self._prepared: dict[int, PreparedTask] = {}
 
@@ -97,6 +98,11 @@ class TaskGraph:
             if not any(map(_multiplies, task.steps)):
                 self._prepared[number] = found
         return found
+
+
+def _calls(operator: Operator) -> bool:
+    # Reductions that are made together are told from each other by a kernel that takes next to no time.
+    return isinstance(operator, Call) or (isinstance(operator, Run) and operator.kernel is not unpack)
 
 
 def _multiplies(step: Step) -> bool:

@@ -85,6 +85,8 @@ DRIVER_POINTS = {
     "tasks are waited for": Point(ThreadEngine, "_wait"),
     "tasks were done": Point(ThreadEngine, "_wait", True),
     "a loop is handed over": Point(LoneMember, "perform"),
+    "workers are asked": Point(Answers, "ask"),
+    "workers have answered": Point(Answers, "ask", True),
     "values are waited for": Point(Answers, "gather"),
     "values have come": Point(Answers, "gather", True),
     "a gang is sent": Point(GangEngine, "_submit", True),

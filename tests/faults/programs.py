@@ -62,6 +62,14 @@ class Programs:
         total, mean, most = mn.compute(x.sum(), x.mean(axis=0), x.max(axis=1))
         return {"sum": (total, a.sum()), "mean": (mean, a.mean(axis=0)), "max": (most, a.max(axis=1))}
 
+    def numbers(self) -> Answers:
+        a = self._dense(2000)
+        x = mn.asarray(a, blocks=4).persist()
+        found = {}
+        for number in (1.5, 2.5, 3.5, 4.5):  # planned once, then asked for by the same plan
+            found[f"sum {number}"] = float((x * number + 1).sum()), float((a * number + 1).sum())
+        return found
+
     def products(self) -> Answers:
         a, v = self._sparse(3000, 6), self._dense(3000)
         A, x = mn.asarray(a, blocks=4), mn.asarray(v, blocks=4)
@@ -181,8 +189,8 @@ def _halved(x: np.ndarray) -> np.ndarray:
 PROGRAMS: dict[str, Callable[[Programs], Answers]] = {
     name: getattr(Programs, name)
     for name in (
-        "elementwise", "reductions", "products", "order", "groups", "loop", "until", "asking", "files",
-        "large", "memo", "replicated", "rebalancing",
+        "elementwise", "reductions", "numbers", "products", "order", "groups", "loop", "until", "asking",
+        "files", "large", "memo", "replicated", "rebalancing",
     )
 }  # fmt: skip
 

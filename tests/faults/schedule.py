@@ -31,6 +31,7 @@ MOST_SECONDS = 180.0  # after which they are there: a busy machine takes a minut
 STOP_SECONDS = 90.0
 PATIENCE_SECONDS = 10.0  # for what a session leaves to end by itself
 _STARTING = ("a worker process starts", "a worker process has started")
+_ASKING = ("workers are asked", "workers have answered")
 _IN_PROCESS = ("tasks are handed over", "tasks are waited for", "tasks were done", "a loop is handed over")
 _STOPPING = ("the session stops", "the cluster closes")
 
@@ -117,7 +118,9 @@ def _fault(chance: random.Random, cells: tuple[str, ...], has_processes: bool) -
         number = chance.choice([1, 2, 9, 30] if is_frequent else [1, 1, 2])
         return Fault(what, where, place, number, rank, seconds)
     names = [
-        name for name in points.DRIVER_POINTS if name not in (_IN_PROCESS if has_processes else _STARTING)
+        name
+        for name in points.DRIVER_POINTS
+        if name not in (_IN_PROCESS if has_processes else (*_STARTING, *_ASKING))
     ]
     what = chance.choice(
         points.DRIVER_FAULTS if has_processes else ("disconnect", "close", "interrupt", "cancel")

@@ -67,6 +67,11 @@ class GangEngine:
         What runs a member's part.
     telemetry
         Is told what tasks take while somebody looks; or None.
+
+    Attributes
+    ----------
+    in_process
+        As given.
     """
 
     def __init__(
@@ -79,7 +84,7 @@ class GangEngine:
     ) -> None:
         self._cluster, self._client, self._prefix = cluster, cluster.client, prefix
         self._telemetry = telemetry
-        self._in_process, self._performer = in_process, performer
+        self.in_process, self._performer = in_process, performer
         self._blas = ThreadpoolController() if in_process else None
         self._answers = Answers(cluster)
         self._epochs = itertools.count(1)
@@ -132,10 +137,10 @@ class GangEngine:
             begin = time.perf_counter()
             owners = owners_of(program)
             self._answers.check_alive(owners)
-            if self._in_process and len(owners) == 1:
+            if self.in_process and len(owners) == 1:
                 return self._run_alone(program, given, 0 if resume is None else resume.iteration, told, watch)
             self._install()
-            if (told is not None or watch is not None) and not self._in_process:
+            if (told is not None or watch is not None) and not self.in_process:
                 self._listen()
             addresses = {owner: self._cluster.workers[owner].address for owner in sorted(owners)}
             state = state_of(program) if len(owners) > 1 else frozenset()
@@ -144,7 +149,7 @@ class GangEngine:
             first = 0 if resume is None else resume.iteration
             following = GangProgress(program, self._last.epoch, first, told, watch, self._ask_pause)
             self._following = following
-            if self._in_process:
+            if self.in_process:
                 drivers_here[self._plugin] = following.hear
             members: dict[int, Future] = {}
             if self._telemetry is not None:
@@ -307,7 +312,7 @@ class GangEngine:
 
     @contextmanager
     def _shared(self, program: Program) -> Iterator[bytes | str]:
-        if not self._in_process:
+        if not self.in_process:
             yield pickle.dumps(program)
             return
         name = f"{self._plugin}{self.epoch}"

@@ -26,9 +26,17 @@ from matnb.blocks.kernels.one_pass import packed, reduce_chain
 from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, reduce_block
-from matnb.blocks.kernels.row_parts import RowParts, product_fits
+from matnb.blocks.kernels.row_parts import RowParts, WholeRows, product_fits
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
+from matnb.blocks.kernels.small_chains import (
+    MOST_SMALL,
+    Form,
+    SmallChain,
+    SmallShare,
+    form_of_array,
+    small_chain,
+)
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
 from matnb.blocks.kernels.tiles import FLOAT, OperandForm, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.kernels.transposed_products import multiply_transposed
@@ -286,7 +294,28 @@ def runner_of(operator: op.Operator, share: Sharing | None) -> Runner:
     """Return what runs an operator on values again and again; ``share`` as of a PreparedTask."""
     if isinstance(operator, op.Fused):
         return FusedPass(operator, share).run
+    if isinstance(operator, op.Multiply) and operator.in_parts and share is not None:
+        return _RowProduct(operator).run
     return partial(_FUNCTIONS[type(operator)], operator)
+
+
+class _RowProduct:
+    """A product of a sparse block, looked at once, with a vector of double precision."""
+
+    def __init__(self, operator: op.Multiply) -> None:
+        self._operator = operator
+        self._whole: WholeRows | None = None
+
+    def run(self, values: Values, memory: StepMemory) -> Block:
+        """Return the value."""
+        matrix, x = values
+        if not product_fits(matrix, x):
+            return _multiply(self._operator, values, memory)
+        if self._whole is None or matrix is not self._whole.matrix:
+            self._whole = WholeRows(matrix)
+        target = memory.target(matrix.shape[:1], FLOAT)
+        self._whole.multiply_into(x.values, target)
+        return Dense(target)
 
 
 class FusedPass:
@@ -306,9 +335,16 @@ class FusedPass:
         self._tiles: Tiles | None = None
         self._rows: RowParts | None = None
         self._apart: PreparedTask | None = None
+        self._small: _SmallPass | None = None
+        self._whole: WholeRows | None = None  # where they are few
+        self._small_forms: object = None
 
     def run(self, values: Values, memory: StepMemory) -> Any:
         """Return the value, with the bits of the product, the functions and the sum one after the other."""
+        if self._share is not None and len(self._operator.shares) < 2:
+            found = self._run_small(values, memory)
+            if found is not None:
+                return found
         if not self._may_be_one_pass(values):
             return self._run_apart(values, memory)
         forms: list[object] = []
@@ -322,6 +358,31 @@ class FusedPass:
         if self._tiles is None:
             return self._run_apart(values, memory)
         return self._run_parts(self._tiles, values, memory)
+
+    def _run_small(self, values: Values, memory: StepMemory) -> Any:
+        # The value where all is small, else None; what is analyzed is analyzed once for values of one form.
+        product, arrays = None, []
+        operands = values
+        if self._operator.product is not None:
+            matrix, x, *operands = values
+            if matrix.shape[0] > MOST_SMALL or not product_fits(matrix, x):
+                return None
+            if self._whole is None or matrix is not self._whole.matrix:
+                self._whole = WholeRows(matrix)
+            product = np.empty(matrix.shape[0])
+            arrays.append(product)
+        for one in operands:
+            if type(one) is not Dense or one.values.size > MOST_SMALL:
+                return None
+            arrays.append(one.values)
+        forms = [form_of_array(one) for one in arrays]
+        if forms != self._small_forms:
+            self._small_forms, self._small = forms, _small_pass(self._operator, forms)
+        if self._small is None:
+            return None
+        if product is not None and self._whole is not None:
+            self._whole.multiply_into(values[1].values, product)
+        return self._small.run(arrays, memory)
 
     def _may_be_one_pass(self, values: Values) -> bool:
         # A sum alone has a loop of its own, and so has a function for one thread.
@@ -410,6 +471,34 @@ class FusedPass:
             found = reduce_chain(links, shares, values, memory.take, memory.give)
             value = packed(found, operator.outputs) if len(found) > 1 else found[0]
         return value if ending is None else _finish(ending, [value], memory)
+
+
+class _SmallPass:
+    """Functions of small dense values, and a reduction of one of them, ready to run."""
+
+    def __init__(self, operator: op.Fused, chain: SmallChain) -> None:
+        self._chain, self._ending = chain, operator.ending
+        self._place = -1
+        self._share: SmallShare | None = None
+        if operator.shares:
+            (share,) = operator.shares
+            self._place = share.place
+            self._share = SmallShare(share, *chain.form(share.place))
+
+    def run(self, arrays: Sequence[NumericArray], memory: StepMemory) -> Block:
+        """Return the value."""
+        chain = self._chain
+        if self._share is None:
+            target = memory.target(chain.shape, chain.dtype)
+            chain.write(arrays, target)
+            return Dense(target)
+        value: Block = self._share.of(chain.values(arrays)[self._place])
+        return value if self._ending is None else _finish(self._ending, [value], memory)
+
+
+def _small_pass(operator: op.Fused, forms: Sequence[Form]) -> _SmallPass | None:
+    chain = small_chain(operator.links, forms)
+    return None if chain is None else _SmallPass(operator, chain)
 
 
 def _steps_apart(operator: op.Fused, num_values: int) -> list[Step]:
@@ -501,6 +590,7 @@ class PreparedTask:
             ended = tuple(p for p in set(step.arguments) if p >= num_inputs and last[p] == number)
             units.append(_Unit(step, num_inputs + number, runner_of(step.operator, share), ended))
         self._units = units
+        self._only = units[0] if len(units) == 1 and units[0].place == self._last else None
 
     @property
     def may_overwrite(self) -> tuple[bool, ...]:
@@ -535,6 +625,8 @@ class PreparedTask:
             Where the value is made; ``out`` may be the memory of an input that may be overwritten.
         """
         registers = [*values, *self._room]
+        if self._only is not None:
+            return self._run_one(self._only, registers, memory)
         taken = _TakenArrays(memory) if memory.is_pooled and len(self._units) > 1 else None
         between = memory if taken is None else taken.memory
         for unit in self._units:
@@ -557,6 +649,17 @@ class PreparedTask:
         if taken is not None and memory.out is not None and isinstance(value, Dense):
             taken.give_all()  # nothing that was taken is a part of the value
         return value
+
+    def _run_one(self, unit: _Unit, registers: Values, memory: StepMemory) -> Any:
+        # What most tasks do, without what several steps need.
+        self.running = unit.step.operator
+        operands = [registers[place] for place in unit.step.arguments]
+        try:
+            value = unit.run(operands, memory)
+        except Exception:
+            self.running = _failing_part(unit.step.operator, operands)
+            raise
+        return value if memory.out is None else _settled(value, memory.out)
 
 
 class _TakenArrays:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,11 +17,13 @@ from matnb.backend.registers import Hint, Stack, Stacks, TaskParts, parted
 from matnb.backend.thread_pool import Schedule
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise import Link
-from matnb.program.operators import Operator
+from matnb.program.operators import Call, Multiply, MultiplyMasked, Operator, Run, SumMasked
 from matnb.program.plan import Slot, Task
 from matnb.program.program import Program
 
 FIRST_RUNS = 2  # of a task: what is compiled is compiled then
+# What these take does not follow from the bytes that they read.
+_DEAR = (Call, Multiply, MultiplyMasked, Run, SumMasked)
 
 
 class ReadyTask(Protocol):
@@ -42,8 +45,9 @@ class TaskJob:
     """A task that this member runs, with what it took so far."""
 
     __slots__ = (
-        "begun", "compiled", "counts", "first_seconds", "form", "hint", "inputs", "is_unread", "joins",
-        "num_runs", "overwritten", "prepared", "readers", "rest", "seconds", "slots", "task",
+        "begun", "compiled", "counts", "first_seconds", "form", "hint", "inputs", "is_dear", "is_unread",
+        "joins", "last_reads", "num_runs", "overwritten", "prepared", "readers", "rest", "seconds", "slots",
+        "task",
     )  # fmt: skip
 
     def __init__(self, task: Task, apart: TaskParts, groups: Stacks, readers: tuple[int, ...]) -> None:
@@ -55,6 +59,9 @@ class TaskJob:
         # Which inputs' memory may become the result's, where nobody needs them any more.
         self.overwritten: tuple[int, ...] = ()
         self.is_unread = False  # by tasks here, and afterwards by any
+        self.is_dear = any(isinstance(step.operator, _DEAR) for step in task.steps)
+        # Registers that nobody else reads beside it or later, where jobs run in order.
+        self.last_reads: frozenset[Slot] = frozenset()
         self.slots: tuple[int, ...] = ()  # of ``inputs``
         self.begin(None)
 
@@ -100,6 +107,14 @@ class ReceiveJob:
     value: Any = None
 
 
+@dataclass(frozen=True)
+class Round:
+    """Jobs that follow each other of which none reads what another makes; ``gone`` are read by none later."""
+
+    jobs: tuple[TaskJob, ...]
+    gone: tuple[Slot, ...]
+
+
 @dataclass(eq=False)
 class MemberBatch:
     """A batch as one member sees it.
@@ -122,6 +137,8 @@ class MemberBatch:
         Elements or rows that are sent, by register and reader, and that arrive, by register, instead of all.
     lengths
         Of the arrays of which they arrive.
+    rounds
+        The jobs in order, where all are tasks and nothing is sent; else none.
     """
 
     place: BatchPlace
@@ -134,6 +151,7 @@ class MemberBatch:
     packing: dict[tuple[Slot, int], Places]
     unpacking: dict[Slot, Places]
     lengths: dict[Slot, int]
+    rounds: Sequence[Round]
 
 
 @dataclass(frozen=True)
@@ -295,7 +313,38 @@ def jobs_of(
     # What another member sent dies here even where its owner reads it later: it would be sent again.
     dying = [name not in place.live or name in landings for name in names]
     gone = {name for task in place.batch.tasks for name in task.inputs} - place.live - made - set(names)
-    return MemberBatch(place, jobs, landings, schedule, names, dying, tuple(sorted(gone)), {}, {}, {})
+    dies = {name for name, is_dying in zip(names, dying, strict=True) if is_dying}
+    rounds = _rounds(jobs, reads, sources, dies)
+    return MemberBatch(place, jobs, landings, schedule, names, dying, tuple(sorted(gone)), {}, {}, {}, rounds)
+
+
+def _rounds(
+    jobs: Sequence[TaskJob | SendJob | ReceiveJob],
+    reads: Sequence[tuple[Slot, ...]],
+    sources: Mapping[Slot, int],
+    dying: Collection[Slot],
+) -> list[Round]:
+    # The jobs in their order, cut before each that reads what another of its round makes.
+    starts: list[int] = []
+    for number, (job, names) in enumerate(zip(jobs, reads, strict=True)):
+        awaited = max((sources[name] for name in names if name in sources), default=-1)
+        if not isinstance(job, TaskJob) or job.readers or awaited >= number:
+            return []
+        if not starts or awaited >= starts[-1]:
+            starts.append(number)
+    bounds = list(pairwise((*starts, len(jobs))))
+    last = {
+        name: place for place, (one, end) in enumerate(bounds) for some in reads[one:end] for name in some
+    }
+    rounds = []
+    for place, (begin, end) in enumerate(bounds):
+        own = [job for job in jobs[begin:end] if isinstance(job, TaskJob)]
+        readers = Counter(name for some in reads[begin:end] for name in some)
+        gone = tuple(name for name in readers if last[name] == place and name in dying)
+        for job, names in zip(own, reads[begin:end], strict=True):
+            job.last_reads = frozenset(name for name in names if name in gone and readers[name] == 1)
+        rounds.append(Round(tuple(own), gone))
+    return rounds
 
 
 def _reads(job: TaskJob | SendJob | ReceiveJob) -> tuple[Slot, ...]:

@@ -15,15 +15,19 @@ import numpy as np
 from matnb.backend import worker
 from matnb.backend.exchange import is_worth_packing
 from matnb.backend.executor import StepMemory, execute
-from matnb.backend.jobs import FIRST_RUNS, MemberBatch, ReceiveJob, TaskJob
+from matnb.backend.jobs import FIRST_RUNS, MemberBatch, ReceiveJob, Round, TaskJob
 from matnb.backend.mailbox import Mailbox, Tag
-from matnb.backend.registers import Held, JoinUse, Pool, Whole, Wholes, arrays_of
+from matnb.backend.registers import LARGE_BYTES, Held, JoinUse, Pool, Whole, Wholes, arrays_of
 from matnb.backend.thread_pool import PATIENCE_SECONDS, Crew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.packing import pack, unpack
 from matnb.program.plan import Slot
 
+# Of a batch that is run in order, with what it makes: what reads more keeps several threads busy. A job that
+# reads less is done before another thread has woken.
+SMALL_BATCH_BYTES, LARGE_JOB_BYTES = 2**23, 2**19
+_LOOK_TICKS = 16
 _AGAIN = worker.RunId("again", 0)  # of a task that failed, run once more to tell why
 
 
@@ -68,6 +72,7 @@ class MemberRegisters:
         self._crew = crew
         self._pool = pool
         self._wholes = wholes
+        self._memory = StepMemory(pool.take, pool.give, None, True)
         self._tick = 0
         self._batched: MemberBatch | None = None
         self._inbox: dict[Tag, Any] = {}
@@ -76,6 +81,8 @@ class MemberRegisters:
         self._bell = threading.Semaphore(0)
         self._counting = threading.Lock()
         self._packed: set[tuple[Slot, int]] = set()  # registers, with their readers, that were
+        self._looked: dict[int, int] = {}  # by batch, when it is looked at again whether it is small
+        self._small: dict[int, bool] = {}
         mailbox.subscribe(self._arrived)
 
     def run(self, batched: MemberBatch) -> None:
@@ -85,7 +92,11 @@ class MemberRegisters:
             self._drop(name)
         if batched.jobs:
             self._batched = batched
-            self._crew.run(batched.schedule, self._do, self._let_go, self._begin)
+            if batched.rounds and self._is_small(batched):
+                for one in batched.rounds:
+                    self._run_round(one)
+            else:
+                self._crew.run(batched.schedule, self._do, self._let_go, self._begin)
             self._wholes.close()
 
     def next_tick(self) -> int:
@@ -215,6 +226,33 @@ class MemberRegisters:
         if batched.dying[slot]:
             self._drop(batched.names[slot])
 
+    def _is_small(self, batched: MemberBatch) -> bool:
+        # Whether a thread that runs the jobs in order loses little by it.
+        if self._tick >= self._looked.get(id(batched), 0):
+            self._looked[id(batched)] = self._tick + _LOOK_TICKS
+            size = sum(self._bytes_of(name) for name in batched.names)
+            size += sum(job.counts[2] for some in batched.rounds for job in some.jobs)
+            self._small[id(batched)] = size <= SMALL_BATCH_BYTES
+        return self._small[id(batched)]
+
+    def _bytes_of(self, name: Slot) -> int:
+        held = self.held.get(name)
+        return 0 if held is None or held.value is None else held.value.nbytes
+
+    def _run_round(self, one: Round) -> None:
+        jobs = one.jobs
+        if len(jobs) > 1 and sum(map(self._is_large, jobs)) > 1:
+            self._crew.share(lambda number: self._run(jobs[number], True), len(jobs))
+        else:
+            for job in jobs:
+                self._run(job, True)
+        for name in one.gone:
+            self._drop(name)
+
+    def _is_large(self, job: TaskJob) -> bool:
+        # Whether it takes longer than another thread needs to wake.
+        return job.is_dear or sum(map(self._bytes_of, job.task.inputs)) >= LARGE_JOB_BYTES
+
     def _do(self, number: int) -> None:
         assert self._batched is not None
         job = self._batched.jobs[number]
@@ -225,27 +263,32 @@ class MemberRegisters:
         else:
             self._send(job.name, self.held[job.name], job.readers)
 
-    def _run(self, job: TaskJob) -> None:
-        pool = self._pool
-        inputs = [self.held[name] for name in job.inputs]
+    def _run(self, job: TaskJob, in_order: bool = False) -> None:
+        pool, held = self._pool, self.held
+        inputs = [held[name] for name in job.inputs]
         is_first = job.num_runs < FIRST_RUNS
         codes = num_specializations() if is_first else 0
         begin = job.begun = time.perf_counter()
         values: list[Any] = [one.value for one in inputs]
+        joined: list[Held] = []
         try:
-            joined = [self._joined(use, group) for use, group in job.joins]
+            if job.joins:
+                joined = [self._joined(use, group) for use, group in job.joins]
             if job.prepared is None:
                 made = joined.pop()
             else:
                 if joined:
                     values += [one.value for one in joined]
-                whole, out = None, None
+                whole, out, memory = None, None, self._memory
                 if job.hint is not None:
                     whole, out = self._wholes.place(job.hint)
                 elif job.overwritten and job.form is not None:
-                    out = self._overwritable(job, inputs)
-                value = job.prepared.run(values, StepMemory(pool.take, pool.give, out, True))
-                if type(value) is not Dense or value.values is not out:
+                    out = self._overwritable(job, inputs, in_order)
+                if out is not None:
+                    memory = memory._replace(out=out)
+                value = job.prepared.run(values, memory)
+                is_dense = type(value) is Dense
+                if not is_dense or (value.values is not out and value.values.nbytes >= LARGE_BYTES):
                     pool.note_results(value, values)
                 if whole is not None:
                     value, whole = self._settled(value, out, whole)
@@ -265,13 +308,19 @@ class MemberRegisters:
         if job.is_unread:
             self._drop(job.task.key)
 
-    def _overwritable(self, job: TaskJob, inputs: Sequence[Held]) -> NumericArray | None:
+    def _overwritable(self, job: TaskJob, inputs: Sequence[Held], in_order: bool) -> NumericArray | None:
         # The memory of an input that dies with this task, where nothing else is in it.
         batched, uses = self._batched, self._crew.uses
         assert batched is not None
         for place in job.overwritten:
             one, slot = inputs[place], job.slots[place]
-            if one.buffer is None or one.buffer.holders > 1 or uses[slot] > 1 or not batched.dying[slot]:
+            if one.buffer is None or one.buffer.holders > 1:
+                continue
+            if in_order:
+                is_last = job.inputs[place] in job.last_reads
+            else:
+                is_last = uses[slot] == 1 and batched.dying[slot]
+            if not is_last:
                 continue
             array: NumericArray = one.value.values
             if job.form != (array.shape, array.dtype) or not array.flags.c_contiguous:

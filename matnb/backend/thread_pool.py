@@ -84,12 +84,8 @@ class Crew:
         self._remaining = self._running = 0
         self._error: BaseException | None = None
         self._closing = False
-        self._threads = [
-            threading.Thread(target=self._help, name=f"matnb-member-{number}", daemon=True)
-            for number in range(1, num_threads)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._num_threads = num_threads
+        self._threads: list[threading.Thread] = []
 
     def run(
         self,
@@ -120,16 +116,18 @@ class Crew:
             self._ready = [job for job, count in enumerate(self._missing) if not count]
             heapify(self._ready)
             self._remaining = len(schedule.missing)
+        self._start()
         self._work(self._own, True)
         if self._error is not None:
             raise self._error
 
     def share(self, do: Callable[[int], None], count: int) -> None:
         """Do parts of this thread's job, by their numbers; threads without a job do some of them."""
-        if count < 2 or not self._threads:
+        if count < 2 or self._num_threads < 2:
             for number in range(count):
                 do(number)
             return
+        self._start()
         shared = _SharedJob(do, count)
         with self.mutex:
             self._shared.append(shared)
@@ -148,6 +146,20 @@ class Crew:
                 shared.done.acquire()
         if shared.error is not None:
             raise shared.error
+
+    def _start(self) -> None:
+        # Small work is done before a thread has begun.
+        if len(self._threads) == self._num_threads - 1:
+            return
+        with self.mutex:
+            missing = range(len(self._threads) + 1, self._num_threads)
+            begun = [
+                threading.Thread(target=self._help, name=f"matnb-member-{number}", daemon=True)
+                for number in missing
+            ]
+            self._threads += begun
+        for thread in begun:
+            thread.start()
 
     def _part(self, shared: _SharedJob) -> int:
         with self.mutex:

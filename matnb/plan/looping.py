@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from matnb.blocks.formats import sparse_bytes
 from matnb.blocks.grid import Grid, region_shape, regular_cuts, whole
@@ -58,6 +58,8 @@ class ControlPlan:
         its digest as hexadecimal digits, and the block's number.
     bits_follow_cuts
         Whether other cuts may change last bits: then they may not depend on measured times.
+    numbers
+        The slots of numbers in a loop's initial state that are given: other runs of the plan may have others.
     """
 
     program: Program
@@ -71,6 +73,7 @@ class ControlPlan:
     works: Mapping[Slot, tuple[str, int]]
     bits_follow_cuts: bool
     are_sparse: tuple[bool, ...]
+    numbers: Mapping[Slot, Literal] = field(default_factory=dict)
 
     @property
     def peaks_with_copies(self) -> dict[int, int]:

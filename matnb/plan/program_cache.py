@@ -8,8 +8,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 
 import numpy as np
 
+from matnb.blocks.grid import whole
+from matnb.blocks.layout import Layout
 from matnb.expr.control import Cond, Final, Loop, results_of
-from matnb.expr.nodes import Data, Expr
+from matnb.expr.nodes import Data, Expr, Literal
 from matnb.expr.traverse import topological
 from matnb.passes.order import ordered
 from matnb.plan.looping import ControlPlan, plan_control
@@ -372,6 +374,8 @@ class _CachedControl:
         What is given, by the place among the inputs, and the number of the block.
     works
         What tasks work on, by the place among the inputs, and the number of the block.
+    numbers
+        The slots of numbers that are given, by their place among those.
     """
 
     plan: ControlPlan
@@ -379,8 +383,9 @@ class _CachedControl:
     inputs: Mapping[int, Stored]
     given: Mapping[Slot, tuple[int, int]]
     works: Mapping[Slot, tuple[int, int]]
+    numbers: Mapping[Slot, int]
 
-    def bound(self, node: Loop | Cond) -> ControlPlan:
+    def bound(self, node: Loop | Cond, numbers: Sequence[Literal]) -> ControlPlan:
         """Return the plan with the expressions of a loop or branch of the same form."""
         given_by, inputs = _given_by(node), node.inputs
         digests = [one.digest.hex() for one in inputs]
@@ -390,6 +395,7 @@ class _CachedControl:
             inputs={inputs[place]: array for place, array in self.inputs.items()},
             given={slot: (inputs[place], number) for slot, (place, number) in self.given.items()},
             works={slot: (digests[place], number) for slot, (place, number) in self.works.items()},
+            numbers={slot: numbers[place] for slot, place in self.numbers.items()},
         )
 
 
@@ -410,24 +416,56 @@ class ControlPlans:
         workers: Workers,
         wanted: Collection[Expr],
         begins: Sequence[Stored] | None = None,
+        gives_numbers: bool = False,
     ) -> ControlPlan:
-        """Return what :func:`matnb.plan.looping.plan_control` does."""
+        """Return what :func:`matnb.plan.looping.plan_control` does.
+
+        With ``gives_numbers`` those that an initial state is computed from are no part of the program, so
+        that a search from another vertex, for example, has the same.
+        """
         if begins is not None:
             return plan_control(node, stored, workers, wanted, begins)
-        form = _control_key(node, stored, workers, wanted)
-        found = self._kept.get(form)
+        stand_ins: dict[Literal, Data] = {}
+        form = node
+        if gives_numbers and isinstance(node, Loop):
+            form = _with_numbers_given(node, stored, stand_ins)
+        kept = [place for place, one in enumerate(_given_by(node)) if one in wanted]
+        key = _control_key(form, stored, workers, kept)
+        found = self._kept.get(key)
         if found is None:
-            plan = plan_control(node, stored, workers, wanted)
-            self._kept[form] = _without_arrays(plan, node)
+            alone = Layout(whole(()), workers.numbers[:1])
+            known = dict(stored)
+            for one in stand_ins.values():
+                known[one] = Stored(alone, (one.content,), (1,), (one.element.itemsize,))
+            given_by = _given_by(form)
+            plan = plan_control(form, known, workers, [given_by[place] for place in kept])
+            found = self._kept[key] = _without_arrays(plan, form, tuple(stand_ins.values()))
             if len(self._kept) > _MOST_CONTROL_PLANS:
                 self._kept.popitem(last=False)
-            return plan
-        self._kept.move_to_end(form)
-        return found.bound(node)
+        self._kept.move_to_end(key)
+        return found.bound(node, tuple(stand_ins))
+
+
+def _with_numbers_given(loop: Loop, stored: Container[Expr], stand_ins: dict[Literal, Data]) -> Loop:
+    # The loop with data in place of the numbers that its initial state is computed from.
+    changed: dict[Expr, Expr] = {}
+    roots = [one for one in loop.state if one not in stored and not isinstance(one, Literal)]
+    for node in topological(roots, stored):
+        if isinstance(node, Literal) and not node.lengths:
+            name = b"number %d" % len(stand_ins)
+            changed[node] = stand_ins[node] = Data(name, node.lengths, node.element, False)
+        elif any(one in changed for one in node.operands):
+            changed[node] = node.with_operands(*(changed.get(one, one) for one in node.operands))
+    if not stand_ins:
+        return loop
+    inputs = (changed.get(one, one) if one in roots else one for one in loop.inputs)
+    found = loop.with_operands(*inputs)
+    assert isinstance(found, Loop)
+    return found
 
 
 def _control_key(
-    node: Loop | Cond, stored: Mapping[Expr, Stored], workers: Workers, wanted: Collection[Expr]
+    node: Loop | Cond, stored: Mapping[Expr, Stored], workers: Workers, kept: Sequence[int]
 ) -> Hashable:
     # All that a plan depends on but for expressions. What is not stored, constants mostly, is made by the
     # program.
@@ -442,16 +480,16 @@ def _control_key(
             same = first.setdefault(array.keys, place)
             kind = (one.shape, one.dtype, one.sparse)
             inputs.append((kind, same, array.layout, array.block_nnz, array.block_bytes))
-    kept = tuple(place for place, one in enumerate(_given_by(node)) if one in wanted)
     num_state = node.num_state if isinstance(node, Loop) else 0
-    return type(node), tuple(body.digest for body in bodies), num_state, tuple(inputs), kept, workers
+    return type(node), tuple(body.digest for body in bodies), num_state, tuple(inputs), tuple(kept), workers
 
 
 def _given_by(node: Loop | Cond) -> tuple[Expr, ...]:
     return (node, *(Final(node, place) for place in range(len(results_of(node)))))
 
 
-def _without_arrays(plan: ControlPlan, node: Loop | Cond) -> _CachedControl:
+def _without_arrays(plan: ControlPlan, node: Loop | Cond, stand_ins: Sequence[Data]) -> _CachedControl:
+    numbers = {one: place for place, one in enumerate(stand_ins)}
     places = {one: place for place, one in enumerate(_given_by(node))}
     inputs = {one: place for place, one in enumerate(node.inputs)}
     digests = {one.digest.hex(): place for one, place in inputs.items()}
@@ -459,6 +497,7 @@ def _without_arrays(plan: ControlPlan, node: Loop | Cond) -> _CachedControl:
         replace(plan, outputs={}, inputs={}, given={}, works={}),
         {places[one]: array for one, array in plan.outputs.items()},
         {inputs[one]: array for one, array in plan.inputs.items()},
-        {slot: (inputs[one], number) for slot, (one, number) in plan.given.items()},
+        {slot: (inputs[one], number) for slot, (one, number) in plan.given.items() if one not in numbers},
         {slot: (digests[digest], number) for slot, (digest, number) in plan.works.items()},
+        {slot: numbers[one] for slot, (one, _) in plan.given.items() if one in numbers},
     )

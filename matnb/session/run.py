@@ -15,12 +15,12 @@ from matnb.backend.driver_loops import LINEAGE_DEPTH, ProgramWalker
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
-from matnb.backend.kept import Kept, names_of
+from matnb.backend.kept import Kept, LocalBlock, names_of
 from matnb.backend.recovery import Resume
 from matnb.backend.results import ProgramOutcome
 from matnb.backend.store import Entry, Store
 from matnb.backend.worker import TaskFailed
-from matnb.blocks.formats import Block, to_numpy
+from matnb.blocks.formats import Block, Dense, to_numpy
 from matnb.blocks.kernels.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
@@ -618,7 +618,9 @@ class LoopRunner:
         resume = self._resumes.get(node)
         stored = {one: entry.stored for one, entry in entries.items()}
         states = None if resume is None else [one.stored for one in resume.states]
-        return self._plans.plan(node, stored, self._planner.workers(), wanted, states)
+        workers = self._planner.workers()
+        gives_numbers = self._gang.in_process and len(workers.numbers) == 1
+        return self._plans.plan(node, stored, workers, wanted, states, gives_numbers)
 
     @staticmethod
     def _take(new: Mapping[Expr, Entry], entries: dict[Expr, Entry]) -> bool:
@@ -675,6 +677,8 @@ class LoopRunner:
     ) -> tuple[ProgramOutcome, str]:
         # How it went, and why no gang ran it.
         given = {name: arrays[one].futures[number] for name, (one, number) in plan.given.items()}
+        for slot, one in plan.numbers.items():
+            given[slot] = LocalBlock(f"number-{self._log.num_runs}-{slot}", Dense(one.value))
         engine = engine_of(self._config)
         reason = "" if engine != "dask" else 'engine="dask"'
         if not reason:

@@ -304,6 +304,7 @@ def test_rows_in_parts_give_the_bits_of_the_whole_in_any_order(ending, share, ma
 def test_long_vectors_in_parts_give_the_bits_of_the_whole(ending, machine_runs, monkeypatch):
     monkeypatch.setattr(executor, "_PART", 128)
     monkeypatch.setattr(executor, "_SUMMED", 64)
+    monkeypatch.setattr(executor, "MOST_SMALL", -1)  # so that the machine runs them
     writer = TaskWriter()
     (_, multiply), = functions("multiply")  # fmt: skip
     made = writer.do(multiply, writer.read("x"), writer.read("y"))

@@ -69,3 +69,22 @@ class RowParts:
         """Write the product of a part's rows with a vector of double precision."""
         pointers = self._pointers[self.bounds[part] : self.bounds[part + 1] + 1]
         multiply_pattern_into(pointers, self._columns, self._values, x, out)
+
+
+class WholeRows:
+    """All rows of a matrix, whose product with a vector is made again and again.
+
+    Parameters
+    ----------
+    matrix
+        With entries of double precision, or ones.
+    """
+
+    def __init__(self, matrix: Csr) -> None:
+        self.matrix = matrix
+        self._pointers, self._columns = pattern_of_loop(matrix)
+        self._values = None if matrix.values is None else given(matrix.values)
+
+    def multiply_into(self, x: NumericArray, out: NumericArray) -> None:
+        """Write the product with a contiguous vector of double precision into contiguous memory."""
+        multiply_pattern_into(self._pointers, self._columns, self._values, given(x), out)

@@ -306,6 +306,10 @@ class _RowProduct:
         self._operator = operator
         self._whole: WholeRows | None = None
 
+    def forget(self) -> None:
+        """Let go of the block."""
+        self._whole = None
+
     def run(self, values: Values, memory: StepMemory) -> Block:
         """Return the value."""
         matrix, x = values
@@ -338,6 +342,12 @@ class FusedPass:
         self._small: _SmallPass | None = None
         self._whole: WholeRows | None = None  # where they are few
         self._small_forms: object = None
+
+    def forget(self) -> None:
+        """Let go of the blocks that were looked at."""
+        self._rows = self._whole = None
+        if self._apart is not None:
+            self._apart.forget()
 
     def run(self, values: Values, memory: StepMemory) -> Any:
         """Return the value, with the bits of the product, the functions and the sum one after the other."""
@@ -583,12 +593,16 @@ class PreparedTask:
         self._room: list[Any] = [None] * len(steps)
         last = {place: number for number, step in enumerate(steps) for place in step.arguments}
         units: list[_Unit] = []
+        self._passes: list[FusedPass | _RowProduct] = []
         for number, step in enumerate(steps):
             if isinstance(step.operator, op.Constant):
                 self._room[number] = step.operator.block
                 continue
             ended = tuple(p for p in set(step.arguments) if p >= num_inputs and last[p] == number)
-            units.append(_Unit(step, num_inputs + number, runner_of(step.operator, share), ended))
+            run = runner_of(step.operator, share)
+            units.append(_Unit(step, num_inputs + number, run, ended))
+            if isinstance(owner := getattr(run, "__self__", None), FusedPass | _RowProduct):
+                self._passes.append(owner)
         self._units = units
         self._only = units[0] if len(units) == 1 and units[0].place == self._last else None
 
@@ -614,8 +628,16 @@ class PreparedTask:
         elsewhere = {place for step in self._steps[:-1] for place in step.arguments}
         return tuple(place in free and place not in elsewhere for place in range(self._num_inputs))
 
+    def forget(self) -> None:
+        """Let go of what was read; what follows from the steps and from forms alone is kept."""
+        self.running = None
+        for one in self._passes:
+            one.forget()
+
     def run(self, values: Values, memory: StepMemory) -> Any:
         """Return the value of the last step, which has the same bits in any memory.
+
+        With ``share``, what NumPy warns of is the caller's.
 
         Parameters
         ----------

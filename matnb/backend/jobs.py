@@ -14,7 +14,7 @@ from matnb.backend.exchange import Owners, Places, plan_exchange
 from matnb.backend.executor import StepMemory
 from matnb.backend.liveness import BatchPlace, Place, batches, outline, renamings
 from matnb.backend.registers import Hint, Stack, Stacks, TaskParts, parted
-from matnb.backend.thread_pool import Schedule
+from matnb.backend.thread_pool import Crew, Schedule
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise import Link
 from matnb.program.operators import Call, Multiply, MultiplyMasked, Operator, Run, SumMasked
@@ -36,6 +36,9 @@ class ReadyTask(Protocol):
     @property
     def running(self) -> Operator | Link | None:
         """What raised."""
+
+    def forget(self) -> None:
+        """Let go of what was read."""
 
     def run(self, values: Sequence[Any], memory: StepMemory) -> Any:
         """Return the task's value."""
@@ -189,14 +192,18 @@ class MemberProgram:
         self._moves: dict[tuple[int, str], RegisterMove] = {}
         self.jobs = self.jobs_in(self.places)
         self._has_begun = False
+        self._prepared: list[ReadyTask | None] = [None] * len(self.jobs)
+        self._crew: Crew | None = None
 
-    def begin(self, prepare: Callable[[Task], ReadyTask]) -> None:
-        """Make all tasks ready to run; nobody else may run them meanwhile."""
-        for job in self.jobs:
+    def begin(self, prepare: Callable[[Task], ReadyTask], crew: Crew) -> None:
+        """Make all tasks ready to run, those of the last run again; nobody else may run them meanwhile."""
+        self._crew = crew
+        for number, job in enumerate(self.jobs):
             if job.rest is None:
                 job.begin(None)
                 continue
-            prepared = prepare(job.rest)
+            prepared = self._prepared[number] or prepare(job.rest)
+            self._prepared[number] = prepared
             job.begin(prepared)
             if not self._has_begun:
                 may = prepared.may_overwrite
@@ -206,11 +213,20 @@ class MemberProgram:
 
     def end(self) -> None:
         """Let go of all that a run has left."""
+        self._crew = None
+        for prepared in self._prepared:
+            if prepared is not None:
+                prepared.forget()
         for job in self.jobs:
             job.begin(None)
         for batch in self._batches.values():
             for some in (batch.packing, batch.unpacking, batch.lengths):
                 some.clear()
+
+    def share(self, do: Callable[[int], None], count: int) -> None:
+        """Do parts of a job, some of them on threads without one."""
+        assert self._crew is not None
+        self._crew.share(do, count)
 
     def batch(self, place: BatchPlace) -> MemberBatch:
         """Return what the member does in a batch."""

@@ -106,7 +106,7 @@ def perform(
             part = program.by_member.pop(mailbox.owner, None) if prepare is None else None
             if not isinstance(part, MemberProgram):
                 part = MemberProgram(program, mailbox.owner)
-            part.begin(prepare or partial(_prepared, crew))
+            part.begin(prepare or partial(_prepared, part), crew)
             _performing[threading.get_ident()] = part.jobs
             walk = _MemberWalk(program, part, registers, mailbox, crew)
             walk.outermost(keeper, begin, told, listener, num_threads)
@@ -120,9 +120,9 @@ def perform(
             crew.close()
 
 
-def _prepared(crew: Crew, task: Task) -> PreparedTask:
+def _prepared(part: MemberProgram, task: Task) -> PreparedTask:
     # threads without a task help those that have one
-    return PreparedTask(task.steps, len(task.inputs), crew.share)
+    return PreparedTask(task.steps, len(task.inputs), part.share)
 
 
 def seconds_so_far(thread: int) -> dict[str, float]:

@@ -84,6 +84,13 @@ def expected_of(writer: TaskWriter, values):
     return registers[-1]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def unwarned():
+    """Have no warnings of NumPy, as a member has none."""
+    with np.errstate(all="ignore"):
+        yield
+
+
 def prepared_of(writer: TaskWriter, share: executor.Sharing | None = in_turn) -> PreparedTask:
     task = writer.task("key", 0, "map")
     return PreparedTask(task.steps, len(task.inputs), share)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -20,6 +19,8 @@ from matnb.blocks.sums import num_nodes, sums_as_tree
 # Elements: of a chain of three functions on more, one pass takes less than three calls of NumPy do.
 MOST_SMALL = 1 << 12
 Form: TypeAlias = tuple[tuple[int, ...], np.dtype, tuple[int, ...]]  # shape, dtype and strides
+# A function that is called with the values of some places, the last of them where the result goes.
+_Call: TypeAlias = tuple[Callable[..., object], tuple[int, ...]]
 _ONCE = (np.dtype(np.float64), np.dtype(np.float32))  # summed as they are
 
 
@@ -28,17 +29,11 @@ def form_of_array(values: NumericArray) -> Form:
     return values.shape, values.dtype, values.strides
 
 
-@dataclass(frozen=True)
-class _Call:
-    # A function that is called with the values of some places, the last of them where the result goes.
-    function: Callable[..., object]
-    places: tuple[int, ...]
-
-
 class SmallChain:
     """Links over dense operands of certain forms, each a call of NumPy's into memory that is there.
 
-    Values on the way are kept from run to run, so that one thread runs it at a time.
+    Values on the way are kept from run to run, so that one thread runs it at a time. What NumPy warns of is
+    the caller's, who says once for many runs that nobody is told.
 
     Attributes
     ----------
@@ -88,7 +83,7 @@ class SmallChain:
     ) -> int:
         place = self._num_operands + len(self._room)
         self._room.append(np.empty(shape, dtype))
-        self._calls.append(_Call(function, (*read, place)))
+        self._calls.append((function, (*read, place)))
         return place
 
     def write(self, operands: Sequence[NumericArray], out: NumericArray) -> None:
@@ -104,9 +99,8 @@ class SmallChain:
         return [values[place] for place in self._places]
 
     def _run(self, values: list[NumericArray]) -> None:
-        with np.errstate(all="ignore"):
-            for call in self._calls:
-                call.function(*[values[place] for place in call.places])
+        for function, places in self._calls:
+            function(*[values[place] for place in places])
 
 
 def small_chain(links: Sequence[Link], operands: Sequence[Form]) -> SmallChain | None:

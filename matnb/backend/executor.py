@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
+from weakref import ref
 
 import numpy as np
 
@@ -38,7 +39,7 @@ from matnb.blocks.kernels.small_chains import (
     small_chain,
 )
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
-from matnb.blocks.kernels.tiles import FLOAT, OperandForm, Tiles, TileSum, form_of, write_tiles
+from matnb.blocks.kernels.tiles import FLOAT, BoundPass, OperandForm, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.blocks.sums import num_nodes
@@ -59,6 +60,8 @@ _TRUTH = np.dtype(np.bool_)
 # for parts of 2**19 as for those of 2**24.
 _PART, _SUMMED = 2**16, 2**15
 _SHARED_WORK, _WORK_ALONE = 2**19, 2**24
+# Elements of a pass whose arrays are looked at once, in one part as sums are; and how many sets of arrays.
+MOST_BOUND, _MOST_BOUND_PASSES = 2**16, 16
 _WORTH_COMPILING = 2**18  # elements: below, what the tile machine saves is little beside its first call
 
 
@@ -342,10 +345,13 @@ class FusedPass:
         self._small: _SmallPass | None = None
         self._whole: WholeRows | None = None  # where they are few
         self._small_forms: object = None
+        # By the identities of arrays, which are as long as they live.
+        self._bound: dict[tuple[int, ...], tuple[BoundPass, tuple[ref[NumericArray], ...]]] = {}
 
     def forget(self) -> None:
         """Let go of the blocks that were looked at."""
         self._rows = self._whole = None
+        self._bound.clear()
         if self._apart is not None:
             self._apart.forget()
 
@@ -367,6 +373,10 @@ class FusedPass:
             self._forms, self._tiles = forms, self._written(values)
         if self._tiles is None:
             return self._run_apart(values, memory)
+        if memory.is_pooled and 0 < self._tiles.length < MOST_BOUND:
+            found = self._run_bound(self._tiles, values, memory)
+            if found is not None:
+                return found
         return self._run_parts(self._tiles, values, memory)
 
     def _run_small(self, values: Values, memory: StepMemory) -> Any:
@@ -427,6 +437,40 @@ class FusedPass:
             start = 0 if share.along is None else share.start
             ending = TileSum(start, None if share.along is None else num_nodes(start, start + length))
         return write_tiles(operator.links, tuple(forms), num_rows, ending)
+
+    def _run_bound(self, tiles: Tiles, values: Values, memory: StepMemory) -> Block | None:
+        # The value where one part is all, else None. A pool gives the same arrays again and again, and what
+        # the machine is told of them is then the same.
+        operands, product, room, ending = values, None, None, self._operator.ending
+        taken = [buffers := memory.take((tiles.num_buffers, TILE), FLOAT)]
+        if self._operator.product is not None:
+            matrix, vector, *operands = values
+            if self._rows is None or matrix is not self._rows.matrix:
+                self._rows = RowParts(matrix, tiles.start, _WORK_ALONE if tiles.is_sum else _SHARED_WORK)
+            if self._rows.count > 1:
+                memory.give(buffers)
+                return None
+            taken.append(product := memory.take((tiles.length,), FLOAT))
+            self._rows.multiply_into(0, given(vector.values), product)
+        if tiles.is_sum:
+            taken.append(room := memory.take((tiles.length,), FLOAT))
+        keepdims = ending is None or ending.keepdims
+        target = memory.target(tiles.shape, tiles.dtype) if keepdims else np.empty(1)
+        arrays = [one.values for one in operands]
+        seen = [arrays[place] for place in (*tiles.input_places, *tiles.truth_places)] + taken
+        if not tiles.is_sum:
+            seen.append(target)
+        key = tuple(map(id, seen))
+        bound, those = self._bound.get(key, (None, ()))
+        if bound is None or any(one() is not array for one, array in zip(those, seen, strict=True)):
+            if len(self._bound) >= _MOST_BOUND_PASSES:
+                self._bound.clear()
+            bound = tiles.begin(arrays, target).bind(buffers, product, room)
+            self._bound[key] = bound, tuple(map(ref, seen))
+        bound.run(arrays, target, room)
+        for array in taken:
+            memory.give(array)
+        return Dense(target if keepdims else target.reshape(()))
 
     def _run_parts(self, tiles: Tiles, values: Values, memory: StepMemory) -> Block:
         is_alone = tiles.is_sum or self._share is None

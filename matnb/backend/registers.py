@@ -18,19 +18,33 @@ from matnb.program.plan import Slot, Step, Task
 
 POOLED_BYTES = 4096  # smaller arrays are as quickly made as found again
 LARGE_BYTES = 65536  # arrays from this size on are counted when they are made
+_MOST_VIEWS = 8  # of a buffer that are remembered
 _LINE = 64  # bytes: where a line of the cache begins
 
 
 class Buffer:
-    """Memory that the pool gives again and again, and how many registers and messages are in it."""
+    """Memory that the pool gives again and again, and how many registers and messages are in it.
 
-    __slots__ = ("begin", "holders", "num_bytes", "raw")
+    ``views`` are the arrays that it was given as: whoever knows one again need not look where it is.
+    """
+
+    __slots__ = ("begin", "holders", "num_bytes", "raw", "views")
 
     def __init__(self, num_bytes: int) -> None:
         self.raw = np.empty(num_bytes + _LINE, np.uint8)
         self.begin = -self.raw.ctypes.data % _LINE
         self.num_bytes = num_bytes
         self.holders = 0
+        self.views: dict[object, NumericArray] = {}
+
+    def view(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
+        """Return it as an array in C order."""
+        found = self.views.get((shape, dtype))
+        if found is None:
+            if len(self.views) >= _MOST_VIEWS:
+                self.views.clear()
+            found = self.views[shape, dtype] = np.ndarray(shape, dtype, self.raw, self.begin)
+        return found
 
 
 class Whole:
@@ -79,8 +93,7 @@ class Pool:
         num_bytes = _buffer_bytes(shape, dtype)
         if num_bytes < POOLED_BYTES:
             return np.empty(shape, dtype)
-        buffer = self._taken(num_bytes)
-        return np.ndarray(shape, dtype, buffer.raw, buffer.begin)
+        return self._taken(num_bytes).view(shape, dtype)
 
     def give(self, array: NumericArray) -> None:
         """Take back what was taken and is in nobody's register."""
@@ -379,4 +392,10 @@ class Wholes:
     def _part(self, whole: Whole, index: int) -> NumericArray:
         whole.filled |= 1 << index
         start, stop = self._groups[whole.group].bounds[index]
-        return whole.array[start:stop]
+        if whole.buffer is None:
+            return whole.array[start:stop]
+        views, key = whole.buffer.views, (whole.group, start)
+        part = views.get(key)
+        if part is None or part.base is not whole.buffer.raw:
+            part = views[key] = whole.array[start:stop]
+        return part

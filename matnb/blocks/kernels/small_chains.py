@@ -89,8 +89,12 @@ class SmallChain:
     def write(self, operands: Sequence[NumericArray], out: NumericArray) -> None:
         """Write the last value into memory of its shape and dtype, which may be an operand's."""
         values = [*operands, *self._room]
-        values[-1] = out  # of the last call
+        is_in_order = out.flags.c_contiguous
+        if is_in_order:
+            values[-1] = out  # of the last call
         self._run(values)
+        if not is_in_order:
+            np.copyto(out, values[-1])
 
     def values(self, operands: Sequence[NumericArray]) -> list[NumericArray]:
         """Return all values, operands first, which hold until the next run."""

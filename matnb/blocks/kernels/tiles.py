@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import prod
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -110,6 +110,8 @@ class Tiles:
         How many elements each operand has that has more than one.
     code, num_first, num_buffers
         As ``run_tiles`` has them; how many values there are that are no inputs.
+    number_places
+        Operands of one element: where in the numbers, and among the operands.
     input_places, truth_places
         Operands of double precision, and of truths, of all elements.
     last, direct
@@ -123,7 +125,7 @@ class Tiles:
     num_first: int
     num_buffers: int
     _numbers: NumericArray
-    _number_places: tuple[tuple[int, int], ...]  # in numbers, and among the operands
+    number_places: tuple[tuple[int, int], ...]
     input_places: tuple[int, ...]
     truth_places: tuple[int, ...]
     last: int
@@ -156,9 +158,9 @@ class Tiles:
             Of the forms that the program was written for, without the product.
         """
         numbers = self._numbers
-        if self._number_places:
+        if self.number_places:
             numbers = numbers.copy()
-            for number, place in self._number_places:
+            for number, place in self.number_places:
                 numbers[number] = operands[place].item()
         return Pass(self, operands, numbers, out)
 
@@ -203,6 +205,19 @@ class Pass:
         room
             For as many elements, where sums are wanted.
         """
+        loops.run_tiles(*self.arguments(begin, end, buffers, product, room))
+        if room is not None:
+            self._add(begin, end, given(room))
+
+    def arguments(
+        self,
+        begin: int,
+        end: int,
+        buffers: NumericArray,
+        product: NumericArray | None,
+        room: NumericArray | None,
+    ) -> tuple[Any, ...]:
+        """Return what the machine's loop takes for the part."""
         tiles = self._tiles
         places = np.arange(tiles.num_buffers + loops.NUM_INPUTS)
         places *= loops.TILE * loops.ITEM
@@ -216,13 +231,23 @@ class Pass:
         # Loops that write where they read are not made of wide instructions.
         if tiles.direct and target not in self._inputs:
             places[tiles.last], steps[tiles.last] = target, loops.ITEM
-        to_truths = tiles.dtype == TRUTH
-        loops.run_tiles(
+        return (
             tiles.code, tiles.num_first, self._numbers, buffers, places, steps, self._truths,
-            self._rows, self._row_length, tiles.last, begin, end, target, to_truths,
+            self._rows, self._row_length, tiles.last, begin, end, target, tiles.dtype == TRUTH,
         )  # fmt: skip
-        if room is not None:
-            self._add(begin, end, given(room))
+
+    def bind(
+        self, buffers: NumericArray, product: NumericArray | None, room: NumericArray | None
+    ) -> BoundPass:
+        """Return what runs all of it again while the arrays are where they are; nothing is kept alive."""
+        self._kept = ()
+        arguments = self.arguments(0, self._tiles.length, buffers, product, room)
+        return BoundPass(self, self._tiles, self._numbers, arguments)
+
+    def add_again(self, out: NumericArray, values: NumericArray) -> None:
+        """Write the sum of all values, or their share of one, into memory that may be another than before."""
+        self._out, self._top = out, 0
+        self._add(0, self._tiles.length, values)
 
     def _add(self, begin: int, end: int, values: NumericArray) -> None:
         # The nodes of a sum's part, and its end.
@@ -235,6 +260,22 @@ class Pass:
             self._out[0] = sum_stack(nodes, self._top)
         elif end == tiles.length:
             self._out[: self._top] = nodes[: self._top]
+
+
+class BoundPass:
+    """A pass in one part over arrays that are where they were: what changes are the numbers among them."""
+
+    def __init__(self, made: Pass, tiles: Tiles, numbers: NumericArray, arguments: tuple[Any, ...]) -> None:
+        self._pass, self._numbers, self._arguments = made, numbers, arguments
+        self._places = tiles.number_places
+
+    def run(self, operands: Sequence[NumericArray], out: NumericArray, room: NumericArray | None) -> None:
+        """Run it; ``out`` is the memory it was bound to, but where a sum is wanted."""
+        for number, place in self._places:
+            self._numbers[number] = operands[place].item()
+        loops.run_tiles(*self._arguments)
+        if room is not None:
+            self._pass.add_again(out, given(room))
 
 
 def _address(array: NumericArray) -> int:
@@ -388,7 +429,7 @@ class _Writer:
         self._rows: list[_Row] = []
         self._numbers: list[float] = []
         self._number_values: list[int] = []
-        self._number_places: list[tuple[int, int]] = []
+        self.number_places: list[tuple[int, int]] = []
         self._inputs: list[int] = []
         self._truths: list[int] = []
         self._constant: set[int] = set()  # values that are of numbers alone
@@ -405,7 +446,7 @@ class _Writer:
         if prod(form.shape) == 1:
             if form.dtype.kind not in "biuf" or form.dtype.itemsize > 8:
                 return False
-            self._number_places.append((len(self._numbers), operand))
+            self.number_places.append((len(self._numbers), operand))
             self._values.append((self._number(0.0), is_truth))
             return True
         if not form.in_rows or prod(form.shape) != self._length:
@@ -477,7 +518,7 @@ class _Writer:
             shape = (1 if ending.num_nodes is None else ending.num_nodes,)
         return Tiles(
             shape, made, self._length, given(code), len(first), num_buffers, np.array(self._numbers),
-            tuple(self._number_places), tuple(self._inputs), tuple(self._truths),
+            tuple(self.number_places), tuple(self._inputs), tuple(self._truths),
             last if last < 0 else buffers[last], direct, ending,
         )  # fmt: skip
 

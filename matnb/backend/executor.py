@@ -8,11 +8,12 @@ from functools import partial
 from itertools import pairwise
 from math import prod
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
-from weakref import ref
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from matnb.backend.small_passes import BoundPasses, SmallPass
+from matnb.backend.step_memory import FRESH, StepMemory
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast
 from matnb.blocks.kernels.calls import call
@@ -30,16 +31,8 @@ from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, 
 from matnb.blocks.kernels.row_parts import RowParts, WholeRows, product_fits
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
-from matnb.blocks.kernels.small_chains import (
-    MOST_SMALL,
-    Form,
-    SmallChain,
-    SmallShare,
-    form_of_array,
-    small_chain,
-)
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
-from matnb.blocks.kernels.tiles import FLOAT, BoundPass, OperandForm, Tiles, TileSum, form_of, write_tiles
+from matnb.blocks.kernels.tiles import FLOAT, OperandForm, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.blocks.sums import num_nodes
@@ -47,8 +40,6 @@ from matnb.program import operators as op
 from matnb.program.fusing import is_sum
 from matnb.program.plan import Step
 
-Take: TypeAlias = Callable[[tuple[int, ...], np.dtype], NumericArray]  # an array in C order with any elements
-Give: TypeAlias = Callable[[NumericArray], None]  # gets such an array back
 Values: TypeAlias = Sequence[Any]  # of an operator's registers
 Sharing: TypeAlias = Callable[
     [Callable[[int], None], int], None
@@ -60,46 +51,8 @@ _TRUTH = np.dtype(np.bool_)
 # for parts of 2**19 as for those of 2**24.
 _PART, _SUMMED = 2**16, 2**15
 _SHARED_WORK, _WORK_ALONE = 2**19, 2**24
-# Elements of a pass whose arrays are looked at once, in one part as sums are; and how many sets of arrays.
-MOST_BOUND, _MOST_BOUND_PASSES = 2**16, 16
+MOST_BOUND = 2**16  # elements of a pass whose arrays are looked at once: it is one part, sums too
 _WORTH_COMPILING = 2**18  # elements: below, what the tile machine saves is little beside its first call
-
-
-class StepMemory(NamedTuple):
-    """Where a step's value is made, and what it needs on the way.
-
-    Attributes
-    ----------
-    take
-        Gives an array in C order, of a shape and dtype, with any elements, that nobody else writes.
-    give
-        Gets those of them back that are not part of the value.
-    out
-        Contiguous memory for a Dense value of this shape and dtype, or None. Without it the value lies in an
-        array from ``take``, or is small, or is a view of one of the values read.
-    is_pooled
-        Whether arrays are used again, so that steps are run in memory that is there. Values are then in C
-        order, and a view that is so is no copy; in fresh memory a value that is part of another is a copy,
-        so that the other can go.
-    """
-
-    take: Take
-    give: Give
-    out: NumericArray | None
-    is_pooled: bool
-
-    def target(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
-        """Return the memory for a Dense value."""
-        out = self.out
-        fits = out is not None and out.shape == shape and out.dtype == dtype
-        return out if out is not None and fits else self.take(shape, dtype)
-
-
-def _let_go(array: NumericArray) -> None:
-    """Do nothing: fresh memory goes with its last reader."""
-
-
-FRESH = StepMemory(np.empty, _let_go, None, False)
 
 
 def in_turn(run: Callable[[int], None], count: int) -> None:
@@ -206,6 +159,11 @@ def _push(operator: op.Push, values: Values, memory: StepMemory) -> Block:
 
 def _put_together(operator: op.PutTogether, values: Values, memory: StepMemory) -> Block:
     monoid = MONOIDS[operator.monoid]
+    if memory.is_pooled and memory.out is None and len(values) == 1:
+        part: Block = values[0]
+        is_all = isinstance(part, Dense) and operator.bounds == ((0, part.shape[0]),)
+        if is_all and part.dtype == operator.dtype:
+            return part
     return put_together(values, operator.bounds, monoid, operator.dtype, operator.whole, memory.target)
 
 
@@ -342,15 +300,12 @@ class FusedPass:
         self._tiles: Tiles | None = None
         self._rows: RowParts | None = None
         self._apart: PreparedTask | None = None
-        self._small: _SmallPass | None = None
-        self._whole: WholeRows | None = None  # where they are few
-        self._small_forms: object = None
-        # By the identities of arrays, which are as long as they live.
-        self._bound: dict[tuple[int, ...], tuple[BoundPass, tuple[ref[NumericArray], ...]]] = {}
+        self._small, self._bound = SmallPass(operator), BoundPasses()
 
     def forget(self) -> None:
         """Let go of the blocks that were looked at."""
-        self._rows = self._whole = None
+        self._rows = None
+        self._small.forget()
         self._bound.clear()
         if self._apart is not None:
             self._apart.forget()
@@ -358,9 +313,10 @@ class FusedPass:
     def run(self, values: Values, memory: StepMemory) -> Any:
         """Return the value, with the bits of the product, the functions and the sum one after the other."""
         if self._share is not None and len(self._operator.shares) < 2:
-            found = self._run_small(values, memory)
-            if found is not None:
-                return found
+            small = self._small.run(values, memory)
+            if small is not None:
+                ending = self._operator.ending
+                return small if ending is None else _finish(ending, [small], memory)
         if not self._may_be_one_pass(values):
             return self._run_apart(values, memory)
         forms: list[object] = []
@@ -378,31 +334,6 @@ class FusedPass:
             if found is not None:
                 return found
         return self._run_parts(self._tiles, values, memory)
-
-    def _run_small(self, values: Values, memory: StepMemory) -> Any:
-        # The value where all is small, else None; what is analyzed is analyzed once for values of one form.
-        product, arrays = None, []
-        operands = values
-        if self._operator.product is not None:
-            matrix, x, *operands = values
-            if matrix.shape[0] > MOST_SMALL or not product_fits(matrix, x):
-                return None
-            if self._whole is None or matrix is not self._whole.matrix:
-                self._whole = WholeRows(matrix)
-            product = np.empty(matrix.shape[0])
-            arrays.append(product)
-        for one in operands:
-            if type(one) is not Dense or one.values.size > MOST_SMALL:
-                return None
-            arrays.append(one.values)
-        forms = [form_of_array(one) for one in arrays]
-        if forms != self._small_forms:
-            self._small_forms, self._small = forms, _small_pass(self._operator, forms)
-        if self._small is None:
-            return None
-        if product is not None and self._whole is not None:
-            self._whole.multiply_into(values[1].values, product)
-        return self._small.run(arrays, memory)
 
     def _may_be_one_pass(self, values: Values) -> bool:
         # A sum alone has a loop of its own, and so has a function for one thread.
@@ -441,6 +372,8 @@ class FusedPass:
     def _run_bound(self, tiles: Tiles, values: Values, memory: StepMemory) -> Block | None:
         # The value where one part is all, else None. A pool gives the same arrays again and again, and what
         # the machine is told of them is then the same.
+        if memory.out is not None and not memory.out.flags.c_contiguous:
+            return None
         operands, product, room, ending = values, None, None, self._operator.ending
         taken = [buffers := memory.take((tiles.num_buffers, TILE), FLOAT)]
         if self._operator.product is not None:
@@ -457,16 +390,7 @@ class FusedPass:
         keepdims = ending is None or ending.keepdims
         target = memory.target(tiles.shape, tiles.dtype) if keepdims else np.empty(1)
         arrays = [one.values for one in operands]
-        seen = [arrays[place] for place in (*tiles.input_places, *tiles.truth_places)] + taken
-        if not tiles.is_sum:
-            seen.append(target)
-        key = tuple(map(id, seen))
-        bound, those = self._bound.get(key, (None, ()))
-        if bound is None or any(one() is not array for one, array in zip(those, seen, strict=True)):
-            if len(self._bound) >= _MOST_BOUND_PASSES:
-                self._bound.clear()
-            bound = tiles.begin(arrays, target).bind(buffers, product, room)
-            self._bound[key] = bound, tuple(map(ref, seen))
+        bound = self._bound.of(tiles, arrays, target, buffers, product, room)
         bound.run(arrays, target, room)
         for array in taken:
             memory.give(array)
@@ -525,34 +449,6 @@ class FusedPass:
             found = reduce_chain(links, shares, values, memory.take, memory.give)
             value = packed(found, operator.outputs) if len(found) > 1 else found[0]
         return value if ending is None else _finish(ending, [value], memory)
-
-
-class _SmallPass:
-    """Functions of small dense values, and a reduction of one of them, ready to run."""
-
-    def __init__(self, operator: op.Fused, chain: SmallChain) -> None:
-        self._chain, self._ending = chain, operator.ending
-        self._place = -1
-        self._share: SmallShare | None = None
-        if operator.shares:
-            (share,) = operator.shares
-            self._place = share.place
-            self._share = SmallShare(share, *chain.form(share.place))
-
-    def run(self, arrays: Sequence[NumericArray], memory: StepMemory) -> Block:
-        """Return the value."""
-        chain = self._chain
-        if self._share is None:
-            target = memory.target(chain.shape, chain.dtype)
-            chain.write(arrays, target)
-            return Dense(target)
-        value: Block = self._share.of(chain.values(arrays)[self._place])
-        return value if self._ending is None else _finish(self._ending, [value], memory)
-
-
-def _small_pass(operator: op.Fused, forms: Sequence[Form]) -> _SmallPass | None:
-    chain = small_chain(operator.links, forms)
-    return None if chain is None else _SmallPass(operator, chain)
 
 
 def _steps_apart(operator: op.Fused, num_values: int) -> list[Step]:

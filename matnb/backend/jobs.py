@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from matnb.backend.exchange import Owners, Places, plan_exchange
-from matnb.backend.executor import StepMemory
 from matnb.backend.liveness import BatchPlace, Place, batches, outline, renamings
 from matnb.backend.registers import Hint, Stack, Stacks, TaskParts, parted
+from matnb.backend.step_memory import StepMemory
 from matnb.backend.thread_pool import Crew, Schedule
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise import Link
@@ -111,7 +111,7 @@ class ReceiveJob:
 
 
 @dataclass(frozen=True)
-class Round:
+class JobRound:
     """Jobs that follow each other of which none reads what another makes; ``gone`` are read by none later."""
 
     jobs: tuple[TaskJob, ...]
@@ -154,7 +154,7 @@ class MemberBatch:
     packing: dict[tuple[Slot, int], Places]
     unpacking: dict[Slot, Places]
     lengths: dict[Slot, int]
-    rounds: Sequence[Round]
+    rounds: Sequence[JobRound]
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ def _rounds(
     reads: Sequence[tuple[Slot, ...]],
     sources: Mapping[Slot, int],
     dying: Collection[Slot],
-) -> list[Round]:
+) -> list[JobRound]:
     # The jobs in their order, cut before each that reads what another of its round makes.
     starts: list[int] = []
     for number, (job, names) in enumerate(zip(jobs, reads, strict=True)):
@@ -359,7 +359,7 @@ def _rounds(
         gone = tuple(name for name in readers if last[name] == place and name in dying)
         for job, names in zip(own, reads[begin:end], strict=True):
             job.last_reads = frozenset(name for name in names if name in gone and readers[name] == 1)
-        rounds.append(Round(tuple(own), gone))
+        rounds.append(JobRound(tuple(own), gone))
     return rounds
 
 

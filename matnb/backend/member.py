@@ -14,10 +14,11 @@ import numpy as np
 
 from matnb.backend import worker
 from matnb.backend.exchange import is_worth_packing
-from matnb.backend.executor import StepMemory, execute
-from matnb.backend.jobs import FIRST_RUNS, MemberBatch, ReceiveJob, Round, TaskJob
+from matnb.backend.executor import execute
+from matnb.backend.jobs import FIRST_RUNS, JobRound, MemberBatch, ReceiveJob, TaskJob
 from matnb.backend.mailbox import Mailbox, Tag
 from matnb.backend.registers import LARGE_BYTES, Held, JoinUse, Pool, Whole, Wholes, arrays_of
+from matnb.backend.step_memory import StepMemory
 from matnb.backend.thread_pool import PATIENCE_SECONDS, Crew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
@@ -239,7 +240,7 @@ class MemberRegisters:
         held = self.held.get(name)
         return 0 if held is None or held.value is None else held.value.nbytes
 
-    def _run_round(self, one: Round) -> None:
+    def _run_round(self, one: JobRound) -> None:
         jobs = one.jobs
         if len(jobs) > 1 and sum(map(self._is_large, jobs)) > 1:
             self._crew.share(lambda number: self._run(jobs[number], True), len(jobs))

@@ -9,8 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from matnb.backend.executor import FRESH, PreparedTask
+from matnb.backend.executor import PreparedTask
 from matnb.backend.kept import resolved
+from matnb.backend.step_memory import FRESH
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise import Link

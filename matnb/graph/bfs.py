@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import overload
 
 import numpy as np
 
@@ -15,11 +17,40 @@ from matnb.lazy.loop import iterate, iteration
 Vectors = tuple[DistArray, DistArray]
 
 
-class BreadthFirst(NamedTuple):
-    """What :func:`bfs` gives."""
+class BreadthFirst(Sequence[DistArray]):
+    """What :func:`bfs` gives: ``levels``, then ``parents``, each recorded when it is first asked for."""
 
-    levels: DistArray
-    parents: DistArray
+    def __init__(self, levels: Callable[[], DistArray], parents: Callable[[], DistArray]) -> None:
+        self._levels, self._parents = levels, parents
+
+    @cached_property
+    def levels(self) -> DistArray:
+        """The number of edges of a shortest way."""
+        return self._levels()
+
+    @cached_property
+    def parents(self) -> DistArray:
+        """The vertex before on such a way."""
+        return self._parents()
+
+    def __len__(self) -> int:
+        """Return 2."""
+        return 2
+
+    def __iter__(self) -> Iterator[DistArray]:
+        """Give both."""
+        yield self.levels
+        yield self.parents
+
+    @overload
+    def __getitem__(self, place: int) -> DistArray: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[DistArray, ...]: ...
+    def __getitem__(self, place: int | slice) -> DistArray | tuple[DistArray, ...]:
+        """Return one by its place."""
+        if isinstance(place, slice):
+            return tuple(self)[place]
+        return self.levels if range(2)[place] == 0 else self.parents
 
 
 def bfs(A: object, source: int) -> BreadthFirst:
@@ -42,7 +73,7 @@ def bfs(A: object, source: int) -> BreadthFirst:
         ``levels``, int32 of shape (n,): the number of edges of a shortest way from the source, -1 where
         there is none. ``parents``, int32 of shape (n,), int64 from 2**31 vertices on: the vertex before on
         such a way, of several the one of the smallest number; the source itself at the source; -1 where there
-        is none. Each is a search of its own, made when it is asked for.
+        is none. Each is a search of its own, recorded when it is first asked for.
 
     Raises
     ------
@@ -72,8 +103,10 @@ def bfs(A: object, source: int) -> BreadthFirst:
         frontier = matmul(frontier, matrix, semiring="lor_first", mask=levels < 0)
         return frontier, where(frontier, (iteration() + 1).astype(np.int32), levels)
 
-    start = at_source, where(at_source, np.int32(0), np.int32(-1))
-    (_, levels), _ = iterate(next_level, start, until=lambda old, new: ~new[0].any(), max_iterations=n)
+    def all_levels() -> DistArray:
+        start = at_source, where(at_source, np.int32(0), np.int32(-1))
+        (_, levels), _ = iterate(next_level, start, until=lambda old, new: ~new[0].any(), max_iterations=n)
+        return levels
 
     def next_parents(state: Vectors) -> Vectors:
         frontier, parents = state
@@ -82,8 +115,11 @@ def bfs(A: object, source: int) -> BreadthFirst:
         is_new = found < none
         return where(is_new, vertices, none), where(is_new, found, parents)
 
-    start = where(at_source, vertices, none), where(at_source, vertices, -1)
-    (_, parents), _ = iterate(
-        next_parents, start, until=lambda old, new: (new[0] == none).all(), max_iterations=n
-    )
-    return BreadthFirst(levels, parents)
+    def all_parents() -> DistArray:
+        start = where(at_source, vertices, none), where(at_source, vertices, -1)
+        (_, parents), _ = iterate(
+            next_parents, start, until=lambda old, new: (new[0] == none).all(), max_iterations=n
+        )
+        return parents
+
+    return BreadthFirst(all_levels, all_parents)

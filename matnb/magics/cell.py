@@ -21,6 +21,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from matnb.errors import CellCancelled, CellSyntaxError, OptionError, UnsupportedError
 from matnb.events import Event, LoopAdvanced, LoopFinished, SessionAwaited
 from matnb.expr.nodes import Expr
+from matnb.graph.bfs import BreadthFirst
 from matnb.lazy.array import DistArray
 from matnb.lazy.loop_rolling import roll
 from matnb.lazy.recording import Recording, recording
@@ -180,7 +181,7 @@ def _collect(value: object, name: str, found: dict[str, DistArray], around: tupl
         found[name if name not in found else f"{name}#{len(found)}"] = value
     elif any(value is one for one in around):  # a list may hold itself
         return
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, tuple | list | BreadthFirst):
         for place, one in enumerate(value):
             _collect(one, f"{name}[{place}]", found, (*around, value))
     elif isinstance(value, dict):

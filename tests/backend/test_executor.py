@@ -13,7 +13,7 @@ from block_checks import array_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matnb.backend import executor
+from matnb.backend import executor, small_passes
 from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
 from matnb.blocks.kernels import chains
@@ -311,7 +311,7 @@ def test_rows_in_parts_give_the_bits_of_the_whole_in_any_order(ending, share, ma
 def test_long_vectors_in_parts_give_the_bits_of_the_whole(ending, machine_runs, monkeypatch):
     monkeypatch.setattr(executor, "_PART", 128)
     monkeypatch.setattr(executor, "_SUMMED", 64)
-    monkeypatch.setattr(executor, "MOST_SMALL", -1)  # so that the machine runs them
+    monkeypatch.setattr(small_passes, "MOST_SMALL", -1)  # so that the machine runs them
     writer = TaskWriter()
     (_, multiply), = functions("multiply")  # fmt: skip
     made = writer.do(multiply, writer.read("x"), writer.read("y"))

@@ -17,6 +17,7 @@ from matnb.blocks.semiring import MAX, Monoid, Semiring
 from matnb.errors import ShapeError, UnsupportedError
 
 _TRUTH = np.dtype(np.bool_)
+_FEW_COLUMNS = 1 << 13
 
 
 def push(
@@ -94,8 +95,9 @@ def push(
 
 def most_sorted(width: int) -> int:
     """Return up to how many entries are sorted by column rather than written to a vector over the columns."""
-    # To sort one takes about 80 ns, to clear and to read a column 1 to 2 (Xeon, 2.5 GHz).
-    return width // 64
+    # To sort one takes about 80 ns, to clear and to read a column 1 to 2 (Xeon, 2.5 GHz). To sort at all
+    # takes as long as to go through some thousand columns.
+    return width // 64 if width > _FEW_COLUMNS else 0
 
 
 def put_together(

@@ -21,6 +21,10 @@ MOST_SMALL = 1 << 12
 Form: TypeAlias = tuple[tuple[int, ...], np.dtype, tuple[int, ...]]  # shape, dtype and strides
 # A function that is called with the values of some places, the last of them where the result goes.
 _Call: TypeAlias = tuple[Callable[..., object], tuple[int, ...]]
+_TRUTH = np.dtype(np.bool_)
+# What reduces truths, and numbers where there are any, as they are.
+_OF_TRUTHS = {"any": np.logical_or, "all": np.logical_and}
+_EXTREMES = {"min": np.minimum, "max": np.maximum}
 _ONCE = (np.dtype(np.float64), np.dtype(np.float32))  # summed as they are
 
 
@@ -73,6 +77,8 @@ class SmallChain:
             place = self._call(_into(function), tuple(read), shape, made)
             if made != link.dtype:
                 place = self._call(_cast_of(made), (place,), shape, link.dtype)
+        elif link.name == "where" and link.input_dtypes == (_TRUTH, link.dtype, link.dtype):
+            place = self._call(_choose, tuple(read), shape, link.dtype)
         else:
             place = self._call(_filler(function, link.output), tuple(read), shape, link.dtype)
         self._places.append(place)
@@ -89,11 +95,12 @@ class SmallChain:
     def write(self, operands: Sequence[NumericArray], out: NumericArray) -> None:
         """Write the last value into memory of its shape and dtype, which may be an operand's."""
         values = [*operands, *self._room]
-        is_in_order = out.flags.c_contiguous
-        if is_in_order:
+        # One that chooses writes before it has read all.
+        is_made_there = out.flags.c_contiguous and self._calls[-1][0] is not _choose
+        if is_made_there:
             values[-1] = out  # of the last call
         self._run(values)
-        if not is_in_order:
+        if not is_made_there:
             np.copyto(out, values[-1])
 
     def values(self, operands: Sequence[NumericArray]) -> list[NumericArray]:
@@ -143,6 +150,11 @@ def _into(ufunc: np.ufunc) -> Callable[..., object]:
     return lambda first, second, out: ufunc(first, second, out=out)
 
 
+def _choose(condition: NumericArray, chosen: NumericArray, other: NumericArray, out: NumericArray) -> None:
+    np.copyto(out, other)
+    np.copyto(out, chosen, where=condition)
+
+
 def _cast_of(dtype: np.dtype) -> Callable[..., object]:
     return _fill_real if dtype.kind == "c" else _fill_cast
 
@@ -184,8 +196,14 @@ class SmallShare:
             self._start = 0 if self._is_whole else share.start
             self._count = 1 if self._is_whole else num_nodes(share.start, share.start + shape[0])
 
+        self._ufunc: np.ufunc | None = None
+        if share.along is None and share.axes and share.dtype == dtype and 0 not in shape:
+            self._ufunc = (_OF_TRUTHS if dtype == _TRUTH else _EXTREMES).get(share.operation)
+
     def of(self, values: NumericArray) -> Dense:
         """Return the share."""
+        if self._ufunc is not None:
+            return Dense(np.asarray(self._ufunc.reduce(values, axis=self._share.axes, keepdims=True)))
         if self._is_vector:
             out = np.empty(self._count)
             sum_contiguous(given(values), 1, self._length, self._start, self._count, self._is_whole, out)

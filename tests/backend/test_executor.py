@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import weakref
 from itertools import count
 from unittest.mock import patch
 
@@ -13,7 +14,7 @@ from block_checks import array_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matnb.backend import executor, small_passes
+from matnb.backend import executor, registers, small_passes
 from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
 from matnb.blocks.kernels import chains
@@ -462,3 +463,23 @@ def test_views_of_one_shape_in_other_orders_are_not_taken_for_each_other() -> No
     for order in (whole, np.asfortranarray(whole), whole[:, ::-1], whole.T, whole[::-1], whole):
         view = order[inner]
         np.testing.assert_array_equal(step.run([Dense(view), three], FRESH).values, view * 3 + view)
+
+
+@pytest.mark.parametrize("ending", [None, total_of(None, 0), total_of(0, 5)])
+def test_arrays_that_a_pool_gives_again_are_read_anew(ending):
+    # The machine is told of them once: of what they hold, and of numbers, it is not.
+    task, generator, pool = rank_task(ending), np.random.default_rng(1), registers.Pool()
+    prepared, matrix = prepared_of(task), random_matrix(9000, 300, FLOAT, True)
+    x, y = generator.standard_normal(300), pool.take((9000,), FLOAT)
+    bound = weakref.ref(y)
+    for scale in (1.0, 2.0, 3.0):
+        y[:] = scale * generator.standard_normal(9000)
+        values = [matrix, Dense(x * scale), Dense(y)]
+        memory = StepMemory(pool.take, pool.give, None, True)
+        found = prepared.run(values, memory)
+        assert_same_bits(found, expected_of(task, values))
+        pool.give(found.values)
+    (fused,) = prepared._passes
+    assert len(fused._bound._found) <= 2
+    del pool, y, values, found, memory
+    assert bound() is None, "what the machine was told of is not kept alive"

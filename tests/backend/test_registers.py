@@ -33,6 +33,17 @@ def test_what_is_given_back_is_taken_again():
     assert pool.num_allocated == 2
 
 
+def test_memory_comes_again_as_the_same_array():
+    pool = Pool()
+    first = pool.take(SIZE, FLOAT)
+    pool.give(first)
+    other = pool.take((SIZE[0] // 4, 4), FLOAT)
+    assert np.may_share_memory(first, other)
+    pool.give(other)
+    assert pool.take(SIZE, FLOAT) is first
+    assert pool.take(SIZE, FLOAT) is not first
+
+
 def test_a_buffer_is_free_when_its_last_holder_lets_go():
     pool = Pool()
     array = pool.take(SIZE, FLOAT)

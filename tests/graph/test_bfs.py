@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import networkx as nx
@@ -31,6 +32,33 @@ def test_levels_and_parents(graph: sp.csr_array, peer: nx.DiGraph, source: int) 
     reached = (wanted > 0) | (np.arange(n) == source)
     before[source] = source
     np.testing.assert_array_equal(parents.compute(), np.where(reached, before, -1))
+
+
+def test_searches_from_other_vertices_are_their_own(graph: sp.csr_array, peer: nx.DiGraph) -> None:
+    A, n = mn.asarray(graph).persist(), len(peer)
+    for source in sorted({0, 1, 2, n - 1} & set(range(n))):
+        known = nx.single_source_shortest_path_length(peer, source)
+        wanted = [known.get(vertex, -1) for vertex in range(n)]
+        np.testing.assert_array_equal(mn.graph.bfs(A, source).levels.compute(), wanted)
+
+
+def test_what_is_not_asked_for_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[object] = []
+    iterate = mn.iterate
+    monkeypatch.setattr(
+        sys.modules["matnb.graph.bfs"],
+        "iterate",
+        lambda step, *arguments, **options: recorded.append(step) or iterate(step, *arguments, **options),
+    )
+    found = mn.graph.bfs(sp.csr_array(np.eye(3)), 0)
+    assert not recorded
+    assert found.levels is found[0]
+    assert len(recorded) == 1
+    assert found[-1] is found.parents
+    assert [*found] == [found.levels, found.parents] == [*found[:]]
+    assert len(recorded) == len(found) == 2
+    with pytest.raises(IndexError):
+        found[2]
 
 
 @pytest.mark.parametrize("name", ["example-directed", "example-undirected", "test-bfs-directed"])

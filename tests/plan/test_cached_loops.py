@@ -132,3 +132,34 @@ def test_another_form_is_planned_anew(planned: list[Expr]) -> None:
     begins = [stored(one, f"s{place}") for place, one in enumerate(node.state)]
     plans.plan(node, arrays, WORKERS, wanted, begins)
     assert len(planned) == 7
+
+
+def search(source: int, other: int = -1) -> Loop:
+    at_source = mn.arange(40) == source
+    begin = at_source, mn.where(at_source, 0, other)
+    (_, levels), _ = mn.iterate(
+        lambda s: (s[0], mn.where(s[0], mn.iteration(), s[1])), begin, max_iterations=3
+    )
+    assert isinstance(levels.expression, Final)
+    assert isinstance(levels.expression.control, Loop)
+    return levels.expression.control
+
+
+def test_numbers_of_an_initial_state_are_given_to_one_plan(planned: list[Expr]) -> None:
+    plans, one, workers = ControlPlans(), Workers((3,), 2, 10**9), []
+    for source in (7, 9, 11):
+        node = search(source)
+        plan = plans.plan(node, {}, one, [Final(node, 1)], gives_numbers=True)
+        assert sorted(int(number.value) for number in plan.numbers.values()) == [-1, 0, source]
+        assert set(plan.numbers) <= set(plan.program.given)
+        assert plan.outputs.keys() == {Final(node, 1)}
+        workers.append(plan.program)
+    assert len(planned) == 1
+    assert workers[0] is workers[1] is workers[2]
+    node = search(0)  # one number plays two parts
+    plan = plans.plan(node, {}, one, [Final(node, 1)], gives_numbers=True)
+    assert sorted(int(number.value) for number in plan.numbers.values()) == [-1, 0]
+    assert len(planned) == 2
+    plans.plan(search(7), {}, one, [])
+    plans.plan(search(9), {}, one, [])
+    assert len(planned) == 4, "without being given, numbers are part of the program"

@@ -17,13 +17,21 @@ from matnb.backend.step_memory import StepMemory
 from matnb.backend.thread_pool import Crew, Schedule
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise import Link
-from matnb.program.operators import Call, Multiply, MultiplyMasked, Operator, Run, SumMasked
-from matnb.program.plan import Slot, Task
+from matnb.program.operators import Call, Fused, Multiply, MultiplyMasked, Operator, Run, SumMasked
+from matnb.program.plan import Slot, Step, Task
 from matnb.program.program import Program
 
 FIRST_RUNS = 2  # of a task: what is compiled is compiled then
 # What these take does not follow from the bytes that they read.
 _DEAR = (Call, Multiply, MultiplyMasked, Run, SumMasked)
+# Functions that take about as long as their operands take to read; others several times that.
+_CHEAP = {
+    "add", "subtract", "multiply", "divide", "true_divide", "negative", "absolute", "fabs", "square", "sqrt",
+    "maximum", "minimum", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan",
+    "isfinite", "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "invert", "sign", "conjugate", "where", "astype", "real", "imag",
+}  # fmt: skip
+_DEAR_WEIGHT = 8
 
 
 class ReadyTask(Protocol):
@@ -50,7 +58,7 @@ class TaskJob:
     __slots__ = (
         "begun", "compiled", "counts", "first_seconds", "form", "hint", "inputs", "is_dear", "is_unread",
         "joins", "last_reads", "num_runs", "overwritten", "prepared", "readers", "rest", "seconds", "slots",
-        "task",
+        "task", "weight",
     )  # fmt: skip
 
     def __init__(self, task: Task, apart: TaskParts, groups: Stacks, readers: tuple[int, ...]) -> None:
@@ -62,7 +70,8 @@ class TaskJob:
         # Which inputs' memory may become the result's, where nobody needs them any more.
         self.overwritten: tuple[int, ...] = ()
         self.is_unread = False  # by tasks here, and afterwards by any
-        self.is_dear = any(isinstance(step.operator, _DEAR) for step in task.steps)
+        self.is_dear = any(map(_is_dear, task.steps))
+        self.weight = max((_weight_of(step) for step in task.steps), default=1)  # of a byte that is read
         # Registers that nobody else reads beside it or later, where jobs run in order.
         self.last_reads: frozenset[Slot] = frozenset()
         self.slots: tuple[int, ...] = ()  # of ``inputs``
@@ -87,6 +96,16 @@ class TaskJob:
         self.form = (value.shape, value.dtype) if isinstance(value, Dense) else None
         if isinstance(value, Dense | Csr | Empty):
             self.counts = (value.shape[0] if value.shape else 1), value.nnz, value.nbytes
+
+
+def _is_dear(step: Step) -> bool:
+    operator = step.operator
+    return isinstance(operator, _DEAR) and not (isinstance(operator, Multiply) and operator.in_parts)
+
+
+def _weight_of(step: Step) -> int:
+    links = step.operator.links if isinstance(step.operator, Fused) else ()
+    return 1 if all(link.name in _CHEAP for link in links) else _DEAR_WEIGHT
 
 
 @dataclass(eq=False)

@@ -252,7 +252,7 @@ class MemberRegisters:
 
     def _is_large(self, job: TaskJob) -> bool:
         # Whether it takes longer than another thread needs to wake.
-        return job.is_dear or sum(map(self._bytes_of, job.task.inputs)) >= LARGE_JOB_BYTES
+        return job.is_dear or job.weight * sum(map(self._bytes_of, job.task.inputs)) >= LARGE_JOB_BYTES
 
     def _do(self, number: int) -> None:
         assert self._batched is not None

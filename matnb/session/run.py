@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
+from uuid import uuid4
 
 from matnb.backend.cluster import Cluster
 from matnb.backend.driver_loops import LINEAGE_DEPTH, ProgramWalker
@@ -678,7 +679,7 @@ class LoopRunner:
         # How it went, and why no gang ran it.
         given = {name: arrays[one].futures[number] for name, (one, number) in plan.given.items()}
         for slot, one in plan.numbers.items():
-            given[slot] = LocalBlock(f"number-{self._log.num_runs}-{slot}", Dense(one.value))
+            given[slot] = LocalBlock(f"number-{uuid4().hex}", Dense(one.value))
         engine = engine_of(self._config)
         reason = "" if engine != "dask" else 'engine="dask"'
         if not reason:

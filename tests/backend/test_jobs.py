@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from member_programs import Ranks, apply, state, task
+from member_programs import FLOAT, Ranks, apply, state, task
 from members import perform_all
 
 from matnb.backend import member
 from matnb.backend.jobs import MemberProgram
 from matnb.backend.thread_pool import Crew
+from matnb.blocks.formats import Dense
 from matnb.program.program import Batch, Program
 
 
@@ -103,3 +104,27 @@ def test_what_a_run_analyzed_is_kept_and_what_it_read_is_not() -> None:
         assert all(getattr(one, "_rows", None) is None for one in passes)
         assert all(getattr(one, "_whole", None) is None for one in passes)
     assert all(one is other for one, other in zip(*prepared, strict=True))
+
+
+def test_what_takes_long_is_shared_though_it_reads_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared: list[int] = []
+    share = Crew.share
+
+    def counted(crew: Crew, do: Callable[[int], None], count: int) -> None:
+        shared.append(count)
+        share(crew, do, count)
+
+    monkeypatch.setattr(Crew, "share", counted)
+    held = {name: Dense(np.full(10_000, 2.0)) for name in ("x", "y")}  # 80 kB
+    for name, expected in (("exp", [2]), ("negative", [])):
+        tasks = tuple(task(f"{name}-{one}", 0, (one,), (apply(name, FLOAT), (0,))) for one in held)
+        keys = tuple(one.key for one in tasks)
+        given = dict.fromkeys(held, 0)
+        program = Program((Batch(tasks, keys),), given, dict(given), frozenset(), keys)
+        shared.clear()
+        found = perform_all(program, held, (0,), 2)
+        assert shared == expected
+        for key in keys:
+            np.testing.assert_array_equal(
+                found[0].registers[key].values, getattr(np, name)(np.full(10_000, 2.0))
+            )

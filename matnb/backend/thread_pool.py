@@ -55,7 +55,7 @@ class _SharedJob:
 
 
 class Crew:
-    """The calling thread and others beside it, which live until they are let go.
+    """The calling thread, and others beside it, which begin with the first work for them.
 
     Parameters
     ----------

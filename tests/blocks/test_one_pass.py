@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from math import prod
 
 import numpy as np
 import pytest
@@ -68,6 +69,47 @@ def test_every_share_has_the_bits_that_it_has_alone(shape, dtype, along):
     block = packed(found, outputs)
     for place, part in enumerate(found):
         assert unpack([block], outputs, place).values.tobytes() == part.values.tobytes()
+
+
+@pytest.mark.parametrize("start", [None, 0, 1, 64, 100, 4096, 5000])
+@pytest.mark.parametrize("length", [1, 63, 600, 4095, 9005, 300_000])
+def test_what_is_made_and_measured_by_one_loop_has_the_bits_of_each_alone(length, start):
+    x = np.random.default_rng(length).standard_normal(length) * 9 + 50
+    links = [LINKS[0], LINKS[2]]
+    links[1] = Link("square", (FLOAT,), FLOAT, 0, False, (2,))
+    taken: list[int] = []
+
+    def take(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        taken.append(prod(shape))
+        return np.empty(shape, dtype)
+
+    given, along = [Dense(x), Dense(np.array(47.25))], None if start is None else 0
+    block = apply_chain(links, given)
+    sums = [Share(3, name, (0,), FLOAT, along, start or 0) for name in ("sum", "deviation")]
+    shares = [*sums, Share(3, "min", (0,), FLOAT), Share(3, "max", (0,), FLOAT)]
+    reduce_chain(links, shares, [Dense(np.ones(300_000)), given[1]])  # compiled from here on
+    for some in (shares, shares[1:2], shares[2:], shares[::3]):
+        for share, part in zip(some, reduce_chain(links, some, given, take), strict=True):
+            alone = reduce_block(share.operation, block, share.axes, share.dtype, share.along, share.start)
+            assert part.values.tobytes() == alone.values.tobytes()
+            assert part.shape == alone.shape
+    assert max(taken, default=0) < 2**14  # tiles of the machine, and no slab
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, 0.0, -0.0])
+@pytest.mark.parametrize("place", [3, 4097, 9004])
+def test_odd_elements_of_what_is_made_and_measured_by_one_loop(odd, place):
+    x = np.random.default_rng(2).random(9005) + 1.0
+    x[place] = odd
+    links = [Link("multiply", (FLOAT, FLOAT), FLOAT, 0, False, (0, 1))]
+    shares = [Share(2, name, (0,), FLOAT) for name in ("min", "max")]
+    shares += [Share(2, name, (0,), FLOAT, 0, 0) for name in ("sum", "deviation")]
+    reduce_chain(links, shares, [Dense(np.ones(300_000)), Dense(np.array(2.0))])
+    given = [Dense(x), Dense(np.array(-2.0))]
+    block = apply_chain(links, given)
+    for share, part in zip(shares, reduce_chain(links, shares, given), strict=True):
+        alone = reduce_block(share.operation, block, share.axes, share.dtype, share.along, share.start)
+        assert part.values.tobytes() == alone.values.tobytes()
 
 
 @pytest.mark.parametrize("shape", [(2_000_000,), (20_000, 100)])

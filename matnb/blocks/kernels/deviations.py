@@ -34,6 +34,7 @@ from matnb.blocks.kernels.sum_loops import (
     node_of_leaves,
     sum_part,
 )
+from matnb.blocks.kernels.tile_loops import ITEM, TileProgram, run_tiles
 from matnb.blocks.sums import Range, merged, nodes_of, num_nodes, single_or_double
 
 NODE = 5  # numbers of a node: see below
@@ -64,8 +65,7 @@ def push_values(
         if at & (LEAF * LEAF - 1) == 0 and at + LEAF * LEAF <= stop:
             for number in range(0, LEAF, WIDTH):
                 measure_leaves(values, np.uint64(at + shift + number * LEAF), room, np.uint64(number))
-            stack[top, _N] = LEAF * LEAF
-            stack[top, _S], stack[top, _P], stack[top, _T], stack[top, _M] = node_of_leaves(room)
+            _write_leaves(stack, top, room)
             at += LEAF * LEAF
             top = _rise(stack, top, _LEAVES_LEVEL, at, start)
         elif at & (LEAF - 1) == 0 and at + LEAF <= stop:
@@ -79,6 +79,55 @@ def push_values(
             stack[top, _T], stack[top, _M] = 0.0, value - value  # NaN of what is not finite
             room[LEAST], room[GREATEST] = min(room[LEAST], value), max(room[GREATEST], value)
             at, top = at + 1, top + 1
+    return top
+
+
+@compiled
+def measure_tiles(
+    program: TileProgram, made: Floats, direct: bool, length: int, start: int, stack: Floats, room: Floats
+) -> int:
+    """Put what the tile machine makes of a range on an empty stack of nodes, and return how many these are.
+
+    Parameters
+    ----------
+    program
+        What ``run_tiles`` takes, up to the value that is wanted.
+    made, direct
+        Room for eight leaves, which are measured while they are in the first cache with what they are made
+        from; whether the machine's last function may write there.
+    length, start
+        How many elements there are, and the global place of the first.
+    stack, room
+        As of ``push_values``.
+    """
+    code, num_first, numbers, tiles, places, steps, truths, rows, row_length, last = program
+    # What is of numbers alone is made once, with the first element, and stays.
+    run_tiles(
+        code, num_first, numbers, tiles, places, steps, truths, rows, row_length, last, 0, 1,
+        made.ctypes.data, False,
+    )  # fmt: skip
+    code, numbers = code[num_first:], numbers[:0]
+    top = at = 0
+    while at < length:
+        place = start + at
+        is_whole = place & (LEAF * LEAF - 1) == 0 and at + LEAF * LEAF <= length
+        for number in range(0, LEAF if is_whole else WIDTH, WIDTH):
+            stop = min(length, at + made.size - (start + at) % made.size)
+            target = made.ctypes.data - at * ITEM
+            if direct:
+                places[last], steps[last] = target, ITEM
+            run_tiles(
+                code, 0, numbers, tiles, places, steps, truths, rows, row_length, last, at, stop, target,
+                False,
+            )  # fmt: skip
+            if is_whole:
+                measure_leaves(made, np.uint64(0), room, np.uint64(number))
+            at = stop
+        if is_whole:
+            _write_leaves(stack, top, room)
+            top = _rise(stack, top, _LEAVES_LEVEL, start + at, start)
+        else:
+            top = push_values(made, -place, place, start + at, start, stack, top, room)
     return top
 
 
@@ -217,6 +266,12 @@ def _settle_singles(stack: Floats, top: int, count: int, room: Floats) -> int:
 
 
 @compiled
+def _write_leaves(stack: Floats, top: int, room: Floats) -> None:
+    stack[top, _N] = LEAF * LEAF
+    stack[top, _S], stack[top, _P], stack[top, _T], stack[top, _M] = node_of_leaves(room)
+
+
+@compiled
 def _write_leaf(stack: Floats, top: int, room: Floats) -> None:
     total = room[TOTALS]
     _write_node(stack, top, float(LEAF), total, total / LEAF, room[AWAY], room[SQUARES])
@@ -311,6 +366,14 @@ class Deviation:
         self._of_lines = True
         lines = np.asarray(deviation_share(slab, tuple(range(1, slab.ndim))), np.float64)
         self._top = push_nodes(lines.reshape(-1, NODE), at, start, self._stack, self._top)
+
+    def add_made(self, program: TileProgram, direct: bool, length: int) -> None:
+        """Add the only slab, of one axis, as the tile machine makes it; the extremes are those of all."""
+        self._top = measure_tiles(
+            program, np.empty(WIDTH * LEAF), direct, length, self._start, self._stack, self._room
+        )
+        least, greatest = take_extremes(self._room)
+        self._extremes = {"min": least, "max": greatest}
 
     def extreme(self, operation: str) -> float | None:
         """Return the least ("min") or the greatest ("max") element of the last slab, where it is certain.

@@ -12,15 +12,20 @@ import numpy as np
 from matnb.blocks.formats import Block, Dense, NumericArray, cast
 from matnb.blocks.kernels.calls import Output, packed_bytes, unpacked
 from matnb.blocks.kernels.chains import TILE_ELEMENTS, apply_chain, chain_into
-from matnb.blocks.kernels.deviations import Deviation, slabs
+from matnb.blocks.kernels.compiled import is_ready
+from matnb.blocks.kernels.deviations import Deviation, measure_tiles, slabs
 from matnb.blocks.kernels.elementwise import Link, compute, shapes_of_links
 from matnb.blocks.kernels.reductions import DEVIATIONS, combine, reduce_block
+from matnb.blocks.kernels.tile_loops import TILE
+from matnb.blocks.kernels.tiles import FLOAT, form_of, write_tiles
 from matnb.blocks.sums import Range, VectorSum, merged, share_of, sums_as_tree
 
 _EXTREMES = {"min": np.minimum, "max": np.maximum}
+_MEASURABLE = {"deviation", "sum", *_EXTREMES}  # that one deviation finds
 _MEASURED = (np.dtype(np.float64), np.dtype(np.float32))  # whose elements deviations see as they are
 _FEW = 1 << 12  # elements: going through them in slabs takes longer than reducing them
 _LONG = 1 << 20  # elements of a slab of which nothing needs to stay in cache
+_WORTH_COMPILING = 1 << 18  # elements: below, what one loop saves is little beside its first call
 _MADE = 1 << 18  # of one that is made first: in shorter ones the threads wait for the interpreter's lock
 Take = Callable[[tuple[int, ...], np.dtype], NumericArray]
 Give = Callable[[NumericArray], None]
@@ -76,6 +81,9 @@ def reduce_chain(
         return _at_once(links, shares, arrays)
     if shapes is None or not _runs_by_tiles(links, shares, arrays, shapes):
         return _one_by_one(links, shares, operands)
+    found = _measured(links, shares, arrays, take, give)
+    if found is not None:
+        return found
     walk = _SlabWalk(links, shares, arrays, shapes, take)
     with np.errstate(all="ignore"):
         for first, last in walk.slabs:
@@ -173,11 +181,46 @@ def _goes_by_slabs(share: Share, num_axes: int) -> bool:
 def _found_by_one_deviation(shares: Sequence[Share], arrays: Sequence[NumericArray]) -> bool:
     operations, values = {share.operation for share in shares}, arrays[shares[0].place]
     return (
-        "deviation" in operations <= {"deviation", "sum", *_EXTREMES}
+        "deviation" in operations <= _MEASURABLE
         and all(share.place == shares[0].place for share in shares)
         and values.ndim == 1
         and values.dtype in _MEASURED
     )
+
+
+def _measured(
+    links: Sequence[Link], shares: Sequence[Share], arrays: Sequence[NumericArray], take: Take, give: Give
+) -> list[Dense] | None:
+    # Shares that one deviation finds, of what the tile machine makes: made and measured by one loop.
+    operations = {share.operation for share in shares}
+    if len({share.place for share in shares}) > 1 or not operations <= _MEASURABLE:
+        return None
+    if len(operations) == 1 and "deviation" not in operations:
+        return None  # which is less work
+    parts = _parts(links, shares, len(arrays))
+    if len(parts) != 1 or any(share.dtype != FLOAT for share in shares):
+        return None
+    read = [arrays[place] for place in parts[0].arguments]
+    tiles = write_tiles(parts[0].links, tuple(map(form_of, read)), 0, None)
+    if tiles is None or tiles.dtype != FLOAT or len(tiles.shape) != 1:
+        return None
+    if tiles.length < _WORTH_COMPILING and not is_ready(measure_tiles):
+        return None
+    start = max(share.start if share.along == 0 else 0 for share in shares)
+    deviation, buffers = Deviation(start), take((tiles.num_buffers, TILE), FLOAT)
+    deviation.add_made(tiles.begin(read, buffers).program(buffers), tiles.direct, tiles.length)
+    give(buffers)
+    found = [_measured_share(share, deviation, tiles.length) for share in shares]
+    return None if any(share is None for share in found) else [Dense(one) for one in found if one is not None]
+
+
+def _measured_share(share: Share, deviation: Deviation, length: int) -> NumericArray | None:
+    # None for an extreme that is not certain
+    if share.operation in _EXTREMES:
+        extreme = deviation.extreme(share.operation)
+        return None if extreme is None else np.full(1, extreme)
+    fold = _fold_of(share, (length,), 0 if share.along is None else share.start, {share.place: deviation})
+    return fold.found()
 
 
 class _SlabWalk:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numba
 import numpy as np
@@ -17,6 +18,10 @@ from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.compiled import compiled, inlined
 
 Integers = npt.NDArray[np.int64]
+# What ``run_tiles`` takes, from the code to the value that is wanted.
+TileProgram: TypeAlias = tuple[
+    Integers, int, NumericArray, NumericArray, Integers, Integers, Integers, Integers, int, int
+]
 
 # Several tiles of so many elements stay in the first cache, and the overhead of a tile is little of its work.
 TILE = 1024

@@ -218,23 +218,15 @@ class Pass:
         room: NumericArray | None,
     ) -> tuple[Any, ...]:
         """Return what the machine's loop takes for the part."""
-        tiles = self._tiles
-        places = np.arange(tiles.num_buffers + loops.NUM_INPUTS)
-        places *= loops.TILE * loops.ITEM
-        places += _address(buffers)
-        steps = np.zeros(places.size, np.int64)
-        for number, address in enumerate(self._inputs):
-            places[~number], steps[~number] = address, loops.ITEM
+        tiles, program = self._tiles, self.program(buffers)
+        places, steps = program[4:6]
         if product is not None:
             places[0], steps[0] = _address(product) - begin * loops.ITEM, loops.ITEM
         target = self._target if room is None else _address(room) - begin * loops.ITEM
         # Loops that write where they read are not made of wide instructions.
         if tiles.direct and target not in self._inputs:
             places[tiles.last], steps[tiles.last] = target, loops.ITEM
-        return (
-            tiles.code, tiles.num_first, self._numbers, buffers, places, steps, self._truths,
-            self._rows, self._row_length, tiles.last, begin, end, target, tiles.dtype == TRUTH,
-        )  # fmt: skip
+        return (*program, begin, end, target, tiles.dtype == TRUTH)
 
     def bind(
         self, buffers: NumericArray, product: NumericArray | None, room: NumericArray | None
@@ -248,6 +240,20 @@ class Pass:
         """Write the sum of all values, or their share of one, into memory that may be another than before."""
         self._out, self._top = out, 0
         self._add(0, self._tiles.length, values)
+
+    def program(self, buffers: NumericArray) -> loops.TileProgram:
+        """Return what the machine's loop takes, where no product is an operand."""
+        tiles = self._tiles
+        places = np.arange(tiles.num_buffers + loops.NUM_INPUTS)
+        places *= loops.TILE * loops.ITEM
+        places += _address(buffers)
+        steps = np.zeros(places.size, np.int64)
+        for number, address in enumerate(self._inputs):
+            places[~number], steps[~number] = address, loops.ITEM
+        return (
+            tiles.code, tiles.num_first, self._numbers, buffers, places, steps, self._truths,
+            self._rows, self._row_length, tiles.last,
+        )  # fmt: skip
 
     def _add(self, begin: int, end: int, values: NumericArray) -> None:
         # The nodes of a sum's part, and its end.

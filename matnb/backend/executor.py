@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,7 @@ from matnb.backend.small_passes import BoundPasses, SmallPass
 from matnb.backend.step_memory import FRESH, StepMemory
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast
+from matnb.blocks.grid import Region
 from matnb.blocks.kernels.calls import call
 from matnb.blocks.kernels.chains import apply_chain, chain_into
 from matnb.blocks.kernels.compiled import given, is_ready
@@ -49,10 +51,13 @@ _TRUTH = np.dtype(np.bool_)
 # where threads share it and where one does it alone: 2**19 are 1 to 2 ms, and shorter parts cost more to
 # share than they save. Each part goes through all of a long vector again: one thread takes 1.1 times as long
 # for parts of 2**19 as for those of 2**24.
-_PART, _SUMMED = 2**16, 2**15
+_PART, _SUMMED = 2**17, 2**15
 _SHARED_WORK, _WORK_ALONE = 2**19, 2**24
 MOST_BOUND = 2**16  # elements of a pass whose arrays are looked at once: it is one part, sums too
 _WORTH_COMPILING = 2**18  # elements: below, what the tile machine saves is little beside its first call
+
+
+Runner: TypeAlias = Callable[[Values, StepMemory], Any]
 
 
 def in_turn(run: Callable[[int], None], count: int) -> None:
@@ -80,8 +85,15 @@ def _constant(operator: op.Constant, values: Values, memory: StepMemory) -> Bloc
     return operator.block
 
 
-def _cut(operator: op.Cut, values: Values, memory: StepMemory) -> Block:
-    return cut(values[0], tuple(slice(*part) for part in operator.bounds))
+def _cut(operator: op.Cut) -> Runner:
+    slices = _slices(operator.bounds)
+
+    def run(values: Values, memory: StepMemory) -> Block:
+        block = values[0]
+        is_plain = type(block) is Dense and block.values.ndim == len(slices) > 0
+        return Dense(block.values[slices]) if is_plain else cut(block, slices)
+
+    return run
 
 
 def _take(operator: op.Take, values: Values, memory: StepMemory) -> Block:
@@ -113,6 +125,24 @@ def _stretch(operator: op.Stretch, values: Values, memory: StepMemory) -> Block:
 def _join(operator: op.Join, values: Values, memory: StepMemory) -> Block:
     parts = list(zip(operator.offsets, values, strict=True))
     return join(parts, operator.shape, operator.dtype, operator.sparse, memory.target)
+
+
+def _fill(operator: op.Fill) -> Runner:
+    parts = [_slices(bounds) for bounds in operator.bounds]
+
+    def run(values: Values, memory: StepMemory) -> Block:
+        target = memory.target(operator.shape, operator.dtype)
+        root = _root(target)
+        for part, value in zip(parts, values, strict=True):
+            if _root(value.values) is not root:  # or it was written there
+                target[part] = value.values
+        return Dense(target)
+
+    return run
+
+
+def _slices(bounds: Region) -> tuple[slice, ...]:
+    return tuple(slice(*part) for part in bounds)
 
 
 def _multiply(operator: op.Multiply, values: Values, memory: StepMemory) -> Block:
@@ -224,12 +254,11 @@ def _run_kernel(operator: op.Run, values: Values, memory: StepMemory) -> Any:
     return operator.kernel(values, *operator.parameters)
 
 
-Runner: TypeAlias = Callable[[Values, StepMemory], Any]
+_PREPARED: Mapping[type, Callable[..., Runner]] = MappingProxyType({op.Cut: _cut, op.Fill: _fill})
 _FUNCTIONS: Mapping[type, Callable[..., Any]] = MappingProxyType(
     {
         op.Make: _make,
         op.Constant: _constant,
-        op.Cut: _cut,
         op.Take: _take,
         op.Flip: _flip,
         op.Stretch: _stretch,
@@ -257,6 +286,8 @@ def runner_of(operator: op.Operator, share: Sharing | None) -> Runner:
         return FusedPass(operator, share).run
     if isinstance(operator, op.Multiply) and operator.in_parts and share is not None:
         return _RowProduct(operator).run
+    if type(operator) in _PREPARED:
+        return _PREPARED[type(operator)](operator)
     return partial(_FUNCTIONS[type(operator)], operator)
 
 
@@ -407,13 +438,14 @@ class FusedPass:
             rows, x, bounds = self._rows, given(vector.values), self._rows.bounds
         keepdims = ending is None or ending.keepdims
         target = memory.target(tiles.shape, tiles.dtype) if keepdims else np.empty(1)
-        parts = tiles.begin([one.values for one in operands], target)
+        made = target if tiles.writes_into(target) else memory.take(tiles.shape, tiles.dtype)
+        parts = tiles.begin([one.values for one in operands], made)
         most = max(end - begin for begin, end in pairwise(bounds))
 
         def run(part: int) -> None:
             # What is taken is as long for all parts. What is summed is so while it is in the near cache.
             begin, end = bounds[part : part + 2]
-            taken = [buffers := memory.take((tiles.num_buffers, TILE), FLOAT)]
+            taken = [buffers := memory.take(parts.room, FLOAT)]
             own = product = room = None
             if rows is not None and x is not None:
                 taken.append(product := memory.take((most,), FLOAT))
@@ -430,6 +462,9 @@ class FusedPass:
 
         share = in_turn if is_alone or self._share is None else self._share
         share(run, len(bounds) - 1)
+        if made is not target:
+            np.copyto(target, made)
+            memory.give(made)
         return Dense(target if keepdims else target.reshape(()))
 
     def _run_apart(self, values: Values, memory: StepMemory) -> Any:
@@ -545,6 +580,7 @@ class PreparedTask:
                 self._passes.append(owner)
         self._units = units
         self._only = units[0] if len(units) == 1 and units[0].place == self._last else None
+        self._within = _written_within(steps, num_inputs)
 
     @property
     def may_overwrite(self) -> tuple[bool, ...]:
@@ -591,11 +627,18 @@ class PreparedTask:
             return self._run_one(self._only, registers, memory)
         taken = _TakenArrays(memory) if memory.is_pooled and len(self._units) > 1 else None
         between = memory if taken is None else taken.memory
+        final, whole = self._steps[-1].operator if self._within else None, None
+        if isinstance(final, op.Fill):
+            whole = between._replace(out=memory.out).target(final.shape, final.dtype)
         for unit in self._units:
             self.running = unit.step.operator
             operands = [registers[place] for place in unit.step.arguments]
             is_last = unit.place == self._last
             its = between._replace(out=memory.out) if is_last and taken is not None else between
+            if whole is not None and is_last:
+                its = between._replace(out=whole)
+            elif whole is not None and unit.place in self._within:
+                its = between._replace(out=whole[self._within[unit.place]])
             try:
                 registers[unit.place] = unit.run(operands, its)
             except Exception:
@@ -622,6 +665,22 @@ class PreparedTask:
             self.running = _failing_part(unit.step.operator, operands)
             raise
         return value if memory.out is None else _settled(value, memory.out)
+
+
+def _written_within(steps: Sequence[Step], num_inputs: int) -> dict[int, tuple[slice, ...]]:
+    # Functions that write their part of the last step's value where it goes, by place, and where that is.
+    match steps:
+        case [*_, Step(op.Fill(bounds), parts)]:
+            pass
+        case _:
+            return {}
+    read = Counter(place for step in steps for place in step.arguments)
+    found = {}
+    for part, place in zip(bounds, parts, strict=True):
+        made = steps[place - num_inputs].operator if place >= num_inputs else None
+        if isinstance(made, op.Fused) and not made.shares and made.product is None and read[place] == 1:
+            found[place] = _slices(part)
+    return found
 
 
 class _TakenArrays:

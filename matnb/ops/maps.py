@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise, product
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -15,16 +17,18 @@ from matnb.blocks.formats import Dense, to_numpy
 from matnb.blocks.grid import Region, all_of, region_shape
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.tiles import LONG_ROW
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Reduce
-from matnb.ops.indexing import check_index
+from matnb.ops.indexing import Put, check_index
+from matnb.ops.joining import Pad
 from matnb.ops.products import detail_of, write_product
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, value_of
 from matnb.ops.registry import means
 from matnb.ops.slicing import is_cut_out, window_region
 from matnb.program.matching import Product
-from matnb.program.operators import Constant, Fused, Make, Operator, Stretch
+from matnb.program.operators import Constant, Fill, Fused, Make, Operator, Stretch
 from matnb.program.regions import operand_region
 from matnb.program.writer import PlanWriter, TaskWriter
 
@@ -138,6 +142,8 @@ def inside_text(inside: Sequence[Expr], writer: PlanWriter) -> str:
             if any(is_cut_out(one, writer) for one in node.operands):
                 words.append("slice")
             words.append(node.name)
+        elif framed(node) is not None:
+            words.append("put" if isinstance(node, Put) else "pad")
     return " ".join(words)
 
 
@@ -163,36 +169,257 @@ def write_fused(
     num_tasks
         How many of the stage's tasks the owner has.
     """
-    values: dict[Expr, tuple[bool, int]] = {}
+    pieces = _pieces(inside, wanted, region, writer)
+    is_part = len(pieces) > 1
+    found = [_write_piece(task, inside, wanted, one, owner, writer, num_tasks, is_part) for one in pieces]
+    if not is_part:
+        return found[0]
+    starts, shape = [start for start, _ in region], region_shape(region)
+    bounds = tuple(
+        tuple((a - low, b - low) for (a, b), low in zip(one, starts, strict=True)) for one in pieces
+    )
+    return [
+        task.do(Fill(bounds, shape, node.dtype), *values, num_bytes=writer.bytes_of(node, region))
+        for node, values in zip(wanted, zip(*found, strict=True), strict=True)
+    ]
 
-    def value(node: Expr) -> tuple[bool, int]:
-        if node not in values:
-            own = operand_region(node.shape, region)
+
+def _write_piece(
+    task: TaskWriter,
+    inside: Sequence[Expr],
+    wanted: Sequence[Expr],
+    region: Region,
+    owner: int,
+    writer: PlanWriter,
+    num_tasks: int,
+    is_part: bool,
+) -> list[tuple[bool, int]]:
+    # The steps that make a piece of a region, and their values.
+    values: dict[tuple[Expr, Region], tuple[bool, int]] = {}
+
+    def value(node: Expr, own: Region) -> tuple[bool, int]:
+        if (node, own) not in values:
             if is_cut_out(node, writer):
-                values[node] = writer.read(task, node.operand, window_region(node, own), owner)
+                found = writer.read(task, node.operand, window_region(node, own), owner)
             else:
-                values[node] = writer.read(task, node, own, owner)
-        return values[node]
+                found = writer.read(task, node, own, owner)
+            values[node, own] = found
+        return values[node, own]
 
+    def operand(node: Expr, own: Region) -> tuple[bool, int]:
+        # NumPy's loops may round otherwise where they step through memory with gaps, as in a thin rectangle.
+        there, read = (node, own) in values, value(node, own)
+        is_thin = is_part and len(own) > 1 and own[-1][1] - own[-1][0] < LONG_ROW
+        if there or read[0] or not is_thin or node.sparse or isinstance(node, Elementwise):
+            return read
+        values[node, own] = task.do(Stretch(region_shape(own)), read, num_bytes=writer.bytes_of(node, own))
+        return values[node, own]
+
+    needed = _needed(inside, wanted, region, writer)
     for node in inside:
         if isinstance(node, Reduce):
             continue
-        if isinstance(node, Literal) and node in writer.slots.constants:
-            values[node] = task.read(writer.constant(node))
-            continue
         if node in writer.products:
-            product = writer.products[node]
-            inner = (0, product.left.shape[-2 if product.transposed else -1])
-            total = _total_of(node, product, inside)
-            values[node] = write_product(task, node, product, region, inner, owner, writer, num_tasks, total)
+            made = writer.products[node]
+            inner = (0, made.left.shape[-2 if made.transposed else -1])
+            total = _total_of(node, made, inside)
+            values[node, region] = write_product(
+                task, node, made, region, inner, owner, writer, num_tasks, total
+            )
             continue
-        arguments = [value(operand) for operand in node.operands]
-        values[node] = task.do(
-            _operator(node, operand_region(node.shape, region)),
-            *arguments,
-            num_bytes=writer.bytes_of(node, operand_region(node.shape, region)),
-        )
-    return [value(node) for node in wanted]
+        for own in needed.get(node, ()):
+            if isinstance(node, Literal) and node in writer.slots.constants:
+                values[node, own] = task.read(writer.constant(node))
+            elif framed(node) is None:
+                arguments = [operand(*read) for read in _reads(node, own)]
+                step = _operator(node, own)
+                values[node, own] = task.do(step, *arguments, num_bytes=writer.bytes_of(node, own))
+            elif read := _reads(node, own):
+                values[node, own] = value(*read[0])
+            else:
+                assert isinstance(node, Pad), "of others something is around the rectangle"
+                values[node, own] = _write_constant(task, _constant_of(node, own), region_shape(own))
+    return [value(node, operand_region(node.shape, region)) for node in wanted]
+
+
+def _write_constant(task: TaskWriter, number: np.ndarray, shape: tuple[int, ...]) -> tuple[bool, int]:
+    # Few go with the plan.
+    if prod(shape) <= _FEW:
+        return task.do(Constant(Dense(np.full(shape, number))))
+    size = prod(shape) * number.itemsize
+    return task.do(Stretch(shape), task.do(Constant(Dense(np.asarray(number)))), num_bytes=size)
+
+
+# Arrays made of a rectangle and of what is around it, such as u[1:-1, 1:-1] = f(u), and slices that lie in
+# several blocks: a task goes through pieces of its block, each of which needs one block of what it reads.
+
+_MOST_PIECES = 64
+_FEW = 1 << 12  # elements
+
+
+def framed(node: Expr) -> Expr | None:
+    """Return the functions of elements that a task writes into a rectangle of what it makes, or None.
+
+    That is what an assignment to a rectangle, of at least half of the array, writes over it, and what
+    constants are put around.
+    """
+    match node:
+        case Put(_, inner, (), key):
+            is_rectangle = all(isinstance(one, slice) and one.step == 1 for one in key)
+            fits = is_rectangle and inner.shape == node.target and 2 * inner.size >= node.size
+        case Pad(inner, _, constants):
+            fits = bool(constants)
+        case _:
+            return None
+    is_chain = isinstance(inner, Elementwise) and inner.dtype == node.dtype
+    is_dense = not node.sparse and not inner.sparse
+    return inner if fits and is_chain and is_dense and 0 < inner.size < node.size else None
+
+
+def _rectangle_of(node: Expr) -> Region:
+    # Where in a framed array its functions are.
+    match node:
+        case Put(_, _, _, key):
+            return tuple((one.start, one.stop) for one in key if isinstance(one, slice))
+        case Pad(inner, widths):
+            starts = zip(widths, inner.shape, strict=True)
+            return tuple((before, before + length) for (before, _), length in starts)
+    raise TypeError(f"{type(node).__name__} has no rectangle")
+
+
+def _constant_of(node: Pad, region: Region) -> np.ndarray:
+    # What is in a region around a rectangle: the last axis along which it is outside says.
+    for axis in reversed(range(node.ndim)):
+        (low, high), (start, stop) = _rectangle_of(node)[axis], region[axis]
+        if stop <= low or start >= high:
+            return np.frombuffer(node.constants[axis][start >= high], node.dtype)[0]
+    raise ValueError(f"{region} is not around the rectangle")
+
+
+def _reads(node: Expr, region: Region) -> list[tuple[Expr, Region]]:
+    # What a region of a node is made of, inside or outside of its rectangle.
+    inner = framed(node)
+    if inner is None:
+        return [(one, operand_region(one.shape, region)) for one in node.operands]
+    rectangle = _rectangle_of(node)
+    parts = list(zip(rectangle, region, strict=True))
+    if all(low <= start and stop <= high for (low, high), (start, stop) in parts):
+        starts = [low for low, _ in rectangle]
+        return [(inner, tuple((a - low, b - low) for (a, b), low in zip(region, starts, strict=True)))]
+    return [(node.operand, region)] if isinstance(node, Put) else []
+
+
+def _needed(
+    inside: Sequence[Expr], wanted: Sequence[Expr], region: Region, writer: PlanWriter
+) -> dict[Expr, list[Region]]:
+    # The regions that a piece needs of all that is computed inside, or read.
+    needed = {node: [operand_region(node.shape, region)] for node in wanted}
+    for node in reversed(inside):
+        if isinstance(node, Reduce) or node in writer.products:
+            continue
+        for own in needed.get(node, ()):
+            for operand, part in _reads(node, own):
+                if part not in needed.setdefault(operand, []):
+                    needed[operand].append(part)
+    return needed
+
+
+def _pieces(
+    inside: Sequence[Expr], wanted: Sequence[Expr], region: Region, writer: PlanWriter
+) -> list[Region]:
+    # Of a reduction only what is around rectangles is apart, so that all else is reduced tile by tile.
+    frames = [node for node in inside if framed(node) is not None]
+    is_reduced = any(isinstance(node, Reduce) for node in inside)
+    windows = [one for node in inside for one in node.operands if is_cut_out(one, writer)]
+    if any(node in writer.products for node in inside) or not (frames or (windows and not is_reduced)):
+        return [region]
+    cuts = _piece_cuts(inside, wanted, region, writer, with_blocks=not is_reduced)
+    if prod(len(one) - 1 for one in cuts) > _MOST_PIECES:
+        cuts = _piece_cuts(inside, wanted, region, writer, with_blocks=False)
+    pieces = [tuple(one) for one in product(*(pairwise(along) for along in cuts))]
+    origins = {one: _origins(inside, wanted, one, writer, with_blocks=not is_reduced) for one in pieces}
+    return _merged(origins)
+
+
+def _piece_cuts(
+    inside: Sequence[Expr], wanted: Sequence[Expr], region: Region, writer: PlanWriter, with_blocks: bool
+) -> list[list[int]]:
+    # Where a region is cut at the bounds of rectangles, and of the blocks that are read. The first element of
+    # a node's axis is so far behind the region's array's; None where one element is stretched.
+    cuts = [{start, stop} for start, stop in region]
+    shifts: dict[Expr, list[tuple[int | None, ...]]] = {node: [(0,) * node.ndim] for node in wanted}
+
+    def note(node: Expr, shift: Sequence[int | None], bounds: Sequence[Sequence[int]]) -> None:
+        first = len(region) - node.ndim
+        for axis, (behind, along) in enumerate(zip(shift, bounds, strict=True), first):
+            if behind is not None:
+                cuts[axis].update(one + behind for one in along)
+
+    for node in reversed(inside):
+        for shift in shifts.get(node, ()) if not isinstance(node, Reduce) else ():
+            inner = framed(node)
+            if inner is not None:
+                rectangle = _rectangle_of(node)
+                note(node, shift, rectangle)
+                moved = [None if a is None else a + start for a, (start, _) in zip(shift, rectangle, strict=True)]
+                shifts.setdefault(inner, []).append(tuple(moved))
+            for one in node.operands:
+                if one is inner:
+                    continue
+                pairs = zip(one.shape, node.shape[node.ndim - one.ndim :], strict=True)
+                aligned = zip(pairs, shift[node.ndim - one.ndim :], strict=True)
+                shifts.setdefault(one, []).append(tuple(a if n == m else None for (n, m), a in aligned))
+    if with_blocks:
+        for node in shifts:
+            for shift in shifts[node]:
+                if is_cut_out(node, writer):
+                    grid = writer.registers[node.operand].layout.grid
+                    starts = [one.start for one in node.key if isinstance(one, slice)]
+                    bounds = [[g - a for g in along] for along, a in zip(grid.cuts, starts, strict=True)]
+                    note(node, shift, bounds)
+                elif node in writer.registers and writer.registers[node].keys:
+                    note(node, shift, writer.registers[node].layout.grid.cuts)
+    return [
+        sorted(one for one in along if start <= one <= stop)
+        for along, (start, stop) in zip(cuts, region, strict=True)
+    ]
+
+
+def _origins(
+    inside: Sequence[Expr], wanted: Sequence[Expr], piece: Region, writer: PlanWriter, with_blocks: bool
+) -> tuple[object, ...]:
+    # What a piece is made of: on which side of rectangles it is, and blocks; pieces of the same may be one.
+    found: list[object] = []
+    for node, regions in _needed(inside, wanted, piece, writer).items():
+        for own in regions:
+            if framed(node) is not None and node in inside:
+                read = _reads(node, own)
+                found.append((node, read[0][0] if read else _constant_of(node, own).tobytes()))
+            elif with_blocks and is_cut_out(node, writer):
+                grid = writer.registers[node.operand].layout.grid
+                found.append((node, tuple(grid.overlapping(window_region(node, own)))))
+            elif with_blocks and node in writer.registers and writer.registers[node].keys:
+                grid = writer.registers[node].layout.grid
+                found.append((node, tuple(grid.overlapping(own))))
+    return tuple(found)
+
+
+def _merged(origins: Mapping[Region, object]) -> list[Region]:
+    # Neighbors along an axis that are made of the same are one piece.
+    pieces = dict(origins)
+    for axis in reversed(range(len(next(iter(pieces))))):
+        result: dict[Region, object] = {}
+        last: dict[object, Region] = {}
+        for piece in sorted(pieces, key=lambda one: one[axis]):
+            beside = (*piece[:axis], *piece[axis + 1 :]), pieces[piece]
+            before = last.get(beside)
+            if before is not None and before[axis][1] == piece[axis][0]:
+                del result[before]
+                piece = (*piece[:axis], (before[axis][0], piece[axis][1]), *piece[axis + 1 :])
+            result[piece] = beside[1]
+            last[beside] = piece
+        pieces = result
+    return sorted(pieces)
 
 
 def _total_of(node: Expr, product: Product, inside: Sequence[Expr]) -> np.dtype | None:

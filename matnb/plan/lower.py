@@ -18,7 +18,8 @@ from matnb.expr.nodes import (
     Regrid,
 )
 from matnb.expr.traverse import consumers, topological
-from matnb.ops.maps import Draw, lower_map
+from matnb.ops.indexing import Put
+from matnb.ops.maps import Draw, framed, lower_map
 from matnb.ops.products import lower_product, product_cuts, product_layout
 from matnb.ops.reducing import lower_reductions, lower_running_product
 from matnb.ops.registry import lowers
@@ -113,6 +114,9 @@ class _PlanLowering:
             case _ if node in writer.products:
                 lower_product(node, writer.products[node], writer, workers)
             case Elementwise() | Broadcast() | Create() | Literal() | Draw():
+                inside, layout = self._stage((node,), node)
+                lower_map(node, inside, layout, writer)
+            case Put() if (inner := framed(node)) is not None and inner not in self._apart:
                 inside, layout = self._stage((node,), node)
                 lower_map(node, inside, layout, writer)
             case Reduce() if node in writer.registers:
@@ -219,7 +223,7 @@ def materialized(
             readers = [user for user in readers if not isinstance(user, Regrid)]
         if node not in wanted and node.is_source and all(isinstance(user, Regrid) for user in readers):
             continue  # made in the cuts that were asked for, and in no others
-        read_whole = any(not wiring.fuses_operands(user) for user in readers)
+        read_whole = any(not _is_written_by(user, node, result, wiring) for user in readers)
         can_fuse = isinstance(node, Elementwise | Broadcast | Create | Literal | Draw)
         if node in wiring.products and node not in wanted:
             # A product is cut in its own way, so a stage holds one, and everything there has its shape.
@@ -234,6 +238,8 @@ def materialized(
             and all(_reads_windows(user, wiring) for user in readers)
         ):
             can_fuse = True  # cut out by the tasks that read it
+        if framed(node) is not None and readers and all(_reads_windows(user, wiring) for user in readers):
+            can_fuse = all(user.shape == node.shape for user in readers)  # a piece of what these make
         # A chain that two arrays are made from is an array itself, or it would be computed twice.
         shared = len(homes.get(node, ())) > 1 and not node.is_cheap and not isinstance(node, Index)
         if node in wanted or read_whole or not can_fuse or shared:
@@ -245,8 +251,8 @@ def materialized(
             home = homes[node]
             if node in wiring.products:
                 with_product |= home
-        if wiring.fuses_operands(node):
-            for operand in node.operands:
+        for operand in node.operands:
+            if _is_written_by(node, operand, result, wiring):
                 homes.setdefault(operand, set()).update(home)
     return Stages(result, ending)
 
@@ -257,6 +263,13 @@ def _ends_inside(node: Expr, homes: set[Expr]) -> bool:
         return False
     (head,) = homes
     return not isinstance(head, Reduce) and not head.shape
+
+
+def _is_written_by(user: Expr, node: Expr, apart: Container[Expr], wiring: Wiring) -> bool:
+    # Whether the task that makes an array block by block can make its operand too.
+    if framed(user) is node:
+        return isinstance(user, Put) or user not in apart
+    return wiring.fuses_operands(user)
 
 
 def _reads_windows(user: Expr, wiring: Wiring) -> bool:
@@ -296,6 +309,6 @@ def fused_below(root: Expr, apart: Container[Expr], wiring: Wiring) -> tuple[lis
                 read.append(node)  # a window, cut out by the stage
             else:
                 stack.append((node, True))
-                if wiring.fuses_operands(node):
+                if wiring.fuses_operands(node) or framed(node) is not None:
                     stack.extend((operand, False) for operand in reversed(node.operands))
     return inside, read

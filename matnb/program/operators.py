@@ -49,6 +49,15 @@ class Join:
 
 
 @dataclass(frozen=True)
+class Fill:
+    """Rectangles that tile a block of so many axes, by their ``bounds``; functions write there what they give."""
+
+    bounds: tuple[Region, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
 class Multiply:
     """A product of two blocks over a semiring, or of the first one's transpose with the second.
 
@@ -245,6 +254,6 @@ class Run:
 
 
 Operator: TypeAlias = (
-    Fused | Make | Constant | Cut | Join | Multiply | MultiplyMasked | SumMasked | Accumulate | Push
+    Fused | Make | Constant | Cut | Join | Fill | Multiply | MultiplyMasked | SumMasked | Accumulate | Push
     | PutTogether | Finish | Flip | Take | Stretch | PutAt | PutEachAt | GatherAt | ScatterBy | Call | Run
 )  # fmt: skip

@@ -92,7 +92,7 @@ def chain_into(
     links, arrays
         The functions, whose result is not sparse, and the operands' elements.
     out
-        Contiguous memory of the result's shape and dtype. It may be an operand's of this shape.
+        Memory of the result's shape and dtype. It may be an operand's of this shape.
     take, give
         Where memory for a tile of each value that is alive comes from, and what gets it back.
     num_elements
@@ -101,10 +101,11 @@ def chain_into(
     Returns
     -------
     bool
-        False where nothing was written: operands do not broadcast, or lie in another order in memory.
+        False where nothing was written: operands do not broadcast, or they or ``out`` lie in another order in
+        memory.
     """
     shapes = shapes_of_links(links, [one.shape for one in arrays])
-    if shapes is None or not _fits_tiles(shapes, arrays):
+    if shapes is None or not out.flags.c_contiguous or not _fits_tiles(shapes, arrays):
         return False
     if _run_by_machine(links, arrays, out, take, give, num_elements or out.size):
         return True

@@ -106,7 +106,8 @@ def measure_tiles(
         code, num_first, numbers, tiles, places, steps, truths, rows, row_length, last, 0, 1,
         made.ctypes.data, False,
     )  # fmt: skip
-    code, numbers = code[num_first:], numbers[:0]
+    if num_first >= 0:
+        code, num_first, numbers = code[num_first:], 0, numbers[:0]
     top = at = 0
     while at < length:
         place = start + at
@@ -114,11 +115,11 @@ def measure_tiles(
         for number in range(0, LEAF if is_whole else WIDTH, WIDTH):
             stop = min(length, at + made.size - (start + at) % made.size)
             target = made.ctypes.data - at * ITEM
-            if direct:
+            if direct and num_first >= 0:
                 places[last], steps[last] = target, ITEM
             run_tiles(
-                code, 0, numbers, tiles, places, steps, truths, rows, row_length, last, at, stop, target,
-                False,
+                code, num_first, numbers, tiles, places, steps, truths, rows, row_length, last, at, stop,
+                target, False,
             )  # fmt: skip
             if is_whole:
                 measure_leaves(made, np.uint64(0), room, np.uint64(number))

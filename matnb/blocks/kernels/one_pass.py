@@ -16,7 +16,6 @@ from matnb.blocks.kernels.compiled import is_ready
 from matnb.blocks.kernels.deviations import Deviation, measure_tiles, slabs
 from matnb.blocks.kernels.elementwise import Link, compute, shapes_of_links
 from matnb.blocks.kernels.reductions import DEVIATIONS, combine, reduce_block
-from matnb.blocks.kernels.tile_loops import TILE
 from matnb.blocks.kernels.tiles import FLOAT, form_of, write_tiles
 from matnb.blocks.sums import Range, VectorSum, merged, share_of, sums_as_tree
 
@@ -207,8 +206,9 @@ def _measured(
     if tiles.length < _WORTH_COMPILING and not is_ready(measure_tiles):
         return None
     start = max(share.start if share.along == 0 else 0 for share in shares)
-    deviation, buffers = Deviation(start), take((tiles.num_buffers, TILE), FLOAT)
-    deviation.add_made(tiles.begin(read, buffers).program(buffers), tiles.direct, tiles.length)
+    deviation, parts = Deviation(start), tiles.begin(read, np.empty(tiles.shape[:0]))
+    buffers = take(parts.room, FLOAT)
+    deviation.add_made(parts.program(buffers), tiles.direct, tiles.length)
     give(buffers)
     found = [_measured_share(share, deviation, tiles.length) for share in shares]
     return None if any(share is None for share in found) else [Dense(one) for one in found if one is not None]

@@ -83,7 +83,7 @@ def _gives_bits_of(ufunc: np.ufunc, address: int) -> bool:
 
 FLOAT, TRUTH = np.dtype(np.float64), np.dtype(np.bool_)
 LONG_ROW = 32  # elements; in shorter ones what a tile costs is more than what it does
-_ONE_ROW, _NO_LENGTH = np.zeros((1, loops.NUM_INPUTS), np.int64), 2**62
+_ONE_ROW, _NO_LENGTH = np.zeros((1, 1 + loops.NUM_INPUTS), np.int64), 2**62
 _MOST_NODES = 128  # of a sum on the way
 
 
@@ -131,6 +131,7 @@ class Tiles:
     last: int
     direct: bool
     _ending: TileSum | None
+    _whole: loops.WholeLoop | None  # the same program
 
     @property
     def start(self) -> int:
@@ -147,10 +148,14 @@ class Tiles:
         """Whether the result is a sum, so that parts come one after the other."""
         return self._ending is not None
 
-    def begin(self, operands: Sequence[NumericArray], out: NumericArray) -> Pass:
-        """Return what writes the result, part by part, into contiguous memory of its shape and dtype.
+    def writes_into(self, out: NumericArray) -> bool:
+        """Tell whether the machine can write the result into memory: contiguous, or in rows that are so."""
+        return out.flags.c_contiguous or (self.dtype == FLOAT and _is_in_long_rows(out))
 
-        The memory may be that of an operand of this shape. Further memory: a few tiles a part.
+    def begin(self, operands: Sequence[NumericArray], out: NumericArray) -> Pass:
+        """Return what writes the result, part by part, into memory that it ``writes_into``.
+
+        It is of the result's shape and dtype, and may be that of an operand of this shape. Further memory: a few tiles a part.
 
         Parameters
         ----------
@@ -162,20 +167,38 @@ class Tiles:
             numbers = numbers.copy()
             for number, place in self.number_places:
                 numbers[number] = operands[place].item()
-        return Pass(self, operands, numbers, out)
+        code = None if self._whole is None else self._whole.code(self.length)
+        return Pass(self, operands, numbers, out, code)
 
 
 class Pass:
-    """One run of a program over its operands; parts of sums run one after the other, others side by side."""
+    """One run of a program over its operands; parts of sums run one after the other, others side by side.
+
+    ``code`` is that of the program as one loop, or None.
+
+    Attributes
+    ----------
+    room
+        How many buffers it takes, and how many elements each has.
+    """
 
     def __init__(
-        self, tiles: Tiles, operands: Sequence[NumericArray], numbers: NumericArray, out: NumericArray
+        self,
+        tiles: Tiles,
+        operands: Sequence[NumericArray],
+        numbers: NumericArray,
+        out: NumericArray,
+        code: loops.Integers | None,
     ) -> None:
         self._tiles, self._numbers, self._out = tiles, numbers, out
+        self._code, self._num_first, num_buffers = tiles.code, tiles.num_first, tiles.num_buffers
+        if code is not None:
+            self._code, self._num_first, num_buffers = code, -1, 0
+        self.room = num_buffers, loops.TILE
         self._kept = operands  # whose addresses follow
         inputs = [operands[place] for place in tiles.input_places]
         self._inputs = [_address(one) for one in inputs]
-        self._rows, self._row_length = _rows_of(inputs)
+        self._rows, self._row_length = _rows_of(inputs, None if tiles.is_sum else out)
         self._truths = np.zeros(loops.NUM_TRUTHS, np.int64)
         for number, place in enumerate(tiles.truth_places):
             self._truths[number] = _address(operands[place])
@@ -199,7 +222,7 @@ class Pass:
         begin, end
             Where sums are wanted, each part but the last ends at a multiple of 64 of the global places.
         buffers
-            For the program's values, ``num_buffers`` times a tile.
+            Of double precision, as ``room`` says.
         product
             Its elements alone, where there is one.
         room
@@ -224,7 +247,7 @@ class Pass:
             places[0], steps[0] = _address(product) - begin * loops.ITEM, loops.ITEM
         target = self._target if room is None else _address(room) - begin * loops.ITEM
         # Loops that write where they read are not made of wide instructions.
-        if tiles.direct and target not in self._inputs:
+        if tiles.direct and self._num_first >= 0 and target not in self._inputs:
             places[tiles.last], steps[tiles.last] = target, loops.ITEM
         return (*program, begin, end, target, tiles.dtype == TRUTH)
 
@@ -244,14 +267,14 @@ class Pass:
     def program(self, buffers: NumericArray) -> loops.TileProgram:
         """Return what the machine's loop takes, where no product is an operand."""
         tiles = self._tiles
-        places = np.arange(tiles.num_buffers + loops.NUM_INPUTS)
+        places = np.arange(buffers.shape[0] + loops.NUM_INPUTS)
         places *= loops.TILE * loops.ITEM
         places += _address(buffers)
         steps = np.zeros(places.size, np.int64)
         for number, address in enumerate(self._inputs):
             places[~number], steps[~number] = address, loops.ITEM
         return (
-            tiles.code, tiles.num_first, self._numbers, buffers, places, steps, self._truths,
+            self._code, self._num_first, self._numbers, buffers, places, steps, self._truths,
             self._rows, self._row_length, tiles.last,
         )  # fmt: skip
 
@@ -289,20 +312,28 @@ def _address(array: NumericArray) -> int:
     return address
 
 
-def _rows_of(inputs: Sequence[NumericArray]) -> tuple[loops.Integers, int]:
+def _rows_of(inputs: Sequence[NumericArray], out: NumericArray | None) -> tuple[loops.Integers, int]:
     # As ``run_tiles`` has them; all is one row where there are no gaps.
-    with_gaps = [number for number, one in enumerate(inputs) if not one.flags.c_contiguous]
-    if not with_gaps:
+    arrays = [*inputs] if out is None else [*inputs, out]
+    if all(one.flags.c_contiguous for one in arrays):
         return _ONE_ROW, _NO_LENGTH
-    assert all(one.strides[-1] == loops.ITEM for one in inputs), "a program is run on what it was written for"
-    *lengths, length = inputs[with_gaps[0]].shape
+    assert all(one.strides[-1] == loops.ITEM for one in arrays), "a program is run on what it was written for"
+    return _row_table(arrays[0].shape, tuple(one.strides for one in inputs), None if out is None else out.strides)
+
+
+@lru_cache(maxsize=256)
+def _row_table(
+    shape: tuple[int, ...], inputs: tuple[tuple[int, ...], ...], out: tuple[int, ...] | None
+) -> tuple[loops.Integers, int]:
+    *lengths, length = shape
     in_order = np.arange(prod(lengths)).reshape(lengths) * (length * loops.ITEM)
-    rows = np.zeros((in_order.size, loops.NUM_INPUTS), np.int64)
-    for number in with_gaps:
-        at = np.zeros(lengths, np.int64)
-        for axis, step in enumerate(inputs[number].strides[:-1]):
-            at += (np.arange(lengths[axis]) * step).reshape(-1, *(1,) * (len(lengths) - axis - 1))
-        rows[:, ~number] = (at - in_order).ravel()
+    rows = np.zeros((in_order.size, 1 + loops.NUM_INPUTS), np.int64)
+    for column, strides in enumerate((out, *inputs)):
+        if strides is not None:
+            at = np.zeros(lengths, np.int64)
+            for axis, step in enumerate(strides[:-1]):
+                at += (np.arange(lengths[axis]) * step).reshape(-1, *(1,) * (len(lengths) - axis - 1))
+            rows[:, -column] = (at - in_order).ravel()
     return rows, length
 
 
@@ -412,12 +443,18 @@ def write_tiles(
     return writer.program(shape, ending)
 
 
+@lru_cache(maxsize=256)
+def _whole_loop(lines: tuple[loops.Line, ...], last: int, numbers: tuple[int, ...]) -> loops.WholeLoop:
+    return loops.WholeLoop(lines, last, numbers)
+
+
 @dataclass(frozen=True)
 class _Row:
     # One function; operands and value by their numbers: inputs are ~n, everything else as it was made.
     function: int
     value: int
     operands: tuple[int, ...]
+    plain: int | None  # one of the machine's own that does the same
 
 
 class _Writer:
@@ -441,11 +478,13 @@ class _Writer:
         self._constant: set[int] = set()  # values that are of numbers alone
         self._num_values = loops.FIRST_NUMBER
         self._operand = 0  # among those that are no product
+        self._has_product = False
 
     def read(self, place: int, form: OperandForm | None) -> bool:
         """Take the next operand; False where it is none for the machine."""
         if form is None:
             self._values.append((0, False))
+            self._has_product = True
             return True
         operand, self._operand = self._operand, self._operand + 1
         is_truth = form.dtype == TRUTH
@@ -525,8 +564,16 @@ class _Writer:
         return Tiles(
             shape, made, self._length, given(code), len(first), num_buffers, np.array(self._numbers),
             tuple(self.number_places), tuple(self._inputs), tuple(self._truths),
-            last if last < 0 else buffers[last], direct, ending,
+            last if last < 0 else buffers[last], direct, ending, self._whole(),
         )  # fmt: skip
+
+    def _whole(self) -> loops.WholeLoop | None:
+        # Where all functions are the machine's own, and all operands are double precision.
+        last, is_truth = self._values[-1]
+        if self._has_product or self._truths or is_truth or any(row.plain is None for row in self._rows):
+            return None
+        lines = tuple((row.plain, row.value, row.operands) for row in self._rows if row.plain is not None)
+        return _whole_loop(lines, last, tuple(self._number_values))
 
     def _number(self, value: float) -> int:
         number = self._new()
@@ -547,12 +594,13 @@ class _Writer:
         return self._do(function, tuple(operands[place] for place in places))
 
     def _do(self, function: int, operands: tuple[int, ...]) -> int:
+        plain = function if 0 <= function <= loops.WHERE else None
         if function in _ARITHMETIC and not self._constant.isdisjoint(operands):
             # NumPy's loop takes a number as one, which leaves the first cache to other tiles.
             address = loop_address(_ARITHMETIC[function])
             function = function if address is None else -address
         value = self._new()
-        self._rows.append(_Row(function, value, operands))
+        self._rows.append(_Row(function, value, operands, plain))
         if all(operand in self._constant for operand in operands):
             self._constant.add(value)
         return value

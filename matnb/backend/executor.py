@@ -33,7 +33,7 @@ from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, 
 from matnb.blocks.kernels.row_parts import RowParts, WholeRows, product_fits
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
-from matnb.blocks.kernels.tile_loops import TILE, run_tiles
+from matnb.blocks.kernels.tile_loops import run_tiles
 from matnb.blocks.kernels.tiles import FLOAT, OperandForm, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named

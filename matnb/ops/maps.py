@@ -247,7 +247,7 @@ def _write_constant(task: TaskWriter, number: np.ndarray, shape: tuple[int, ...]
     if prod(shape) <= _FEW:
         return task.do(Constant(Dense(np.full(shape, number))))
     size = prod(shape) * number.itemsize
-    return task.do(Stretch(shape), task.do(Constant(Dense(np.asarray(number)))), num_bytes=size)
+    return task.do(Stretch(shape), task.do(Constant(Dense(number))), num_bytes=size)
 
 
 # Arrays made of a rectangle and of what is around it, such as u[1:-1, 1:-1] = f(u), and slices that lie in
@@ -292,7 +292,7 @@ def _constant_of(node: Pad, region: Region) -> np.ndarray:
     for axis in reversed(range(node.ndim)):
         (low, high), (start, stop) = _rectangle_of(node)[axis], region[axis]
         if stop <= low or start >= high:
-            return np.frombuffer(node.constants[axis][start >= high], node.dtype)[0]
+            return np.frombuffer(node.constants[axis][start >= high], node.dtype).reshape(())
     raise ValueError(f"{region} is not around the rectangle")
 
 
@@ -361,8 +361,10 @@ def _piece_cuts(
             if inner is not None:
                 rectangle = _rectangle_of(node)
                 note(node, shift, rectangle)
-                moved = [None if a is None else a + start for a, (start, _) in zip(shift, rectangle, strict=True)]
-                shifts.setdefault(inner, []).append(tuple(moved))
+                starts = zip(shift, rectangle, strict=True)
+                shifts.setdefault(inner, []).append(
+                    tuple(None if a is None else a + low for a, (low, _) in starts)
+                )
             for one in node.operands:
                 if one is inner:
                     continue
@@ -394,7 +396,8 @@ def _origins(
         for own in regions:
             if framed(node) is not None and node in inside:
                 read = _reads(node, own)
-                found.append((node, read[0][0] if read else _constant_of(node, own).tobytes()))
+                beside = _constant_of(node, own).tobytes() if isinstance(node, Pad) and not read else b""
+                found.append((node, read[0][0] if read else beside))
             elif with_blocks and is_cut_out(node, writer):
                 grid = writer.registers[node.operand].layout.grid
                 found.append((node, tuple(grid.overlapping(window_region(node, own)))))

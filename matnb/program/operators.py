@@ -50,7 +50,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Fill:
-    """Rectangles that tile a block of so many axes, by their ``bounds``; functions write there what they give."""
+    """Rectangles that tile a block, by their ``bounds``; functions write there what they give."""
 
     bounds: tuple[Region, ...]
     shape: tuple[int, ...]

@@ -206,9 +206,9 @@ def _measured(
     if tiles.length < _WORTH_COMPILING and not is_ready(measure_tiles):
         return None
     start = max(share.start if share.along == 0 else 0 for share in shares)
-    deviation, parts = Deviation(start), tiles.begin(read, np.empty(tiles.shape[:0]))
-    buffers = take(parts.room, FLOAT)
-    deviation.add_made(parts.program(buffers), tiles.direct, tiles.length)
+    deviation, one_run = Deviation(start), tiles.begin(read, np.empty(0))
+    buffers = take(one_run.room, FLOAT)
+    deviation.add_made(one_run.program(buffers), tiles.direct, tiles.length)
     give(buffers)
     found = [_measured_share(share, deviation, tiles.length) for share in shares]
     return None if any(share is None for share in found) else [Dense(one) for one in found if one is not None]

@@ -96,27 +96,18 @@ def _call_numpy(
 
 @intrinsic  # type: ignore[untyped-decorator]  # as above
 def _call_whole(
-    context: object,
-    address: types.Integer,
-    first: types.Integer,
-    second: types.Integer,
-    third: types.Integer,
-    fourth: types.Integer,
-    fifth: types.Integer,
-    sixth: types.Integer,
-    numbers: types.Integer,
-    target: types.Integer,
-    width: types.Integer,
+    context: object, address: types.Integer, arguments: types.UniTuple
 ) -> tuple[Signature, Callable[..., ir.Value]]:
     # The machine code of a ``WholeLoop``.
     def generate(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]
     ) -> ir.Value:
-        address, *others = arguments
-        builder.call(builder.inttoptr(address, _WHOLE.as_pointer()), others)
+        address, others = arguments
+        builder.call(builder.inttoptr(address, _WHOLE.as_pointer()), cgutils.unpack_tuple(builder, others))
         return context.get_dummy_value()
 
-    return types.none(*(types.int64,) * 10), generate
+    words = types.UniTuple(types.int64, NUM_INPUTS + 3)
+    return types.none(types.int64, words), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]  # as above
@@ -244,18 +235,18 @@ def run_tiles(
     while num_first < 0 and begin < end:
         stop = min(end, (row + 1) * row_length)
         further, inputs = rows[row], places.size - 1
-        _call_whole(
-            code[0, 0],
+        arguments = (
             places[inputs] + begin * ITEM + further[-1],
             places[inputs - 1] + begin * ITEM + further[-2],
             places[inputs - 2] + begin * ITEM + further[-3],
             places[inputs - 3] + begin * ITEM + further[-4],
             places[inputs - 4] + begin * ITEM + further[-5],
             places[inputs - 5] + begin * ITEM + further[-6],
-            numbers.ctypes.data,
+            np.int64(numbers.ctypes.data),
             target + begin * ITEM + further[0],
             stop - begin,
         )
+        _call_whole(code[0, 0], arguments)
         begin, row = stop, row + 1
     for number in range(numbers.size if begin < end else 0):
         tiles[FIRST_NUMBER + number] = numbers[number]
@@ -416,7 +407,8 @@ def _applied(builder: ir.IRBuilder, function: int, operands: list[ir.Value], kin
     def called(name: str) -> ir.Value:
         name = f"llvm.{name}.{'f64' if kind == _DOUBLE else f'v{kind.count}f64'}"
         known = builder.module.globals.get(name)
-        return builder.call(known or ir.Function(builder.module, ir.FunctionType(kind, [kind]), name), [first])
+        known = known or ir.Function(builder.module, ir.FunctionType(kind, [kind]), name)
+        return builder.call(known, [first])
 
     match function:
         case _ if function in _INSTRUCTIONS:

@@ -155,7 +155,8 @@ class Tiles:
     def begin(self, operands: Sequence[NumericArray], out: NumericArray) -> Pass:
         """Return what writes the result, part by part, into memory that it ``writes_into``.
 
-        It is of the result's shape and dtype, and may be that of an operand of this shape. Further memory: a few tiles a part.
+        It is of the result's shape and dtype, and may be that of an operand of this shape. Further memory: a
+        few tiles a part.
 
         Parameters
         ----------
@@ -318,7 +319,8 @@ def _rows_of(inputs: Sequence[NumericArray], out: NumericArray | None) -> tuple[
     if all(one.flags.c_contiguous for one in arrays):
         return _ONE_ROW, _NO_LENGTH
     assert all(one.strides[-1] == loops.ITEM for one in arrays), "a program is run on what it was written for"
-    return _row_table(arrays[0].shape, tuple(one.strides for one in inputs), None if out is None else out.strides)
+    strides = tuple(one.strides for one in inputs)
+    return _row_table(arrays[0].shape, strides, None if out is None else out.strides)
 
 
 @lru_cache(maxsize=256)

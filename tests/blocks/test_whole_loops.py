@@ -1,0 +1,110 @@
+"""Programs of the tile machine as one loop: the bits of the functions one by one, also into rows with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from matnb.blocks.formats import Dense
+from matnb.blocks.kernels import tile_loops, tiles
+from matnb.blocks.kernels.elementwise import Link, apply
+from matnb.blocks.kernels.one_pass import Share, reduce_chain
+from matnb.blocks.kernels.reductions import reduce_block
+from matnb.blocks.kernels.tiles import FLOAT, TRUTH, form_of, write_tiles
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1e308]
+
+
+@pytest.fixture(autouse=True)
+def compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(tile_loops, "_WORTH_COMPILING", 0)
+    tiles.write_tiles.cache_clear()
+    yield
+    tiles.write_tiles.cache_clear()
+
+
+def link(name: str, *places: int, dtype: np.dtype = FLOAT, first: np.dtype = FLOAT) -> Link:
+    return Link(name, (first, *(FLOAT,) * (len(places) - 1)), dtype, 0, False, places)
+
+
+# Of three arrays 0, 1, 2 and the number 3.
+LINKS = (
+    link("add", 0, 1), link("subtract", 4, 2), link("multiply", 5, 3), link("divide", 3, 6),
+    link("negative", 7), link("maximum", 8, 0), link("minimum", 1, 9), link("absolute", 10),
+    link("sqrt", 11), link("less", 12, 2, dtype=TRUTH), link("where", 13, 0, 12, first=TRUTH),
+    link("not_equal", 14, 1, dtype=TRUTH), link("where", 15, 14, 5, first=TRUTH), link("square", 16),
+    link("subtract", 3, 17), link("add", 18, 3),
+)  # fmt: skip
+
+
+def one_by_one(operands: list[np.ndarray], links: tuple[Link, ...]) -> np.ndarray:
+    values = [Dense(one) for one in operands]
+    for one in links:
+        read = [values[place] for place in one.arguments]
+        values.append(apply(one.name, read, one.input_dtypes, one.dtype, 0, False))
+    return values[-1].values
+
+
+def operands_of(shape: tuple[int, ...], steps: bool = False) -> list[np.ndarray]:
+    rng = np.random.default_rng(3)
+    own = (*shape[:-1], shape[-1] + 7) if steps else shape
+    arrays = [rng.standard_normal(own) for _ in range(3)]
+    for one in arrays:
+        one.flat[rng.integers(0, one.size, min(one.size, 200))] = rng.choice(SPECIAL, min(one.size, 200))
+    return [*(one[..., : shape[-1]] for one in arrays), np.array(-1.75)]
+
+
+@pytest.mark.parametrize("count", range(1, len(LINKS) + 1))
+@pytest.mark.parametrize("shape", [(7,), (1024,), (5001,), (9, 40), (3, 5, 33)])
+def test_one_loop_gives_the_bits_of_the_functions(shape: tuple[int, ...], count: int) -> None:
+    links = LINKS[:count]
+    if links[-1].dtype == TRUTH:
+        return
+    for operands in (operands_of(shape), operands_of(shape, steps=len(shape) > 1)):
+        program = write_tiles(links, tuple(map(form_of, operands)), 0, None)
+        assert program is not None
+        room = np.full((*shape[:-1], shape[-1] + 3), 7.0)
+        for out in (np.empty(shape), room[..., 1:-2] if len(shape) > 1 else np.empty(shape)):
+            run = program.begin(operands, out)
+            assert run.room[0] == 0, "the loop needs no tile"
+            run.run(0, program.length, np.empty(run.room))
+            assert out.tobytes() == one_by_one(operands, links).tobytes()
+        assert (room[..., :1] == 7.0).all() and (room[..., -2:] == 7.0).all()
+
+
+@pytest.mark.parametrize("shape", [(9, 40), (3, 5, 33), (2, 2000)])
+def test_the_machine_writes_into_rows_with_gaps(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tile_loops, "_WORTH_COMPILING", 2**62)
+    tiles._whole_loop.cache_clear()
+    operands, room = operands_of(shape, steps=True), np.full((*shape[:-1], shape[-1] + 3), 7.0)
+    program = write_tiles(LINKS, tuple(map(form_of, operands)), 0, None)
+    assert program is not None
+    out = room[..., 1:-2]
+    run = program.begin(operands, out)
+    assert run.room[0] > 0
+    for begin, end in ((0, 35), (35, program.length)):
+        run.run(begin, end, np.empty(run.room))
+    assert out.tobytes() == one_by_one(operands, LINKS).tobytes()
+    assert (room[..., :1] == 7.0).all() and (room[..., -2:] == 7.0).all()
+    tiles._whole_loop.cache_clear()
+
+
+def test_it_is_compiled_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tile_loops, "_WORTH_COMPILING", 100)
+    loop = tile_loops.WholeLoop(((tile_loops.ADD, 3, (-1, -2)),), 3, ())
+    assert [loop.code(30) is None for _ in range(5)] == [True, True, True, False, False]
+
+
+def test_what_one_loop_makes_is_measured_alike() -> None:
+    x = np.random.default_rng(4).standard_normal(300_007)
+    links = (link("multiply", 0, 1), link("add", 2, 1))
+    given = [Dense(x), Dense(np.array(1.3))]
+    block = Dense(one_by_one([x, np.array(1.3)], links))
+    shares = [Share(3, name, (0,), FLOAT, 0, 100) for name in ("sum", "deviation")]
+    for share, part in zip(shares, reduce_chain(links, shares, given), strict=True):
+        alone = reduce_block(share.operation, block, share.axes, share.dtype, share.along, share.start)
+        assert part.values.tobytes() == alone.values.tobytes()

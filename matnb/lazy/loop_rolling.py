@@ -549,6 +549,7 @@ class _Rolling:
         return values
 
 
+_FEWEST_WANTED = 64  # events outside of cells, where every value that is asked for is looked at
 _MOST_UNREAD = 20_000  # events that wait for a value that needs them
 
 
@@ -563,15 +564,18 @@ def roll(roots: Sequence[Expr], record: Recording | None, known: Container[Expr]
     roots
         What is wanted now.
     record
-        Of the cell that asks, if one does.
+        Of the cell that asks, if one does. Outside of cells the events are all that is wanted.
     known
         Expressions whose values exist.
     """
     if record is None:
-        return list(roots)
+        events = [node for node in topological(roots, known) if node.operands]
+        new = rolled(roots, events, known, live_expressions()) if len(events) >= _FEWEST_WANTED else {}
+        renew(new)
+        return [new.get(root, root) for root in roots]
     events = [*record.unread, *record.written[record.num_seen :]]
     record.num_seen = len(record.written)
-    new: dict[Expr, Expr] = {}
+    new = {}
     if len(events) >= FEWEST:
         with resumed(record):
             new = rolled(roots, events, known, live_expressions())

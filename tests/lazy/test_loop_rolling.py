@@ -228,3 +228,16 @@ def test_rolled_and_unrolled_mean_the_same(source: str, hold: bool) -> None:
     live = live_expressions() if hold else ()
     for node, after in rolled(roots, record.written, (), live).items():
         np.testing.assert_array_equal(interpret(after), interpret(node), strict=True)
+
+
+def test_outside_of_cells_what_is_wanted_is_looked_at():
+    values = np.random.default_rng(0).random((12, 12))
+    u, expected = mn.asarray(values), values
+    for _ in range(20):
+        new, old = u.copy(), expected.copy()
+        new[1:-1, 1:-1] = u[1:-1, 1:-1] + 0.1 * (u[2:, 1:-1] - u[:-2, 1:-1])
+        old[1:-1, 1:-1] = expected[1:-1, 1:-1] + 0.1 * (expected[2:, 1:-1] - expected[:-2, 1:-1])
+        u, expected = new, old
+    (root,) = roll([u.expression], None, ())
+    assert isinstance(root, Final)
+    np.testing.assert_array_equal(interpret({"u": root})["u"], expected)

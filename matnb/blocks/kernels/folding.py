@@ -21,14 +21,33 @@ from matnb.blocks.formats import (
     is_sparse,
     to_numpy,
 )
+from matnb.blocks.kernels.compiled import compiled, given, is_ready
 from matnb.blocks.kernels.patterns import as_csr, transposed_order
 from matnb.errors import ShapeError
 
+_SHORT_ROW = 8  # elements; in longer ones NumPy is faster
+_WORTH_COMPILING = 1 << 18  # elements: below, what a loop saves is little beside its first call
 _PART = 2**15  # elements whose copy stays in cache
 
 _Found = tuple[
     npt.NDArray[np.intp], NumericArray, npt.NDArray[np.bool_]
 ]  # places, values, and whether there is one not NaN
+
+
+@compiled
+def places_in_rows(
+    values: NumericArray, is_max: bool, places: npt.NDArray[np.intp], extremes: NumericArray
+) -> None:
+    """Find the first of the least or greatest elements of each row of a matrix, or the first NaN."""
+    flat, length = values.reshape(-1), np.uint64(values.shape[1])
+    for i in range(np.uint64(places.size)):
+        best, place = flat[i * length], np.uint64(0)
+        for j in range(np.uint64(1), length):
+            value = flat[i * length + j]
+            is_better = (value > best) if is_max else (value < best)
+            is_better = (is_better or value != value) and best == best
+            best, place = (value, j) if is_better else (best, place)
+        places[i], extremes[i] = np.intp(place), best
 
 
 def folded(
@@ -121,9 +140,9 @@ def _of_dense(values: NumericArray, operation: str, axes: tuple[int, ...], is_ma
     values, some = _without_nan(values, operation, is_max)
     find = np.argmax if is_max else np.argmin
     if len(axes) == 1:
-        places = _places_along(find, values, axes[0])
+        places, extremes = _found_along(find, values, axes[0])
         there = some if isinstance(some, bool) else some.any(axis=axes[0], keepdims=True)
-        return places, np.take_along_axis(values, places, axes[0]), np.broadcast_to(there, places.shape)
+        return places, extremes, np.broadcast_to(there, places.shape)
     kept = (1,) * values.ndim
     place = _place_of(find, values)
     there = np.asarray(some if isinstance(some, bool) else some.any())
@@ -147,6 +166,22 @@ def _place_of(find: Callable[..., npt.NDArray[np.intp]], values: NumericArray) -
         best = np.append(best, extreme(flat[whole:]))
     start = int(find(best)) * _PART
     return start + int(find(flat[start : start + _PART]))
+
+
+def _found_along(
+    find: Callable[..., npt.NDArray[np.intp]], values: NumericArray, axis: int
+) -> tuple[npt.NDArray[np.intp], NumericArray]:
+    is_short = axis == values.ndim - 1 > 0 and 1 < values.shape[-1] <= _SHORT_ROW
+    is_plain = values.dtype in (np.float64, np.float32, np.int64, np.int32) and values.flags.c_contiguous
+    is_large = values.size >= _WORTH_COMPILING or (values.size > 0 and is_ready(places_in_rows))
+    if not (is_short and is_plain and is_large):
+        places = _places_along(find, values, axis)
+        return places, np.take_along_axis(values, places, axis)
+    rows = given(values).reshape(-1, values.shape[-1])
+    places, extremes = np.empty(len(rows), np.intp), np.empty(len(rows), values.dtype)
+    places_in_rows(rows, find is np.argmax, places, extremes)
+    shape = (*values.shape[:-1], 1)
+    return places.reshape(shape), extremes.reshape(shape)
 
 
 def _places_along(

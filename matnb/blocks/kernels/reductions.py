@@ -25,7 +25,7 @@ from matnb.blocks.formats import (
     is_sparse,
     to_numpy,
 )
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, is_ready, unsigned
 from matnb.blocks.kernels.deviations import deviation_of_shares, deviation_share
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, transposed_order
 from matnb.blocks.kernels.registry import Family
@@ -248,6 +248,19 @@ def _of_sparse(
     return out
 
 
+@compiled
+def extremes_of_rows(values: NumericArray, is_max: bool, out: NumericArray) -> None:
+    """Find the least or the greatest element of each row of a matrix; NaN if there is one."""
+    flat, length = values.reshape(-1), np.uint64(values.shape[1])
+    for i in range(np.uint64(out.size)):
+        best = flat[i * length]
+        for j in range(np.uint64(1), length):
+            value = flat[i * length + j]
+            is_better = (value > best) if is_max else (value < best)
+            best = value if (is_better or value != value) and best == best else best
+        out[i] = best
+
+
 REDUCTIONS = Family("reduction")
 _MONOIDS = {"sum": PLUS, "prod": TIMES, "min": MIN, "max": MAX, "any": LOR, "all": LAND, "stored": PLUS}
 # Of sparse blocks, where an absent element is none, not a zero.
@@ -409,9 +422,38 @@ def _reduce_dense(operation: str, block: Dense, axes: tuple[int, ...], dtype: np
     ufunc = getattr(np, monoid.ufunc)
     if operation in ("sum", "prod"):  # converted piece by piece inside the reduction
         return Dense(np.asarray(ufunc.reduce(values, dtype=dtype, **options)))
+    if operation in ("min", "max") and _has_short_rows(values, axes):
+        return Dense(cast(_extremes_of_short_rows(values, operation == "max"), dtype))
     if operation in ("min", "max") and prod(block.shape[axis] for axis in axes) == 0:
         return Dense(np.asarray(ufunc.reduce(values, initial=monoid.identity(values.dtype), **options)))
     return Dense(cast(np.asarray(ufunc.reduce(values, **options)), dtype))
+
+
+_SHORT_ROW = 32  # elements; of longer ones NumPy is fast
+_WORTH_COMPILING = 1 << 18  # elements: below, what a loop saves is little beside its first call
+
+
+def _has_short_rows(values: NumericArray, axes: tuple[int, ...]) -> bool:
+    is_last = axes == (values.ndim - 1,) and values.ndim > 1 and 1 < values.shape[-1] <= _SHORT_ROW
+    is_large = values.size >= _WORTH_COMPILING or (values.size > 0 and is_ready(extremes_of_rows))
+    return (
+        is_last
+        and is_large
+        and values.dtype.kind in "f"
+        and values.dtype.itemsize in (4, 8)
+        and (values.flags.c_contiguous)
+    )
+
+
+def _extremes_of_short_rows(values: NumericArray, is_max: bool) -> NumericArray:
+    # Which of two zeros is the extreme, and which of two NaN, NumPy leaves to the processor, and so do we.
+    rows = given(values).reshape(-1, values.shape[-1])
+    out = np.empty(len(rows), values.dtype)
+    extremes_of_rows(rows, is_max, out)
+    uncertain = np.flatnonzero((out == 0) | (out != out))
+    if uncertain.size:
+        out[uncertain] = (np.max if is_max else np.min)(rows[uncertain], axis=1)
+    return out.reshape(*values.shape[:-1], 1)
 
 
 def _reduce_sparse(operation: str, block: Csr | Empty, axes: tuple[int, ...], dtype: np.dtype) -> Dense:

@@ -96,7 +96,7 @@ def _call_numpy(
 
 @intrinsic  # type: ignore[untyped-decorator]  # as above
 def _call_whole(
-    context: object, address: types.Integer, arguments: types.UniTuple
+    context: object, address: types.Integer, arguments: types.Type
 ) -> tuple[Signature, Callable[..., ir.Value]]:
     # The machine code of a ``WholeLoop``.
     def generate(
@@ -106,7 +106,7 @@ def _call_whole(
         builder.call(builder.inttoptr(address, _WHOLE.as_pointer()), cgutils.unpack_tuple(builder, others))
         return context.get_dummy_value()
 
-    words = types.UniTuple(types.int64, NUM_INPUTS + 3)
+    words = types.UniTuple(types.int64, NUM_INPUTS + 3)  # type: ignore[attr-defined]  # it has
     return types.none(types.int64, words), generate
 
 

@@ -1,4 +1,4 @@
-"""Programs of the tile machine as one loop: the bits of the functions one by one, also into rows with gaps."""
+"""Programs of the tile machine as one loop: the bits of the functions one by one, into rows with gaps too."""
 
 from __future__ import annotations
 

@@ -71,7 +71,8 @@ def test_one_loop_gives_the_bits_of_the_functions(shape: tuple[int, ...], count:
             assert run.room[0] == 0, "the loop needs no tile"
             run.run(0, program.length, np.empty(run.room))
             assert out.tobytes() == one_by_one(operands, links).tobytes()
-        assert (room[..., :1] == 7.0).all() and (room[..., -2:] == 7.0).all()
+        assert (room[..., :1] == 7.0).all()
+        assert (room[..., -2:] == 7.0).all()
 
 
 @pytest.mark.parametrize("shape", [(9, 40), (3, 5, 33), (2, 2000)])
@@ -89,7 +90,8 @@ def test_the_machine_writes_into_rows_with_gaps(
     for begin, end in ((0, 35), (35, program.length)):
         run.run(begin, end, np.empty(run.room))
     assert out.tobytes() == one_by_one(operands, LINKS).tobytes()
-    assert (room[..., :1] == 7.0).all() and (room[..., -2:] == 7.0).all()
+    assert (room[..., :1] == 7.0).all()
+    assert (room[..., -2:] == 7.0).all()
     tiles._whole_loop.cache_clear()
 
 

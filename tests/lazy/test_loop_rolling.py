@@ -240,4 +240,4 @@ def test_outside_of_cells_what_is_wanted_is_looked_at() -> None:
         u, expected = new, old
     (root,) = roll([u.expression], None, ())
     assert isinstance(root, Final)
-    np.testing.assert_array_equal(interpret([root])[0], expected)
+    np.testing.assert_array_equal(interpret(root), expected)

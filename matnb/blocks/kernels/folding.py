@@ -41,13 +41,13 @@ def places_in_rows(
     """Find the first of the least or greatest elements of each row of a matrix, or the first NaN."""
     flat, length = values.reshape(-1), np.uint64(values.shape[1])
     for i in range(np.uint64(places.size)):
-        best, place = flat[i * length], np.uint64(0)
+        best, place = flat[i * length], np.intp(0)
         for j in range(np.uint64(1), length):
             value = flat[i * length + j]
             is_better = (value > best) if is_max else (value < best)
             is_better = (is_better or value != value) and best == best
-            best, place = (value, j) if is_better else (best, place)
-        places[i], extremes[i] = np.intp(place), best
+            best, place = (value, np.intp(j)) if is_better else (best, place)
+        places[i], extremes[i] = place, best
 
 
 def folded(

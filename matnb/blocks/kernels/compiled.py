@@ -12,6 +12,9 @@ from typing import TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 from matnb.blocks.formats import IndexArray
 
@@ -92,6 +95,27 @@ def inlined(function: Loop) -> Loop:
     """
     lines: Loop = numba.njit(nogil=True, inline="always")(function)
     return lines
+
+
+@intrinsic
+def prefetch(  # type: ignore[no-untyped-def]  # Numba calls it with its own types
+    typing, matrix, row, column
+):
+    """Ask for the line of the cache in which an element of a matrix begins; changes and waits for nothing."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        kind = signature.args[0]
+        array = context.make_array(kind)(context, builder, arguments[0])
+        element = cgutils.get_item_pointer(context, builder, kind, array, arguments[1:])
+        address = builder.bitcast(element, ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        ask = builder.module.declare_intrinsic(
+            "llvm.prefetch", [address.type], ir.FunctionType(ir.VoidType(), [address.type, *[number] * 3])
+        )
+        builder.call(ask, [address, number(0), number(3), number(1)])  # to read, into all caches, data
+        return context.get_dummy_value()
+
+    return types.void(matrix, row, column), generate
 
 
 def is_ready(loop: Callable[..., object]) -> bool:

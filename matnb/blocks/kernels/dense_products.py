@@ -94,8 +94,7 @@ def multiply_into(left: Csr, right: Dense, semiring: Semiring, out: NumericArray
     arrays = (*pattern_of_loop(left), *entries_of_loop(left, operand), given(cast(right.values, operand)))
     match semiring.name:
         case "plus_times":
-            levels = np.empty((_LEVELS, target.shape[1]), sums_dtype(semiring, operand))
-            loops.plus_times_rows(*arrays, levels, target)
+            _multiply_rows(*arrays, target, sums_dtype(semiring, operand))
         case "min_plus":
             loops.min_plus_rows(*arrays, _identity(semiring, operand), target)
         case "lor_land":
@@ -177,6 +176,24 @@ def multiply_pattern_into(
         loops.plus_times(pointers, columns, values, x, None, levels, out)
 
 
+def _multiply_rows(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    apart: np.uint64,
+    X: NumericArray,
+    out: NumericArray,
+    sums: np.dtype | type = np.float64,
+) -> None:
+    # As multiply_pattern_into, with a matrix.
+    width = X.shape[1]
+    if width == 1:
+        own = values if apart else None
+        multiply_pattern_into(pointers, columns, own, X.reshape(-1), out.reshape(-1), sums)
+        return
+    loops.plus_times_rows(pointers, columns, values, apart, X, np.empty((_LEVELS, width), sums), out)
+
+
 def unrounded_product(left: Csr, right: Dense, dtype: np.dtype) -> NumericArray:
     """Return the sums of the product of a sparse block with a Dense vector or matrix, as float64.
 
@@ -195,7 +212,7 @@ def unrounded_product(left: Csr, right: Dense, dtype: np.dtype) -> NumericArray:
     if x.ndim == 1:
         multiply_pattern_into(*pattern, None if left.values is None else entries[0], x, sums)
     else:
-        loops.plus_times_rows(*pattern, *entries, x, np.empty((_LEVELS, x.shape[1])), sums)
+        _multiply_rows(*pattern, *entries, x, sums)
     return sums
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,12 +20,13 @@ from matnb.backend.graphs import DaskGraph, PlanRun, graph_of, is_bundled
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, freeze
+from matnb.blocks.grid import Region
 from matnb.blocks.layout import Layout
 from matnb.errors import CellCancelled, ClusterError
 from matnb.events import TaskTimed
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
-from matnb.ops.creation import part_of, piece_of
+from matnb.ops.creation import part_of, piece_of, pieces_of
 from matnb.program import operators as op
 from matnb.program.plan import Plan, Shipment, Slot, Stored
 
@@ -78,6 +79,7 @@ class DaskEngine:
         self, cluster: Cluster, prefix: str, in_process: bool, telemetry: Telemetry | None = None
     ) -> None:
         self._cluster, self._prefix, self._telemetry = cluster, prefix, telemetry
+        self._in_process = in_process
         self._blas = ThreadpoolController() if in_process else None
         self._client = cluster.client
         self._answers = Answers(cluster)
@@ -197,15 +199,19 @@ class DaskEngine:
 
         Of an array that nobody ever writes to, which ``is_constant``, workers in this process get no copy.
         """
-        piece_from = part_of if is_constant else piece_of
         futures: list[Kept] = []
         counts: list[tuple[int, int]] = []
-        for number, (region, owner) in enumerate(zip(layout.grid.regions(), layout.owners, strict=True)):
-            piece = piece_from(block, region)
+        regions = list(layout.grid.regions())
+        pieces = (part_of(block, one) for one in regions) if is_constant else self._pieces(block, regions)
+        for number, (piece, owner) in enumerate(zip(pieces, layout.owners, strict=True)):
             futures.extend(self.ship({number: piece}, owner).values())
             counts.append((piece.nnz, piece.nbytes))
         nnz, sizes = tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts)
         return Stored(layout, names_of(futures), nnz, sizes), tuple(futures)
+
+    def _pieces(self, block: Block, regions: Sequence[Region]) -> Iterable[Block]:
+        # What goes to another process is copied there one after the other.
+        return pieces_of(block, regions) if self._in_process else (piece_of(block, one) for one in regions)
 
     def cut_lineage(self, owners: Sequence[int], futures: Sequence[Kept]) -> tuple[Kept, ...]:
         """Give blocks names without a history, since Dask keeps every task that a block came from.
@@ -267,12 +273,13 @@ class DaskEngine:
         counts: dict[Slot, tuple[int, int]],
     ) -> None:
         by_owner: dict[int, dict[Slot, Block]] = {}
-        for one in shipments:
-            block = held(one.expression)
+        for expression, alike in itertools.groupby(shipments, lambda one: one.expression):
+            block = held(expression)
             assert block is not None, "a plan ships what is held here"
-            piece = piece_of(block, one.region)
-            by_owner.setdefault(one.owner, {})[one.key] = piece
-            counts[one.key] = (piece.nnz, piece.nbytes)
+            some = list(alike)
+            for one, piece in zip(some, self._pieces(block, [one.region for one in some]), strict=True):
+                by_owner.setdefault(one.owner, {})[one.key] = piece
+                counts[one.key] = (piece.nnz, piece.nbytes)
         for owner, blocks in by_owner.items():
             sent.update(self.ship(blocks, owner))
 

@@ -32,8 +32,8 @@ from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, reduce_block
 from matnb.blocks.kernels.row_parts import RowParts, WholeRows, product_fits
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
-from matnb.blocks.kernels.shaping import broadcast, cut, join, take, transpose
-from matnb.blocks.kernels.tile_loops import run_tiles
+from matnb.blocks.kernels.shaping import adjoining, broadcast, cut, join, take, transpose
+from matnb.blocks.kernels.tile_loops import TILE, run_tiles
 from matnb.blocks.kernels.tiles import FLOAT, OperandForm, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
@@ -124,6 +124,9 @@ def _stretch(operator: op.Stretch, values: Values, memory: StepMemory) -> Block:
 
 def _join(operator: op.Join, values: Values, memory: StepMemory) -> Block:
     parts = list(zip(operator.offsets, values, strict=True))
+    lying = None if operator.sparse or memory.is_pooled else adjoining(parts, operator.shape, operator.dtype)
+    if lying is not None:
+        return Dense(lying)
     return join(parts, operator.shape, operator.dtype, operator.sparse, memory.target)
 
 
@@ -495,7 +498,7 @@ def _steps_apart(operator: op.Fused, num_values: int) -> list[Step]:
 
 def _apply(links: Sequence[Link], values: Values, memory: StepMemory) -> Block:
     is_dense = all(isinstance(value, Dense) for value in values) and not any(link.sparse for link in links)
-    if not memory.is_pooled or not is_dense:
+    if not is_dense or (memory.out is None and not memory.is_pooled):
         return apply_chain(links, values)
     arrays = [value.values for value in values]
     shapes = [array.shape for array in arrays]
@@ -626,18 +629,18 @@ class PreparedTask:
         if self._only is not None:
             return self._run_one(self._only, registers, memory)
         taken = _TakenArrays(memory) if memory.is_pooled and len(self._units) > 1 else None
-        between = memory if taken is None else taken.memory
-        final, whole = self._steps[-1].operator if self._within else None, None
-        if isinstance(final, op.Fill):
-            whole = between._replace(out=memory.out).target(final.shape, final.dtype)
+        final = memory if taken is None else taken.memory._replace(out=memory.out)
+        between = final if memory.out is None else final._replace(out=None)
+        filled, whole = self._steps[-1].operator if self._within else None, None
+        if isinstance(filled, op.Fill):
+            whole = final.target(filled.shape, filled.dtype)
+            final = final._replace(out=whole)
         for unit in self._units:
             self.running = unit.step.operator
             operands = [registers[place] for place in unit.step.arguments]
             is_last = unit.place == self._last
-            its = between._replace(out=memory.out) if is_last and taken is not None else between
-            if whole is not None and is_last:
-                its = between._replace(out=whole)
-            elif whole is not None and unit.place in self._within:
+            its = final if is_last else between
+            if whole is not None and unit.place in self._within:
                 its = between._replace(out=whole[self._within[unit.place]])
             try:
                 registers[unit.place] = unit.run(operands, its)
@@ -650,7 +653,9 @@ class PreparedTask:
                     registers[place] = None
                 if taken is not None:
                     taken.give_back(gone, registers)
-        value = _settled(registers[self._last], memory.out)
+        value = registers[self._last]
+        if memory.is_pooled:
+            value = _settled(value, memory.out)
         if taken is not None and memory.out is not None and isinstance(value, Dense):
             taken.give_all()  # nothing that was taken is a part of the value
         return value
@@ -664,7 +669,7 @@ class PreparedTask:
         except Exception:
             self.running = _failing_part(unit.step.operator, operands)
             raise
-        return value if memory.out is None else _settled(value, memory.out)
+        return _settled(value, memory.out) if memory.is_pooled else value
 
 
 def _written_within(steps: Sequence[Step], num_inputs: int) -> dict[int, tuple[slice, ...]]:

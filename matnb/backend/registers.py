@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from matnb.blocks.formats import Csr, Dense, NumericArray
+from matnb.blocks.kernels.shaping import root_of
 from matnb.program.operators import Join
 from matnb.program.plan import Slot, Step, Task
 
@@ -189,13 +190,6 @@ def arrays_of(value: object) -> tuple[NumericArray, ...]:
     return ()
 
 
-def root_of(array: NumericArray) -> NumericArray:
-    """Return the array whose memory another one looks at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
 @dataclass(frozen=True)
 class Hint:
     """Where a register is best made: as one part of the wholes of a group.
@@ -252,7 +246,7 @@ def parted(task: Task) -> TaskParts:
     count = len(task.inputs)
     found: dict[int, JoinUse] = {}
     for number, step in enumerate(task.steps):
-        bounds = _bounds(step.operator) if isinstance(step.operator, Join) else None
+        bounds = bounds_of(step.operator) if isinstance(step.operator, Join) else None
         if isinstance(step.operator, Join) and bounds and all(place < count for place in step.arguments):
             parts = tuple(task.inputs[place] for place in step.arguments)
             found[number] = JoinUse(step.operator, parts, bounds)
@@ -277,7 +271,8 @@ def parted(task: Task) -> TaskParts:
     return TaskParts(tuple(found.values()), rest, names)
 
 
-def _bounds(join: Join) -> tuple[tuple[int, int], ...] | None:
+def bounds_of(join: Join) -> tuple[tuple[int, int], ...] | None:
+    """Return where each part begins and stops on the first axis, or None where they are no rows, in order."""
     if join.sparse or not join.shape or not join.offsets:
         return None
     starts = [offset[0] for offset in join.offsets]

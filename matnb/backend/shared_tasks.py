@@ -6,16 +6,22 @@ import threading
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future
 from heapq import heapify, heappop, heappush
+from math import prod
 from typing import Any
 
 from matnb.backend import worker
 from matnb.backend.executor import PreparedTask
+from matnb.backend.registers import JoinUse, Stacks, bounds_of, parted
+from matnb.backend.step_memory import FRESH, StepMemory
+from matnb.blocks.formats import NumericArray, uninitialized
 from matnb.blocks.kernels.calls import unpack
+from matnb.expr.nodes import Expr
 from matnb.program.memory import depth_first
-from matnb.program.operators import Call, Fused, Multiply, Operator, Run
-from matnb.program.plan import Plan, Slot, Step, Task
+from matnb.program.operators import Call, Fused, Join, Multiply, Operator, Run
+from matnb.program.plan import Plan, Slot, Step, Stored, Task
 
 _HELPED_BYTES = 512 * 1024  # read or made, from here on several threads do them
+_STACKED_BYTES = 2**20  # of an array, from here on its rows are made one after the other in memory
 _FEW = 64  # tasks
 _CANCELLED = worker.Failed(None, RuntimeError("the run was cancelled"), "")
 
@@ -61,11 +67,24 @@ class TaskGraph:
         Whether they are few, and none calls a function by name, a user's or one that reads a file.
     has_run
         Whether all have run before, so that their loops are compiled.
+    stacks
+        Which large values are made one after the other in the same memory: blocks of rows of what stays, and
+        of what a task puts together, which then are put together without a copy.
+
+    Parameters
+    ----------
+    tasks
+        Of a plan.
+    staying
+        Arrays that they make and that stay.
     """
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Sequence[Task], staying: Iterable[tuple[Expr, Stored]] = ()) -> None:
         self._of = tasks
         self.tasks = tuple(depth_first(tasks))
+        kept = (_as_joined(node, array) for node, array in staying)
+        joins = [*(use for use in kept if use), *(use for task in self.tasks for use in parted(task).joins)]
+        self.stacks = Stacks([use for use in joins if _is_large(use)], ())
         self.owners = {task.key: task.owner for task in self.tasks}
         self.readers: dict[Slot, list[int]] = {}
         for number, task in enumerate(self.tasks):
@@ -82,7 +101,11 @@ class TaskGraph:
     def borrowed(cls, plan: Plan) -> TaskGraph:
         """Return what an earlier run of a plan left, which nobody else has then, or one made anew."""
         found = plan.found.pop("graph", None)
-        return found if isinstance(found, cls) and found._of is plan.tasks else cls(plan.tasks)
+        return (
+            found
+            if isinstance(found, cls) and found._of is plan.tasks
+            else cls(plan.tasks, plan.outputs.items())
+        )
 
     def give_back(self, plan: Plan) -> None:
         """Leave it to the next run of a plan, which has run."""
@@ -103,6 +126,21 @@ class TaskGraph:
 def _calls(operator: Operator) -> bool:
     # Reductions that are made together are told from each other by a kernel that takes next to no time.
     return isinstance(operator, Call) or (isinstance(operator, Run) and operator.kernel is not unpack)
+
+
+def _is_large(use: JoinUse) -> bool:
+    return prod(use.operator.shape) * use.operator.dtype.itemsize >= _STACKED_BYTES
+
+
+def _as_joined(node: Expr, array: Stored) -> JoinUse | None:
+    # An array that stays as what reads all of it puts it together; None if its blocks are no rows.
+    if node.sparse or not node.shape:
+        return None
+    grid = array.layout.grid
+    offsets = tuple(tuple(start for start, _ in region) for region in grid.regions())
+    join = Join(offsets, node.shape, node.dtype, False)
+    bounds = bounds_of(join) if grid.num_blocks > 1 else None
+    return None if bounds is None else JoinUse(join, array.keys, bounds)
 
 
 def _multiplies(step: Step) -> bool:
@@ -137,6 +175,7 @@ class SharedTasks:
     ) -> None:
         self._run_id, self._graph, self._values, self._staying = run_id, graph, values, staying
         self._tasks, self._readers = graph.tasks, graph.readers
+        self._wholes: dict[int, tuple[NumericArray | None, int]] = {}
         self._changed = threading.Condition()
         self._num_left = len(graph.tasks)
         self.failed: worker.Failed | None = None
@@ -161,9 +200,9 @@ class SharedTasks:
             for number, task in enumerate(self._tasks):
                 if self.failed is not None or worker.is_forgotten(self._run_id):
                     break
-                inputs = [values[key] for key in task.inputs]
-                value = worker.run_prepared(task, self._graph.prepared(number), self._run_id, inputs)
-                del inputs
+                inputs, memory = [values[key] for key in task.inputs], self._memory(task.key)
+                value = worker.run_prepared(task, self._graph.prepared(number), self._run_id, inputs, memory)
+                del inputs, memory
                 if isinstance(value, worker.Failed):
                     self.failed = self.failed or value
                 values[task.key] = value
@@ -184,15 +223,15 @@ class SharedTasks:
         while (number := self._next(owner)) is not None:
             task = self._tasks[number]
             with self._changed:
-                inputs = [self._values[key] for key in task.inputs]
+                inputs, memory = [self._values[key] for key in task.inputs], self._memory(task.key)
             try:
-                value = worker.run_prepared(task, self._graph.prepared(number), self._run_id, inputs)
+                value = worker.run_prepared(task, self._graph.prepared(number), self._run_id, inputs, memory)
             except BaseException as error:  # raised by the thread that waits
                 with self._changed:
                     self._broken = error
                     self._end()
                 return
-            del inputs
+            del inputs, memory
             self._done(task, value)
 
     @property
@@ -231,6 +270,20 @@ class SharedTasks:
                 if self._ready[owner]:
                     return heappop(self._ready[owner])
                 self._changed.wait()
+
+    def _memory(self, key: Slot) -> StepMemory:
+        # Where the value of a task is best made.
+        hint = self._graph.stacks.hints.get(key)
+        if hint is None:
+            return FRESH
+        stack = self._graph.stacks.groups[hint.group]
+        whole, num_left = self._wholes.pop(hint.family, (None, len(stack.bounds)))
+        if whole is None:
+            whole = uninitialized(stack.shape, stack.dtype)
+        if num_left > 1:  # held by its parts alone in the end
+            self._wholes[hint.family] = whole, num_left - 1
+        start, stop = stack.bounds[hint.index]
+        return FRESH._replace(out=whole[start:stop])
 
     def _done(self, task: Task, value: Any) -> None:
         with self._changed:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from matnb.blocks.formats import NumericArray
+from matnb.blocks.formats import NumericArray, uninitialized
 
 Take: TypeAlias = Callable[[tuple[int, ...], np.dtype], NumericArray]  # an array in C order with any elements
 Give: TypeAlias = Callable[[NumericArray], None]  # gets such an array back
@@ -24,11 +24,12 @@ class StepMemory(NamedTuple):
         Gets those of them back that are not part of the value.
     out
         Contiguous memory for a Dense value of this shape and dtype, or None. Without it the value lies in an
-        array from ``take``, or is small, or is a view of one of the values read.
+        array from ``take``, or is small, or is a view of one of the values read. Where arrays are not pooled,
+        it is used where that costs nothing.
     is_pooled
         Whether arrays are used again, so that steps are run in memory that is there. Values are then in C
         order, and a view that is so is no copy; in fresh memory a value that is part of another is a copy,
-        so that the other can go.
+        so that the other can go, and blocks that lie one after the other are put together as they are.
     """
 
     take: Take
@@ -47,4 +48,4 @@ def _let_go(array: NumericArray) -> None:
     """Do nothing: fresh memory goes with its last reader."""
 
 
-FRESH = StepMemory(np.empty, _let_go, None, False)
+FRESH = StepMemory(uninitialized, _let_go, None, False)

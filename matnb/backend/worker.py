@@ -11,7 +11,7 @@ from typing import Any
 
 from matnb.backend.executor import PreparedTask
 from matnb.backend.kept import resolved
-from matnb.backend.step_memory import FRESH
+from matnb.backend.step_memory import FRESH, StepMemory
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise import Link
@@ -68,13 +68,21 @@ def run(key: Slot, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], 
     return _run(key, kind, run_id, owner, PreparedTask(steps, len(inputs)), tuple(map(resolved, inputs)))
 
 
-def run_prepared(task: Task, prepared: PreparedTask, run_id: RunId, inputs: Sequence[Any]) -> Any:
+def run_prepared(
+    task: Task, prepared: PreparedTask, run_id: RunId, inputs: Sequence[Any], memory: StepMemory = FRESH
+) -> Any:
     """Run a task whose steps are ready, and return its value, or a Failed."""
-    return _run(task.key, task.kind, run_id, task.owner, prepared, inputs)
+    return _run(task.key, task.kind, run_id, task.owner, prepared, inputs, memory)
 
 
 def _run(
-    key: Slot, kind: str, run_id: RunId, owner: int, prepared: PreparedTask, inputs: Sequence[Any]
+    key: Slot,
+    kind: str,
+    run_id: RunId,
+    owner: int,
+    prepared: PreparedTask,
+    inputs: Sequence[Any],
+    memory: StepMemory = FRESH,
 ) -> Any:
     for value in inputs:
         if isinstance(value, Failed):
@@ -82,7 +90,7 @@ def _run(
     codes, begin, thread = num_specializations(), time.perf_counter(), threading.get_ident()
     _under_way[thread] = run_id, owner, kind, begin
     try:
-        value = prepared.run(inputs, FRESH)
+        value = prepared.run(inputs, memory)
         if isinstance(value, Dense | Csr | Empty):
             value = freeze(value)
     except Exception as error:  # reported home, where the cell's line is known

@@ -18,6 +18,7 @@ SPARSE_DTYPES = tuple(  # of compiled loops
     map(np.dtype, ("float64", "float32", "int64", "int32", "bool", "complex128", "complex64"))
 )
 MAX_ENTRIES = 2**31 - 1  # row pointers are 32-bit; a larger block is cut finer
+_ALIGNED_BYTES, _LINE = 65536, 64  # from how many on arrays are aligned, and to what
 LARGEST_LENGTH = 2**31 - 1  # rows or columns of a sparse array: one block may have them all
 NumericArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 IndexArray: TypeAlias = npt.NDArray[np.int32]
@@ -109,6 +110,19 @@ SparseBlock: TypeAlias = Csr | Empty
 def is_sparse(block: Block) -> bool:
     """Tell whether absent elements of the block are not stored."""
     return not isinstance(block, Dense)
+
+
+def uninitialized(shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
+    """Return an array in C order with any elements; a large one begins where a line of the cache does.
+
+    NumPy asks the system for huge pages, and begins 16 bytes after a line: then eight doubles of a row lie
+    across two lines, and loops that read rows here and there wait for both.
+    """
+    size = prod(shape) * dtype.itemsize
+    if size < _ALIGNED_BYTES:
+        return np.empty(shape, dtype)
+    memory = np.empty(size + _LINE, np.uint8)
+    return np.ndarray(shape, dtype, memory, -memory.ctypes.data % _LINE)
 
 
 def freeze(block: Block) -> Block:

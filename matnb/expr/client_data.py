@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, freeze
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, freeze, uninitialized
 from matnb.expr.nodes import Data, Expr, Literal, Regrid
 
 LITERAL_BYTES = 256  # up to here a constant lies inside its node
@@ -118,7 +118,9 @@ def copied(block: Block) -> Block:
     """Return a block that shares no memory with the given one."""
     match block:
         case Dense(values):
-            return Dense(np.array(values, order="C"))
+            own = uninitialized(values.shape, values.dtype)
+            own[...] = values
+            return Dense(own)
         case Csr(shape, pointers, columns, values, dtype):
             return Csr(
                 shape, pointers.copy(), columns.copy(), None if values is None else values.copy(), dtype

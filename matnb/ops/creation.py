@@ -29,6 +29,7 @@ from matnb.ops.registry import lowers, means
 from matnb.program.operators import Constant, Run
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot, Workers
+from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, Slots, TaskWriter
 
 
@@ -131,6 +132,19 @@ def piece_of(block: Block, region: Region) -> Block:
     """Return a rectangle of a user's array with memory of its own."""
     whole = all_of(block.shape)
     return copied(cut(block, relative(region, whole)))
+
+
+def pieces_of(block: Block, regions: Sequence[Region]) -> list[Block]:
+    """Return rectangles of a user's array with memory of its own.
+
+    Rows that are all of a dense one lie one after the other in it, so that they are put together at no cost.
+    """
+    if isinstance(block, Dense) and len(regions) > 1:
+        rest = all_of(block.shape)[1:]
+        if all(one[1:] == rest for one in regions) and sum(map(region_size, regions)) == block.values.size:
+            own = copied(block)
+            return [part_of(own, region) for region in regions]
+    return [piece_of(block, region) for region in regions]
 
 
 def part_of(block: Block, region: Region) -> Block:

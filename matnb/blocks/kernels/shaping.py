@@ -137,6 +137,49 @@ def join(
     return Dense(values)
 
 
+def adjoining(parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype) -> NumericArray | None:
+    """Return rows put together as a view, where they lie one after the other in an array and are most of it.
+
+    Parameters
+    ----------
+    parts, shape, dtype
+        Dense ones, as for :func:`join`.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        None where only a copy can be what is wanted.
+    """
+    arrays = [part.values for _, part in parts if isinstance(part, Dense)]
+    size = prod(shape) * dtype.itemsize
+    if len(arrays) < len(parts) or not size:
+        return None
+    root = root_of(arrays[0])
+    if not root.flags.c_contiguous or 2 * size < root.nbytes:
+        return None
+    begin = arrays[0].ctypes.data
+    at = begin
+    for (offset, _), array in zip(parts, arrays, strict=True):
+        is_next = array.ctypes.data == at and offset[0] * (size // shape[0]) == at - begin
+        are_rows = array.shape[1:] == shape[1:] and array.dtype == dtype and array.flags.c_contiguous
+        if not is_next or not are_rows or root_of(array) is not root:
+            return None
+        at += array.nbytes
+    if at != begin + size:
+        return None
+    start = begin - root.ctypes.data
+    whole = root.reshape(-1).view(np.uint8)[start : start + size].view(dtype).reshape(shape)
+    whole.flags.writeable = False
+    return whole
+
+
+def root_of(array: NumericArray) -> NumericArray:
+    """Return the array whose memory another one looks at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
 def broadcast(block: Block, shape: tuple[int, ...], memory: Memory = np.empty) -> Dense:
     """Return the block stretched to a shape by NumPy's rules, in memory that is asked for once.
 

@@ -12,11 +12,11 @@ from typing import TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import cgutils, types
+from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
+from numba import types
 from numba.extending import intrinsic
 
-from matnb.blocks.formats import IndexArray
+from matnb.blocks.formats import IndexArray, NumericArray
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -97,25 +97,21 @@ def inlined(function: Loop) -> Loop:
     return lines
 
 
-@intrinsic
-def prefetch(  # type: ignore[no-untyped-def]  # Numba calls it with its own types
-    typing, matrix, row, column
-):
-    """Ask for the line of the cache in which an element of a matrix begins; changes and waits for nothing."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        kind = signature.args[0]
-        array = context.make_array(kind)(context, builder, arguments[0])
-        element = cgutils.get_item_pointer(context, builder, kind, array, arguments[1:])
-        address = builder.bitcast(element, ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        ask = builder.module.declare_intrinsic(
-            "llvm.prefetch", [address.type], ir.FunctionType(ir.VoidType(), [address.type, *[number] * 3])
-        )
-        builder.call(ask, [address, number(0), number(3), number(1)])  # to read, into all caches, data
+def _prefetch(_typing: object, array: object, _place: object) -> tuple[object, Callable[..., object]]:
+    def instruction(context, builder, signature, arguments):  # type: ignore[no-untyped-def]  # Numba's own
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        takes = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        called = builder.module.declare_intrinsic("llvm.prefetch", [byte], takes)
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(called, [address, word(0), word(3), word(1)])  # to read, soon and often, as data
         return context.get_dummy_value()
 
-    return types.void(matrix, row, column), generate
+    return types.void(array, types.uint64), instruction
+
+
+# Begin to load what is at a place of an array in C order, counted over all its axes, into the first cache.
+prefetch: Callable[[NumericArray, np.uint64], None] = intrinsic(_prefetch)
 
 
 def is_ready(loop: Callable[..., object]) -> bool:

@@ -447,9 +447,9 @@ def _ask_ahead(
     columns: UnsignedArray, X: NumericArray, place: np.uint64, first: np.uint64, last: np.uint64
 ) -> None:
     # Both ends, which need not lie in one line of the cache.
-    row = np.uint64(columns[min(place + _AHEAD, np.uint64(columns.size) - _ONE)])
-    prefetch(X, row, first)
-    prefetch(X, row, last)
+    row = np.uint64(columns[min(place + _AHEAD, np.uint64(columns.size) - _ONE)]) * np.uint64(X.shape[1])
+    prefetch(X, row + first)
+    prefetch(X, row + last)
 
 
 @inlined

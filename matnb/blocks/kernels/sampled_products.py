@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, SparseBlock, cast, is_sparse
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, prefetch
 from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, pattern_of_loop, result_shape
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, rows_of, settled
 from matnb.blocks.kernels.products import check_shapes, multiply
@@ -25,7 +25,6 @@ from matnb.blocks.kernels.sparse_product_loops import (
     is_listed,
     least,
     list_columns,
-    prefetch,
     row_span,
     take_columns,
 )

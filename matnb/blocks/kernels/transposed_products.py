@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, is_sparse
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, prefetch
 from matnb.blocks.kernels.frontier_loops import keep_least
 from matnb.blocks.kernels.operands import (
     check_loop_dtype,
@@ -26,6 +26,9 @@ from matnb.errors import ShapeError
 # Numba computes narrow integers in 64 bits, and only what is made their type again wraps as NumPy's do.
 
 _ONE = np.uint64(1)
+# So many entries before a row of `out` is added to, its ends are asked for. On one core, R-MAT 2^20, that
+# made of 193 ms for 8 columns 73, and of 110 for two 48; 16 entries ahead 109 and 82.
+_AHEAD = np.uint64(64)
 
 
 @compiled
@@ -71,10 +74,14 @@ def plus_times_matrix(
     out: NumericArray,
 ) -> None:
     """Add A.T @ X to ``out``."""
+    width = np.uint64(X.shape[1])
     wide = out.dtype.type
     for i in range(np.uint64(pointers.size) - _ONE):
         row = X[i]
         for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
+            ahead = np.uint64(columns[min(place + _AHEAD, np.uint64(columns.size) - _ONE)]) * width
+            prefetch(out, ahead)
+            prefetch(out, ahead + width - _ONE)
             value, total = wide(values[place * apart]), out[columns[place]]
             for j in range(row.size):
                 total[j] += value * row[j]

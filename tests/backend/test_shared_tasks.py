@@ -11,8 +11,11 @@ import pytest
 from matnb.backend import worker
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph
 from matnb.blocks.formats import Dense
-from matnb.program.operators import Accumulate, Constant
-from matnb.program.plan import Step, Task
+from matnb.blocks.grid import Grid
+from matnb.blocks.layout import Layout
+from matnb.expr.nodes import Data
+from matnb.program.operators import Accumulate, Constant, Join
+from matnb.program.plan import Step, Stored, Task
 
 FLOAT = np.dtype(np.float64)
 RUN = worker.RunId("test-shared-", 7)
@@ -149,3 +152,48 @@ def test_one_thread_begins_no_task_after_one_that_fails_or_once_the_run_is_stopp
     stopped.work_alone()
     assert stopped.num_done == 0
     assert stopped.made() == {}
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_rows_that_a_task_puts_together_are_made_in_one_array(alone: bool) -> None:
+    lengths, width = (40_000, 50_000, 60_000), 2
+    tasks = [
+        Task(f"c{place}", (Step(Constant(ones(length, width)), ()),), (), 0, "data")
+        for place, length in enumerate(lengths)
+    ]
+    tasks += [added(f"x{place}", f"c{place}", f"c{place}") for place in range(3)]
+    join = Join(((0, 0), (40_000, 0), (90_000, 0)), (150_000, width), FLOAT, False)
+    tasks.append(Task("whole", (Step(join, (0, 1, 2)),), ("x0", "x1", "x2"), 0, "gather"))
+    sharing = SharedTasks(RUN, TaskGraph(tasks), {}, {"x0", "x1", "x2", "whole"})
+    sharing.work_alone() if alone else sharing.work(0)
+    made = sharing.made()
+    assert (made["whole"].values == 2).all()
+    for place in range(3):
+        assert np.shares_memory(made["whole"].values, made[f"x{place}"].values)
+        assert not made[f"x{place}"].values.flags.writeable
+    assert made["whole"].values.ctypes.data % 64 == 0
+
+
+def ones(*shape: int) -> Dense:
+    return Dense(np.ones(shape))
+
+
+@pytest.mark.parametrize(
+    ("cuts", "together"), [(((0, 2**16, 2**17), (0, 2)), True), (((0, 2**17), (0, 1, 2)), False)]
+)
+def test_blocks_of_rows_of_an_array_that_stays_are_made_in_one_array(
+    cuts: tuple[tuple[int, ...], ...], together: bool
+) -> None:
+    layout = Layout(Grid(cuts), (0, 0))
+    tasks = []
+    for place, region in enumerate(layout.grid.regions()):
+        shape = tuple(stop - start for start, stop in region)
+        tasks.append(Task(f"c{place}", (Step(Constant(ones(*shape)), ()),), (), 0, "data"))
+        tasks.append(added(f"x{place}", f"c{place}", f"c{place}"))
+    node = Data(b"stays", (2**17, 2), FLOAT, False)
+    sharing = SharedTasks(RUN, TaskGraph(tasks, [(node, Stored(layout, ("x0", "x1")))]), {}, {"x0", "x1"})
+    sharing.work_alone()
+    one, other = (sharing.made()[key].values for key in ("x0", "x1"))
+    assert (other.ctypes.data - one.ctypes.data == one.nbytes) is together
+    assert (one == 2).all()
+    assert (other == 2).all()

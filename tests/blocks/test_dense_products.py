@@ -150,6 +150,22 @@ def test_rows_are_summed_by_a_tree_over_leaves_of_64_entries():
         assert found[row] == tree_sum(leaves)
 
 
+@pytest.mark.parametrize("values", [True, False])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "complex64"])
+@pytest.mark.parametrize("width", [0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 19])
+def test_each_column_of_a_matrix_has_the_bits_of_a_vector(width, dtype, values):
+    dtype = np.dtype(dtype)
+    block = long_rows(values, dtype)
+    rng = np.random.default_rng(width)
+    X = (rng.normal(size=(700, width)) * 10 + (1j if dtype.kind == "c" else 0)).astype(dtype)
+    out = np.full((len(LONG_ROWS) + 1, width), 7, dtype)
+    multiply_into(block, Dense(X), PLUS_TIMES, out[:-1])
+    for column in range(width):
+        vector = multiply(block, Dense(X[:, column].copy()), PLUS_TIMES, dtype).values
+        assert out[:-1, column].tobytes() == vector.tobytes()
+    assert (out[-1] == 7).all()
+
+
 def tree_sum(leaves):
     """Add the most leaves that are a power of two, then the others to them."""
     if len(leaves) <= 1:

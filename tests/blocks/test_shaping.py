@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import strategies
@@ -12,10 +14,11 @@ from hypothesis.extra import numpy as hnp
 
 from matnb.blocks.formats import Csr, Dense, Empty, is_sparse
 from matnb.blocks.kernels import shaping
-from matnb.blocks.kernels.shaping import broadcast, cut, densify, join, take, transpose
+from matnb.blocks.kernels.shaping import adjoining, broadcast, cut, densify, join, take, transpose
 from matnb.errors import ShapeError, TooLargeError, UnsupportedError
 
 FLOAT = np.dtype(float)
+WHOLE = np.arange(60.0).reshape(12, 5)
 PATTERN = Csr((2, 3), np.array([0, 2, 3], np.int32), np.array([0, 2, 1], np.int32), None, FLOAT)
 
 
@@ -110,6 +113,40 @@ def test_the_pieces_of_a_cut_block_join_to_it(data):
         expected[slices_of(regions[0])] = 0
         assert_same(some, block.shape, block.dtype, expected)
         assert_same(join(parts[1:], block.shape, block.dtype, False), block.shape, block.dtype, expected)
+
+
+@given(st.data())
+def test_rows_that_lie_one_after_the_other_are_put_together_as_a_view(data):
+    whole = np.arange(60.0).reshape(12, 5)
+    cuts = data.draw(strategies.axis_cuts(12))
+    parts = [((start, 0), Dense(whole[start:stop])) for start, stop in itertools.pairwise(cuts)]
+    found = adjoining(parts, whole.shape, FLOAT)
+    assert found.tobytes() == whole.tobytes()
+    assert np.shares_memory(found, whole)
+    assert not found.flags.writeable
+    some = adjoining(parts[1:], (12 - cuts[1], 5), FLOAT)
+    assert some is None  # they do not begin at 0
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        [WHOLE[:4], WHOLE[4:].copy()],
+        [WHOLE[4:], WHOLE[:4]],
+        [WHOLE[:4], WHOLE[5:9]],
+        [WHOLE[:4], np.asfortranarray(WHOLE[4:])],
+        [WHOLE[:4], WHOLE[4:].view(np.int64)],
+        [WHOLE[:2], WHOLE[2:5]],  # of less than half of what they lie in
+        [WHOLE[:, :2], WHOLE[:, 2:]],
+    ],
+    ids=["another array", "other order", "a gap", "columns first", "another dtype", "little", "columns"],
+)
+def test_what_is_no_run_of_rows_is_put_together_by_a_copy(arrays):
+    is_wide = arrays[0].shape[1] != 5
+    offsets = [(0, 0), (0, 2) if is_wide else (arrays[0].shape[0], 0)]
+    shape = WHOLE.shape if is_wide else (sum(map(len, arrays)), 5)
+    parts = [(offset, Dense(array)) for offset, array in zip(offsets, arrays, strict=True)]
+    assert adjoining(parts, shape, FLOAT) is None
 
 
 def test_a_pattern_joined_with_values_becomes_values_of_the_wanted_dtype():

@@ -582,6 +582,7 @@ def min_plus_rows(
         for j in range(least.size):
             least[j] = identity[0]
         for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
+            _ask_ahead(columns, X, place, _ZERO, np.uint64(X.shape[1]) - _ONE)
             value, row = values[place * apart], X[columns[place]]
             for j in range(least.size):
                 total = narrow(value + row[j])
@@ -604,6 +605,7 @@ def lor_land_rows(
         for j in range(found.size):
             found[j] = False
         for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
+            _ask_ahead(columns, X, place, _ZERO, np.uint64(X.shape[1]) - _ONE)
             if values[place * apart]:
                 row = X[columns[place]]
                 for j in range(found.size):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, is_sparse
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, is_sparse, uninitialized
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, prefetch
 from matnb.blocks.kernels.frontier_loops import keep_least
 from matnb.blocks.kernels.operands import (
@@ -191,7 +191,8 @@ def scattered(X: NumericArray, block: Csr, semiring: Semiring, dtype: np.dtype) 
         return np.array(np.broadcast_to(cast(counts, dtype).reshape(-1, *[1] * (X.ndim - 1)), shape))
     operand = loop_dtype(semiring, dtype)
     wide = sums_dtype(semiring, operand)
-    out = np.full(shape, semiring.add.identity(wide), wide)
+    out = uninitialized(shape, wide)
+    out.fill(semiring.add.identity(wide))
     if X.ndim == 1 and semiring is MIN_PLUS:
         entries, x = own_entries(block), given(cast(X, operand))
         rows = np.flatnonzero(x != out.dtype.type(semiring.add.identity(wide))).astype(np.uint32)

@@ -89,6 +89,8 @@ DAILY = {
     "Making arrays": (
         "array copy identity logspace geomspace fromfunction indices tri vander fromiter frombuffer loadtxt"
     ),
-    "matnb's own": "reduce groupby map_blocks scatter_reduce replicated",
+    "matnb's own": (
+        "reduce groupby map_blocks scatter_reduce replicated DistArray.eliminate_zeros DistArray.prune"
+    ),
     "Files": "load save",
 }

@@ -24,6 +24,7 @@ from matnb.lazy.limits import check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
+from matnb.ops.selecting import Prune
 from matnb.pictures.arrays import array_html, array_text
 from matnb.pictures.facts import ArrayFacts
 
@@ -581,6 +582,53 @@ class DistArray(Methods, Operators, Values):
     ) -> DistArray:
         """Return the array converted to a dtype, by NumPy's rules for ``astype``."""
         return wrap(ufuncs.astype(self._expression, dtype, casting))
+
+    def eliminate_zeros(self) -> DistArray:
+        """Return the array without stored zeros; this one keeps them, unlike SciPy's.
+
+        Values are the same, ``nnz`` is what is not zero. A stored zero has a meaning over some semirings: it
+        is an edge of weight 0 over ``min_plus``, and an edge of a pattern. A dense array is returned as it
+        is.
+        """
+        return self.prune(0.0)
+
+    def prune(self, threshold: float) -> DistArray:
+        """Return the array without what is not larger than a threshold; NaN stay.
+
+        Parameters
+        ----------
+        threshold
+            What stays has a greater absolute value, compared as NumPy compares an array with a number. Of 0
+            it is :meth:`eliminate_zeros`.
+
+        Returns
+        -------
+        DistArray
+            Of the same shape and dtype; sparse, without the entries, where this array is sparse, else with
+            zeros in their place.
+
+        Raises
+        ------
+        OptionError
+            For a threshold that is less than 0 or no number.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> import scipy.sparse as sp
+        >>> A = mn.asarray(sp.csr_array([[0.5, 0.0], [0.25, -2.0]]))
+        >>> A.prune(0.4).nnz
+        2
+        """
+        limit = float(threshold)
+        if not limit >= 0:
+            raise OptionError(f"threshold={threshold!r}: give a number that is not less than 0")
+        if self.sparse:
+            return wrap(Prune(self._expression, limit))
+        if not limit:
+            return self.copy()
+        is_small = np.abs(self) <= limit if self.dtype.kind == "c" else (self <= limit) & (self >= -limit)
+        return recorded(np.where)(is_small, self.dtype.type(0), self)  # type: ignore[return-value]  # a handle
 
     def copy(self, order: str = "C") -> DistArray:
         """Return another handle on the same values; later changes through one do not show in the other."""

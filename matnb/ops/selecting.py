@@ -1,4 +1,4 @@
-"""What booleans pick, whose length was asked for: counts, elements, places, values put there."""
+"""What booleans pick, whose length was asked for: counts, elements, places, values; large entries alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, region_shape
-from matnb.blocks.kernels.selecting import compress, count_true, expand, true_places
+from matnb.blocks.kernels.selecting import compress, count_true, expand, prune, true_places
 from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr, Shape
@@ -109,6 +109,23 @@ class TruePlaces(Expr):
         self._settle((self.after[-1],), np.dtype(np.int64), False, self.mask)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Prune(Expr):
+    """A sparse array without the entries that are not larger than a threshold; NaN stay.
+
+    Of 0 it is without stored zeros.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    threshold: float
+
+    def __post_init__(self) -> None:
+        if not self.operand.sparse:
+            raise ShapeError("entries are dropped from sparse arrays")
+        self._settle(self.operand.shape, self.operand.dtype, True, self.operand)
+
+
 def _check(operand: Expr, mask: Expr, before: Cuts, after: Cuts) -> None:
     if mask.dtype.kind != "b" or not mask.shape or mask.shape != operand.shape[: mask.ndim]:
         raise ShapeError(
@@ -147,6 +164,16 @@ def _(node: Expand, operands: Sequence[Value]) -> Value:
 def _(node: TruePlaces, operands: Sequence[Value]) -> Value:
     """Return the places on one axis."""
     return np.asarray(np.nonzero(dense(operands[0]))[node.axis], np.int64)
+
+
+@means(Prune)
+def _(node: Prune, operands: Sequence[Value]) -> Value:
+    """Return the array without small entries."""
+    kept = sp.coo_array(operands[0])
+    is_large = ~(np.abs(kept.data.astype(np.promote_types(kept.dtype, np.float64))) <= node.threshold)
+    places = (kept.row[is_large], kept.col[is_large])
+    rows, columns = node.shape
+    return sp.csr_array((kept.data[is_large], places), shape=(rows, columns))
 
 
 # What booleans pick: each part of the array gives a part of the result, and nothing moves.
@@ -206,6 +233,17 @@ def _(node: Expand, writer: PlanWriter, workers: Workers) -> None:
         block.do(Run(expand), values, mask, new)
         start, stop = ends[region[0]]
         block.take(_PLACE_BYTES * (node.ndim + 1) * (stop - start))  # where they go, and they in that order
+
+
+@lowers(Prune)
+def _(node: Prune, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that drop entries, each where its block is."""
+    source = writer.registers[node.operand]
+    writer.note_reuse(node.operand)
+    each = 1 + (node.dtype.itemsize if node.threshold else 0)  # whether it stays, and its size
+    for block in writer.each_block(node, source.layout, "select", "large entries"):
+        block.do(Run(prune, (node.threshold,)), block.read(source.keys[block.number]))
+        block.take(each * writer.entries_of(node.operand, block.region))
 
 
 @lowers(TruePlaces)

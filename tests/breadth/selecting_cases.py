@@ -1,12 +1,53 @@
-"""Calls that find and pick what is true."""
+"""Calls that find and pick what is true, and entries that are large enough."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from breadth.case import Case, floats, odd, truths, whole
 
+
+def pruned(xp: Any, x: Any, threshold: float) -> Any:
+    """Return what ``prune`` of a handle means."""
+    if xp is not np:
+        return xp.asarray(x).prune(threshold)
+    return np.where(np.abs(x) <= threshold, x.dtype.type(0), x) if threshold else x
+
+
 CASES = [
+    *(
+        Case("DistArray.prune", lambda xp, x, t=t: pruned(xp, x, t), (floats(6, 5),), tolerance=0)
+        for t in (0, 0.5, 1.75, 9)
+    ),
+    Case(
+        "DistArray.prune",
+        lambda xp, x: pruned(xp, x, 0.5),
+        (odd(9, 7),),
+        tolerance=0,
+        large=(floats(900, 200),),
+    ),
+    Case("DistArray.prune", lambda xp, x: pruned(xp, x, np.inf), (odd(9, 7),), tolerance=0),
+    Case("DistArray.prune", lambda xp, x: pruned(xp, x, 2.5), (whole(6, 5),)),
+    Case("DistArray.prune", lambda xp, x: pruned(xp, x, 0.5), (truths(6, 5),)),
+    Case("DistArray.prune", lambda xp, x: pruned(xp, x, 1), (truths(6, 5),)),
+    Case("DistArray.prune", lambda xp, x: pruned(xp, x * (1 + 1j), 1.5), (floats(6, 5),)),
+    Case(
+        "DistArray.prune",
+        lambda xp, x: pruned(xp, xp.diag(x), 1.5),
+        (floats(9),),
+        tolerance=0,
+        large=(floats(100000),),
+    ),
+    Case("DistArray.prune", lambda xp, x: pruned(xp, x, 2), (whole(9, dtype="int8"),)),
+    Case("DistArray.prune", lambda xp, x: pruned(xp, x, 1.5) @ x.T, (floats(6, 5),)),
+    Case(
+        "DistArray.eliminate_zeros",
+        lambda xp, x: x * (x > 0) if xp is np else xp.asarray(x * (x > 0)).eliminate_zeros(),
+        (floats(7, 6),),
+        large=(floats(900, 200),),
+    ),
     Case("nonzero", lambda xp, x: xp.nonzero(x), (floats(6, 5),), large=(floats(40000, 8),)),
     Case("nonzero", lambda xp, x: xp.where(x), (odd(3, 4, 2),)),
     Case("nonzero", lambda xp, x: x.nonzero(), (truths(9),), large=(truths(900000),)),

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, IndexArray, narrow, to_numpy
-from matnb.blocks.kernels.patterns import as_csr, rows_of, settled
+from matnb.blocks.kernels.patterns import as_csr, rows_of
+from matnb.blocks.kernels.selecting import entries_kept
 
 
 def diagonal(values: Sequence[Block], offset: int, rows: int, columns: int, length: int) -> Block:
@@ -61,10 +62,7 @@ def triangle(values: Sequence[Block], offset: int, upper: bool) -> Block:
         return block
     distance = block.columns.astype(np.int64) - rows_of(block)
     kept = distance >= offset if upper else distance <= offset
-    before = np.zeros(block.nnz + 1, np.int32)
-    np.cumsum(kept, out=before[1:])
-    entries = None if block.values is None else block.values[kept]
-    return settled(Csr(block.shape, before[block.pointers], block.columns[kept], entries, block.dtype))
+    return entries_kept(block, kept)
 
 
 def _dense_triangle(block: Dense, offset: int, upper: bool) -> Dense:

@@ -1,4 +1,4 @@
-"""What booleans pick of blocks, how many, where, and values written there."""
+"""What booleans pick of blocks, how many, where, values written there; and entries that are large enough."""
 
 from __future__ import annotations
 
@@ -8,9 +8,21 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, csr_block, to_numpy, to_scipy
-from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.formats import (
+    Block,
+    Csr,
+    Dense,
+    Empty,
+    IndexArray,
+    NumericArray,
+    SparseBlock,
+    csr_block,
+    to_numpy,
+    to_scipy,
+)
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
 from matnb.blocks.kernels.indexing import entries_at, replaced
+from matnb.blocks.kernels.patterns import settled
 
 Places: TypeAlias = npt.NDArray[np.int64]
 _WORDS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
@@ -69,6 +81,60 @@ def expand(values: Sequence[Block]) -> Block:
         return Dense(written)
     rows, columns = np.nonzero(chosen if chosen.ndim == 2 else np.broadcast_to(chosen[:, None], block.shape))
     return replaced(block, rows, columns, None, (rows, columns, to_numpy(new).reshape(-1)))
+
+
+def prune(values: Sequence[Block], threshold: float) -> Block:
+    """Return a sparse block without the entries that are not larger than a threshold; NaN stay.
+
+    Of 0 it is without stored zeros, -0.0 among them.
+
+    Returns
+    -------
+    Block
+        The block itself where all entries stay. Peak memory: the result, a byte for each entry of the block,
+        and where the threshold is not 0 the size of each.
+    """
+    (block,) = values
+    if not isinstance(block, Csr):
+        return block
+    if block.values is None:
+        return block if threshold < 1 else Empty(block.shape, block.dtype)
+    with np.errstate(all="ignore"):
+        kept = _is_large(block.values, threshold)
+    return entries_kept(block, kept)
+
+
+def _is_large(values: NumericArray, threshold: float) -> NumericArray:
+    large: NumericArray  # or first, what is small
+    if threshold == 0:
+        large = np.not_equal(values, 0)
+        return large
+    if values.dtype.kind == "c":
+        large = np.less_equal(np.abs(values), threshold)
+    else:  # of whole numbers the least has no absolute value
+        large = np.less_equal(values, threshold)
+        np.logical_and(large, np.greater_equal(values, -threshold), out=large)
+    return np.logical_not(large, out=large)
+
+
+def entries_kept(block: Csr, kept: NumericArray) -> SparseBlock:
+    """Return a sparse block with those of its entries where booleans, one for each, are true."""
+    if kept.all():
+        return block
+    pointers = np.zeros(block.shape[0] + 1, np.int32)
+    _count_rows(unsigned(block.pointers), given(kept).view(np.uint8), pointers)
+    columns: IndexArray = _picked(block.columns, kept)  # type: ignore[assignment]  # of their dtype
+    entries = None if block.values is None else _picked(block.values, kept)
+    return settled(Csr(block.shape, pointers, columns, entries, block.dtype))
+
+
+@compiled
+def _count_rows(pointers: UnsignedArray, kept: NumericArray, out: NumericArray) -> None:
+    count = np.int32(0)
+    for row in range(np.uint64(pointers.size - 1)):
+        for place in range(pointers[row], pointers[row + np.uint64(1)]):
+            count += np.int32(kept[place])
+        out[row + np.uint64(1)] = count
 
 
 def true_places(values: Sequence[Block], axis: int, start: int) -> Dense:

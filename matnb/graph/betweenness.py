@@ -10,10 +10,9 @@ import numpy.typing as npt
 from matnb.errors import OptionError
 from matnb.graph.arguments import graph_from, vertex_from
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray, eye, zeros
+from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
-from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate, iteration
 
 Matrices = tuple[DistArray, DistArray, DistArray]
@@ -80,8 +79,7 @@ def betweenness(
     batches = np.full((-(-len(chosen) // batch), batch), -1)
     batches.flat[: len(chosen)] = chosen
     vertices = arange(n)
-    # 1 for every stored entry, of whatever value
-    edges = matmul(matrix, eye(n), semiring="plus_pair").astype(np.float64)
+    edges = matrix.pattern(np.float64)
 
     def outward(state: Matrices) -> Matrices:
         newest, num_ways, depth = state

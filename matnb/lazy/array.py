@@ -24,6 +24,7 @@ from matnb.lazy.limits import check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
+from matnb.ops.pattern import Pattern
 from matnb.ops.selecting import Prune
 from matnb.pictures.arrays import array_html, array_text
 from matnb.pictures.facts import ArrayFacts
@@ -629,6 +630,28 @@ class DistArray(Methods, Operators, Values):
             return self.copy()
         is_small = np.abs(self) <= limit if self.dtype.kind == "c" else (self <= limit) & (self >= -limit)
         return recorded(np.where)(is_small, self.dtype.type(0), self)  # type: ignore[return-value]  # a handle
+
+    def pattern(self, dtype: npt.DTypeLike = bool) -> DistArray:
+        """Return where a sparse array stores entries: a 1 for each, whatever its value, zeros too.
+
+        Such an array keeps no values in memory. It is as ``matmul(A, eye(n), semiring="plus_pair")``, which
+        becomes it.
+
+        Raises
+        ------
+        DTypeError
+            For a dense array, which stores every element: ``x != 0`` tells which are not 0; and for what is
+            no dtype of numbers or booleans.
+
+        Examples
+        --------
+        >>> import scipy.sparse as sp, matnb as mn
+        >>> A = mn.asarray(sp.csr_array([[0.0, -2.0], [0.5, 0.0]]))
+        >>> np.asarray(A.pattern(int))
+        array([[0, 1],
+               [1, 0]])
+        """
+        return wrap(Pattern(self._expression, ufuncs.number_dtype(dtype)))
 
     def copy(self, order: str = "C") -> DistArray:
         """Return another handle on the same values; later changes through one do not show in the other."""

@@ -12,6 +12,7 @@ from matnb.ops import (  # noqa: F401  registers each
     mapping,
     maps,
     ordering,
+    pattern,
     products,
     quantiles,
     reducing,

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Regrid, Transpose
+from matnb.blocks.creation import Eye
+from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Index, MatMul, Regrid, Transpose
 from matnb.expr.traverse import ExprGraph, Rewritten, rewrite
+from matnb.ops.pattern import Pattern
 from matnb.passes.constants import filled, folded, uniform
 
 # What gives the same when it is applied to its own result.
@@ -41,6 +43,16 @@ def identity(node: Expr) -> Expr | None:
         # broadcast(x, shape of x) = x; of a sparse x it is the dense array of the same values
         case Broadcast(operand) if operand.shape == node.shape and not operand.sparse:
             return operand
+        # pattern(f(x)) = pattern(x), where f is a pattern or a conversion, which keep what is stored
+        case Pattern(Pattern(inner), element) | Pattern(Elementwise("astype", (inner,)), element) if (
+            inner.sparse
+        ):
+            return Pattern(inner, element)
+        # A I = I A = pattern(A) over plus_pair: every entry meets one of the diagonal
+        case MatMul(operand, Create(Eye() as one), "plus_pair") | MatMul(
+            Create(Eye() as one), operand, "plus_pair"
+        ) if operand.sparse and one.rows == one.columns and one.offset == 0:
+            return Pattern(operand, node.dtype)
         # x[0:n, 0:m, ...] = x with n, m, ... the lengths of x
         case Index(operand, key) if len(key) == operand.ndim and all(
             part == slice(0, length, 1) for part, length in zip(key, operand.shape, strict=True)
@@ -75,6 +87,9 @@ def _converted(node: Elementwise, x: Expr) -> Expr | None:
     if x.dtype == node.dtype:
         return x
     match x:
+        # astype(pattern(y), other) = pattern(y) as other
+        case Pattern(operand) if node.sparse:
+            return Pattern(operand, node.dtype)
         # astype(astype(y, wide), other) = astype(y, other), where both hold all values of y
         case Elementwise("astype", (y,)) if _holds(x.dtype, y.dtype) and _holds(node.dtype, y.dtype):
             return y if y.dtype == node.dtype else Elementwise("astype", (y,), (y.dtype,), node.dtype)

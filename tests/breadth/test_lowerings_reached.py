@@ -15,6 +15,7 @@ from matnb.ops.registry import lowers
 
 # Kinds that no such call has, and why.
 WITHOUT = {
+    "Pattern": "sparse arrays alone, block by block; the large ones are dense",
     "PutWhere": "sparse arrays alone, block by block; the large ones are dense",
     "Replicated": "a function on whole arrays, which each worker is given: that is what it is for",
     "Load": "a file: tests/io and tests/session/test_files.py",

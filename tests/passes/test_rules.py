@@ -202,6 +202,21 @@ def test_transposes_stretches_slices_and_cuts_of_no_effect():
     assert astype(A3, float) is A3
 
 
+def test_products_with_the_identity_over_pairs_and_conversions_are_patterns():
+    ones = SI.pattern(int).expression
+    for eye in (mn.eye(40), mn.eye(40, dtype=bool)):
+        assert identity(mul(S, eye, "plus_pair").expression) is S.pattern(int).expression
+        assert identity(mul(eye, S, "plus_pair").expression) is S.pattern(int).expression
+    for kept in (mn.eye(40, 41), mn.eye(40, k=1), S):
+        assert identity(mul(S, kept, "plus_pair").expression) is None
+    assert identity(mul(A, mn.eye(40), "plus_pair").expression) is None
+    assert identity(mul(S, mn.eye(40), "min_plus").expression) is None
+    assert identity(S.pattern().astype(float).expression) is S.pattern(float).expression
+    assert identity(S.pattern().pattern(int).expression) is S.pattern(int).expression
+    assert identity(S.astype(int).pattern().expression) is S.pattern().expression
+    assert identity(ones) is None
+
+
 # transposes
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import MAX_ENTRIES, Csr, Empty, IndexArray, NumericArray, SparseBlock
+from matnb.blocks.formats import MAX_ENTRIES, Block, Csr, Dense, Empty, IndexArray, NumericArray, SparseBlock
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
 from matnb.errors import TooLargeError
 
@@ -466,6 +466,13 @@ def pattern_of(block: SparseBlock, dtype: np.dtype) -> Csr:
     """Return the pattern of a block as a pattern-only block that shares its memory."""
     block = as_csr(block)
     return Csr(block.shape, block.pointers, block.columns, None, dtype)
+
+
+def ones(values: Sequence[Block], dtype: np.dtype) -> SparseBlock:
+    """Return a sparse block as a pattern-only one, which shares its memory."""
+    (block,) = values
+    assert not isinstance(block, Dense)
+    return settled(pattern_of(block, dtype))
 
 
 def rows_of(block: Csr) -> IndexArray:

@@ -1,0 +1,53 @@
+"""Patterns: which elements a sparse array stores, each of them 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from matnb.blocks.kernels import patterns
+from matnb.errors import DTypeError
+from matnb.expr.nodes import Expr
+from matnb.ops.reference import Value, positions
+from matnb.ops.registry import lowers, means
+from matnb.program.operators import Run
+from matnb.program.plan import Workers
+from matnb.program.writer import PlanWriter
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pattern(Expr):
+    """The stored entries of a sparse array, whatever their values, as ones of a dtype."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    element: np.dtype
+
+    def __post_init__(self) -> None:
+        given = self.operand
+        if not given.sparse:
+            raise DTypeError(
+                f"the pattern of a dense array of shape {given.shape}: it stores every element; "
+                "x != 0 tells which are not 0"
+            )
+        self._settle(given.shape, self.element, True, given)
+
+
+@means(Pattern)
+def _(node: Pattern, operands: Sequence[Value]) -> Value:
+    """Return a one for each stored entry."""
+    rows, columns = positions(operands[0])
+    return sp.csr_array((np.ones(len(rows), node.dtype), (rows, columns)), shape=node.shape)
+
+
+@lowers(Pattern)
+def _(node: Pattern, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a pattern, each where the block is: it keeps no values."""
+    source = writer.registers[node.operand]
+    writer.note_reuse(node.operand)
+    for block in writer.each_block(node, source.layout, "map", "pattern"):
+        block.do(Run(patterns.ones, (node.dtype,)), block.read(source.keys[block.number]))

@@ -9,6 +9,7 @@ from matnb.graph.arguments import graph_from, vertex_from, vertices_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
+from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate
 
 
@@ -37,7 +38,7 @@ def sssp(A: object, source: int) -> DistArray:
     IndexingError
         For a source that is no vertex.
     OptionError
-        For a weight that is negative or NaN; the matrix is looked at when ``sssp`` is called.
+        For a weight that is negative or NaN, when distances are computed.
 
     Examples
     --------
@@ -49,17 +50,23 @@ def sssp(A: object, source: int) -> DistArray:
     matrix = graph_from(A, "sssp")
     n = matrix.shape[0]
     source = vertex_from(source, n, "sssp")
-    if matrix.dtype.kind in "if" and not (least := float(matrix.min())) >= 0:
-        raise OptionError(f"sssp: a weight is {least}; weights are 0 or more")
+    # The distance of what is not reached is found with the check of the weights, so that none is had without.
+    no_way = replicated(_no_way, matrix.min(), like=np.inf) if matrix.dtype.kind in "if" else np.inf
 
     def step(state: tuple[DistArray, DistArray]) -> tuple[DistArray, DistArray]:
         distance, nearer = state
         # d'[j] = min(d[j], min of d[i] + A[i, j] over the edges (i, j) from vertices that came nearer)
-        reached = matmul(where(nearer, distance, np.inf), matrix, semiring="min_plus")
+        reached = matmul(where(nearer, distance, no_way), matrix, semiring="min_plus")
         nearer = reached < distance
         return where(nearer, reached, distance), nearer
 
     at_source = vertices_of(n) == source
-    start = where(at_source, 0.0, np.inf), at_source
+    start = where(at_source, 0.0, no_way), at_source
     (distance, _), _ = iterate(step, start, until=lambda old, new: ~new[1].any(), max_iterations=n)
     return distance
+
+
+def _no_way(least: np.generic) -> float:
+    if not least >= 0:
+        raise OptionError(f"sssp: a weight is {float(least)}; weights are 0 or more")
+    return np.inf

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, Empty, NumericArray, cast, csr_block, to_numpy, to_scipy
-from matnb.errors import DTypeError, ShapeError, kernel_error
+from matnb.errors import DTypeError, OptionError, ShapeError, kernel_error
 
 _calling: ContextVar[bool] = ContextVar("matnb_calling", default=False)
 Output = tuple[tuple[int, ...], np.dtype]  # shape and dtype of one result
@@ -199,6 +199,8 @@ def _called(function: Function, use: Callable[[Callee], object]) -> object:
     try:
         callee = _loaded(function)
         return use(callee)
+    except OptionError:  # of a check that an algorithm of ours makes of values
+        raise
     except BaseException as error:  # a user's function raises what it likes, SystemExit too
         failed = kernel_error(error, f"{function.name} raised {type(error).__name__}: {error}")
         failed.raised_at = _line_of(callee, error)

@@ -23,7 +23,7 @@ from matnb.blocks.kernels.chains import apply_chain, chain_into
 from matnb.blocks.kernels.compiled import given, is_ready
 from matnb.blocks.kernels.dense_products import multiply_into
 from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.frontier import push, put_together
+from matnb.blocks.kernels.frontier import push, put_together, sums_marked_rows, write_marked_sums
 from matnb.blocks.kernels.indexing import gather, local_place, put_each, put_into
 from matnb.blocks.kernels.labels import scatter
 from matnb.blocks.kernels.one_pass import packed, reduce_chain
@@ -165,8 +165,13 @@ def _multiply(operator: op.Multiply, values: Values, memory: StepMemory) -> Bloc
 
 def _multiply_masked(operator: op.MultiplyMasked, values: Values, memory: StepMemory) -> Block:
     left, right, mask = _turned(values) if operator.turned else values
+    semiring, dtype = semiring_named(operator.semiring), operator.dtype
+    if sums_marked_rows(left, right, mask, semiring, dtype):
+        wanted, target = cast(mask.values, _TRUTH), memory.target(mask.shape, dtype)
+        write_marked_sums(left, right, np.logical_not(wanted) if operator.complement else wanted, target)
+        return Dense(target)
     return masked_multiply(
-        left, right, mask, semiring_named(operator.semiring), operator.dtype,
+        left, right, mask, semiring, dtype,
         complement=operator.complement, structural=operator.scaled is not None, scaled=operator.scaled,
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
+from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate, iteration
 
 Matrices = tuple[DistArray, DistArray, DistArray]
@@ -84,21 +85,26 @@ def betweenness(
     def outward(state: Matrices) -> Matrices:
         newest, num_ways, depth = state
         # s'[w] = sum of s[v] over the edges (v, w), where w was not reached before
-        newest = where(depth < 0, edges.T @ newest, 0.0)
-        return newest, num_ways + newest, where(newest > 0, iteration() + 1, depth)
+        newest = matmul(edges.T, newest, mask=depth < 0)
+        return newest, num_ways + newest, where(newest > 0, (iteration() + 1).astype(np.int32), depth)
 
     def add_batch(total: DistArray, begins: DistArray) -> DistArray:
         at_source = vertices[:, None] == begins
-        start = at_source.astype(np.float64), at_source.astype(np.float64), where(at_source, 0, -1)
+        start = (
+            at_source.astype(np.float64),
+            at_source.astype(np.float64),
+            where(at_source, np.int32(0), np.int32(-1)),
+        )
         (_, num_ways, depth), rounds = iterate(
             outward, start, until=lambda old, new: ~(new[0] > 0).any(), max_iterations=n
         )
 
         def inward(dependency: DistArray) -> DistArray:
             # delta[v] = s[v] times the sum of (1 + delta[w]) / s[w] over the edges (v, w) to the next depth
-            next_depth = rounds - 1 - iteration()
+            next_depth = (rounds - 1 - iteration()).astype(np.int32)
             shares = where(depth == next_depth, (1 + dependency) / num_ways, 0.0)
-            return where(depth == next_depth - 1, num_ways * (edges @ shares), dependency)
+            before = depth == next_depth - 1
+            return where(before, num_ways * matmul(edges, shares, mask=before), dependency)
 
         # The last round outward found nothing, and what depends on the sources themselves is not counted.
         dependency, _ = iterate(inward, zeros((n, batch)), max_iterations=np.maximum(rounds - 2, 0))

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pairs import expected_product, is_defined
 
-from matnb.blocks.formats import Csr, Dense, Empty, block_from, freeze, is_sparse
+from matnb.blocks.formats import Csr, Dense, Empty, block_from, csr_block, freeze, is_sparse
 from matnb.blocks.kernels import frontier
+from matnb.blocks.kernels.dense_products import multiply_into
 from matnb.blocks.kernels.frontier import push, put_together
 from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.shaping import transpose
+from matnb.blocks.kernels.shaping import cut, transpose
 from matnb.blocks.semiring import (
     LOR_FIRST,
     LOR_LAND,
@@ -225,3 +226,42 @@ def test_dense_results_are_made_in_the_memory_that_is_given():
     np.testing.assert_array_equal(memory, [[2, 2, np.inf], [2, np.inf, 7]])
     assert isinstance(both, Dense)
     np.testing.assert_array_equal(both.values, [2, np.inf])
+
+
+ODD = [0.0, -0.0, 1.0, 0.1, -3.7, 1e16, np.nan, np.inf, -np.inf]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.sampled_from([0.0, 0.02, 0.5, 1.0]))
+def test_marked_sums_have_the_bits_of_the_product_of_all_rows(seed: int, width: int, share: float) -> None:
+    rng = np.random.default_rng(seed)
+    shape = (7, 700)
+    graph = sp.csr_array(
+        rng.random(shape) < np.array([0, 0.01, 0.1, 0.2, 0.4, 0.9, 1])[:, np.newaxis], dtype=float
+    )
+    X = rng.choice(ODD if seed % 2 else ODD[:6], (shape[1], width)) + 0.0
+    X[rng.random(shape[1]) >= share] = rng.choice([0.0, -0.0])
+    pattern, right = csr_block(graph, pattern=True), Dense(X)
+    assert isinstance(pattern, Csr)
+    whole = np.empty((shape[0], width))
+    with np.errstate(all="ignore"):
+        multiply_into(pattern, right, PLUS_TIMES, whole)
+    wanted = rng.random(whole.shape) < rng.choice([0.0, 0.3, 1.0])
+    start, stop = sorted(rng.integers(0, shape[0] + 1, 2))
+    for rows in (slice(0, shape[0]), slice(start, stop)):
+        part = cut(pattern, (rows, slice(0, shape[1])))
+        if not isinstance(part, Csr):
+            continue
+        found = np.full((part.shape[0], width), np.nan)
+        frontier.write_marked_sums(part, right, wanted[rows], found)
+        expected = np.where(wanted, whole, 0.0)[rows]
+        np.testing.assert_array_equal(found, expected)
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
+
+
+def test_marked_sums_of_shapes_that_do_not_fit_are_refused() -> None:
+    pattern = csr_block(sp.csr_array(np.ones((3, 4))), pattern=True)
+    assert isinstance(pattern, Csr)
+    for shape, mask in (((5, 2), (3, 2)), ((4, 2), (3, 1)), ((4, 2), (2, 2))):
+        with pytest.raises(ShapeError):
+            frontier.write_marked_sums(pattern, Dense(np.ones(shape)), np.ones(mask, bool), np.empty((3, 2)))

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
+from matnb.backend import executor
 from matnb.backend.executor import execute
 from matnb.blocks.kernels import frontier
 from matnb.blocks.kernels.shaping import cut
@@ -135,3 +136,27 @@ def test_a_transpose_that_is_not_made_is_pushed_along() -> None:
 def test_sums_that_depend_on_their_order_are_not_pushed() -> None:
     A, x = graph_of("float64", [3, 1]), mn.asarray(np.ones(40))
     assert not any(isinstance(one, Push) for one in operators(plan_of(x @ A)))
+
+
+@pytest.mark.parametrize("blocks", [1, [3, 1]], ids=str)
+@pytest.mark.parametrize("width", [1, 4, 6])
+def test_masked_products_of_a_pattern_with_a_few_columns(
+    blocks: object, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes: list[tuple[int, ...]] = []
+    written = executor.write_marked_sums
+
+    def noted(*given: Any) -> None:
+        shapes.append(given[-1].shape)
+        written(*given)
+
+    monkeypatch.setattr(executor, "write_marked_sums", noted)
+    A = graph_of("float64", blocks).pattern(float)
+    X = RNG.random((40, width)) * (RNG.random((40, 1)) < 0.3)
+    mask = mn.asarray(RNG.random((40, width)) < 0.5, blocks=[2, 1])
+    for graph in (A, A.T):
+        product = mn.matmul(graph, mn.asarray(X, blocks=[2, 1]), mask=mask)
+        found = run(plan_of(product, 2), product)
+        np.testing.assert_allclose(found, interpret(product.expression), rtol=1e-14)
+        assert found.dtype == product.dtype
+    assert shapes

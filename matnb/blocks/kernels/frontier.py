@@ -1,4 +1,4 @@
-"""Products of a dense vector, most of it absent, with a graph stored by rows: pushed along its rows."""
+"""Products with a graph of dense vectors that are mostly absent: pushed along its rows, or pulled by them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from matnb.errors import ShapeError, UnsupportedError
 
 _TRUTH = np.dtype(np.bool_)
 _FEW_COLUMNS = 1 << 13
+_LEVELS = 27  # of a binary tree over leaves of 64 entries, of which a block has at most 2**31
 
 
 def push(
@@ -248,3 +249,45 @@ def _least(frontier: _Frontier, wanted: NumericArray | None, out: NumericArray) 
     entries, columns = own_entries(frontier.block), unsigned(frontier.block.columns)
     for one in frontier.pieces:
         loops.keep_least(given(one.rows), one.pointers, columns, *entries, one.x, chosen, out)
+
+
+# Frontiers of several sources at once: a dense matrix, most of whose rows are 0, pulled along the rows of a
+# pattern that are wanted.
+
+
+def sums_marked_rows(left: Block, right: Block, mask: Block, semiring: Semiring, dtype: np.dtype) -> bool:
+    """Tell whether a product under a mask is one of a pattern with a dense matrix of doubles."""
+    if not isinstance(left, Csr) or left.values is not None or left.dtype.kind == "c":
+        return False
+    if not isinstance(right, Dense) or not isinstance(mask, Dense) or len(right.shape) != 2:
+        return False
+    return semiring.name == "plus_times" and dtype == right.dtype == np.float64
+
+
+def write_marked_sums(left: Csr, right: Dense, wanted: NumericArray, out: NumericArray) -> None:
+    """Write the elements of such a product that are wanted, and 0 elsewhere.
+
+    They have the bits of the product of all rows. Peak memory in addition: a bit for each row of ``right``.
+
+    Parameters
+    ----------
+    wanted
+        Truths, of the shape of the product.
+    out
+        Doubles of that shape, in C order.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not fit.
+    """
+    shape = (left.shape[0], right.shape[1])
+    if left.shape[1] != right.shape[0] or not wanted.shape == out.shape == shape:
+        raise ShapeError(
+            f"no product of shapes {left.shape} and {right.shape} under a mask of shape {wanted.shape} into "
+            f"{out.shape}"
+        )
+    X, bits = given(right.values), np.zeros(-(-right.shape[0] // 8), np.uint8)
+    loops.mark_rows(X, bits)
+    pattern, truths = (unsigned(left.pointers), unsigned(left.columns)), given(wanted.view(np.uint8))
+    loops.sum_marked_rows(*pattern, X, given(bits), truths, np.empty((_LEVELS, 4)), out)

@@ -66,7 +66,7 @@ def sssp(A: object, source: int) -> DistArray:
     return distance
 
 
-def _no_way(least: np.generic) -> float:
+def _no_way(least: np.floating | np.integer) -> float:
     if not least >= 0:
         raise OptionError(f"sssp: a weight is {float(least)}; weights are 0 or more")
     return np.inf

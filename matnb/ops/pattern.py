@@ -40,8 +40,8 @@ class Pattern(Expr):
 @means(Pattern)
 def _(node: Pattern, operands: Sequence[Value]) -> Value:
     """Return a one for each stored entry."""
-    rows, columns = positions(operands[0])
-    return sp.csr_array((np.ones(len(rows), node.dtype), (rows, columns)), shape=node.shape)
+    rows, columns = positions(operands[0])  # type: ignore[arg-type]  # sparse here
+    return sp.csr_array((np.ones(len(rows), node.dtype), (rows, columns)), shape=node.shape)  # type: ignore[arg-type]  # two axes
 
 
 @lowers(Pattern)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, zeros
-from matnb.lazy.functions.linear import norm
+from matnb.lazy.creation import arange, asarray, zeros
+from matnb.lazy.functions.linear import norm, outer
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import cond, iterate, iteration
 from matnb.lazy.random import Generator, default_rng
@@ -50,9 +50,8 @@ def eigsh(
 ) -> Eigenpairs:
     """Return k eigenvalues and eigenvectors of a symmetric matrix.
 
-    Lanczos' method with full orthogonalization, done twice, and thick restarts (Wu and Simon 2000,
-    "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems"), on a basis of
-    ``min(n, max(2 k + 1, 20))`` vectors.
+    Lanczos' method with full orthogonalization and thick restarts (Wu and Simon 2000, "Thick-Restart Lanczos
+    Method for Large Symmetric Eigenvalue Problems"), on a basis of ``min(n, max(2 k + 8, 20))`` vectors.
 
     Parameters
     ----------
@@ -105,7 +104,8 @@ def eigsh(
         raise OptionError(f"eigsh: k={k} eigenvalues of a matrix of {n} rows; give 1 to {n}")
     if which not in _ORDERS:
         raise OptionError(f"eigsh: which={which!r}; known: {', '.join(_ORDERS)}; the others need a solve")
-    m = min(n, max(2 * k + 1, 20))
+    m = min(n, max(2 * k + 8, 20))
+    tol = max(tol, 1e-14)
     rng = default_rng(seed)
     first = rng.standard_normal(n) if v0 is None else asarray(v0).astype(np.float64)
     if first.shape != (n,):
@@ -113,53 +113,58 @@ def eigsh(
 
     def restart(state: _Restart) -> _Restart:
         basis = extended(state.basis, matrix, state.num_kept, rng)
-        values, Y, T, residual = replicated(
-            partial(_rayleigh_ritz, k=k, which=which), basis.projected, basis.rest
+        values, Y, T, num_kept, residual = replicated(
+            partial(_rayleigh_ritz, k=k, which=which, tol=tol), basis.projected, basis.rest
         )
-        kept = Basis(basis.vectors @ Y, T, basis.next, basis.rest)
-        return _Restart(kept, asarray(_num_kept(k, m)), values, residual)
+        return _Restart(Basis(Y.T @ basis.vectors, T, basis.next, basis.rest), num_kept, values, residual)
 
-    start = Basis(zeros((n, m)), zeros((m, m)), first / norm(first), asarray(0.0))
+    v = first / norm(first)
+    start = Basis(outer(zeros(m), v), zeros((m, m)), v, asarray(0.0))
     state = _Restart(start, asarray(0), zeros(k), asarray(np.inf))
     final, _ = iterate(
-        restart, state, until=lambda old, new: new.residual <= max(tol, 1e-14), max_iterations=max_iterations
+        restart, state, until=lambda old, new: new.residual <= tol, max_iterations=max_iterations
     )
-    return Eigenpairs(final.values, final.basis.vectors[:, :k])
+    return Eigenpairs(final.values, final.basis.vectors[:k].T)
 
 
-def _num_kept(k: int, m: int) -> int:
-    return max(k, min(k + (m - k) // 2, m - 1))
+def _num_kept(k: int, m: int, num_converged: int) -> int:
+    # A pair that has converged gives its place in the search to the next one, as ARPACK has it; a quarter of
+    # the others is kept in any case, since with k alone the search for few pairs loses what it found.
+    return max(k, min(k + max((m - k) // 4, min(num_converged, (m - k) // 2)), m - 1))
 
 
 def _rayleigh_ritz(
-    projected: Floats, rest: Floats, k: int, which: str
-) -> tuple[Floats, Floats, Floats, Floats]:
+    projected: Floats, rest: Floats, k: int, which: str, tol: float
+) -> tuple[Floats, Floats, Floats, int, Floats]:
     # The eigenpairs (t, y) of V' A V give those of A, t and V y, up to |A V y - V y t| = rest |last of y|.
     m = len(projected)
     values, vectors = np.linalg.eigh(projected, UPLO="U")
     order = np.argsort(_ORDERS[which](values), kind="stable")
     order[:k] = np.sort(order[:k])  # eigh's are ascending
     values, vectors = values[order], vectors[:, order]
-    residual = np.abs(rest * vectors[-1, :k]).max() / max(np.abs(values).max(), np.finfo(float).tiny)
-    # What is kept for the next restart; the columns after it are written anew.
-    dropped = np.arange(m) >= _num_kept(k, m)
-    return values[:k], np.where(dropped, 0, vectors), np.diag(np.where(dropped, 0, values)), residual
+    residuals = np.abs(rest * vectors[-1, :k]) / max(np.abs(values).max(), np.finfo(float).tiny)
+    # What is kept for the next restart; the vectors after it are written anew.
+    num_kept = _num_kept(k, m, np.count_nonzero(residuals <= tol))
+    dropped = np.arange(m) >= num_kept
+    T = np.diag(np.where(dropped, 0, values))
+    return values[:k], np.where(dropped, 0, vectors), T, num_kept, residuals.max()
 
 
 # Lanczos' recurrence: orthonormal vectors of a Krylov space, and a symmetric matrix as seen in them.
 
 ROUNDING = 1e-13  # of a vector whose every part was taken away this share is left, or less
+_TOO_LITTLE = 0.5**0.5  # of a vector where less is left, rounding is too large a part
 
 
 class Basis(NamedTuple):
-    """Vectors V, the columns, and A in them: ``A V = V projected + rest next e'``, e the last unit vector.
+    """Vectors V, the rows, and A in them: ``A V' = V' projected + rest next e'``, e the last unit vector.
 
     Attributes
     ----------
     vectors
-        n x m; the columns that are not made yet are 0.
+        m x n, so that each vector lies in one piece; those that are not made yet are 0.
     projected
-        V' A V, m x m; of the new columns the upper triangle.
+        V A V', m x m; of the new columns the upper triangle.
     next
         The unit vector that comes next, orthogonal to V.
     rest
@@ -173,15 +178,18 @@ class Basis(NamedTuple):
 
 
 def extended(basis: Basis, matrix: DistArray, begin: DistArray, rng: Generator) -> Basis:
-    """Return a basis with the columns from ``begin`` on made.
+    """Return a basis with the vectors from ``begin`` on made.
 
-    Every vector is made orthogonal to all before it, twice, which is enough (Parlett 1998, "The Symmetric
-    Eigenvalue Problem", section 6.9). So the columns before may be of a Krylov space or of a thick restart.
+    Of A v what Lanczos' recurrence says is taken away first, so that the orthogonalization against all
+    vectors, those of a Krylov space or of a thick restart, seldom leaves so little that it has to be done
+    again: less than half of the square of the norm (Daniel, Gragg, Kaufman and Stewart 1976,
+    "Reorthogonalization and Stable Algorithms for Updating the Gram-Schmidt QR Factorization"). Twice is
+    enough (Parlett 1998, "The Symmetric Eigenvalue Problem", section 6.9).
 
     Parameters
     ----------
     basis
-        With columns from 0 to ``begin`` - 1.
+        With vectors from 0 to ``begin`` - 1.
     matrix
         A, symmetric.
     begin
@@ -190,28 +198,42 @@ def extended(basis: Basis, matrix: DistArray, begin: DistArray, rng: Generator) 
         Draws a direction where the basis spans an invariant subspace.
     """
 
-    def add_column(basis: Basis) -> Basis:
-        V, projected, v, _ = basis
+    def add_vector(state: tuple[Basis, DistArray]) -> tuple[Basis, DistArray]:
+        (V, projected, v, _), before = state
         j = begin + iteration()
-        V[:, j] = v
-        # w = (1 - V V') A v
+        V[j] = v
+        # Lanczos: w = A v - alpha v - beta before, and of that (1 - V' V) w
         w = matrix @ v
-        along = V.T @ w
-        w -= V @ along
-        again = V.T @ w
-        w -= V @ again
-        projected[:, j] = along + again
+        alpha, beta = v @ w, before @ w
+        w = w - alpha * v - beta * before
+        size = norm(w)
+        along = V @ w
+        w = w - along @ V
         rest = norm(w)
-        v = cond(rest > ROUNDING * norm(along), lambda: w / rest, lambda: _outside(V, rng))
-        return Basis(V, projected, v, rest)
+        w, rest, along = cond(
+            rest < _TOO_LITTLE * size, lambda: _orthogonal_again(V, w, along), lambda: (w, rest, along)
+        )
+        place = arange(V.shape[0])
+        along += alpha * (place == j) + beta * (place == j - 1)
+        projected[:, j] = along
+        following = cond(rest > ROUNDING * norm(along), lambda: w / rest, lambda: _outside(V, rng))
+        return Basis(V, projected, following, rest), v
 
-    made, _ = iterate(add_column, basis, max_iterations=basis.projected.shape[0] - begin)
+    (made, _), _ = iterate(
+        add_vector, (basis, zeros(basis.next.shape)), max_iterations=basis.projected.shape[0] - begin
+    )
     return made
 
 
+def _orthogonal_again(V: DistArray, w: DistArray, along: DistArray) -> tuple[DistArray, DistArray, DistArray]:
+    more = V @ w
+    w = w - more @ V
+    return w, norm(w), along + more
+
+
 def _outside(V: DistArray, rng: Generator) -> DistArray:
-    direction = rng.standard_normal(V.shape[0])
+    direction = rng.standard_normal(V.shape[1])
     for _ in range(2):
-        direction -= V @ (V.T @ direction)
+        direction -= (V @ direction) @ V
     direction /= norm(direction)
     return direction

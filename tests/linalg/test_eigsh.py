@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 import matnb as mn
+from matnb.linalg.eigsh import _num_kept
 
 
 def check(A: sp.csr_array | np.ndarray, k: int, which: str, **options: object) -> None:
@@ -65,6 +66,35 @@ def test_an_invariant_subspace_is_left() -> None:
     first = np.zeros(40)
     first[[0, 1]] = 1
     check(sp.diags_array(np.arange(40.0)).tocsr(), 4, "LA", v0=first)
+
+
+def nearly_of_rank_three() -> np.ndarray:
+    # After three vectors a millionth and less is left of each, most of it rounding of the others.
+    rng = np.random.default_rng(3)
+    Q, _ = np.linalg.qr(rng.normal(size=(60, 60)))
+    return (Q * np.r_[3.0, 2.0, 1.0, 1e-8 * rng.random(57)]) @ Q.T
+
+
+@pytest.mark.parametrize("k", [1, 4, 12])
+def test_vectors_are_orthonormal_where_little_is_left_of_them(k: int) -> None:
+    found = mn.linalg.eigsh(nearly_of_rank_three(), k, "LA", max_iterations=20)
+    vectors = found.vectors.compute()
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), rtol=0, atol=1e-12)
+
+
+def test_what_is_left_of_a_vector_decides_whether_it_is_made_orthogonal_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("matnb.linalg.eigsh._TOO_LITTLE", 0.0)
+    vectors = mn.linalg.eigsh(nearly_of_rank_three(), 12, "LA", max_iterations=1).vectors.compute()
+    assert abs(vectors.T @ vectors - np.eye(12)).max() > 1e-12
+
+
+@pytest.mark.parametrize(("k", "m", "converged", "kept"), [
+    (10, 28, 0, 14), (10, 28, 6, 16), (10, 28, 10, 19), (1, 20, 0, 5), (5, 5, 5, 5), (20, 21, 0, 20),
+])  # fmt: skip
+def test_a_restart_keeps_more_as_pairs_converge(k: int, m: int, converged: int, kept: int) -> None:
+    assert _num_kept(k, m, converged) == kept
 
 
 def test_a_path_has_known_eigenvalues() -> None:

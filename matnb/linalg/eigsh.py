@@ -144,7 +144,7 @@ def _rayleigh_ritz(
     values, vectors = values[order], vectors[:, order]
     residuals = np.abs(rest * vectors[-1, :k]) / max(np.abs(values).max(), np.finfo(float).tiny)
     # What is kept for the next restart; the vectors after it are written anew.
-    num_kept = _num_kept(k, m, np.count_nonzero(residuals <= tol))
+    num_kept = _num_kept(k, m, int(np.count_nonzero(residuals <= tol)))
     dropped = np.arange(m) >= num_kept
     T = np.diag(np.where(dropped, 0, values))
     return values[:k], np.where(dropped, 0, vectors), T, num_kept, residuals.max()

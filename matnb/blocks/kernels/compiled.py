@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
 from numba import types
+from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic
 
 from matnb.blocks.formats import IndexArray, NumericArray
@@ -21,6 +22,8 @@ from matnb.blocks.formats import IndexArray, NumericArray
 Loop = TypeVar("Loop", bound=Callable[..., object])
 Scalar = TypeVar("Scalar", bound=np.generic)
 UnsignedArray = npt.NDArray[np.uint32]
+_IMPORT = re.compile(r"^(?:from|import)\s[^(\n]*(?:\([^)]*\))?", re.MULTILINE)
+_WORD = re.compile(r"\w+")
 
 
 class _MachineCodes:
@@ -57,10 +60,26 @@ def compiled(function: Loop) -> Loop:
     else:
         # Numba asks for the time and size of the loop's own file, and an installer gives all files one time.
         # Where it keeps the answer is its own affair: hence the upper bound on its version.
+        loop._cache._cache_file.__class__ = _CodeFiles
         loop._cache._cache_file._source_stamp = _stamp_of(Path(function.__code__.co_filename))
     _machine_codes.count_those_of(loop)
     compiled_loop: Loop = loop
     return compiled_loop
+
+
+class _CodeFiles(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types
+    # The files of a loop's machine code. Two processes that make different codes of a loop at one time may
+    # take the same name for them, and Numba believes the name: a code of other dtypes would be called. So each
+    # file says itself what it holds.
+
+    def save(self, key: object, data: object) -> None:
+        super().save(key, (self._source_stamp, key, data))
+
+    def load(self, key: object) -> object:
+        match super().load(key):
+            case (stamp, held, data) if stamp == self._source_stamp and held == key:
+                return data
+        return None
 
 
 @cache
@@ -79,13 +98,9 @@ def _stamp_of(file: Path) -> str:
 
 @cache
 def _imported_beside(file: Path) -> frozenset[Path]:
-    imports = [
-        one for one in ast.walk(ast.parse(file.read_text())) if isinstance(one, ast.Import | ast.ImportFrom)
-    ]
-    names = {alias.name for one in imports for alias in one.names}
-    names |= {one.module for one in imports if isinstance(one, ast.ImportFrom) and one.module}
-    beside = {file.with_name(f"{name.rpartition('.')[2]}.py") for name in names}
-    return frozenset(path for path in beside if path.is_file())
+    # each word of an import may be a file's name; the syntax tree of all files takes a tenth of a second
+    words = {word for found in _IMPORT.findall(file.read_text()) for word in _WORD.findall(found)}
+    return frozenset(path for path in (file.with_name(f"{word}.py") for word in words) if path.is_file())
 
 
 def inlined(function: Loop) -> Loop:

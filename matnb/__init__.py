@@ -35,6 +35,7 @@ from matnb.session import (
 )
 from matnb.session.current import memo
 from matnb.session.doctor import doctor
+from matnb.session.machine_code import compile_ahead as _compile_ahead
 from matnb.session.stamp import stamp
 from matnb.version import VERSION
 
@@ -88,6 +89,9 @@ __all__ = [
 _from_numpy = {name: one for name, one in _numpy_names().items() if name not in __all__}
 globals().update(_from_numpy)
 __all__ += sorted(_from_numpy)
+
+
+_compile_ahead()  # before the first cell needs it, where a user is at the keyboard
 
 
 def __getattr__(name: str) -> _Any:

@@ -116,6 +116,17 @@ def data_folder_from_environment(environ: Mapping[str, str] | None = None) -> st
     return os.path.join(folder, "matnb")
 
 
+def compiles_ahead(environ: Mapping[str, str] | None = None) -> bool:
+    """Tell whether missing machine code may be made while a user types: not with ``MATNB_COMPILE=off``."""
+    text = (os.environ if environ is None else environ).get("MATNB_COMPILE", "auto")
+    return text == "auto" or _truth(text, "MATNB_COMPILE")
+
+
+def environment_without_settings() -> dict[str, str]:
+    """Return the variables that a process gets which a user's settings do not concern."""
+    return {name: text for name, text in os.environ.items() if not name.startswith("MATNB_")}
+
+
 def is_trace_path(text: str) -> bool:
     """Tell whether ``rebalance=`` names a file: a path, or what ends as traces do."""
     return text.endswith(".json") or os.sep in text
@@ -197,7 +208,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str]]] = {
 }
 # Read by the magics and by the tests.
 _NO_SETTINGS = (
-    *("MATNB_DISPLAY", "MATNB_CHROMIUM", "MATNB_TEST_DATA"),
+    *("MATNB_DISPLAY", "MATNB_CHROMIUM", "MATNB_COMPILE", "MATNB_TEST_DATA"),
     *("MATNB_ARRAY_API_TESTS", "MATNB_ARRAY_API_EXAMPLES"),
 )
 

@@ -59,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     own = tempfile.mkdtemp(prefix="matnb-tests-", dir=beside)
     config.stash[OUTER_TEMPORARY] = (os.environ.get("TMPDIR"), own)
     os.environ["TMPDIR"], tempfile.tempdir = own, None
+    os.environ["MATNB_COMPILE"] = "off"  # kernels of tests start no process that compiles
     os.environ["XDG_DATA_HOME"] = str(Path(own, "data"))  # the key of results, which is not the user's own
 
 

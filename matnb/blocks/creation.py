@@ -12,7 +12,6 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast
 from matnb.blocks.grid import Region, region_shape
@@ -230,6 +229,8 @@ class Normal(_Parameters):
         # infinity.
         values = (raw >> np.uint64(12)) + 0.5
         values *= 2.0**-52
+        from scipy.special import ndtri  # a sixth of a second of every import else
+
         ndtri(values, out=values)
         values *= self.deviation
         values += self.mean

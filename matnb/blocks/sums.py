@@ -20,12 +20,15 @@ import numpy as np
 from matnb.blocks.formats import IndexArray, NumericArray, cast
 from matnb.blocks.kernels.compiled import given, unsigned
 from matnb.blocks.kernels.sum_loops import (
+    LEAF,
     MOST_NODES,
     ROOM,
     push_run,
     sum_contiguous,
     sum_nodes,
     sum_rows,
+    sum_short,
+    sum_stack,
     sum_strided,
 )
 
@@ -188,10 +191,17 @@ def _along_axis(values: NumericArray, axis: int, start: int | None) -> NumericAr
     flat = given(values).reshape(-1)
     if out.size == 0:
         pass
+    elif length == 1 and start is None:
+        sum_short(flat, out.size, 1, out)
+    elif inner == outer == 1:  # as most sums are: the fewest loops to be compiled
+        stack = np.empty(MOST_NODES)
+        first = start or 0
+        top = push_run(flat, -first, first, first + length, first, start is None, stack, 0, np.empty(ROOM))
+        out[:] = sum_stack(stack, top) if start is None else stack[:top]
+    elif inner == 1 and start is None and 0 < length < LEAF:
+        sum_short(flat, outer, length, out)
     elif inner == 1:
         sum_contiguous(flat, outer, length, start or 0, count, start is None, out)
-    elif length == 1 and start is None:
-        sum_contiguous(flat, outer * inner, 1, 0, 1, True, out)
     else:
         sum_strided(flat, outer, length, inner, start or 0, count, start is None, out)
     return out.reshape(*values.shape[:axis], count, *values.shape[axis + 1 :])

@@ -1,4 +1,4 @@
-"""The command line: ``matnb report NOTEBOOK`` runs a notebook with parameters and writes one HTML file."""
+"""The command line: ``matnb report NOTEBOOK`` writes a notebook's report, ``matnb compile`` machine code."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matnb.cli.compiling import compile_commonest
 from matnb.cli.execution import CellFailed, execute
 from matnb.cli.page import find_browser, page_of, pdf_of, settle
 from matnb.cli.timings import measured, sidecar, timings_html
@@ -31,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0, 1 for a failed notebook, 2 for wrong arguments."""
     chosen = _parser().parse_args(arguments)
     try:
+        if chosen.command == "compile":
+            compile_commonest()
+            return 0
         given = {name: parameter_value(text) for name, text in chosen.parameter}
         record, replay = _traces(chosen.trace)
         report(
@@ -58,7 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="matnb", description="Matrix code in notebooks, run on Dask.")
     parser.add_argument("--version", action="version", version=f"matnb {VERSION}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    commands.add_parser(
+        "compile",
+        help="make and keep the machine code of the commonest loops, as for an image of a container",
+        description="Make the machine code of the commonest loops for this processor, and keep it beside "
+        "them, or in NUMBA_CACHE_DIR.",
+    )
     command = commands.add_parser(
         "report",
         help="run a notebook and write one self-contained HTML file",

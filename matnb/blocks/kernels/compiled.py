@@ -31,6 +31,7 @@ class _MachineCodes:
 
     def __init__(self) -> None:
         self.number = 0
+        self.folder: Path | None = None
 
     def count_those_of(self, loop: numba.core.registry.CPUDispatcher) -> None:
         add = loop.add_overload
@@ -61,6 +62,8 @@ def compiled(function: Loop) -> Loop:
         # Numba asks for the time and size of the loop's own file, and an installer gives all files one time.
         # Where it keeps the answer is its own affair: hence the upper bound on its version.
         loop._cache._cache_file.__class__ = _CodeFiles
+        if function.__module__.startswith(__package__):
+            _machine_codes.folder = Path(loop._cache.cache_path)
         loop._cache._cache_file._source_stamp = _stamp_of(Path(function.__code__.co_filename))
     _machine_codes.count_those_of(loop)
     compiled_loop: Loop = loop
@@ -140,6 +143,11 @@ def num_specializations() -> int:
     A task during which it grew says more about the compiler than about the task.
     """
     return _machine_codes.number
+
+
+def code_folder() -> Path | None:
+    """Return where the machine code of this folder's loops is kept, or None where it is not."""
+    return _machine_codes.folder
 
 
 def given(array: np.ndarray[tuple[int, ...], np.dtype[Scalar]]) -> np.ndarray:

@@ -225,31 +225,35 @@ def sum_contiguous(
         The length of a share; whether to write the value of the tree instead, of length 1.
     """
     stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
-    if whole and length == 2:  # of known lengths, several runs are summed by one instruction
+    for i in range(outer):
+        shift = i * length - start
+        top = push_run(values, shift, start, start + length, start, whole, stack, np.int64(0), buffer)
+        if whole:
+            out[i] = sum_stack(stack, top)
+        else:
+            for node in range(top):
+                out[i * count + node] = stack[node]
+
+
+@compiled
+def sum_short(values: NumericArray, outer: int, length: int, out: Floats) -> None:
+    """Write the whole sums of runs of 1 to 63 values that lie behind each other."""
+    # Of known lengths, several runs are summed by one instruction; the others side by side, or calls would
+    # take longer than sums.
+    if length == 2:
         for i in range(np.uint64(outer)):
             out[i] = (np.float64(values[i * _2]) + np.float64(values[i * _2 + _1])) + 0.0
-        return
-    if whole and length == 3:
+    elif length == 3:
         for i in range(np.uint64(outer)):
             two = np.float64(values[i * _3]) + np.float64(values[i * _3 + _1])
             out[i] = (two + np.float64(values[i * _3 + _2])) + 0.0
-        return
-    if whole and 1 <= length < LEAF:  # side by side, or calls would take longer than sums
+    else:
         tile = np.empty(8 * _TILE)
         for begin in range(0, outer, _TILE):
             place, width = np.uint64(begin * length), np.uint64(min(_TILE, outer - begin))
             _sum_part_into(out[begin:], values, place, _1, length, tile, width, np.uint64(length))
             for i in range(begin, min(begin + _TILE, outer)):
                 out[i] += 0.0
-        return
-    for i in range(outer):
-        shift = i * length - start
-        top = push_run(values, shift, start, start + length, start, whole, stack, 0, buffer)
-        if whole:
-            out[i] = sum_stack(stack, top)
-        else:
-            for node in range(top):
-                out[i * count + node] = stack[node]
 
 
 @compiled
@@ -285,13 +289,24 @@ def push_run(
             stack[top] = sum_of_leaf(values, np.uint64(at + shift))
             level, at = _LEAF_LEVEL, at + LEAF
         elif whole:
-            stack[top] = sum_part(values, np.uint64(at + shift), np.uint64(stop - at), buffer)
+            stack[top] = _sum_padded(values, np.uint64(at + shift), np.uint64(stop - at), buffer)
             level, at = -1, stop
         else:
             stack[top] = values[np.uint64(at + shift)]
             level, at = 0, at + 1
         top = _merge(stack, top, level, at, start)
     return top
+
+
+@compiled
+def _sum_padded(values: NumericArray, place: np.uint64, count: np.uint64, buffer: Floats) -> float:
+    # 1 to 63 values, from the first of a leaf on, as sum_part: -0.0 stands for what is not there, which adds
+    # nothing to any number. A tenth of sum_part's code, which is compiled as often as push_run is.
+    for j in range(count):
+        buffer[j] = values[place + j]
+    for j in range(count, np.uint64(LEAF)):
+        buffer[j] = -0.0
+    return sum_of_leaf(buffer, np.uint64(0))
 
 
 @compiled
@@ -304,7 +319,8 @@ def sum_rows(pointers: UnsignedArray, values: NumericArray, out: Floats) -> None
             out[i] = sum_part(values, place, np.uint64(count), buffer) + 0.0 if count else 0.0
             continue
         run = values[place : place + np.uint64(count)]
-        top = push_run(run, 0, 0, run.size, 0, True, stack, 0, buffer)
+        none = np.int64(0)
+        top = push_run(run, none, none, run.size, none, np.bool_(True), stack, none, buffer)
         out[i] = sum_stack(stack, top)
 
 

@@ -361,9 +361,7 @@ def _piece_cuts(
             if inner is not None:
                 rectangle = _rectangle_of(node)
                 note(node, shift, rectangle)
-                moved = (
-                    None if a is None else a + low for a, (low, _) in zip(shift, rectangle, strict=True)
-                )
+                moved = (None if a is None else a + low for a, (low, _) in zip(shift, rectangle, strict=True))
                 shifts.setdefault(inner, []).append(tuple(moved))
             for one in node.operands:
                 if one is inner:

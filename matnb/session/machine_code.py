@@ -1,4 +1,4 @@
-"""Machine code of the commonest loops, made by a process of low priority while a user types the first cells."""
+"""Machine code of the commonest loops, made by a process of low priority while a user types first cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import llvmlite.binding
 import numba
 
-from matnb.blocks.kernels.compiled import code_folder
+from matnb.blocks.kernels import compiled
 from matnb.config import compiles_ahead, environment_without_settings
 from matnb.version import VERSION
 
@@ -27,9 +27,9 @@ _COMMAND = "import os; os.nice(10); from matnb.cli.compiling import compile_for;
 def compile_ahead() -> subprocess.Popen[bytes] | None:
     """Start the process that makes machine code, where some is missing and a user is at the keyboard.
 
-    Once for a version, a Python and a processor, unless it was ended before it was done, which it is when this
-    process ends. Returns None where none was started: for scripts, with ``MATNB_COMPILE=off``, and where no
-    code can be kept.
+    Once for a version, a Python and a processor. It ends with this process, done or not, and is begun again
+    where it was not. Returns None where none was started: for scripts, with ``MATNB_COMPILE=off``, and where
+    no code can be kept.
     """
     if not hasattr(sys, "ps1") or not compiles_ahead() or is_made():
         return None
@@ -89,7 +89,7 @@ def making() -> Iterator[bool]:
 
 
 def _note() -> Path | None:
-    folder = code_folder()
+    folder = compiled.code_folder()
     return None if folder is None else folder / "matnb-machine-code"
 
 
@@ -101,6 +101,6 @@ def _stamp() -> str:
         *(llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()),
     ):
         content.update(part.encode())
-    for path in sorted(Path(sys.modules[code_folder.__module__].__file__ or "").parent.glob("*.py")):
+    for path in sorted(Path(compiled.__file__).parent.glob("*.py")):
         content.update(path.read_bytes())
     return content.hexdigest()

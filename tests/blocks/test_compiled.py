@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matnb.blocks.kernels.compiled import num_specializations
+from matnb.blocks.kernels.compiled import compiled, num_specializations
 
 PROJECT = Path(__file__).parents[2]
 LOOP = """
@@ -83,6 +83,19 @@ def test_a_call_that_made_or_read_machine_code_is_told_apart(tmp_path, cache_fol
         loop(number)
         counts.append(num_specializations())
     assert np.diff(counts).tolist() == [1, 0, 1, 0]
+
+
+def test_a_file_that_holds_the_code_of_other_dtypes_is_not_believed(tmp_path, cache_folder):
+    # as two processes leave it that make the two codes at one time
+    loop = loop_of(tmp_path / "package", "swapped")
+    assert (loop(3), loop(2.5)) == (6, 5.0)
+    one, other = sorted((tmp_path / "package" / "__pycache__").glob("*.nbc"))
+    one.rename(tmp_path / "one")
+    other.rename(one)
+    (tmp_path / "one").rename(other)
+    again = compiled(loop.py_func)
+    assert (again(3), again(2.5)) == (6, 5.0)
+    assert sum(again.stats.cache_hits.values()) == 0
 
 
 def test_code_is_made_anew_when_a_loop_of_another_file_changes(tmp_path):

@@ -70,7 +70,7 @@ def compiled(function: Loop) -> Loop:
     return compiled_loop
 
 
-class _CodeFiles(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types
+class _CodeFiles(IndexDataCacheFile):  # type: ignore[misc]  # it has no types
     # The files of a loop's machine code. Two processes that make different codes of a loop at one time may
     # take the same name for them, and Numba believes the name: a code of other dtypes would be called. So each
     # file says itself what it holds.

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-import llvmlite.binding
+import llvmlite.binding  # type: ignore[import-untyped]  # it has no types
 import numba
 
 from matnb.blocks.kernels import compiled

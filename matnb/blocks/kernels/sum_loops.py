@@ -225,9 +225,10 @@ def sum_contiguous(
         The length of a share; whether to write the value of the tree instead, of length 1.
     """
     stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
+    none: int = np.int64(0)  # type: ignore[assignment]  # push_run would be compiled again for a literal
     for i in range(outer):
         shift = i * length - start
-        top = push_run(values, shift, start, start + length, start, whole, stack, np.int64(0), buffer)
+        top = push_run(values, shift, start, start + length, start, whole, stack, none, buffer)
         if whole:
             out[i] = sum_stack(stack, top)
         else:
@@ -313,14 +314,15 @@ def _sum_padded(values: NumericArray, place: np.uint64, count: np.uint64, buffer
 def sum_rows(pointers: UnsignedArray, values: NumericArray, out: Floats) -> None:
     """Sum the values between pointers, each row by a tree of its own."""
     stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
+    none: int = np.int64(0)  # type: ignore[assignment]  # as in sum_contiguous
+    whole: bool = np.bool_(True)  # type: ignore[assignment]  # likewise
     for i in range(out.size):
         place, count = np.uint64(pointers[i]), np.int64(pointers[i + 1]) - np.int64(pointers[i])
         if count < LEAF:
             out[i] = sum_part(values, place, np.uint64(count), buffer) + 0.0 if count else 0.0
             continue
         run = values[place : place + np.uint64(count)]
-        none = np.int64(0)
-        top = push_run(run, none, none, run.size, none, np.bool_(True), stack, none, buffer)
+        top = push_run(run, none, none, run.size, none, whole, stack, none, buffer)
         out[i] = sum_stack(stack, top)
 
 

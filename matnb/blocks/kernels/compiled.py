@@ -72,8 +72,8 @@ def compiled(function: Loop) -> Loop:
 
 class _CodeFiles(IndexDataCacheFile):  # type: ignore[misc]  # it has no types
     # The files of a loop's machine code. Two processes that make different codes of a loop at one time may
-    # take the same name for them, and Numba believes the name: code of other dtypes would be called. So each file
-    # says itself what it holds.
+    # take the same name for them, and Numba believes the name: code of other dtypes would be called.
+    # So each file says itself what it holds.
 
     def save(self, key: object, data: object) -> None:
         super().save(key, (self._source_stamp, key, data))

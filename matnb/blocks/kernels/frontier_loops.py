@@ -154,11 +154,11 @@ def _sum_four(
     place: np.uint64,
     stop: np.uint64,
     X: NumericArray,
-    j: np.uint64,
+    j: int,
     bits: Bits,
     kept: UnsignedArray,
     levels: NumericArray,
-) -> tuple[np.float64, np.float64, np.float64, np.float64]:
+) -> tuple[float, float, float, float]:
     a = b = c = d = 0.0
     top = leaves = np.uint64(0)
     while place < stop:
@@ -194,11 +194,11 @@ def _sum_one(
     place: np.uint64,
     stop: np.uint64,
     X: NumericArray,
-    j: np.uint64,
+    j: int,
     bits: Bits,
     kept: UnsignedArray,
     levels: NumericArray,
-) -> np.float64:
+) -> float:
     total = 0.0
     top = leaves = np.uint64(0)
     while place < stop:

@@ -22,7 +22,7 @@ from matnb.ops.reference import block_of
 from matnb.plan.looping import plan_control, starts_inside
 from matnb.program.check import ContractError, check_plan, check_program
 from matnb.program.plan import Plan, Stored, Task, Workers
-from matnb.program.program import Batch, Program
+from matnb.program.program import Action, Batch, Branch, Iterate, Program
 
 
 def stored(node: Expr, number: int, num_parts: int, workers: Workers) -> tuple[Stored, dict[str, Block]]:
@@ -130,6 +130,35 @@ def test_a_plan_that_no_engine_could_run_is_told_of(tasks: tuple[Task, ...], wor
     if words != "no worker 7":
         with pytest.raises(ContractError, match=words):
             check_program(Program((Batch(tasks, ("a",)),), {"x": 0}, {"x": 0}, frozenset(), ("a",)))
+
+
+@pytest.mark.parametrize(
+    ("first", "after", "words"),
+    [
+        (("there",), ("here",), "a loop's beginning: there is not where state is"),
+        (("here",), ("there",), "a loop's next state: there is not where state is"),
+        (("here", "here"), ("here",), "a loop's beginning: as many registers"),
+    ],
+)
+def test_a_loop_whose_state_would_change_its_worker_is_told_of(
+    first: tuple[str, ...], after: tuple[str, ...], words: str
+) -> None:
+    loop = Iterate((("state",),), (first,), (after,), "limit", None, "number", "taken", ())
+    with pytest.raises(ContractError, match=words):
+        check_program(_of_two_workers(loop, "state"))
+
+
+def test_a_branch_whose_result_would_change_its_worker_is_told_of() -> None:
+    for sources in [("here", "there"), ("there", "here")]:
+        branch = Branch("limit", (), (), ("one",), *((source,) for source in sources))
+        with pytest.raises(ContractError, match="a branch's results: there is not where one is"):
+            check_program(_of_two_workers(branch, "one"))
+    check_program(_of_two_workers(Branch("limit", (), (), ("one",), ("here",), ("here",)), "one"))
+
+
+def _of_two_workers(action: Action, result: str) -> Program:
+    given = {"here": 0, "there": 1, "limit": 0}
+    return Program((action,), given, {**given, result: 0}, frozenset({"number", "taken"}), (result,))
 
 
 @pytest.mark.parametrize(

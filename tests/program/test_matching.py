@@ -66,6 +66,15 @@ def test_a_product_that_is_needed_itself_is_made() -> None:
     assert all(one.mask is None for one in products_of((U.astype(np.float16) @ V) * S))
 
 
+def test_a_product_that_only_a_stored_array_was_made_of_is_not_needed() -> None:
+    product = S @ S
+    total = product.sum()
+    nodes, stored = [(product * S).expression, (total + 1).expression], {total.expression}
+    wiring = match_products(topological(nodes, stored), set(nodes), stored, lambda transpose, right: False)
+    (made,) = wiring.products.values()
+    assert made.mask is S.expression
+
+
 def test_a_named_product_is_not_made_when_only_its_sampled_form_is_asked_for() -> None:
     product = S @ S
     total = (product * S).sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -220,6 +221,27 @@ def test_room_is_made_of_what_has_no_handle_alone():
     assert names(store, *nodes) == [True, True, True, False]
     store.make_room([nodes[1]], lambda: False)
     assert names(store, *nodes) == [True, True, False, False]
+
+
+def test_what_is_given_meanwhile_waits_till_room_is_made():
+    # The tables are gone through then, by a thread that must not find them grown.
+    store, late = Store(1000), node("late")
+    store.add(node("idle"), entry())
+    store.remember(node("idle"))
+    store.retain(())
+    seen = []
+
+    def enough() -> bool:
+        giving.start()
+        giving.join(0.2)
+        seen.append(store.entry(late))
+        return True
+
+    giving = threading.Thread(target=lambda: store.add_given(late, entry()))
+    store.make_room((), enough)
+    giving.join()
+    assert seen == [None]
+    assert store.entry(late) is not None
 
 
 def test_an_array_stays_under_its_first_name():

@@ -187,6 +187,10 @@ def test_a_session_is_set_otherwise_and_asked_now(sessions: Callable[..., mn.ses
     assert decision.policy == "asked"
     assert a.layout.owners == decision.after.owners
     assert not session.rebalance_now()[0].acts
+    b = mn.asarray(skewed(4000, 400_000), blocks=4).persist()
+    kept, made = sorted(session.rebalance_now(), key=lambda one: one.acts)  # one for each array
+    assert (kept.acts, made.acts) == (False, True)
+    assert b.layout.owners == made.after.owners
     session.set_rebalance("entries")
     assert session.rebalance == "entries"
     with pytest.raises(mn.errors.OptionError, match=r"'auto', 'entries', 'presto', 'off'"):

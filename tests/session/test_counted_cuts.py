@@ -197,10 +197,16 @@ def test_workers_that_come_are_used_by_loops_that_do_not_follow_times(
     monkeypatch.setattr(planner, "have_come", lambda numbers: not (is_alone or 1 in numbers))
     monkeypatch.setattr(policy, "FIXED_COSTS", Costs(0.0, 1e15))
     session.subscribe(come)
+    balancer, pauses = session._runner.balancer, []
+    repartition = balancer.repartition_paused
+    monkeypatch.setattr(
+        balancer, "repartition_paused", lambda *given: (pauses.append(given), repartition(*given))[1]
+    )
     a, w = mn.asarray(A, blocks=4).persist(), mn.asarray(W, blocks=4).persist()
     step = (lambda x: a @ (w @ (w.T @ x)) / 10_000) if by_parts else (lambda x: a @ x / 10)
     mn.iterate(step, mn.asarray(B, blocks=4), max_iterations=12)[0].compute()
     assert not is_alone
+    assert len(pauses) == (rebalance != "off")
     assert set(a.layout.owners) == ({0} if rebalance == "off" else {0, 1})
     acted = [one.decision for one in session.history if one.decision.acts and one.decision.iteration]
     assert [one.policy for one in acted] == ([] if rebalance == "off" else ["workers"])

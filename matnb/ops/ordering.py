@@ -9,8 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.formats import Block
+from matnb.blocks.grid import Grid
 from matnb.blocks.kernels import ordering
 from matnb.blocks.layout import Layout
+from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.ranking import RankSearch, sorting_layouts
@@ -46,6 +48,23 @@ class ArgSort(Expr):
         self._settle(self.operand.shape, np.dtype(np.intp), False, self.operand)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Smallest(Expr):
+    """The first elements of each row in ascending order, NaN last, or with ``is_places`` their places."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    count: int
+    is_places: bool
+
+    def __post_init__(self) -> None:
+        rows, length = self.operand.shape
+        if not 0 < self.count <= length:
+            raise ShapeError(f"the {self.count} smallest of rows of {length} elements")
+        dtype = np.dtype(np.intp) if self.is_places else self.operand.dtype
+        self._settle((rows, self.count), dtype, False, self.operand)
+
+
 @means(Sort)
 def _(node: Sort, operands: Sequence[Value]) -> Value:
     """Return the elements in ascending order."""
@@ -56,6 +75,14 @@ def _(node: Sort, operands: Sequence[Value]) -> Value:
 def _(node: ArgSort, operands: Sequence[Value]) -> Value:
     """Return the places of the elements in ascending order."""
     return np.argsort(dense(operands[0]), axis=node.axis, kind="stable")
+
+
+@means(Smallest)
+def _(node: Smallest, operands: Sequence[Value]) -> Value:
+    """Return the first elements of each row in ascending order, or their places."""
+    values = dense(operands[0])
+    found = np.argsort(values, axis=1, kind="stable") if node.is_places else np.sort(values, axis=1)
+    return found[:, : node.count]
 
 
 # Elements in order: along lanes where they are whole, else blocks sorted where they are and then merged.
@@ -95,6 +122,18 @@ def _lower_lanes(node: Sort | ArgSort, layout: Layout, writer: PlanWriter) -> No
             run = Run(ordering.arg_sort, (node.axis, 0))
             block.take(_ARG_SORT_BYTES * region_size(block.region))
         block.do(run, value)
+
+
+@lowers(Smallest)
+def _(node: Smallest, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of the smallest elements of rows, which are not cut."""
+    layout = lanes_layout(node.operand, (1,), writer, workers)
+    out = Layout(Grid((layout.grid.cuts[0], (0, node.count))), layout.owners)
+    for block in writer.each_block(node, out, "sort", "the smallest of rows"):
+        rows = block.region[0]
+        value = writer.read(block, node.operand, (rows, (0, node.operand.shape[1])), block.owner)
+        block.do(Run(ordering.smallest, (node.count, node.is_places)), value)
+        block.take(2 * _PLACE_BYTES * region_size(block.region))  # elements and places
 
 
 def write_sorted(made: Expr, node: Expr, domain: Layout, writer: PlanWriter) -> Sorted:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from math import prod
+
+import numpy as np
 
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Index, Key, Literal, Shape, Transpose
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite, until_settled
 from matnb.ops.indexing import Put
+from matnb.ops.ordering import ArgSort, Smallest, Sort
 from matnb.passes.constants import folded
 from matnb.passes.identities import identity
 
 _MOST_SLICES = 8  # of one array: from there on it is made as a whole
 _MOST_LEAVES = 1000.0
+# Of each row, of how many times as many elements, and in which dtypes the smallest are found without a sort.
+_MOST_SMALLEST, _FEWER = 64, 8
+_ORDERED = tuple(map(np.dtype, ("float64", "float32", "int64", "int32")))
 
 
 def narrow(graph: ExprGraph) -> Rewritten:
@@ -24,7 +29,7 @@ def _narrowed(graph: ExprGraph) -> Rewritten:
     if graph.kinds.isdisjoint((Index, Put)):
         return Rewritten(graph, {})
     uses = Uses(graph)
-    rule = _Narrower(_parts_read(graph, uses), uses.kept).narrowed
+    rule = _Narrower(_parts_read(graph, uses), uses).narrowed
     return rewrite(graph, rule, downward=True)
 
 
@@ -61,8 +66,8 @@ def _share(slices: frozenset[Expr]) -> float:
 class _Narrower:
     # Rules that ask of which expressions only parts are read.
 
-    def __init__(self, partly: set[Expr], kept: Container[Expr]) -> None:
-        self._partly, self._kept = partly, kept
+    def __init__(self, partly: set[Expr], uses: Uses) -> None:
+        self._partly, self._uses, self._kept = partly, uses, uses.kept
 
     def narrowed(self, node: Expr) -> Expr | None:
         match node:
@@ -86,6 +91,9 @@ class _Narrower:
                 return Index(inner, _within(first, key, inner.shape))
             case Put():
                 return self._beside(operand, key)
+            # sort(x)[:, :k] = the k smallest of each row
+            case Sort(inner, 1) | ArgSort(inner, 1) if self._uses.is_alone(operand):
+                return _smallest(inner, key, isinstance(operand, ArgSort))
         if operand not in self._partly:
             return None
         match operand:
@@ -118,6 +126,17 @@ class _Narrower:
             not _meet(one, other) for one, other in zip(map(_range, put.key), map(_range, key), strict=True)
         )
         return Index(put.operand, key) if apart and put in self._partly else None
+
+
+def _smallest(operand: Expr, key: Key, is_places: bool) -> Expr | None:
+    # The loop that finds a few goes through a row once; of many it moves too many at each.
+    columns = key[1]
+    if operand.ndim != 2 or not isinstance(columns, slice) or (columns.start, columns.step) != (0, 1):
+        return None
+    count = len(_range(columns))
+    if not 0 < count <= _MOST_SMALLEST or _FEWER * count > operand.shape[1] or operand.dtype not in _ORDERED:
+        return None
+    return _indexed(Smallest(operand, count, is_places), (key[0], columns))
 
 
 def _part(operand: Expr, key: Key, shape: Shape) -> Expr:

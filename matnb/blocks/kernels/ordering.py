@@ -175,6 +175,40 @@ _FEW = 4096  # up to here the elements of pieces are sorted again, which takes l
 MERGED = "biuf"  # kinds that compiled loops compare; complex numbers and half precision NumPy sorts again
 
 
+def smallest(values: Sequence[Block], count: int, is_places: bool) -> Dense:
+    """Return the first elements of each row in ascending order, NaN last, or their places.
+
+    Of equal elements those that come first do. Elements are doubles, singles or whole numbers of as many
+    bytes. Peak memory: the elements and their places, and a copy of a block that is not in row order.
+    """
+    elements = given(np.ascontiguousarray(to_numpy(values[0])))
+    out = np.empty((len(elements), count), elements.dtype)
+    places = np.empty((len(elements), count), np.int64)
+    _smallest_of_rows(elements, out, places)
+    return Dense(places if is_places else out)
+
+
+@compiled
+def _smallest_of_rows(values: NumericArray, out: NumericArray, places: Places) -> None:
+    # Each element goes in behind those that are not greater; of a long row few are less than the last.
+    last = out.shape[1] - 1
+    for row in range(values.shape[0]):
+        for i in range(values.shape[1]):
+            value = values[row, i]
+            j = min(i, last)
+            if i > last:
+                worst = out[row, last]
+                if not (value < worst or (worst != worst and value == value)):
+                    continue
+            while j > 0:
+                before = out[row, j - 1]
+                if not (value < before or (before != before and value == value)):
+                    break
+                out[row, j], places[row, j] = before, places[row, j - 1]
+                j -= 1
+            out[row, j], places[row, j] = value, i
+
+
 def sort(blocks: Sequence[Block], axis: int) -> Dense:
     """Return a block with its elements ascending along an axis."""
     return Dense(np.sort(to_numpy(blocks[0]), axis=axis))

@@ -26,4 +26,14 @@ CASES = [
     Case("partition", lambda xp, x: xp.partition(x, [0])[0], (floats(9),)),
     Case("argpartition", lambda xp, x: xp.argpartition(x, 12), (floats(9),)),
     Case("lexsort", lambda xp, x, y: xp.lexsort((x, y)), (whole(40), floats(40))),
+    *(
+        Case(
+            name,
+            lambda xp, x, name=name: getattr(xp, name)(x, axis=1, kind="stable")[:, :3],
+            (odd(5, 40),),
+            tolerance=1e-12,
+            large=(floats(4000, 50),),
+        )
+        for name in ("sort", "argsort")
+    ),
 ]

@@ -144,6 +144,7 @@ def execute(book: NotebookNode, rebalance: str) -> tuple[dict[str, float], Closi
             "SOURCE_DATE_EPOCH": "0",
             "PYTHONHASHSEED": "0",
             "MATNB_REBALANCE": rebalance,
+            "MATNB_COMPILE": "off",  # nobody types meanwhile
         }
         # Whatever kernel the notebook names: the Python that has matnb is the one that runs this.
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]

@@ -85,7 +85,11 @@ class ProcessEngine(DaskEngine):
             found = self._asked(plan, split, fetch, given or {})
             if found is not None:
                 return found
-        found = super().run(plan, fetch, hold, given)
+        try:
+            found = super().run(plan, fetch, hold, given)
+        except BaseException:
+            given = None  # an error's traceback keeps this frame
+            raise
         plan.found.setdefault("split", split_between(plan))
         return found
 

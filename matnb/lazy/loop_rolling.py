@@ -549,7 +549,6 @@ class _Rolling:
         return values
 
 
-_FEWEST_WANTED = 64  # events outside of cells, where every value that is asked for is looked at
 _MOST_UNREAD = 20_000  # events that wait for a value that needs them
 
 
@@ -569,13 +568,10 @@ def roll(roots: Sequence[Expr], record: Recording | None, known: Container[Expr]
         Expressions whose values exist.
     """
     if record is None:
-        events = [node for node in topological(roots, known) if node.operands]
-        new = rolled(roots, events, known, live_expressions()) if len(events) >= _FEWEST_WANTED else {}
-        renew(new)
-        return [new.get(root, root) for root in roots]
+        return list(roots)
     events = [*record.unread, *record.written[record.num_seen :]]
     record.num_seen = len(record.written)
-    new = {}
+    new: dict[Expr, Expr] = {}
     if len(events) >= FEWEST:
         with resumed(record):
             new = rolled(roots, events, known, live_expressions())

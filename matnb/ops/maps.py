@@ -331,7 +331,8 @@ def _pieces(
     frames = [node for node in inside if framed(node) is not None]
     is_reduced = any(isinstance(node, Reduce) for node in inside)
     windows = [one for node in inside for one in node.operands if is_cut_out(one, writer)]
-    if any(node in writer.products for node in inside) or not (frames or (windows and not is_reduced)):
+    is_whole = any(node in writer.products for node in inside) or any(node.sparse for node in wanted)
+    if is_whole or not (frames or (windows and not is_reduced)):
         return [region]
     cuts = _piece_cuts(inside, wanted, region, writer, with_blocks=not is_reduced)
     if prod(len(one) - 1 for one in cuts) > _MOST_PIECES:

@@ -48,6 +48,11 @@ CASES = [
         (floats(7, 6),),
         large=(floats(900, 200),),
     ),
+    Case(
+        "DistArray.pattern",
+        lambda xp, x: np.eye(9) if xp is np else xp.diag(abs(x) + 1).pattern(np.float64),
+        (floats(9),),
+    ),
     Case("nonzero", lambda xp, x: xp.nonzero(x), (floats(6, 5),), large=(floats(40000, 8),)),
     Case("nonzero", lambda xp, x: xp.where(x), (odd(3, 4, 2),)),
     Case("nonzero", lambda xp, x: x.nonzero(), (truths(9),), large=(truths(900000),)),

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.expr.control import Final, Loop
+from matnb.expr.control import Loop
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray, live_expressions, renew
-from matnb.lazy.loop_rolling import repetitions, roll, rolled
+from matnb.lazy.loop_rolling import repetitions, rolled
 from matnb.lazy.recording import Recording, recording, resumed
 from matnb.ops.interpret import interpret
 
@@ -228,16 +228,3 @@ def test_rolled_and_unrolled_mean_the_same(source: str, hold: bool) -> None:
     live = live_expressions() if hold else ()
     for node, after in rolled(roots, record.written, (), live).items():
         np.testing.assert_array_equal(interpret(after), interpret(node), strict=True)
-
-
-def test_outside_of_cells_what_is_wanted_is_looked_at() -> None:
-    values = np.random.default_rng(0).random((12, 12))
-    u, expected = mn.asarray(values), values
-    for _ in range(20):
-        new, old = u.copy(), expected.copy()
-        new[1:-1, 1:-1] = u[1:-1, 1:-1] + 0.1 * (u[2:, 1:-1] - u[:-2, 1:-1])
-        old[1:-1, 1:-1] = expected[1:-1, 1:-1] + 0.1 * (expected[2:, 1:-1] - expected[:-2, 1:-1])
-        u, expected = new, old
-    (root,) = roll([u.expression], None, ())
-    assert isinstance(root, Final)
-    np.testing.assert_array_equal(interpret(root), expected)

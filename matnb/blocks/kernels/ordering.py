@@ -189,7 +189,7 @@ def smallest(values: Sequence[Block], count: int, is_places: bool) -> Dense:
 
 
 @compiled
-def _smallest_of_rows(values: NumericArray, out: NumericArray, places: Places) -> None:
+def _smallest_of_rows(values: NumericArray, out: NumericArray, places: NumericArray) -> None:
     # Each element goes in behind those that are not greater; of a long row few are less than the last.
     last = out.shape[1] - 1
     for row in range(values.shape[0]):

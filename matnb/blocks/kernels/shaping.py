@@ -152,7 +152,7 @@ def adjoining(parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype) ->
     """
     arrays = [part.values for _, part in parts if isinstance(part, Dense)]
     size = prod(shape) * dtype.itemsize
-    if len(arrays) < len(parts) or not size:
+    if len(arrays) < len(parts) or not size or not shape:
         return None
     root = root_of(arrays[0])
     if not root.flags.c_contiguous or 2 * size < root.nbytes:

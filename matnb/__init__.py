@@ -91,7 +91,7 @@ globals().update(_from_numpy)
 __all__ += sorted(_from_numpy)
 
 
-_compile_ahead()  # before the first cell needs it, where a user is at the keyboard
+_compile_ahead("matnb.cli.compiling")  # before the first cell needs it, where a user is at the keyboard
 
 
 def __getattr__(name: str) -> _Any:

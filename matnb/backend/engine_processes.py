@@ -78,9 +78,8 @@ class ProcessEngine(DaskEngine):
         given: Mapping[Slot, Kept] | None = None,
     ) -> Outcome:
         """Run a plan as :meth:`DaskEngine.run` does; of values that are small only what is fetched stays."""
-        split = None
-        if not (hold or self._wants_tasks()) and _leaves_nothing(plan, fetch):
-            split = plan.found.get("split")
+        leaves_nothing = not (hold or self._wants_tasks()) and _leaves_nothing(plan, fetch)
+        split = plan.found.get("split") if leaves_nothing else None
         if isinstance(split, _Split) and is_small(plan, split.tasks):
             found = self._asked(plan, split, fetch, given or {})
             if found is not None:
@@ -90,7 +89,8 @@ class ProcessEngine(DaskEngine):
         except BaseException:
             given = None  # an error's traceback keeps this frame
             raise
-        plan.found.setdefault("split", split_between(plan))
+        if leaves_nothing and "split" not in plan.found:
+            plan.found["split"] = split_between(plan)
         return found
 
     def _asked(

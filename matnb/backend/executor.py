@@ -32,7 +32,7 @@ from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, reduce_block
 from matnb.blocks.kernels.row_parts import RowParts, WholeRows, product_fits
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
-from matnb.blocks.kernels.shaping import adjoining, broadcast, cut, join, take, transpose
+from matnb.blocks.kernels.shaping import adjoining, broadcast, cut, join, root_of, take, transpose
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
 from matnb.blocks.kernels.tiles import FLOAT, OperandForm, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.kernels.transposed_products import multiply_transposed
@@ -135,10 +135,10 @@ def _fill(operator: op.Fill) -> Runner:
 
     def run(values: Values, memory: StepMemory) -> Block:
         target = memory.target(operator.shape, operator.dtype)
-        root = _root(target)
         for part, value in zip(parts, values, strict=True):
-            if _root(value.values) is not root:  # or it was written there
-                target[part] = value.values
+            place = target[part]
+            if not _within(value.values, place):  # or it was written there
+                place[...] = value.values
         return Dense(target)
 
     return run
@@ -705,10 +705,10 @@ class _TakenArrays:
         """Give back what values lay in that are gone; views of it may still be read."""
         if not self._arrays:
             return
-        held = {id(_root(one.values)) for one in registers if isinstance(one, Dense)}
+        held = {id(root_of(one.values)) for one in registers if isinstance(one, Dense)}
         for one in gone:
             if isinstance(one, Dense):
-                root = id(_root(one.values))
+                root = id(root_of(one.values))
                 if root in self._arrays and root not in held:
                     self._memory.give(self._arrays.pop(root))
 
@@ -719,11 +719,11 @@ class _TakenArrays:
 
     def _take(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
         array = self._memory.take(shape, dtype)
-        self._arrays[id(_root(array))] = array
+        self._arrays[id(root_of(array))] = array
         return array
 
     def _give(self, array: NumericArray) -> None:
-        self._arrays.pop(id(_root(array)), None)
+        self._arrays.pop(id(root_of(array)), None)
         self._memory.give(array)
 
 
@@ -736,17 +736,10 @@ def _settled(value: Any, out: NumericArray | None) -> Any:
     return Dense(out)
 
 
-def _root(array: NumericArray) -> object:
-    root: object = array
-    while isinstance(root, np.ndarray) and root.base is not None:
-        root = root.base
-    return root
-
-
 def _within(values: NumericArray, out: NumericArray) -> bool:
     # whether the values are the elements of ``out``, seen through a view
     return (
-        _root(values) is _root(out)
+        root_of(values) is root_of(out)
         and values.__array_interface__["data"] == out.__array_interface__["data"]
         and values.strides == out.strides
     )

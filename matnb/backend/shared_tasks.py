@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from heapq import heapify, heappop, heappush
 from math import prod
@@ -82,10 +82,8 @@ class TaskGraph:
     def __init__(self, tasks: Sequence[Task], staying: Iterable[tuple[Expr, Stored]] = ()) -> None:
         self._of = tasks
         self.tasks = tuple(depth_first(tasks))
-        kept = (_as_joined(node, array) for node, array in staying)
-        joins = [*(use for use in kept if use), *(use for task in self.tasks for use in parted(task).joins)]
-        self.stacks = Stacks([use for use in joins if _is_large(use)], ())
         self.owners = {task.key: task.owner for task in self.tasks}
+        self.stacks = Stacks(self._stacked(tuple(staying)), ())
         self.readers: dict[Slot, list[int]] = {}
         for number, task in enumerate(self.tasks):
             for key in task.inputs:
@@ -97,15 +95,26 @@ class TaskGraph:
         self.has_run = False
         self._prepared: dict[int, PreparedTask] = {}
 
+    def _stacked(self, staying: Sequence[tuple[Expr, Stored]]) -> Iterator[JoinUse]:
+        # All parts are made here, and each is in one of these alone; what stays is so with its own array.
+        taken: set[Slot] = set()
+        arrays = [use for node, array in staying if (use := _as_joined(node, array)) is not None]
+        others = {key for _, array in staying for key in array.keys}
+        joins = [use for task in self.tasks for use in parted(task).joins if others.isdisjoint(use.parts)]
+        for use in (*arrays, *joins):
+            parts = {*use.parts}
+            is_whole = len(parts) == len(use.parts) and parts <= self.owners.keys()
+            if is_whole and parts.isdisjoint(taken) and _is_large(use):
+                taken |= parts
+                yield use
+
     @classmethod
     def borrowed(cls, plan: Plan) -> TaskGraph:
         """Return what an earlier run of a plan left, which nobody else has then, or one made anew."""
         found = plan.found.pop("graph", None)
-        return (
-            found
-            if isinstance(found, cls) and found._of is plan.tasks
-            else cls(plan.tasks, plan.outputs.items())
-        )
+        if isinstance(found, cls) and found._of is plan.tasks:
+            return found
+        return cls(plan.tasks, plan.outputs.items())
 
     def give_back(self, plan: Plan) -> None:
         """Leave it to the next run of a plan, which has run."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from operator import is_
 from typing import Protocol
 from weakref import WeakKeyDictionary, ref
 
@@ -261,7 +259,8 @@ class Store:
         # What a user gave that has no name of its own; such arrays go by themselves.
         if not self._has_given:
             return ()
-        return {entry for entry in tuple(self._given.values()) if entry not in self._tally.names}
+        with self._lock:
+            return {entry for entry in self._given.values() if entry not in self._tally.names}
 
     def retain(self, live: Collection[Expr]) -> None:
         """Drop every array without a handle that is not remembered; handles stand for the ``live`` ones.
@@ -324,7 +323,7 @@ class Store:
                     if excess <= 0:
                         return
                     if entry not in stay:
-                        self._drop(partial(is_, entry))
+                        self._drop(entry)
                         excess -= entry.num_bytes
 
     def make_room(self, needed: Collection[Expr], enough: Callable[[], bool]) -> None:
@@ -335,7 +334,7 @@ class Store:
                 if enough():
                     return
                 if entry not in stay:
-                    self._drop(partial(is_, entry))
+                    self._drop(entry)
 
     def _staying(self, needed: Collection[Expr]) -> set[Entry]:
         pinned = (one() if isinstance(one, ref) else one for one in self._pinned.values())
@@ -349,7 +348,8 @@ class Store:
     def drop_owner(self, owner: int) -> None:
         """Drop every array that had a block on a lost worker."""
         with self._lock:
-            self._drop(lambda entry: owner in entry.stored.layout.owners)
+            for entry in [one for one in self._tally.names if owner in one.stored.layout.owners]:
+                self._drop(entry)
             lost = [node for node, entry in self._given.items() if owner in entry.stored.layout.owners]
             for node in lost:
                 del self._given[node]
@@ -364,11 +364,10 @@ class Store:
             self._remembered.clear()
             self._idle.clear()
 
-    def _drop(self, goes: Callable[[Entry], bool]) -> None:
-        for entry in [one for one in self._tally.names if goes(one)]:
-            self._idle.discard(entry)
-            for digest in tuple(self._tally.names[entry]):
-                self._let_go(digest)
+    def _drop(self, entry: Entry) -> None:
+        self._idle.discard(entry)
+        for digest in tuple(self._tally.names.get(entry, ())):
+            self._let_go(digest)
 
     def _keep(self, digest: bytes, keeping: _Keeping) -> None:
         before = self._kept.get(digest)

@@ -14,7 +14,7 @@ from matnb.graph import betweenness, bfs, connected_components, pagerank, sssp
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, ones
 from matnb.lazy.random import rmat
-from matnb.session import start, stop
+from matnb.session import start
 from matnb.session.machine_code import making
 
 _LENGTH = 2000
@@ -28,7 +28,6 @@ def compile_commonest() -> bool:
             with start(workers=1, threads=2, memo="off"):
                 for cell in CELLS:
                     cell()
-            stop()
     return is_mine
 
 

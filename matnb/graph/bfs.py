@@ -33,6 +33,10 @@ class BreadthFirst(Sequence[DistArray]):
         """The vertex before on such a way."""
         return self._parents()
 
+    def __repr__(self) -> str:
+        """Return what it has, and compute nothing."""
+        return "BreadthFirst(levels, parents): searches that are made when they are asked for"
+
     def __len__(self) -> int:
         """Return 2."""
         return 2

@@ -170,7 +170,9 @@ def _(node: TruePlaces, operands: Sequence[Value]) -> Value:
 def _(node: Prune, operands: Sequence[Value]) -> Value:
     """Return the array without small entries."""
     kept = sp.coo_array(operands[0])
-    is_large = ~(np.abs(kept.data.astype(np.promote_types(kept.dtype, np.float64))) <= node.threshold)
+    # as NumPy compares: of whole numbers the least has no absolute value
+    sizes = np.abs(kept.data if kept.dtype.kind in "fc" else kept.data.astype(np.float64))
+    is_large = ~(sizes <= node.threshold)
     places = (kept.row[is_large], kept.col[is_large])
     rows, columns = node.shape
     return sp.csr_array((kept.data[is_large], places), shape=(rows, columns))

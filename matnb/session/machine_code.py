@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import TextIO
 
 import llvmlite.binding  # type: ignore[import-untyped]  # it has no types
 import numba
@@ -21,15 +22,24 @@ from matnb.config import compiles_ahead, environment_without_settings
 from matnb.version import VERSION
 
 # Imports of matnb take a second too, so the priority is lowered before them.
-_COMMAND = "import os; os.nice(10); from matnb.cli.compiling import compile_for; compile_for({parent})"
+_COMMAND = "import os; os.nice(10); from {module} import compile_for; compile_for({parent})"
 
 
-def compile_ahead() -> subprocess.Popen[bytes] | None:
+def compile_ahead(module: str) -> subprocess.Popen[bytes] | None:
     """Start the process that makes machine code, where some is missing and a user is at the keyboard.
 
     Once for a version, a Python and a processor. It ends with this process, done or not, and is begun again
-    where it was not. Returns None where none was started: for scripts, with ``MATNB_COMPILE=off``, and where
-    no code can be kept.
+    where it was not.
+
+    Parameters
+    ----------
+    module
+        Whose ``compile_for`` makes the code, given the number of this process.
+
+    Returns
+    -------
+    subprocess.Popen or None
+        None where none was started: for scripts, with ``MATNB_COMPILE=off``, and where no code can be kept.
     """
     if not hasattr(sys, "ps1") or not compiles_ahead() or is_made():
         return None
@@ -37,7 +47,7 @@ def compile_ahead() -> subprocess.Popen[bytes] | None:
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND.format(parent=os.getpid())],
+            [sys.executable, "-c", _COMMAND.format(module=module, parent=os.getpid())],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -83,9 +93,17 @@ def making() -> Iterator[bool]:
             return
         try:
             yield True
-        finally:  # also after an error, which would come again
-            note.truncate(0)
-            note.write(_stamp())
+        except (OSError, MemoryError, KeyboardInterrupt):
+            raise  # what was in the way may be gone next time
+        except BaseException:
+            _write(note)  # it would come again
+            raise
+        _write(note)
+
+
+def _write(note: TextIO) -> None:
+    note.truncate(0)
+    note.write(_stamp())
 
 
 def _note() -> Path | None:

@@ -12,9 +12,10 @@ from matnb.backend import worker
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Grid
+from matnb.blocks.kernels.shaping import root_of
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data
-from matnb.program.operators import Accumulate, Constant, Join
+from matnb.program.operators import Accumulate, Constant, Cut, Fill, Join
 from matnb.program.plan import Step, Stored, Task
 
 FLOAT = np.dtype(np.float64)
@@ -176,6 +177,49 @@ def test_rows_that_a_task_puts_together_are_made_in_one_array(alone: bool) -> No
 
 def ones(*shape: int) -> Dense:
     return Dense(np.ones(shape))
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_task_whose_border_is_cut_out_of_a_block_in_the_same_array_copies_it(alone: bool) -> None:
+    # x0 and x1 lie in one array; x1 is x0's border around zeros
+    rows, width = 40_000, 4
+    middle = ((1, rows - 1), (0, width))
+    edges = ((0, 1), (0, width)), ((rows - 1, rows), (0, width))
+    steps = (
+        *(Step(Cut(edge), (0,)) for edge in edges),
+        Step(Constant(Dense(np.zeros((rows - 2, width)))), ()),
+        Step(Fill((*edges, middle), (rows, width), FLOAT), (1, 2, 3)),
+    )
+    tasks = [
+        Task("c", (Step(Constant(Dense(np.arange(4.0 * rows).reshape(rows, width))), ()),), (), 0, "data"),
+        added("x0", "c", "c"),
+        Task("x1", steps, ("x0",), 0, "map"),
+    ]
+    join = Join(((0, 0), (rows, 0)), (2 * rows, width), FLOAT, False)
+    tasks.append(Task("whole", (Step(join, (0, 1)),), ("x0", "x1"), 0, "gather"))
+    sharing = SharedTasks(RUN, TaskGraph(tasks), {}, {"whole"})
+    sharing.work_alone() if alone else sharing.work(0)
+    found = sharing.made()["whole"].values
+    expected = np.zeros((2 * rows, width))
+    expected[:rows] = 2 * np.arange(4.0 * rows).reshape(rows, width)
+    expected[rows], expected[-1] = expected[0], expected[rows - 1]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_what_stays_by_itself_lies_in_no_array_of_others() -> None:
+    # else a small one that is kept would keep all that a task put together
+    length, width = 50_000, 2
+    tasks = [Task("c", (Step(Constant(ones(length, width)), ()),), (), 0, "data")]
+    tasks += [added(f"x{place}", "c", "c") for place in range(3)]
+    join = Join(tuple((place * length, 0) for place in range(3)), (3 * length, width), FLOAT, False)
+    tasks.append(Task("whole", (Step(join, (0, 1, 2)),), ("x0", "x1", "x2"), 0, "gather"))
+    node = Data(b"one", (length, width), FLOAT, False)
+    layout = Layout(Grid(((0, length), (0, width))), (0,))
+    sharing = SharedTasks(RUN, TaskGraph(tasks, [(node, Stored(layout, ("x1",)))]), {}, {"x1", "whole"})
+    sharing.work_alone()
+    made = sharing.made()
+    assert not np.shares_memory(made["x1"].values, made["whole"].values)
+    assert root_of(made["x1"].values).nbytes < 2 * made["x1"].nbytes
 
 
 @pytest.mark.parametrize(

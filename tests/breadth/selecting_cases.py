@@ -28,6 +28,12 @@ CASES = [
         tolerance=0,
         large=(floats(900, 200),),
     ),
+    Case(
+        "DistArray.prune",
+        lambda xp, x: pruned(xp, xp.diag((x / 10).astype("float32")), 0.1),  # compared in single precision
+        (whole(40),),
+        tolerance=0,
+    ),
     Case("DistArray.prune", lambda xp, x: pruned(xp, x, np.inf), (odd(9, 7),), tolerance=0),
     Case("DistArray.prune", lambda xp, x: pruned(xp, x, 2.5), (whole(6, 5),)),
     Case("DistArray.prune", lambda xp, x: pruned(xp, x, 0.5), (truths(6, 5),)),

@@ -49,7 +49,7 @@ def started(tmp_path, monkeypatch):
 
 
 def test_it_is_started_where_code_is_missing_and_not_again_when_that_is_made(started):
-    assert machine_code.compile_ahead() is None
+    assert machine_code.compile_ahead("matnb.cli.compiling") is None
     assert len(started) == 1
     with machine_code.making() as is_mine:
         assert is_mine
@@ -57,16 +57,16 @@ def test_it_is_started_where_code_is_missing_and_not_again_when_that_is_made(sta
         with machine_code.making() as is_also_mine:
             assert not is_also_mine
     assert machine_code.is_made()
-    machine_code.compile_ahead()
+    machine_code.compile_ahead("matnb.cli.compiling")
     assert len(started) == 1
 
 
 def test_it_is_not_started_for_scripts_nor_when_switched_off(started, monkeypatch):
     monkeypatch.setenv("MATNB_COMPILE", "off")
-    machine_code.compile_ahead()
+    machine_code.compile_ahead("matnb.cli.compiling")
     monkeypatch.setenv("MATNB_COMPILE", "auto")
     monkeypatch.delattr(sys, "ps1")
-    machine_code.compile_ahead()
+    machine_code.compile_ahead("matnb.cli.compiling")
     assert started == []
 
 

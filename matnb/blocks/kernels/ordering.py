@@ -178,14 +178,22 @@ MERGED = "biuf"  # kinds that compiled loops compare; complex numbers and half p
 def smallest(values: Sequence[Block], count: int, is_places: bool) -> Dense:
     """Return the first elements of each row in ascending order, NaN last, or their places.
 
-    Of equal elements those that come first do. Elements are doubles, singles or whole numbers of as many
-    bytes. Peak memory: the elements and their places, and a copy of a block that is not in row order.
+    Places of equal elements ascend; elements have the bits that :func:`sort` gives. Elements are doubles,
+    singles or whole numbers of as many bytes. Peak memory: the elements and their places, and a copy of a
+    block that is not in row order.
     """
-    elements = given(np.ascontiguousarray(to_numpy(values[0])))
+    elements = given(to_numpy(values[0]))
     out = np.empty((len(elements), count), elements.dtype)
     places = np.empty((len(elements), count), np.int64)
     _smallest_of_rows(elements, out, places)
-    return Dense(places if is_places else out)
+    if is_places:
+        return Dense(places)
+    for row in np.flatnonzero((out == 0).any(axis=1)) if out.dtype.kind == "f" else ():
+        # NumPy's sort leaves zeros of both signs in an order of its own
+        signs = np.signbit(elements[row][elements[row] == 0])
+        if signs.any() and not signs.all():
+            out[row] = np.sort(elements[row])[:count]
+    return Dense(out)
 
 
 @compiled

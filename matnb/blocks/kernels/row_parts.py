@@ -44,8 +44,6 @@ class RowParts:
     ----------
     bounds
         Where each part begins, and the last ends.
-    most_rows
-        Of a part.
     """
 
     def __init__(self, matrix: Csr, start: int, part_work: int) -> None:
@@ -58,7 +56,6 @@ class RowParts:
         wanted = np.arange(1, int(work[-1]) // part_work) * part_work
         inner = np.unique(places[np.searchsorted(work, wanted)])
         self.bounds: list[int] = [0, *inner[(inner > 0) & (inner < num_rows)].tolist(), num_rows]
-        self.most_rows = max(end - begin for begin, end in zip(self.bounds, self.bounds[1:], strict=False))
 
     @property
     def count(self) -> int:

@@ -137,8 +137,11 @@ def join(
     return Dense(values)
 
 
+_ROUNDED_BYTES = 128  # at most, of which memory is larger than an array in it that begins with a cache line
+
+
 def adjoining(parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype) -> NumericArray | None:
-    """Return rows put together as a view, where they lie one after the other in an array and are most of it.
+    """Return rows put together as a view, where they lie one after the other and are all of an array.
 
     Parameters
     ----------
@@ -152,11 +155,11 @@ def adjoining(parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype) ->
     """
     arrays = [part.values for _, part in parts if isinstance(part, Dense)]
     size = prod(shape) * dtype.itemsize
-    if len(arrays) < len(parts) or not size or not shape:
+    if len(arrays) < len(parts) or not (arrays and shape and size):
         return None
     root = root_of(arrays[0])
-    if not root.flags.c_contiguous or 2 * size < root.nbytes:
-        return None
+    if not root.flags.c_contiguous or root.nbytes - size > _ROUNDED_BYTES:
+        return None  # a view would keep what is not its own
     begin = arrays[0].ctypes.data
     at = begin
     for (offset, _), array in zip(parts, arrays, strict=True):

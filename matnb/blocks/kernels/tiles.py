@@ -199,7 +199,8 @@ class Pass:
         self._kept = operands  # whose addresses follow
         inputs = [operands[place] for place in tiles.input_places]
         self._inputs = [_address(one) for one in inputs]
-        self._rows, self._row_length = _rows_of(inputs, None if tiles.is_sum else out)
+        has_rows = not tiles.is_sum and tiles.dtype == FLOAT
+        self._rows, self._row_length = _rows_of(inputs, out if has_rows else None)
         self._truths = np.zeros(loops.NUM_TRUTHS, np.int64)
         for number, place in enumerate(tiles.truth_places):
             self._truths[number] = _address(operands[place])
@@ -314,7 +315,7 @@ def _address(array: NumericArray) -> int:
 
 
 def _rows_of(inputs: Sequence[NumericArray], out: NumericArray | None) -> tuple[loops.Integers, int]:
-    # As ``run_tiles`` has them; all is one row where there are no gaps.
+    # As ``run_tiles`` has them; all is one row where there are no gaps. Sums and truths have none.
     arrays = [*inputs] if out is None else [*inputs, out]
     if all(one.flags.c_contiguous for one in arrays):
         return _ONE_ROW, _NO_LENGTH

@@ -1,4 +1,4 @@
-"""Runs a plan on worker processes of ours: small ones are asked of the workers, without tasks of Dask's."""
+"""Runs a plan on worker processes that were started here: a small one by a message to each worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes over small values, analyzed once, and over arrays that a pool gives again, looked at once."""
+"""What a repeated task need not find out again: shapes of small values, and where arrays that stay lie."""
 
 from __future__ import annotations
 

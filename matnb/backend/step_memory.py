@@ -23,9 +23,10 @@ class StepMemory(NamedTuple):
     give
         Gets those of them back that are not part of the value.
     out
-        Contiguous memory for a Dense value of this shape and dtype, or None. Without it the value lies in an
-        array from ``take``, or is small, or is a view of one of the values read. Where arrays are not pooled,
-        it is used where that costs nothing.
+        Memory for a Dense value of this shape and dtype, or None: in C order, or, for functions of elements
+        that write their part of a larger array, in rows with gaps between them. Without it the value lies in
+        an array from ``take``, or is small, or is a view of one of the values read. Where arrays are not
+        pooled, it is used where that costs nothing.
     is_pooled
         Whether arrays are used again, so that steps are run in memory that is there. Values are then in C
         order, and a view that is so is no copy; in fresh memory a value that is part of another is a copy,

@@ -293,14 +293,14 @@ class GangEngine:
         name = gathering.key("turn")
         turn = Turn(self._client, name, list(gathering.addresses.values()), self._cluster.stopping.check)
         try:
-            has_turn = turn.wait()
-        except BROKEN as error:
-            raise GangUnavailable(f"the scheduler gave no turn: {error}") from error
-        if not has_turn:
-            raise GangUnavailable("another session's loop has the workers")
-        try:
+            try:
+                has_turn = turn.wait()
+            except BROKEN as error:
+                raise GangUnavailable(f"the scheduler gave no turn: {error}") from error
+            if not has_turn:
+                raise GangUnavailable("another session's loop has the workers")
             yield
-        finally:
+        finally:  # an interrupt may come between waiting and having
             turn.end()
 
     def _shared_blas(self, program: Program) -> AbstractContextManager[object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,47 +38,51 @@ class Turn:
         self._client, self._check = client, check
         self._name = f"{client.id} {name}"  # a client's name has no space
         self._locks = [f"{_LOCK}{address}" for address in addresses]
+        self._has_turn = self._is_over = False
 
     def wait(self) -> bool:
         """Wait for the turn; False when it did not come in time."""
-        if self._ask(_LOCK_SECONDS):
-            return True
-        # A session whose process died does not give its turn back.
-        if not self._client.run_on_scheduler(_release_dead):
-            return False
-        return self._ask(_POLL_SECONDS)
+        has_turn = False
+        try:
+            # A session whose process died does not give its turn back.
+            has_turn = self._ask(_LOCK_SECONDS) or (
+                self._client.run_on_scheduler(_release_dead) and self._ask(_POLL_SECONDS)
+            )
+        finally:
+            if not has_turn:
+                self.end()
+        return has_turn
 
     def end(self) -> None:
-        """Let others have their turn; nobody waits for the scheduler's word."""
-        asyncio.run_coroutine_threadsafe(self._release(), self._client.loop.asyncio_loop)
+        """Let others have their turn, also one that comes yet; nobody waits for the scheduler's word."""
+        asyncio.run_coroutine_threadsafe(self._leave(), self._client.loop.asyncio_loop)
 
     def _ask(self, seconds: float) -> bool:
-        given_up = threading.Event()
-        asking = asyncio.run_coroutine_threadsafe(
-            self._acquire(seconds, given_up), self._client.loop.asyncio_loop
-        )
+        asking = asyncio.run_coroutine_threadsafe(self._acquire(seconds), self._client.loop.asyncio_loop)
         end = time.monotonic() + seconds + _ANSWER_SECONDS
-        try:
-            while time.monotonic() < end:
-                self._check()
-                with contextlib.suppress(concurrent.futures.TimeoutError):
-                    return asking.result(_POLL_SECONDS)
-        except BaseException:
-            given_up.set()
-            raise
-        given_up.set()
+        while time.monotonic() < end:
+            self._check()
+            with contextlib.suppress(concurrent.futures.TimeoutError):
+                return asking.result(_POLL_SECONDS)
         return False
 
-    async def _acquire(self, seconds: float, given_up: threading.Event) -> bool:
+    # On the event loop alone, so that one of the two gives back a turn that comes while it is given up.
+
+    async def _acquire(self, seconds: float) -> bool:
         # A request that waits cannot be taken back (the scheduler would trip over it), so who no longer
         # wants the turn gives it back when it comes.
-        has_turn = await self._client.scheduler.multi_lock_acquire(
+        self._has_turn = await self._client.scheduler.multi_lock_acquire(
             locks=self._locks, id=self._name, timeout=seconds, num_locks=len(self._locks)
         )
-        if has_turn and given_up.is_set():
+        if self._is_over:
+            await self._leave()
+        return self._has_turn
+
+    async def _leave(self) -> None:
+        self._is_over = True
+        has_turn, self._has_turn = self._has_turn, False
+        if has_turn:
             await self._release()
-            return False
-        return bool(has_turn)
 
     async def _release(self) -> None:
         try:

@@ -621,7 +621,7 @@ class DistArray(Methods, Operators, Values):
         >>> A.prune(0.4).nnz
         2
         """
-        limit = float(threshold)
+        limit = float(threshold) if isinstance(threshold, int | float | np.integer | np.floating) else np.nan
         if not limit >= 0:
             raise OptionError(f"threshold={threshold!r}: give a number that is not less than 0")
         if self.sparse:

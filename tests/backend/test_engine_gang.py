@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+import asyncio
+import concurrent.futures
 import os
 import signal
 import threading
@@ -292,6 +294,24 @@ def test_a_turn_of_a_session_that_died_is_taken(cluster: Cluster, monkeypatch: p
     turn = gang_lock.Turn(cluster.client, "next", addresses)
     assert turn.wait()
     turn.end()
+    assert_nothing_left(cluster)
+
+
+def test_an_interrupt_as_the_turn_comes_gives_it_back(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+    submit = asyncio.run_coroutine_threadsafe
+
+    class Interrupted:
+        def __init__(self, waiting: concurrent.futures.Future[bool]) -> None:
+            self._waiting = waiting
+
+        def result(self, timeout: float) -> bool:
+            assert self._waiting.result(10)  # the scheduler has given it
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", lambda *given: Interrupted(submit(*given)))
+    with pytest.raises(KeyboardInterrupt):
+        gang_lock.Turn(cluster.client, "interrupted", [each.address for each in cluster.workers]).wait()
     assert_nothing_left(cluster)
 
 

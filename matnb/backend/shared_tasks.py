@@ -21,7 +21,7 @@ from matnb.program.operators import Call, Fused, Join, Multiply, Operator, Run
 from matnb.program.plan import Plan, Slot, Step, Stored, Task
 
 _HELPED_BYTES = 512 * 1024  # read or made, from here on several threads do them
-_STACKED_BYTES = 2**20  # of an array, from here on its rows are made one after the other in memory
+_STACKED_BYTES = 2**22  # of an array, from here on its rows are made one after the other in memory
 _FEW = 64  # tasks
 _CANCELLED = worker.Failed(None, RuntimeError("the run was cancelled"), "")
 

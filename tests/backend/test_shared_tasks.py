@@ -157,7 +157,7 @@ def test_one_thread_begins_no_task_after_one_that_fails_or_once_the_run_is_stopp
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_rows_that_a_task_puts_together_are_made_in_one_array(alone: bool) -> None:
-    lengths, width = (40_000, 50_000, 60_000), 2
+    lengths, width = (40_000, 50_000, 60_000), 8
     tasks = [
         Task(f"c{place}", (Step(Constant(ones(length, width)), ()),), (), 0, "data")
         for place, length in enumerate(lengths)
@@ -182,7 +182,7 @@ def ones(*shape: int) -> Dense:
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_task_whose_border_is_cut_out_of_a_block_in_the_same_array_copies_it(alone: bool) -> None:
     # x0 and x1 lie in one array; x1 is x0's border around zeros
-    rows, width = 40_000, 4
+    rows, width = 80_000, 4
     middle = ((1, rows - 1), (0, width))
     edges = ((0, 1), (0, width)), ((rows - 1, rows), (0, width))
     steps = (
@@ -208,7 +208,7 @@ def test_a_task_whose_border_is_cut_out_of_a_block_in_the_same_array_copies_it(a
 
 def test_what_stays_by_itself_lies_in_no_array_of_others() -> None:
     # else a small one that is kept would keep all that a task put together
-    length, width = 50_000, 2
+    length, width = 50_000, 8
     tasks = [Task("c", (Step(Constant(ones(length, width)), ()),), (), 0, "data")]
     tasks += [added(f"x{place}", "c", "c") for place in range(3)]
     join = Join(tuple((place * length, 0) for place in range(3)), (3 * length, width), FLOAT, False)
@@ -223,7 +223,7 @@ def test_what_stays_by_itself_lies_in_no_array_of_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cuts", "together"), [(((0, 2**16, 2**17), (0, 2)), True), (((0, 2**17), (0, 1, 2)), False)]
+    ("cuts", "together"), [(((0, 2**16, 2**17), (0, 8)), True), (((0, 2**17), (0, 4, 8)), False)]
 )
 def test_blocks_of_rows_of_an_array_that_stays_are_made_in_one_array(
     cuts: tuple[tuple[int, ...], ...], together: bool
@@ -234,7 +234,7 @@ def test_blocks_of_rows_of_an_array_that_stays_are_made_in_one_array(
         shape = tuple(stop - start for start, stop in region)
         tasks.append(Task(f"c{place}", (Step(Constant(ones(*shape)), ()),), (), 0, "data"))
         tasks.append(added(f"x{place}", f"c{place}", f"c{place}"))
-    node = Data(b"stays", (2**17, 2), FLOAT, False)
+    node = Data(b"stays", (2**17, 8), FLOAT, False)
     sharing = SharedTasks(RUN, TaskGraph(tasks, [(node, Stored(layout, ("x0", "x1")))]), {}, {"x0", "x1"})
     sharing.work_alone()
     one, other = (sharing.made()[key].values for key in ("x0", "x1"))

@@ -47,9 +47,10 @@ def test_nothing_is_left_or_printed(tmp_path):
     )
     *told, processes, total = done.stdout.splitlines()
     assert len(told) == 5
-    # On an idle machine the last of them may come when all is started.
+    # On an idle machine the last of them may come when all is started, on a busy one as a start ends.
     assert set(told) <= {
         "CellCancelled: interrupted while workers were started; none is left",
+        "CellCancelled: interrupted; nothing was left half done",
         "KeyboardInterrupt: ",
     }
     assert told[0] == "CellCancelled: interrupted while workers were started; none is left"

@@ -18,8 +18,8 @@ SPARSE_DTYPES = tuple(  # of compiled loops
     map(np.dtype, ("float64", "float32", "int64", "int32", "bool", "complex128", "complex64"))
 )
 MAX_ENTRIES = 2**31 - 1  # row pointers are 32-bit; a larger block is cut finer
-# From how many on arrays are aligned, and to what. Smaller ones the allocator gives again as they are; with a few
-# bytes more it gave memory back to the system and asked for it anew in each run: 200 page faults.
+# From how many on arrays are aligned, and to what. Smaller ones the allocator gives again as they are; with
+# a few bytes more it gave memory back to the system and asked for it anew in each run: 200 page faults.
 _ALIGNED_BYTES, _LINE = 2**22, 64
 LARGEST_LENGTH = 2**31 - 1  # rows or columns of a sparse array: one block may have them all
 NumericArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]

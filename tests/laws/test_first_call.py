@@ -19,6 +19,7 @@ from laws.first_call import CALLS
 SCRIPT = Path(__file__).with_name("first_call.py")
 NUM_MOMENTS = int(os.environ.get("MATNB_TEST_MOMENTS", "1"))
 OBEYED_SECONDS = 2.0
+AIMED_SECONDS = 5e-3  # an interrupt of less may strike the timer's own start
 
 
 def child(name: str, *seconds: float) -> dict[str, object]:
@@ -42,7 +43,7 @@ def check(name: str, num_moments: int) -> None:
     undisturbed = child(name)
     assert (undisturbed["outcome"], undisturbed["right"]) == ("returned", True), undisturbed
     taken = float(undisturbed["seconds"])  # type: ignore[arg-type]
-    for number in range(num_moments):
+    for number in range(num_moments if taken > AIMED_SECONDS else 0):
         moment = taken * (number + 0.5) / num_moments
         found = child(name, moment)
         # One that comes when the call has just returned has nothing to end.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -73,13 +73,20 @@ class DaskEngine:
         Whether the workers are threads of this process, which share its BLAS.
     telemetry
         Is told what tasks took while somebody looks; or None.
+    wants_tasks
+        Tells whether what is asked for now is to be tasks of Dask's, where an engine has another way too.
     """
 
     def __init__(
-        self, cluster: Cluster, prefix: str, in_process: bool, telemetry: Telemetry | None = None
+        self,
+        cluster: Cluster,
+        prefix: str,
+        in_process: bool,
+        telemetry: Telemetry | None = None,
+        wants_tasks: Callable[[], bool] = bool,
     ) -> None:
         self._cluster, self._prefix, self._telemetry = cluster, prefix, telemetry
-        self._in_process = in_process
+        self._in_process, self._wants_tasks = in_process, wants_tasks
         self._blas = ThreadpoolController() if in_process else None
         self._client = cluster.client
         self._answers = Answers(cluster)

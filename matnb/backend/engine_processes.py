@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,11 +12,9 @@ from typing import Any
 from distributed import Worker
 
 from matnb.backend import worker
-from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, cancelled
 from matnb.backend.kept import Kept
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph, is_small
-from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Dense
 from matnb.expr.retention import is_small as is_small_value
 from matnb.program.memory import depth_first
@@ -51,24 +49,7 @@ class ProcessEngine(DaskEngine):
     A small run that leaves no array, as for a number that is asked for, has each worker do its part by one
     message on a connection of Dask's to it; what is made of several workers' parts is made here. All others
     are tasks of Dask's, and so is the first run of each plan, so that its loops are compiled.
-
-    Parameters
-    ----------
-    cluster, prefix, telemetry
-        As :class:`DaskEngine` has them.
-    wants_tasks
-        Tells whether what is asked for now is to be tasks of Dask's all the same.
     """
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        prefix: str,
-        telemetry: Telemetry | None = None,
-        wants_tasks: Callable[[], bool] = bool,
-    ) -> None:
-        super().__init__(cluster, prefix, False, telemetry)
-        self._wants_tasks = wants_tasks
 
     def run(
         self,
@@ -80,11 +61,12 @@ class ProcessEngine(DaskEngine):
         """Run a plan as :meth:`DaskEngine.run` does; of values that are small only what is fetched stays."""
         leaves_nothing = not (hold or self._wants_tasks()) and _leaves_nothing(plan, fetch)
         split = plan.found.get("split") if leaves_nothing else None
-        if isinstance(split, _Split) and is_small(plan, split.tasks):
-            found = self._asked(plan, split, fetch, given or {})
+        try:
+            found = None
+            if isinstance(split, _Split) and is_small(plan, split.tasks):
+                found = self._asked(plan, split, fetch, given or {})
             if found is not None:
                 return found
-        try:
             found = super().run(plan, fetch, hold, given)
         except BaseException:
             given = None  # an error's traceback keeps this frame
@@ -101,14 +83,16 @@ class ProcessEngine(DaskEngine):
         run_id = worker.RunId(self._prefix, next(self._runs))
         self._answers.check_alive(split.tasks)
         numbers = {slot: Dense(node.value) for slot, node in plan.constants.items()}
-        named = {slot: numbers.get(slot) or given[slot].key for own in split.given.values() for slot in own}
+        read = (slot for own in split.given.values() for slot in own)
+        named = {slot: numbers[slot] if slot in numbers else given[slot].key for slot in read}
+        del given  # an error's traceback keeps this frame
         parameters = {
             owner: (
                 run_id,
                 owner,
                 tasks,
                 split.results[owner],
-                {slot: named[slot] for slot in split.given[owner]},
+                {key: named[key] for key in split.given[owner]},
             )
             for owner, tasks in split.tasks.items()
         }

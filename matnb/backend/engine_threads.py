@@ -5,11 +5,10 @@ from __future__ import annotations
 import concurrent.futures
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matnb.backend import worker
-from matnb.backend.cluster import Cluster
 from matnb.backend.engine_dask import (
     DaskEngine,
     Outcome,
@@ -20,7 +19,6 @@ from matnb.backend.engine_dask import (
 from matnb.backend.futures import POLL_SECONDS
 from matnb.backend.kept import Kept, LocalBlock
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph, is_small, num_threads
-from matnb.backend.telemetry import Telemetry
 from matnb.blocks.formats import Block, Dense, freeze
 from matnb.events import TaskTimed
 from matnb.program.plan import Plan, Slot
@@ -33,24 +31,7 @@ class ThreadEngine(DaskEngine):
     before, so that nothing is compiled, are done by the thread that asks: waking another takes longer, and
     an interrupt waits for them. What stays is held by reference. Dask starts and ends the workers, and knows
     of no run.
-
-    Parameters
-    ----------
-    cluster, prefix, telemetry
-        As :class:`DaskEngine` has them.
-    wants_tasks
-        Tells whether what is asked for now is to be tasks of Dask's all the same.
     """
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        prefix: str,
-        telemetry: Telemetry | None = None,
-        wants_tasks: Callable[[], bool] = bool,
-    ) -> None:
-        super().__init__(cluster, prefix, True, telemetry)
-        self._wants_tasks = wants_tasks
 
     def run(
         self,

@@ -409,8 +409,8 @@ class FusedPass:
         return write_tiles(operator.links, tuple(forms), num_rows, ending)
 
     def _run_bound(self, tiles: Tiles, values: Values, memory: StepMemory) -> Block | None:
-        # The value where one part is all, else None. A pool gives the same arrays again and again, and what
-        # the machine is told of them is then the same.
+        # The value where one part is all, else None. A pool gives the same arrays again and again, and then
+        # the machine's arguments are the same.
         if memory.out is not None and not memory.out.flags.c_contiguous:
             return None
         operands, product, room, ending = values, None, None, self._operator.ending

@@ -133,7 +133,7 @@ class TaskGraph:
 
 
 def _calls(operator: Operator) -> bool:
-    # Reductions that are made together are told from each other by a kernel that takes next to no time.
+    # The kernel that takes apart what several reductions gave together takes next to no time.
     return isinstance(operator, Call) or (isinstance(operator, Run) and operator.kernel is not unpack)
 
 

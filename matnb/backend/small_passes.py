@@ -83,7 +83,7 @@ class SmallPass:
 
 
 class BoundPasses:
-    """What the tile machine is told of arrays, by their identities, which are as long as they live."""
+    """The tile machine's arguments for sets of arrays, by their identities, as long as these arrays live."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, ...], tuple[BoundPass, tuple[ref[NumericArray], ...]]] = {}

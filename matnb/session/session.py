@@ -82,19 +82,13 @@ class Session:
         self._num_reported = 0  # of the workers that are gone
 
     def _engine_for(self, prefix: str, in_process: bool) -> DaskEngine:
-        if not self.cluster.owned:
-            return DaskEngine(self.cluster, prefix, False, self._telemetry)
-        if in_process:
-            return ThreadEngine(
-                self.cluster, prefix, self._telemetry, lambda: engine_of(self.config) == "dask"
-            )
-        # What is not remembered here has to stay on the workers.
-        return ProcessEngine(
-            self.cluster,
-            prefix,
-            self._telemetry,
-            lambda: engine_of(self.config) == "dask" or not remembers(self.config),
-        )
+        kind = (ThreadEngine if in_process else ProcessEngine) if self.cluster.owned else DaskEngine
+
+        def wants_tasks() -> bool:
+            # In other processes what is not remembered here has to stay on the workers.
+            return engine_of(self.config) == "dask" or not (in_process or remembers(self.config))
+
+        return kind(self.cluster, prefix, in_process, self._telemetry, wants_tasks)
 
     def __repr__(self) -> str:
         return "Session (ended)" if self.ended else f"Session on {self.cluster.description}"

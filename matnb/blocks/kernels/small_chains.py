@@ -37,7 +37,7 @@ class SmallChain:
     """Links over dense operands of certain forms, each a call of NumPy's into memory that is there.
 
     Values on the way are kept from run to run, so that one thread runs it at a time. What NumPy warns of is
-    the caller's, who says once for many runs that nobody is told.
+    the caller's, who silences it once for many runs.
 
     Attributes
     ----------

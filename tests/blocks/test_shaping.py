@@ -251,3 +251,11 @@ def test_inputs_stay_as_they_were():
     cut(PATTERN, (slice(1, 2), slice(1, 3)))
     for array, old in zip(arrays_in(PATTERN), before, strict=True):
         np.testing.assert_array_equal(array, old)
+
+
+def test_only_rows_that_are_all_of_an_array_are_put_together_as_a_view():
+    whole = np.arange(60_000.0).reshape(12_000, 5)
+    parts = [((0, 0), Dense(whole[:7000])), ((7000, 0), Dense(whole[7000:11_000]))]
+    assert adjoining(parts, (11_000, 5), FLOAT) is None  # a view would keep the last rows too
+    assert adjoining([], (0, 5), FLOAT) is None
+    assert adjoining([((), Dense(np.array(1.0)))], (), FLOAT) is None

@@ -419,11 +419,11 @@ class FusedPass:
             matrix, vector, *operands = values
             if self._rows is None or matrix is not self._rows.matrix:
                 self._rows = RowParts(matrix, tiles.start, _WORK_ALONE if tiles.is_sum else _SHARED_WORK)
-            if self._rows.count > 1:
+            if len(self._rows.bounds) > 2:  # several parts
                 memory.give(buffers)
                 return None
             taken.append(product := memory.take((tiles.length,), FLOAT))
-            self._rows.multiply_into(0, given(vector.values), product)
+            self._rows.multiply_into(vector.values, product)
         if tiles.is_sum:
             taken.append(room := memory.take((tiles.length,), FLOAT))
         keepdims = ending is None or ending.keepdims
@@ -457,7 +457,7 @@ class FusedPass:
             own = product = room = None
             if rows is not None and x is not None:
                 taken.append(product := memory.take((most,), FLOAT))
-                rows.multiply_into(part, x, product[: end - begin])
+                rows.multiply_part_into(part, x, product[: end - begin])
             if tiles.is_sum:
                 taken.append(room := memory.take((min(most, 2 * _SUMMED),), FLOAT))
             inner = _cuts(begin, end, _SUMMED, tiles.start) if tiles.is_sum else [begin, end]

@@ -81,6 +81,11 @@ def _loaded(function: Function) -> Callee:
     return found
 
 
+def code_of_file(filename: str, kind: type[CodeType], parts: tuple[object, ...]) -> CodeType:
+    """Return code as it travelled, with the name of the file in which it was written."""
+    return kind(*parts).replace(co_filename=filename)  # type: ignore[arg-type]  # as they were taken apart
+
+
 def packed_bytes(outputs: Sequence[Output]) -> int:
     """Return the bytes that results take when they are packed."""
     return sum(_room(output) for output in outputs)

@@ -28,7 +28,26 @@ def product_fits(matrix: object, x: object) -> bool:
     )
 
 
-class RowParts:
+class WholeRows:
+    """All rows of a matrix, whose product with a vector is made again and again.
+
+    Parameters
+    ----------
+    matrix
+        With entries of double precision, or ones.
+    """
+
+    def __init__(self, matrix: Csr) -> None:
+        self.matrix = matrix
+        self._pointers, self._columns = pattern_of_loop(matrix)
+        self._values = None if matrix.values is None else given(matrix.values)
+
+    def multiply_into(self, x: NumericArray, out: NumericArray) -> None:
+        """Write the product with a contiguous vector of double precision into contiguous memory."""
+        multiply_pattern_into(self._pointers, self._columns, self._values, given(x), out)
+
+
+class RowParts(WholeRows):
     """The rows of a matrix, cut in parts of about equal work.
 
     Parameters
@@ -47,9 +66,7 @@ class RowParts:
     """
 
     def __init__(self, matrix: Csr, start: int, part_work: int) -> None:
-        self.matrix = matrix
-        self._pointers, self._columns = pattern_of_loop(matrix)
-        self._values = None if matrix.values is None else given(matrix.values)
+        super().__init__(matrix)
         num_rows = matrix.shape[0]
         places = np.append(np.arange(-start % TILE, num_rows, TILE), num_rows)
         work = matrix.pointers[places] + _ROW_ENTRIES * places
@@ -57,31 +74,7 @@ class RowParts:
         inner = np.unique(places[np.searchsorted(work, wanted)])
         self.bounds: list[int] = [0, *inner[(inner > 0) & (inner < num_rows)].tolist(), num_rows]
 
-    @property
-    def count(self) -> int:
-        """How many parts there are."""
-        return len(self.bounds) - 1
-
-    def multiply_into(self, part: int, x: NumericArray, out: NumericArray) -> None:
+    def multiply_part_into(self, part: int, x: NumericArray, out: NumericArray) -> None:
         """Write the product of a part's rows with a vector of double precision."""
         pointers = self._pointers[self.bounds[part] : self.bounds[part + 1] + 1]
         multiply_pattern_into(pointers, self._columns, self._values, x, out)
-
-
-class WholeRows:
-    """All rows of a matrix, whose product with a vector is made again and again.
-
-    Parameters
-    ----------
-    matrix
-        With entries of double precision, or ones.
-    """
-
-    def __init__(self, matrix: Csr) -> None:
-        self.matrix = matrix
-        self._pointers, self._columns = pattern_of_loop(matrix)
-        self._values = None if matrix.values is None else given(matrix.values)
-
-    def multiply_into(self, x: NumericArray, out: NumericArray) -> None:
-        """Write the product with a contiguous vector of double precision into contiguous memory."""
-        multiply_pattern_into(self._pointers, self._columns, self._values, given(x), out)

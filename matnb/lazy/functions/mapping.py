@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.creation import Arange
 from matnb.blocks.formats import SPARSE_DTYPES, NumericArray
-from matnb.blocks.kernels.calls import Callee, Function, Output, WithArguments, results_of
+from matnb.blocks.kernels.calls import Callee, Function, Output, WithArguments, code_of_file, results_of
 from matnb.errors import CellCancelled, MatnbError, OptionError, ShapeError, TooLargeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, broadcast_shapes
@@ -44,7 +44,9 @@ def portable(fn: Callable[..., object], name: str, caller: str) -> Function:
         When it cannot be sent, as it uses what cannot.
     """
     try:
-        return Function(name, cloudpickle.dumps(fn), named_by(fn))
+        buffer = BytesIO()
+        _Sender(buffer).dump(fn)
+        return Function(name, buffer.getvalue(), named_by(fn))
     except MatnbError as error:
         raise OptionError(
             f"{caller}: {name} cannot be sent to a worker: {error}; give every DistArray as an argument"
@@ -65,6 +67,15 @@ def named_by(fn: Callable[..., object]) -> bytes:
     buffer = BytesIO()
     _Namer(buffer).dump((fn, *own))
     return buffer.getvalue()
+
+
+class _Sender(cloudpickle.Pickler):  # type: ignore[misc]  # without types
+    """Writes code with its file, whose line an error names; cloudpickle leaves that out since 3.1.3."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, CodeType):
+            return code_of_file, (obj.co_filename, *self.dispatch_table[CodeType](obj))
+        return super().reducer_override(obj)
 
 
 class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types

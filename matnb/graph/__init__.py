@@ -6,17 +6,69 @@ Vertices are rows; ``A.labels`` tells the original ids of a relabelled graph.
 
 from matnb.graph.betweenness import betweenness
 from matnb.graph.bfs import BreadthFirst, bfs
+from matnb.graph.closeness import closeness, harmonic
+from matnb.graph.clustering import average_clustering, clustering, transitivity
+from matnb.graph.communities import label_propagation, modularity
 from matnb.graph.components import Components, connected_components
+from matnb.graph.cores import core_number, k_core
+from matnb.graph.degrees import degree, degree_centrality, laplacian
+from matnb.graph.distances import all_pairs_shortest_path_length
+from matnb.graph.edge_betweenness import edge_betweenness
+from matnb.graph.eigenvector import Centrality, eigenvector_centrality, katz
+from matnb.graph.floyd_warshall import floyd_warshall
+from matnb.graph.hits import HubsAuthorities, hits
+from matnb.graph.independent_set import maximal_independent_set
+from matnb.graph.louvain import Communities, louvain
+from matnb.graph.markov import Clusters, markov_clustering
 from matnb.graph.pagerank import Ranking, pagerank
-from matnb.graph.sssp import sssp
+from matnb.graph.similarity import common_neighbors, jaccard
+from matnb.graph.spanning_forest import minimum_spanning_forest
+from matnb.graph.sssp import ShortestPaths, sssp
+from matnb.graph.strong_components import strongly_connected_components
+from matnb.graph.triangles import triangle_count, triangle_estimate, triangles
+from matnb.graph.trusses import k_truss
 
 __all__ = [
     "BreadthFirst",
+    "Centrality",
+    "Clusters",
+    "Communities",
     "Components",
+    "HubsAuthorities",
     "Ranking",
+    "ShortestPaths",
+    "all_pairs_shortest_path_length",
+    "average_clustering",
     "betweenness",
     "bfs",
+    "closeness",
+    "clustering",
+    "common_neighbors",
     "connected_components",
+    "core_number",
+    "degree",
+    "degree_centrality",
+    "edge_betweenness",
+    "eigenvector_centrality",
+    "floyd_warshall",
+    "harmonic",
+    "hits",
+    "jaccard",
+    "k_core",
+    "k_truss",
+    "katz",
+    "label_propagation",
+    "laplacian",
+    "louvain",
+    "markov_clustering",
+    "maximal_independent_set",
+    "minimum_spanning_forest",
+    "modularity",
     "pagerank",
     "sssp",
+    "strongly_connected_components",
+    "transitivity",
+    "triangle_count",
+    "triangle_estimate",
+    "triangles",
 ]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.foreign import is_graph
-from matnb.errors import DTypeError, IndexingError, ShapeError
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
+from matnb.lazy.functions.diagonals import tril, triu
+from matnb.lazy.functions.mapping import replicated
 
 
 def graph_from(A: object, algorithm: str) -> DistArray:
@@ -64,6 +68,56 @@ def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:
             else f"{algorithm} from vertex {number} of a graph without vertices"
         )
     return number
+
+
+def both_ways(matrix: DistArray, symmetric: bool, dtype: npt.DTypeLike = np.float64) -> DistArray:
+    """Return the edges as ones, in both directions and without those from a vertex to itself.
+
+    Parameters
+    ----------
+    matrix
+        Sparse n x n; a stored entry is an edge.
+    symmetric
+        True when every edge is known to be there in both directions.
+    dtype
+        Of the ones.
+    """
+    edges = matrix.pattern(dtype)
+    if symmetric:
+        return tril(edges, -1) + triu(edges, 1)
+    lower = tril(np.maximum(edges, edges.T), -1)
+    return lower + lower.T
+
+
+def in_batches(vertices: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.int64]:
+    """Return vertices in rows of equal length, ``batch`` or all of them; the last one is filled up with -1.
+
+    From -1, a source that no vertex is, no way begins.
+    """
+    batch = max(1, min(batch, len(vertices)))
+    batches = np.full((-(-len(vertices) // batch), batch), -1)
+    batches.flat[: len(vertices)] = vertices
+    return batches
+
+
+def no_way(matrix: DistArray, algorithm: str) -> DistArray:
+    """Return inf, the length of a way that is not there, which cannot be had without a look at the weights.
+
+    Raises
+    ------
+    OptionError
+        For a weight that is negative or NaN, when it is computed.
+    """
+    if matrix.dtype.kind not in "if":
+        return asarray(np.inf)
+    far: DistArray = replicated(partial(_no_way, algorithm=algorithm), matrix.min(), like=np.inf)  # type: ignore[assignment]
+    return far
+
+
+def _no_way(least: np.floating | np.integer, algorithm: str) -> float:
+    if not least >= 0:
+        raise OptionError(f"{algorithm}: a weight is {float(least)}; weights are 0 or more")
+    return np.inf
 
 
 def vertices_of(num_vertices: int) -> DistArray:

@@ -8,15 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import graph_from, vertex_from
+from matnb.graph.arguments import graph_from, in_batches, vertex_from
+from matnb.graph.brandes import dependencies_inward, ways_outward
+from matnb.graph.weighted_ways import positive_weights, weighted_ways
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, zeros
-from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
-from matnb.lazy.functions.linear import matmul
-from matnb.lazy.loop import iterate, iteration
-
-Matrices = tuple[DistArray, DistArray, DistArray]
+from matnb.lazy.loop import iterate
 
 
 def betweenness(
@@ -24,18 +22,19 @@ def betweenness(
     sources: int | Sequence[int] | npt.NDArray[np.integer] | None = None,
     normalized: bool = True,
     directed: bool = True,
+    weighted: bool = False,
     batch: int = 32,
     seed: int = 0,
 ) -> DistArray:
     """Return for each vertex the shortest ways between others that lead over it.
 
     Brandes 2001, "A Faster Algorithm for Betweenness Centrality": of ``number`` shortest ways from s to t,
-    a vertex is given the share that leads over it, summed over all pairs. Weights are not looked at.
+    a vertex is given the share that leads over it, summed over all pairs.
 
     Parameters
     ----------
     A
-        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value.
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     sources
         Vertices where the ways begin; all when left out. A number k stands for k vertices drawn with
         ``seed``, from which the result is estimated: times n - 1 over how many of them are other vertices.
@@ -44,6 +43,9 @@ def betweenness(
     directed
         False when the edges of A go both ways, so that every way is found twice: halves what is not
         normalized.
+    weighted
+        Ways are shortest by their sums of weights, which are above 0, instead of by their numbers of edges.
+        From one source at a time.
     batch
         Sources taken at once: the work needs a handful of dense n x batch matrices.
     seed
@@ -61,7 +63,8 @@ def betweenness(
     IndexingError
         For a source that is no vertex.
     OptionError
-        For a batch below 1, or more sources to draw than there are vertices.
+        For a batch below 1, or more sources to draw than there are vertices; when it is computed, for a
+        weight that is not above 0.
 
     Examples
     --------
@@ -72,46 +75,26 @@ def betweenness(
     """
     matrix = graph_from(A, "betweenness")
     n = matrix.shape[0]
-    chosen = _chosen(sources, n, seed)
+    chosen = chosen_sources(sources, n, seed, "betweenness")
     if batch < 1:
         raise OptionError(f"betweenness: batch={batch}; give 1 or more")
-    batch = max(1, min(batch, len(chosen)))
-    # The last batch is filled up with -1: a source that no vertex is, from where no way begins.
-    batches = np.full((-(-len(chosen) // batch), batch), -1)
-    batches.flat[: len(chosen)] = chosen
     vertices = arange(n)
     edges = matrix.pattern(np.float64)
 
-    def outward(state: Matrices) -> Matrices:
-        newest, num_ways, depth = state
-        # s'[w] = sum of s[v] over the edges (v, w), where w was not reached before
-        newest = matmul(edges.T, newest, mask=depth < 0)
-        return newest, num_ways + newest, where(newest > 0, (iteration() + 1).astype(np.int32), depth)
-
     def add_batch(total: DistArray, begins: DistArray) -> DistArray:
-        at_source = vertices[:, None] == begins
-        start = (
-            at_source.astype(np.float64),
-            at_source.astype(np.float64),
-            where(at_source, np.int32(0), np.int32(-1)),
-        )
-        (_, num_ways, depth), rounds = iterate(
-            outward, start, until=lambda old, new: ~(new[0] > 0).any(), max_iterations=n
-        )
-
-        def inward(dependency: DistArray) -> DistArray:
-            # delta[v] = s[v] times the sum of (1 + delta[w]) / s[w] over the edges (v, w) to the next depth
-            next_depth = (rounds - 1 - iteration()).astype(np.int32)
-            shares = where(depth == next_depth, (1 + dependency) / num_ways, 0.0)
-            before = depth == next_depth - 1
-            return where(before, num_ways * matmul(edges, shares, mask=before), dependency)
-
-        # The last round outward found nothing, and what depends on the sources themselves is not counted.
-        dependency, _ = iterate(inward, zeros((n, batch)), max_iterations=np.maximum(rounds - 2, 0))
-        total += dependency.sum(axis=1)
+        ways = ways_outward(edges, vertices[:, None] == begins)
+        total += dependencies_inward(edges, ways).sum(axis=1)
         return total
 
-    total, _ = iterate(add_batch, zeros(n), over=asarray(batches), max_iterations=len(batches))
+    def add_source(total: DistArray, source: DistArray) -> DistArray:
+        total += weighted_ways(matrix, vertices == source, far).dependency
+        return total
+
+    if weighted:
+        far = positive_weights(matrix, "betweenness")
+        total, _ = iterate(add_source, zeros(n), over=asarray(chosen))
+    else:
+        total, _ = iterate(add_batch, zeros(n), over=asarray(in_batches(chosen, batch)))
     pairs = max(1, (n - 1) * (n - 2)) if normalized else 1 if directed else 2
     if isinstance(sources, int | np.integer):
         # No way from a vertex counts for itself, so for a drawn one there is a source less than for others.
@@ -121,12 +104,21 @@ def betweenness(
     return total
 
 
-def _chosen(sources: object, n: int, seed: int) -> npt.NDArray[np.int64]:
+def chosen_sources(sources: object, n: int, seed: int, algorithm: str) -> npt.NDArray[np.int64]:
+    """Return the vertices that sources stand for: all, those listed, or some that are drawn.
+
+    Raises
+    ------
+    DTypeError, IndexingError
+        For one that is no vertex.
+    OptionError
+        For more to draw than there are, or none.
+    """
     if sources is None:
         return np.arange(n)
     if isinstance(sources, int | np.integer):
         if not 0 < sources <= n:
-            raise OptionError(f"betweenness from {sources} vertices of a graph of {n}: give 1 to {n}")
+            raise OptionError(f"{algorithm} from {sources} vertices of a graph of {n}: give 1 to {n}")
         return np.random.default_rng(seed).choice(n, int(sources), replace=False)
     vertices = np.asarray(sources).ravel().tolist()
-    return np.array([vertex_from(vertex, n, "betweenness") for vertex in vertices], np.int64)
+    return np.array([vertex_from(vertex, n, algorithm) for vertex in vertices], np.int64)

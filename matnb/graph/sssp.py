@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple, overload
+
 import numpy as np
 
-from matnb.errors import OptionError
-from matnb.graph.arguments import graph_from, vertex_from, vertices_of
+from matnb.graph.arguments import graph_from, no_way, vertex_from, vertices_of
+from matnb.graph.bfs import parents_along
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
-from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate
 
 
-def sssp(A: object, source: int) -> DistArray:
+class ShortestPaths(NamedTuple):
+    """What :func:`sssp` gives with predecessors."""
+
+    distances: DistArray
+    predecessors: DistArray
+
+
+@overload
+def sssp(A: object, source: int, predecessors: Literal[False] = ...) -> DistArray: ...
+@overload
+def sssp(A: object, source: int, predecessors: Literal[True]) -> ShortestPaths: ...
+def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | ShortestPaths:
     """Return the length of the shortest way from a vertex to each other one.
 
     Bellman and Ford's rounds over the semiring of min and plus, from the vertices alone whose distance the
@@ -25,11 +37,16 @@ def sssp(A: object, source: int) -> DistArray:
         Sparse n x n matrix; a stored ``A[i, j]`` is the weight of the edge from i to j, 0 or more.
     source
         The vertex to begin at.
+    predecessors
+        Return also the vertex before on such a way.
 
     Returns
     -------
     DistArray
         float64 of shape (n,): the least sum of weights on a way from the source; inf where there is none.
+        With predecessors a named tuple of ``distances`` and ``predecessors``, int32 of shape (n,), int64 from
+        2**31 vertices on: of several such ways one of the fewest edges, the source itself at the source, -1
+        where there is none. They are found by a search along the edges that are on a shortest way.
 
     Raises
     ------
@@ -48,25 +65,45 @@ def sssp(A: object, source: int) -> DistArray:
     array([0., 5., 2.])
     """
     matrix = graph_from(A, "sssp")
-    n = matrix.shape[0]
-    source = vertex_from(source, n, "sssp")
-    # The distance of what is not reached is found with the check of the weights, so that none is had without.
-    no_way = replicated(_no_way, matrix.min(), like=np.inf) if matrix.dtype.kind in "if" else np.inf
+    source = vertex_from(source, matrix.shape[0], "sssp")
+    distances = distances_along(matrix, vertices_of(matrix.shape[0]) == source, no_way(matrix, "sssp"))
+    if not predecessors:
+        return distances
+    return ShortestPaths(distances, parents_along(tight_edges(matrix, distances), source))
+
+
+def distances_along(matrix: DistArray, at_source: DistArray, far: DistArray) -> DistArray:
+    """Return the length of the shortest way from a vertex to each other one, as :func:`sssp` has it.
+
+    Parameters
+    ----------
+    matrix
+        Sparse n x n; the weights of edges, none negative.
+    at_source
+        bool of shape (n,).
+    far
+        The length of a way that is not there.
+    """
 
     def step(state: tuple[DistArray, DistArray]) -> tuple[DistArray, DistArray]:
         distance, nearer = state
         # d'[j] = min(d[j], min of d[i] + A[i, j] over the edges (i, j) from vertices that came nearer)
-        reached = matmul(where(nearer, distance, no_way), matrix, semiring="min_plus")
+        reached = matmul(where(nearer, distance, far), matrix, semiring="min_plus")
         nearer = reached < distance
         return where(nearer, reached, distance), nearer
 
-    at_source = vertices_of(n) == source
-    start = where(at_source, 0.0, no_way), at_source
-    (distance, _), _ = iterate(step, start, until=lambda old, new: ~new[1].any(), max_iterations=n)
+    (distance, _), _ = iterate(
+        step,
+        (where(at_source, 0.0, far), at_source),
+        until=lambda old, new: ~new[1].any(),
+        max_iterations=matrix.shape[0],
+    )
     return distance
 
 
-def _no_way(least: np.floating | np.integer) -> float:
-    if not least >= 0:
-        raise OptionError(f"sssp: a weight is {float(least)}; weights are 0 or more")
-    return np.inf
+def tight_edges(matrix: DistArray, distances: DistArray) -> DistArray:
+    """Return the edges that are the last one of a shortest way, as ones: sparse, n x n, float64."""
+    reached = distances < np.inf
+    begins = where(reached, distances, np.nan)[:, None]  # equal to no length
+    tight = matrix.pattern(np.float64) * (begins + matrix == distances)
+    return tight.eliminate_zeros()

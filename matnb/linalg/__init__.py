@@ -4,9 +4,34 @@ import numpy as np
 
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.namespace import recorded_in
+from matnb.linalg.conjugate_gradients import cg, minres
 from matnb.linalg.eigsh import Eigenpairs, eigsh
+from matnb.linalg.exponential import expm_multiply
+from matnb.linalg.gmres import bicgstab, gmres
+from matnb.linalg.lobpcg import lobpcg
+from matnb.linalg.lsmr import LeastResidual, lsmr
+from matnb.linalg.lsqr import LeastSquares, lsqr
+from matnb.linalg.operators import Solution
+from matnb.linalg.svds import SingularValues, svds
 
-__all__ = ["Eigenpairs", "eigsh", "norm"]
+__all__ = [
+    "Eigenpairs",
+    "LeastResidual",
+    "LeastSquares",
+    "SingularValues",
+    "Solution",
+    "bicgstab",
+    "cg",
+    "eigsh",
+    "expm_multiply",
+    "gmres",
+    "lobpcg",
+    "lsmr",
+    "lsqr",
+    "minres",
+    "norm",
+    "svds",
+]
 _from_numpy = {name: one for name, one in recorded_in(np.linalg).items() if name not in __all__}
 globals().update(_from_numpy)
 __all__ += sorted(_from_numpy)

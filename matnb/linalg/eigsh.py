@@ -14,8 +14,11 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.linear import norm, outer
 from matnb.lazy.functions.mapping import replicated
-from matnb.lazy.loop import cond, iterate, iteration
+from matnb.lazy.functions.ordering import argsort
+from matnb.lazy.loop import iterate, iteration
 from matnb.lazy.random import Generator, default_rng
+from matnb.linalg.operators import Apply, applied
+from matnb.linalg.orthogonal import against, following
 
 Floats = npt.NDArray[np.float64]
 _ORDERS: dict[str, Callable[[Floats], Floats]] = {
@@ -46,6 +49,8 @@ def eigsh(
     tol: float = 1e-10,
     max_iterations: int = 300,
     v0: npt.ArrayLike | DistArray | None = None,
+    sigma: float | None = None,
+    OPinv: object = None,
     seed: int = 0,
 ) -> Eigenpairs:
     """Return k eigenvalues and eigenvectors of a symmetric matrix.
@@ -68,6 +73,13 @@ def eigsh(
         The most restarts; where they do not suffice the pairs are as good as they have become.
     v0
         First vector, n numbers; drawn when left out.
+    sigma
+        Find the eigenvalues near this one instead: ``which`` is then of ``1 / (value - sigma)``, so that "LM"
+        are the nearest ones, "LA" those above and "SA" those below.
+    OPinv
+        With sigma: a function of a DistArray x that records the solution of ``(A - sigma I) y = x``, or the
+        inverse of this matrix as an array. ``lambda x: mn.linalg.minres(A, x, shift=sigma, rtol=1e-12).x`` is
+        one; for a definite matrix :func:`matnb.linalg.cg` is another.
     seed
         Of the draws.
 
@@ -84,7 +96,7 @@ def eigsh(
     DTypeError
         For a complex matrix.
     OptionError
-        For a k outside 1 to n, or an unknown ``which``.
+        For a k outside 1 to n, an unknown ``which``, or a sigma without OPinv.
 
     Examples
     --------
@@ -104,6 +116,9 @@ def eigsh(
         raise OptionError(f"eigsh: k={k} eigenvalues of a matrix of {n} rows; give 1 to {n}")
     if which not in _ORDERS:
         raise OptionError(f"eigsh: which={which!r}; known: {', '.join(_ORDERS)}; the others need a solve")
+    if (sigma is None) != (OPinv is None):
+        raise OptionError("eigsh: sigma= and OPinv=, which solves with A - sigma I, are given together")
+    apply = applied("eigsh", "A" if sigma is None else "OPinv", matrix if sigma is None else OPinv, n)
     m = min(n, max(2 * k + 8, 20))
     tol = max(tol, 1e-14)
     rng = default_rng(seed)
@@ -112,7 +127,7 @@ def eigsh(
         raise ShapeError(f"eigsh: v0 of shape {first.shape} for a matrix of {n} rows")
 
     def restart(state: _Restart) -> _Restart:
-        basis = extended(state.basis, matrix, state.num_kept, rng)
+        basis = extended(state.basis, apply, state.num_kept, rng)
         values, Y, T, num_kept, residual = replicated(
             partial(_rayleigh_ritz, k=k, which=which, tol=tol), basis.projected, basis.rest
         )
@@ -124,12 +139,29 @@ def eigsh(
     final, _ = iterate(
         restart, state, until=lambda old, new: new.residual <= tol, max_iterations=max_iterations
     )
-    return Eigenpairs(final.values, final.basis.vectors[:k].T)
+    values, vectors = final.values, final.basis.vectors[:k].T
+    if sigma is None:
+        return Eigenpairs(values, vectors)
+    values = sigma + 1 / values
+    order = argsort(values)
+    return Eigenpairs(values[order], vectors[:, order])
 
 
-def _num_kept(k: int, m: int, num_converged: int) -> int:
-    # A pair that has converged gives its place in the search to the next one, as ARPACK has it; a quarter of
-    # the others is kept in any case, since with k alone the search for few pairs loses what it found.
+def num_kept_of(k: int, m: int, num_converged: int) -> int:
+    """Return how many of m vectors a restart keeps.
+
+    A pair that has converged gives its place in the search to the next one, as ARPACK has it; a quarter of
+    the others is kept in any case, since with k alone the search for few pairs loses what it found.
+
+    Parameters
+    ----------
+    k
+        How many pairs are wanted.
+    m
+        The vectors of the basis.
+    num_converged
+        How many of the pairs are near enough.
+    """
     return max(k, min(k + max((m - k) // 4, min(num_converged, (m - k) // 2)), m - 1))
 
 
@@ -144,16 +176,13 @@ def _rayleigh_ritz(
     values, vectors = values[order], vectors[:, order]
     residuals = np.abs(rest * vectors[-1, :k]) / max(np.abs(values).max(), np.finfo(float).tiny)
     # What is kept for the next restart; the vectors after it are written anew.
-    num_kept = _num_kept(k, m, int(np.count_nonzero(residuals <= tol)))
+    num_kept = num_kept_of(k, m, int(np.count_nonzero(residuals <= tol)))
     dropped = np.arange(m) >= num_kept
     T = np.diag(np.where(dropped, 0, values))
     return values[:k], np.where(dropped, 0, vectors), T, num_kept, residuals.max()
 
 
 # Lanczos' recurrence: orthonormal vectors of a Krylov space, and a symmetric matrix as seen in them.
-
-ROUNDING = 1e-13  # of a vector whose every part was taken away this share is left, or less
-_TOO_LITTLE = 0.5**0.5  # of a vector where less is left, rounding is too large a part
 
 
 class Basis(NamedTuple):
@@ -177,21 +206,18 @@ class Basis(NamedTuple):
     rest: DistArray
 
 
-def extended(basis: Basis, matrix: DistArray, begin: DistArray, rng: Generator) -> Basis:
+def extended(basis: Basis, apply: Apply, begin: DistArray, rng: Generator) -> Basis:
     """Return a basis with the vectors from ``begin`` on made.
 
     Of A v what Lanczos' recurrence says is taken away first, so that the orthogonalization against all
-    vectors, those of a Krylov space or of a thick restart, seldom leaves so little that it has to be done
-    again: less than half of the square of the norm (Daniel, Gragg, Kaufman and Stewart 1976,
-    "Reorthogonalization and Stable Algorithms for Updating the Gram-Schmidt QR Factorization"). Twice is
-    enough (Parlett 1998, "The Symmetric Eigenvalue Problem", section 6.9).
+    vectors, those of a Krylov space or of a thick restart, seldom has to be done again.
 
     Parameters
     ----------
     basis
         With vectors from 0 to ``begin`` - 1.
-    matrix
-        A, symmetric.
+    apply
+        Records the product of A, symmetric, with a vector.
     begin
         A whole number without axes.
     rng
@@ -203,37 +229,16 @@ def extended(basis: Basis, matrix: DistArray, begin: DistArray, rng: Generator) 
         j = begin + iteration()
         V[j] = v
         # Lanczos: w = A v - alpha v - beta before, and of that (1 - V' V) w
-        w = matrix @ v
+        w = apply(v)
         alpha, beta = v @ w, before @ w
         w = w - alpha * v - beta * before
-        size = norm(w)
-        along = V @ w
-        w = w - along @ V
-        rest = norm(w)
-        w, rest, along = cond(
-            rest < _TOO_LITTLE * size, lambda: _orthogonal_again(V, w, along), lambda: (w, rest, along)
-        )
+        w, rest, along = against(V, w)
         place = arange(V.shape[0])
         along += alpha * (place == j) + beta * (place == j - 1)
         projected[:, j] = along
-        following = cond(rest > ROUNDING * norm(along), lambda: w / rest, lambda: _outside(V, rng))
-        return Basis(V, projected, following, rest), v
+        return Basis(V, projected, following(V, w, rest, norm(along), rng), rest), v
 
     (made, _), _ = iterate(
         add_vector, (basis, zeros(basis.next.shape)), max_iterations=basis.projected.shape[0] - begin
     )
     return made
-
-
-def _orthogonal_again(V: DistArray, w: DistArray, along: DistArray) -> tuple[DistArray, DistArray, DistArray]:
-    more = V @ w
-    w = w - more @ V
-    return w, norm(w), along + more
-
-
-def _outside(V: DistArray, rng: Generator) -> DistArray:
-    direction = rng.standard_normal(V.shape[1])
-    for _ in range(2):
-        direction -= (V @ direction) @ V
-    direction /= norm(direction)
-    return direction

@@ -62,3 +62,17 @@ def as_networkx(graph: sp.csr_array) -> nx.DiGraph:
     made.add_nodes_from(range(graph.shape[0]))
     made.add_weighted_edges_from(zip(rows.tolist(), columns.tolist(), graph.data.tolist(), strict=True))
     return made
+
+
+def as_undirected(graph: sp.csr_array) -> nx.Graph:
+    """Return the edges in both directions, without weights and without those from a vertex to itself."""
+    made = nx.Graph(as_networkx(graph).to_undirected(as_view=True).edges)
+    made.add_nodes_from(range(graph.shape[0]))
+    made.remove_edges_from(list(nx.selfloop_edges(made)))
+    return made
+
+
+@pytest.fixture
+def undirected(graph: sp.csr_array) -> nx.Graph:
+    """Return the same graph of NetworkX without directions, weights and loops."""
+    return as_undirected(graph)

@@ -11,12 +11,15 @@ import scipy.sparse as sp
 import matnb as mn
 
 ALGORITHMS = {
-    "pagerank": mn.graph.pagerank,
-    "bfs": lambda A: mn.graph.bfs(A, 0),
-    "sssp": lambda A: mn.graph.sssp(A, 0),
-    "connected_components": mn.graph.connected_components,
-    "betweenness": mn.graph.betweenness,
+    name: getattr(mn.graph, name)
+    for name in mn.graph.__all__
+    if not isinstance(getattr(mn.graph, name), type) and name not in ("bfs", "sssp", "k_core", "k_truss")
 }
+ALGORITHMS["modularity"] = lambda A: mn.graph.modularity(A, [0, 0])
+ALGORITHMS["bfs"] = lambda A: mn.graph.bfs(A, 0)
+ALGORITHMS["sssp"] = lambda A: mn.graph.sssp(A, 0)
+ALGORITHMS["k_core"] = lambda A: mn.graph.k_core(A, 2)
+ALGORITHMS["k_truss"] = lambda A: mn.graph.k_truss(A, 3)
 
 
 @pytest.mark.parametrize(("name", "algorithm"), ALGORITHMS.items())

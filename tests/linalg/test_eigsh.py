@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 import matnb as mn
-from matnb.linalg.eigsh import _num_kept
+from matnb.linalg.eigsh import num_kept_of
 
 
 def check(A: sp.csr_array | np.ndarray, k: int, which: str, **options: object) -> None:
@@ -74,9 +74,9 @@ def test_a_vector_of_which_little_is_left_is_made_orthogonal_again(
     is_again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # After a restart A v has parts along the four vectors kept that the recurrence does not tell.
-    module = sys.modules[_num_kept.__module__]
+    module = sys.modules[num_kept_of.__module__]
     if not is_again:
-        monkeypatch.setattr(module, "_TOO_LITTLE", 0.0)
+        monkeypatch.setattr("matnb.linalg.orthogonal._TOO_LITTLE", 0.0)
     rng = np.random.default_rng(3)
     inner = np.diag(np.arange(60.0))
     inner[4, :4] = inner[:4, 4] = 1
@@ -84,7 +84,8 @@ def test_a_vector_of_which_little_is_left_is_made_orthogonal_again(
     Q, _ = np.linalg.qr(rng.normal(size=(60, 60)))
     V = np.where(np.arange(5)[:, np.newaxis] < 4, Q.T[:5], 0)
     given = module.Basis(*map(mn.asarray, (V, np.diag([0.0, 1, 2, 3, 0]), Q[:, 4], np.array(1.0))))
-    made = module.extended(given, mn.asarray(Q @ inner @ Q.T), mn.asarray(4), mn.random.default_rng(0))
+    A = mn.asarray(Q @ inner @ Q.T)
+    made = module.extended(given, lambda v: A @ v, mn.asarray(4), mn.random.default_rng(0))
     vectors, following = mn.compute(made.vectors, made.next)
     assert (abs(vectors @ following).max() < 1e-12) == is_again
 
@@ -93,7 +94,7 @@ def test_a_vector_of_which_little_is_left_is_made_orthogonal_again(
     (10, 28, 0, 14), (10, 28, 6, 16), (10, 28, 10, 19), (1, 20, 0, 5), (5, 5, 5, 5), (20, 21, 0, 20),
 ])  # fmt: skip
 def test_a_restart_keeps_more_as_pairs_converge(k: int, m: int, converged: int, kept: int) -> None:
-    assert _num_kept(k, m, converged) == kept
+    assert num_kept_of(k, m, converged) == kept
 
 
 def test_a_path_has_known_eigenvalues() -> None:

@@ -1,0 +1,81 @@
+"""Brandes' algorithm: numbers of shortest ways, and what of them depends on each vertex and edge."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import zeros
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.functions.linear import matmul
+from matnb.lazy.loop import iterate, iteration
+
+Matrices = tuple[DistArray, DistArray, DistArray]
+
+
+class Ways(NamedTuple):
+    """The shortest ways from a batch of vertices, by numbers of edges.
+
+    Attributes
+    ----------
+    num_ways
+        float64, n x batch: how many lead to each vertex.
+    depth
+        int32, n x batch: of how many edges; -1 where there is none.
+    rounds
+        int64: one more than the largest depth, where there is a way at all.
+    """
+
+    num_ways: DistArray
+    depth: DistArray
+    rounds: DistArray
+
+
+def ways_outward(edges: DistArray, at_source: DistArray) -> Ways:
+    """Return the numbers of shortest ways from where ``at_source``, bool of n x batch, is true."""
+
+    def outward(state: Matrices) -> Matrices:
+        newest, num_ways, depth = state
+        # s'[w] = sum of s[v] over the edges (v, w), where w was not reached before
+        newest = matmul(edges.T, newest, mask=depth < 0)
+        return newest, num_ways + newest, where(newest > 0, (iteration() + 1).astype(np.int32), depth)
+
+    first = at_source.astype(np.float64)
+    start = first, first, where(at_source, np.int32(0), np.int32(-1))
+    (_, num_ways, depth), rounds = iterate(
+        outward, start, until=lambda old, new: ~(new[0] > 0).any(), max_iterations=edges.shape[0]
+    )
+    return Ways(num_ways, depth, rounds)
+
+
+def dependencies_inward(edges: DistArray, ways: Ways) -> DistArray:
+    """Return which share of the ways to all ends leads over each vertex, n x batch; nothing for sources."""
+    num_ways, depth, rounds = ways
+
+    def inward(dependency: DistArray) -> DistArray:
+        # delta[v] = s[v] times the sum of (1 + delta[w]) / s[w] over the edges (v, w) to the next depth
+        next_depth = (rounds - 1 - iteration()).astype(np.int32)
+        shares = where(depth == next_depth, (1 + dependency) / num_ways, 0.0)
+        before = depth == next_depth - 1
+        return where(before, num_ways * matmul(edges, shares, mask=before), dependency)
+
+    # The last round outward found nothing, and what depends on the sources themselves is not counted.
+    dependency, _ = iterate(inward, zeros(depth.shape), max_iterations=np.maximum(rounds - 2, 0))
+    return dependency
+
+
+def edges_of_ways(edges: DistArray, ways: Ways, dependency: DistArray) -> DistArray:
+    """Return which share of the ways to all ends leads over each edge: of the batch the sum, sparse."""
+    num_ways, depth, rounds = ways
+    shares = where(depth >= 0, (1 + dependency) / num_ways, 0.0)
+
+    def step(total: DistArray) -> DistArray:
+        # Over the edge (v, w) to the next depth: s[v] (1 + delta[w]) / s[w]
+        here = iteration().astype(np.int32)
+        begins, ends = where(depth == here, num_ways, 0.0), where(depth == here + 1, shares, 0.0)
+        return total + edges * (begins @ ends.T)
+
+    total, _ = iterate(step, edges * 0.0, max_iterations=rounds)
+    return total

@@ -1,0 +1,133 @@
+"""How near vertices are to all others: closeness and harmonic centrality."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from matnb.graph.arguments import graph_from, vertices_of
+from matnb.graph.distances import Lengths, checked_batches, search_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.loop import iterate
+
+
+def closeness(
+    A: object, weighted: bool = False, wf_improved: bool = True, batch: int = 32, symmetric: bool = False
+) -> DistArray:
+    """Return for each vertex how near it is to those that have a way to it.
+
+    The number of these over the sum of their distances (Freeman 1978, "Centrality in Social Networks:
+    Conceptual Clarification"), as NetworkX's ``closeness_centrality``: distances are those to the vertex.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
+    weighted
+        Distances are sums of weights, 0 or more, instead of numbers of edges.
+    wf_improved
+        Times the share of the other vertices that have a way (Wasserman and Faust 1994), so that vertices of
+        a small component are not the nearest ones.
+    batch
+        Vertices taken at once, as in :func:`all_pairs_shortest_path_length`.
+    symmetric
+        True when it is known that A is symmetric: it need not be transposed.
+
+    Returns
+    -------
+    DistArray
+        float64 of shape (n,); 0 for a vertex that no other has a way to.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For a batch below 1; when it is computed, for a weight that is negative or NaN.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> star = sp.csr_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    >>> mn.graph.closeness(star).compute().round(4)
+    array([1.    , 0.6667, 0.6667])
+    """
+
+    def near(lengths: Lengths, begins: DistArray) -> DistArray:
+        reached = _reached(lengths)
+        others = reached.sum(axis=0) - 1
+        total = where(reached, lengths, 0).sum(axis=0)
+        value: DistArray = where(total > 0, others / np.maximum(total, np.finfo(float).tiny), 0.0)
+        return value * others / max(n - 1, 1) if wf_improved else value
+
+    matrix = graph_from(A, "closeness")
+    n = matrix.shape[0]
+    return _by_vertex(matrix, weighted, symmetric, batch, "closeness", near)
+
+
+def harmonic(A: object, weighted: bool = False, batch: int = 32, symmetric: bool = False) -> DistArray:
+    """Return for each vertex the sum of one over the distances of all others to it.
+
+    Boldi and Vigna 2014, "Axioms for Centrality"; NetworkX's ``harmonic_centrality``. What has no way to it
+    counts 0.
+
+    Parameters
+    ----------
+    A, weighted, batch, symmetric
+        As in :func:`closeness`.
+
+    Returns
+    -------
+    DistArray
+        float64 of shape (n,).
+
+    Raises
+    ------
+    DTypeError, ShapeError, OptionError
+        As in :func:`closeness`.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> star = sp.csr_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    >>> mn.graph.harmonic(star).compute()
+    array([2. , 1.5, 1.5])
+    """
+
+    def near(lengths: Lengths, begins: DistArray) -> DistArray:
+        counts = _reached(lengths) & (vertices[:, None] != begins)
+        return where(counts, 1 / where(counts, lengths, 1), 0.0).sum(axis=0)
+
+    matrix = graph_from(A, "harmonic")
+    vertices = vertices_of(matrix.shape[0])
+    return _by_vertex(matrix, weighted, symmetric, batch, "harmonic", near)
+
+
+def _by_vertex(
+    matrix: DistArray,
+    weighted: bool,
+    symmetric: bool,
+    batch: int,
+    algorithm: str,
+    value: Callable[[Lengths, DistArray], DistArray],
+) -> DistArray:
+    n = matrix.shape[0]
+    batches = checked_batches(np.arange(n), batch, algorithm)
+    search = search_from(
+        matrix if symmetric else matrix.T, weighted, algorithm
+    )  # to a vertex is back from it
+    _, _, values = iterate(
+        lambda last, begins: value(search(begins), begins),
+        zeros(batches.shape[1]),
+        over=asarray(batches),
+        collect=lambda new: new,
+    )
+    return values.reshape(-1)[:n]
+
+
+def _reached(lengths: Lengths) -> DistArray:
+    reached: DistArray = lengths < np.inf if lengths.dtype.kind == "f" else lengths >= 0
+    return reached

@@ -1,0 +1,112 @@
+"""Clustering coefficients: how many ways over two edges are closed to triangles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.graph.arguments import both_ways, graph_from
+from matnb.graph.triangles import closed_ways
+from matnb.lazy.array import DistArray
+from matnb.lazy.functions.diagonals import tril, triu
+from matnb.lazy.functions.elementwise import where
+
+
+def clustering(A: object, directed: bool = False, symmetric: bool = False) -> DistArray:
+    """Return for each vertex which share of the pairs of its neighbors have an edge between them.
+
+    Watts and Strogatz 1998, "Collective dynamics of 'small-world' networks".
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value. Edges from a
+        vertex to itself do not count.
+    directed
+        Count an edge between two neighbors for its direction alone, so that a pair can have two: the local
+        clustering coefficient of LDBC's Graphalytics, where whoever has an edge in either direction is a
+        neighbor. (NetworkX has another one for directed graphs, Fagiolo's.)
+    symmetric
+        True when it is known that every edge is there in both directions.
+
+    Returns
+    -------
+    DistArray
+        float64 of shape (n,): 0 to 1; 0 where there are fewer than two neighbors.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    >>> mn.graph.clustering(A).compute().round(3)
+    array([0.333, 1.   , 1.   , 0.   ])
+    """
+    matrix = graph_from(A, "clustering")
+    U = both_ways(matrix, symmetric)
+    if directed and not symmetric:
+        edges = matrix.pattern(np.float64)
+        closed = ((U @ (tril(edges, -1) + triu(edges, 1))) * U).sum(axis=1)
+    else:
+        closed = closed_ways(U)
+    share: DistArray = closed / np.maximum(_open_ways(U), 1)
+    return share
+
+
+def average_clustering(A: object, symmetric: bool = False) -> DistArray:
+    """Return the mean of :func:`clustering` over all vertices: float64, without axes.
+
+    Parameters
+    ----------
+    A, symmetric
+        As in :func:`clustering`.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> float(mn.graph.average_clustering(sp.csr_array([[0, 1, 1], [0, 0, 1], [0, 0, 0]])))
+    1.0
+    """
+    return clustering(A, symmetric=symmetric).mean()
+
+
+def transitivity(A: object, symmetric: bool = False) -> DistArray:
+    """Return which share of all ways over two edges are closed to a triangle: float64, without axes.
+
+    Three times the triangles over the pairs of edges that share a vertex (Newman 2003, "The Structure and
+    Function of Complex Networks", section III B); 0 where there are none.
+
+    Parameters
+    ----------
+    A, symmetric
+        As in :func:`clustering`.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    >>> float(mn.graph.transitivity(A))
+    0.6
+    """
+    U = both_ways(graph_from(A, "transitivity"), symmetric)
+    ways = _open_ways(U).sum()
+    return where(ways > 0, closed_ways(U).sum() / np.maximum(ways, 1), 0.0)
+
+
+def _open_ways(U: DistArray) -> DistArray:
+    neighbors = U.sum(axis=1)
+    ways: DistArray = neighbors * (neighbors - 1)
+    return ways

@@ -1,0 +1,133 @@
+"""Communities of a graph: label propagation, and modularity."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.graph.arguments import graph_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import arange, asarray, eye
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.functions.grouping import scatter_reduce
+from matnb.lazy.loop import iterate
+
+
+def label_propagation(A: object, max_iterations: int = 10, symmetric: bool = False) -> DistArray:
+    """Return a label for each vertex, those that are most frequent around it.
+
+    Each vertex begins with a label of its own, and each round takes that which most of its neighbors had, of
+    several the smallest: the "CDLP" of LDBC's Graphalytics (Iosup et al. 2016), a deterministic form of
+    Raghavan, Albert and Kumara 2007, "Near linear time algorithm to detect community structures".
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value. Both ends are
+        neighbors; where both directions are stored each counts.
+    max_iterations
+        The most rounds; it ends before when no label changes.
+    symmetric
+        True when it is known that every edge is there in both directions, and each shall count once.
+
+    Returns
+    -------
+    DistArray
+        int64 of shape (n,).
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For a negative number of rounds.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    >>> mn.graph.label_propagation(A).compute()
+    array([0, 0, 0, 3])
+    """
+    edges = graph_from(A, "label_propagation").pattern(np.float64)
+    n = edges.shape[0]
+    neighbors = edges if symmetric else edges + edges.T
+
+    def step(labels: DistArray) -> DistArray:
+        counts = neighbors @ eye(n)[labels]
+        return where(counts.max(axis=1) > 0, counts.argmax(axis=1), labels)
+
+    labels, _ = iterate(
+        step, arange(n), until=lambda old, new: (old == new).all(), max_iterations=max_iterations
+    )
+    return labels
+
+
+def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float = 1.0) -> DistArray:
+    """Return how much more weight lies within communities than chance would put there.
+
+    Newman and Girvan 2004, of directed graphs Leicht and Newman 2008, "Community Structure in Directed
+    Networks": the sum over i and j of one community of ``A[i, j] / m - resolution out[i] in[j] / m**2``, m
+    the sum of all weights.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j. Of an
+        undirected graph both directions are stored.
+    labels
+        n whole numbers, 0 to n - 1: the community of each vertex.
+    resolution
+        Larger than 1 it favors smaller communities (Reichardt and Bornholdt 2006).
+
+    Returns
+    -------
+    DistArray
+        float64, without axes; NaN for a graph without edges.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix, or labels that are not n whole numbers.
+    OptionError
+        For a negative resolution.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> pairs = sp.csr_array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
+    >>> float(mn.graph.modularity(pairs, [0, 0, 2, 2]))
+    0.5
+    """
+    matrix = graph_from(A, "modularity").astype(np.float64)
+    n = matrix.shape[0]
+    given = asarray(labels)
+    if given.dtype.kind not in "iu":
+        raise DTypeError(f"modularity: labels of dtype {given.dtype}; give whole numbers")
+    if given.shape != (n,):
+        raise ShapeError(f"modularity: labels of shape {given.shape} for {n} vertices; give {n}")
+    check_resolution(resolution, "modularity")
+    return modularity_of(matrix, given, resolution)
+
+
+def modularity_of(matrix: DistArray, labels: DistArray, resolution: float) -> DistArray:
+    """Return what :func:`modularity` does, of a matrix of float64 and labels that were looked at."""
+    n, m = matrix.shape[0], matrix.sum()
+    within = (matrix * (labels[:, None] == labels)).sum()
+    out = scatter_reduce(matrix.sum(axis=1), labels, n)
+    into = scatter_reduce(matrix.sum(axis=0), labels, n)
+    value: DistArray = within / m - resolution * (out * into).sum() / m**2
+    return value
+
+
+def check_resolution(resolution: float, algorithm: str) -> None:
+    """Refuse a negative resolution.
+
+    Raises
+    ------
+    OptionError
+        For one.
+    """
+    if not resolution >= 0:
+        raise OptionError(f"{algorithm}: resolution={resolution}; give 0 or more")

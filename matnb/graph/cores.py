@@ -1,0 +1,113 @@
+"""Cores: parts of a graph in which every vertex has many neighbors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.errors import OptionError
+from matnb.graph.arguments import both_ways, graph_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, full, ones
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.loop import iterate
+
+State = tuple[DistArray, DistArray, DistArray]
+
+
+def core_number(A: object, symmetric: bool = False) -> DistArray:
+    """Return for each vertex the largest k of a k-core that it is in.
+
+    In a k-core each vertex has an edge to k others of it at least. Vertices of the least degree leave round
+    by round (Matula and Beck 1983, "Smallest-last Ordering and Clustering and Graph Coloring Algorithms"),
+    all of a round at once (Dhulipala, Blelloch and Shun 2017, "Julienne").
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
+        direction. Edges from a vertex to itself do not count.
+    symmetric
+        True when it is known that every edge is there in both directions.
+
+    Returns
+    -------
+    DistArray
+        int64 of shape (n,).
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    >>> mn.graph.core_number(A).compute()
+    array([2, 2, 2, 1])
+    """
+    edges = both_ways(graph_from(A, "core_number"), symmetric)
+    n = edges.shape[0]
+
+    def step(state: State) -> State:
+        degrees, cores, k = state  # a degree of inf: the vertex has left
+        least = degrees.min(initial=np.inf)
+        k = where(least > k, least, k)
+        leaves = degrees <= k
+        degrees = where(leaves, np.inf, degrees - edges @ leaves.astype(np.float64))
+        return degrees, where(leaves, k, cores), k
+
+    (_, cores, _), _ = iterate(
+        step,
+        (edges.sum(axis=1), full(n, 0.0), asarray(0.0)),
+        until=lambda old, new: (new[0] == np.inf).all(),
+        max_iterations=n,
+    )
+    return cores.astype(np.int64)
+
+
+def k_core(A: object, k: int, symmetric: bool = False) -> DistArray:
+    """Return the edges of the largest part of a graph in which each vertex has k neighbors at least.
+
+    Parameters
+    ----------
+    A, symmetric
+        As in :func:`core_number`.
+    k
+        0 or more.
+
+    Returns
+    -------
+    DistArray
+        Sparse, n x n, of the dtype of A: the entries of A between vertices of the k-core. All n vertices
+        keep their numbers.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For a negative k.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    >>> mn.graph.k_core(A, 2).to_scipy().nnz
+    3
+    """
+    matrix = graph_from(A, "k_core")
+    if k < 0:
+        raise OptionError(f"k_core: k={k}; give 0 or more")
+    edges = both_ways(matrix, symmetric)
+
+    def step(remains: DistArray) -> DistArray:
+        return remains & (edges @ remains.astype(np.float64) >= k)
+
+    remains, _ = iterate(
+        step,
+        ones(matrix.shape[0], dtype=bool),
+        until=lambda old, new: (old == new).all(),
+        max_iterations=matrix.shape[0],
+    )
+    return matrix.select(remains[:, None] & remains)

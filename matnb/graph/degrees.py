@@ -1,0 +1,135 @@
+"""Degrees of vertices, and the Laplacian of a graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.errors import OptionError
+from matnb.graph.arguments import graph_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.functions.diagonals import diag, tril, triu
+from matnb.lazy.functions.elementwise import where
+
+DIRECTIONS = "out", "in", "both"
+
+
+def degree(A: object, direction: str = "out", weighted: bool = False) -> DistArray:
+    """Return the number of edges of each vertex, or the sum of their weights.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
+    direction
+        "out" for edges that leave a vertex, "in" for those that arrive, "both" for all: an edge from a
+        vertex to itself counts twice, as it does in NetworkX.
+    weighted
+        Sum the weights instead of counting the edges.
+
+    Returns
+    -------
+    DistArray
+        Shape (n,), int64; weighted, of the dtype that NumPy's sum of A has.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For another direction.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0, 5, 1], [0, 0, 0], [0, 2, 0]])
+    >>> mn.graph.degree(A).compute(), mn.graph.degree(A, "in", weighted=True).compute()
+    (array([2, 0, 1]), array([0, 7, 1]))
+    """
+    matrix = graph_from(A, "degree")
+    if direction not in DIRECTIONS:
+        raise OptionError(f"degree: direction={direction!r}; known: {', '.join(DIRECTIONS)}")
+    edges = matrix if weighted else matrix.pattern(np.int64)
+    if direction == "both":
+        both: DistArray = edges.sum(axis=1) + edges.sum(axis=0)
+        return both
+    return edges.sum(axis=1 if direction == "out" else 0)
+
+
+def degree_centrality(A: object, direction: str = "out") -> DistArray:
+    """Return the share of the other vertices that each one has an edge to.
+
+    Freeman 1978, "Centrality in Social Networks: Conceptual Clarification".
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value.
+    direction
+        "out", "in" or "both", as in :func:`degree`. NetworkX's ``degree_centrality`` of a directed graph is
+        that of "both"; of a graph whose edges are there in both directions it is that of "out".
+
+    Returns
+    -------
+    DistArray
+        float64 of shape (n,): degrees over n - 1; ones where there is a single vertex.
+
+    Raises
+    ------
+    DTypeError, ShapeError, OptionError
+        As in :func:`degree`.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> mn.graph.degree_centrality(sp.csr_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])).compute()
+    array([1. , 0.5, 0.5])
+    """
+    degrees = degree(A, direction)
+    n = degrees.shape[0]
+    if n == 1:
+        return degrees * 0 + 1.0  # as NetworkX has it
+    return degrees / (n - 1)
+
+
+def laplacian(A: object, normed: bool = False, use_out_degree: bool = False) -> DistArray:
+    """Return the Laplacian matrix of a graph, sparse: degrees on the diagonal less the weights of edges.
+
+    The names and the meaning are those of ``scipy.sparse.csgraph.laplacian``: edges from a vertex to itself
+    do not count.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; ``A[i, j]`` is the weight of the edge from i to j.
+    normed
+        The symmetric normalized one: each entry over the roots of both vertices' degrees, ones on the
+        diagonal, zeros for a vertex without edges (Chung 1997, "Spectral Graph Theory", section 1.2).
+    use_out_degree
+        Of a directed graph, take the degrees of edges that leave instead of those that arrive.
+
+    Returns
+    -------
+    DistArray
+        Sparse, float64, n x n.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> mn.graph.laplacian(sp.csr_array([[0, 2, 0], [2, 0, 1], [0, 1, 0]])).to_scipy().toarray()
+    array([[ 2., -2.,  0.],
+           [-2.,  3., -1.],
+           [ 0., -1.,  1.]])
+    """
+    matrix = graph_from(A, "laplacian").astype(np.float64)
+    edges = tril(matrix, -1) + triu(matrix, 1)
+    degrees = edges.sum(axis=1 if use_out_degree else 0)
+    if not normed:
+        return diag(degrees) - edges
+    has_edges = degrees != 0
+    root = np.sqrt(where(has_edges, degrees, 1.0))
+    return diag(has_edges.astype(np.float64)) - edges / root[:, None] / root

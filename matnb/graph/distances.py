@@ -1,0 +1,141 @@
+"""Distances from many vertices at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import OptionError
+from matnb.graph.arguments import graph_from, in_batches, no_way, vertex_from, vertices_of
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.functions.linear import matmul
+from matnb.lazy.loop import iterate, iteration
+
+
+def all_pairs_shortest_path_length(
+    A: object,
+    sources: npt.ArrayLike | None = None,
+    weighted: bool = False,
+    batch: int = 32,
+) -> DistArray:
+    """Return the lengths of the shortest ways from many vertices to all.
+
+    A search from ``batch`` vertices at a time, all of them one product of a matrix with the columns of a
+    matrix a round: breadth first over the semiring of or and and, weighted Bellman and Ford's over that of
+    min and plus (Kepner and Gilbert 2011, "Graph Algorithms in the Language of Linear Algebra").
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
+    sources
+        k vertices; all when left out.
+    weighted
+        Sum the weights of edges, 0 or more, instead of counting edges.
+    batch
+        Vertices taken at once: the work needs a handful of dense n x batch matrices.
+
+    Returns
+    -------
+    DistArray
+        k x n: the length of the shortest way from ``sources[i]`` to j. Unweighted int32, and -1 where there
+        is no way; weighted float64, and inf.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    IndexingError
+        For a source that is no vertex.
+    OptionError
+        For a batch below 1; when it is computed, for a weight that is negative or NaN.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> path = sp.csr_array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> mn.graph.all_pairs_shortest_path_length(path).compute()
+    array([[ 0,  1,  2],
+           [-1,  0,  1],
+           [-1, -1,  0]], dtype=int32)
+    """
+    algorithm = "all_pairs_shortest_path_length"
+    matrix = graph_from(A, algorithm)
+    n = matrix.shape[0]
+    given = np.arange(n) if sources is None else np.asarray(sources).ravel()
+    chosen = np.array([vertex_from(one, n, algorithm) for one in given.tolist()], np.int64)
+    batches = checked_batches(chosen, batch, algorithm)
+    search = search_from(matrix, weighted, algorithm)
+    _, _, rows = iterate(
+        lambda last, begins: search(begins).T,
+        zeros((batches.shape[1], n), np.float64 if weighted else np.int32),
+        over=asarray(batches),
+        collect=lambda new: new,
+    )
+    return rows.reshape(-1, n)[: len(chosen)]
+
+
+Lengths = DistArray  # n x batch: of the ways from the beginnings of a batch to each vertex
+
+
+def checked_batches(vertices: npt.NDArray[np.int64], batch: int, algorithm: str) -> npt.NDArray[np.int64]:
+    """Return vertices in rows of equal length, the last one filled up with -1.
+
+    Raises
+    ------
+    OptionError
+        For a batch below 1.
+    """
+    if batch < 1:
+        raise OptionError(f"{algorithm}: batch={batch}; give 1 or more")
+    return in_batches(vertices, batch)
+
+
+def search_from(matrix: DistArray, weighted: bool, algorithm: str) -> Callable[[DistArray], Lengths]:
+    """Return a function of a batch of vertices that gives the lengths of the shortest ways from them.
+
+    Parameters
+    ----------
+    matrix
+        Sparse n x n: the edges.
+    weighted
+        By sums of weights, float64 and inf where there is no way; else by numbers of edges, int32 and -1.
+    algorithm
+        What the user called.
+    """
+    vertices = vertices_of(matrix.shape[0])
+
+    def levels(begins: DistArray) -> Lengths:
+        def step(state: tuple[DistArray, DistArray]) -> tuple[DistArray, DistArray]:
+            frontier, level = state
+            frontier = matmul(edges.T, frontier, semiring="lor_second", mask=level < 0)
+            return frontier, where(frontier, (iteration() + 1).astype(np.int32), level)
+
+        at_source = vertices[:, None] == begins
+        start = at_source, where(at_source, np.int32(0), np.int32(-1))
+        (_, level), _ = iterate(
+            step, start, until=lambda old, new: ~new[0].any(), max_iterations=matrix.shape[0]
+        )
+        return level
+
+    def nearest(begins: DistArray) -> Lengths:
+        def step(distance: DistArray) -> DistArray:
+            nearer = np.minimum(distance, matmul(matrix.T, distance, semiring="min_plus"))
+            return cast(DistArray, nearer)
+
+        start = where(vertices[:, None] == begins, 0.0, far)
+        distance, _ = iterate(
+            step, start, until=lambda old, new: (new == old).all(), max_iterations=matrix.shape[0]
+        )
+        return distance
+
+    if weighted:
+        far = no_way(matrix, algorithm)
+        return nearest
+    edges = matrix.pattern(bool)
+    return levels

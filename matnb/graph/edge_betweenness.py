@@ -1,0 +1,106 @@
+"""Betweenness of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import OptionError
+from matnb.graph.arguments import graph_from, in_batches, vertices_of
+from matnb.graph.betweenness import chosen_sources
+from matnb.graph.brandes import dependencies_inward, edges_of_ways, ways_outward
+from matnb.graph.weighted_ways import positive_weights, weighted_ways
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+from matnb.lazy.loop import iterate
+
+
+def edge_betweenness(
+    A: object,
+    sources: int | Sequence[int] | npt.NDArray[np.integer] | None = None,
+    normalized: bool = True,
+    directed: bool = True,
+    weighted: bool = False,
+    batch: int = 32,
+    seed: int = 0,
+) -> DistArray:
+    """Return for each edge the shortest ways between vertices that lead over it.
+
+    Brandes 2008, "On Variants of Shortest-Path Betweenness Centrality and their Generic Computation",
+    section 3.5: of the shortest ways from s to t, an edge is given the share that leads over it, summed over
+    all pairs.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
+    sources
+        Vertices where the ways begin; all when left out. A number k stands for k vertices drawn with
+        ``seed``, from which the result is estimated: times n over k.
+    normalized
+        Divide by the number of pairs of vertices, as NetworkX does.
+    directed
+        False when the edges of A go both ways, so that every way is found twice: each direction of an edge
+        has what NetworkX gives the edge.
+    weighted
+        Ways are shortest by their sums of weights, which are above 0, instead of by their numbers of edges.
+        From one source at a time.
+    batch
+        Sources taken at once: the work needs a handful of dense n x batch matrices.
+    seed
+        Of the draw of sources.
+
+    Returns
+    -------
+    DistArray
+        Sparse, float64, n x n, with the entries of A.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    IndexingError
+        For a source that is no vertex.
+    OptionError
+        For a batch below 1, or more sources to draw than there are vertices; when it is computed, for a
+        weight that is not above 0.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> path = sp.csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> mn.graph.edge_betweenness(path, directed=False, normalized=False).to_scipy().toarray()
+    array([[0., 2., 0.],
+           [2., 0., 2.],
+           [0., 2., 0.]])
+    """
+    matrix = graph_from(A, "edge_betweenness")
+    n = matrix.shape[0]
+    chosen = chosen_sources(sources, n, seed, "edge_betweenness")
+    if batch < 1:
+        raise OptionError(f"edge_betweenness: batch={batch}; give 1 or more")
+    vertices = vertices_of(n)
+    edges = matrix.pattern(np.float64)
+
+    def add_batch(total: DistArray, begins: DistArray) -> DistArray:
+        ways = ways_outward(edges, vertices[:, None] == begins)
+        return total + edges_of_ways(edges, ways, dependencies_inward(edges, ways))
+
+    def add_source(total: DistArray, source: DistArray) -> DistArray:
+        tight, num_ways, dependency = weighted_ways(matrix, vertices == source, far)
+        counts = np.maximum(num_ways, 1.0)
+        return total + tight * num_ways[:, None] * ((1 + dependency) / counts)
+
+    if weighted:
+        far = positive_weights(matrix, "edge_betweenness")
+        total, _ = iterate(add_source, edges * 0.0, over=asarray(chosen))
+    else:
+        total, _ = iterate(add_batch, edges * 0.0, over=asarray(in_batches(chosen, batch)))
+    if isinstance(sources, int | np.integer):
+        total = total * (n / len(chosen))
+    # Both directions of an edge that goes both ways have half of the ways, each found in one direction.
+    pairs = max(1, n * (n - 1)) if normalized else 1
+    scaled: DistArray = total / pairs if directed else (total + total.T) / (pairs if normalized else 2)
+    return scaled

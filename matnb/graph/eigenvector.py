@@ -1,0 +1,148 @@
+"""Centralities that follow from their neighbors': eigenvector and Katz."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import OptionError, ShapeError
+from matnb.graph.arguments import graph_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, full
+from matnb.lazy.functions.linear import norm
+from matnb.lazy.loop import iterate
+
+
+class Centrality(NamedTuple):
+    """Values of vertices, float64 of shape (n,), and the number of iterations taken."""
+
+    values: DistArray
+    iterations: DistArray
+
+
+def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: int = 100) -> Centrality:
+    """Return the centrality of vertices in proportion to the sum of that of those with an edge to them.
+
+    The eigenvector of the largest eigenvalue of A' (Bonacich 1987, "Power and Centrality: A Family of
+    Measures"), by power iteration with A' + I, which converges on graphs of two sides too.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j.
+    tolerance
+        It ends after an iteration that changed the values by less than n times this, in the 1-norm.
+    max_iterations
+        The most iterations.
+
+    Returns
+    -------
+    Centrality
+        ``values`` of norm 1, and ``iterations``, int64, which is ``max_iterations`` where the tolerance was
+        not reached.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For a tolerance that is not above 0.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> star = sp.csr_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    >>> mn.graph.eigenvector_centrality(star, tolerance=1e-9).values.compute().round(4)
+    array([0.7071, 0.5   , 0.5   ])
+    """
+    matrix = graph_from(A, "eigenvector_centrality")
+    check_tolerance(tolerance, "eigenvector_centrality")
+    n = matrix.shape[0]
+
+    def step(x: DistArray) -> DistArray:
+        y = x + matrix.T @ x
+        return y / norm(y)
+
+    start = full(n, 1 / max(n, 1))
+    return Centrality(*iterate(step, start, until=is_settled(n * tolerance), max_iterations=max_iterations))
+
+
+def katz(
+    A: object,
+    alpha: float = 0.1,
+    beta: float | npt.ArrayLike | DistArray = 1.0,
+    normalized: bool = True,
+    tolerance: float = 1e-6,
+    max_iterations: int = 1000,
+) -> Centrality:
+    """Return the number of ways that end at each vertex, long ones counted for less.
+
+    ``x = alpha A' x + beta`` (Katz 1953, "A New Status Index Derived from Sociometric Analysis"), which has a
+    finite answer for an alpha below 1 over the largest eigenvalue of A.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; ``A[i, j]`` is the weight of the edge from i to j.
+    alpha
+        What a further edge multiplies with.
+    beta
+        What each vertex has of itself: a number, or n of them.
+    normalized
+        Scale the values to norm 1.
+    tolerance, max_iterations
+        As in :func:`eigenvector_centrality`.
+
+    Returns
+    -------
+    Centrality
+        ``values``, and ``iterations``, int64, which is ``max_iterations`` where the tolerance was not
+        reached: with an alpha too large the values only grow.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix, or a beta of another length.
+    OptionError
+        For a tolerance that is not above 0.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> star = sp.csr_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    >>> mn.graph.katz(star, alpha=0.5, normalized=False, tolerance=1e-12).values.compute().round(6)
+    array([4., 3., 3.])
+    """
+    matrix = graph_from(A, "katz")
+    check_tolerance(tolerance, "katz")
+    n = matrix.shape[0]
+    own = asarray(beta).astype(np.float64)
+    if own.shape not in {(), (n,)}:
+        raise ShapeError(f"katz: beta of shape {own.shape} for {n} vertices; give a number or {n} of them")
+
+    def step(x: DistArray) -> DistArray:
+        new: DistArray = alpha * (matrix.T @ x) + own
+        return new
+
+    found, taken = iterate(step, full(n, 0.0), until=is_settled(n * tolerance), max_iterations=max_iterations)
+    return Centrality(found / norm(found) if normalized else found, taken)
+
+
+def is_settled(limit: float) -> Callable[[DistArray, DistArray], object]:
+    """Return a test for the end of a loop: no more than this is changed, in the 1-norm."""
+    return lambda old, new: abs(new - old).sum() < limit
+
+
+def check_tolerance(tolerance: float, algorithm: str) -> None:
+    """Refuse a tolerance that nothing reaches.
+
+    Raises
+    ------
+    OptionError
+        When it is not above 0.
+    """
+    if not tolerance > 0:
+        raise OptionError(f"{algorithm}: tolerance={tolerance}; give a number above 0")

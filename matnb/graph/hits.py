@@ -1,0 +1,70 @@
+"""Hubs and authorities."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from matnb.graph.arguments import graph_from
+from matnb.graph.eigenvector import check_tolerance, is_settled
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import full
+from matnb.lazy.loop import iterate
+
+
+class HubsAuthorities(NamedTuple):
+    """What :func:`hits` gives."""
+
+    hubs: DistArray
+    authorities: DistArray
+    iterations: DistArray
+
+
+def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsAuthorities:
+    """Return how good each vertex is as a hub, which links to authorities, and as an authority.
+
+    Kleinberg 1999, "Authoritative Sources in a Hyperlinked Environment": authorities are A' times hubs,
+    hubs A times authorities, each scaled, until they settle.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j.
+    tolerance
+        It ends after an iteration that changed the hubs by less than this, in the 1-norm.
+    max_iterations
+        The most iterations.
+
+    Returns
+    -------
+    HubsAuthorities
+        ``hubs`` and ``authorities``, float64 of shape (n,), whose sums are 1, and ``iterations``.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For a tolerance that is not above 0.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> hubs, authorities, _ = mn.graph.hits(sp.csr_array([[0, 1, 1], [0, 0, 1], [0, 0, 0]]))
+    >>> hubs.compute().round(3), authorities.compute().round(3)
+    (array([0.618, 0.382, 0.   ]), array([0.   , 0.382, 0.618]))
+    """
+    matrix = graph_from(A, "hits")
+    check_tolerance(tolerance, "hits")
+    n = matrix.shape[0]
+
+    def step(hubs: DistArray) -> DistArray:
+        new = matrix @ (matrix.T @ hubs)
+        # Sums of hubs, not their largest, so that the result is the same scaled in whichever way.
+        scaled: DistArray = new / new.sum()
+        return scaled
+
+    hubs, taken = iterate(
+        step, full(n, 1 / max(n, 1)), until=is_settled(tolerance), max_iterations=max_iterations
+    )
+    authorities = matrix.T @ hubs
+    return HubsAuthorities(hubs, authorities / authorities.sum(), taken)

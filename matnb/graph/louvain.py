@@ -1,0 +1,129 @@
+"""Communities of high modularity: Louvain's method."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matnb.errors import OptionError
+from matnb.graph.arguments import graph_from
+from matnb.graph.communities import check_resolution, modularity_of
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import arange, eye
+from matnb.lazy.functions.diagonals import tril, triu
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.functions.grouping import scatter_reduce
+from matnb.lazy.loop import iterate
+from matnb.lazy.random import default_rng
+
+Level = tuple[DistArray, DistArray, DistArray]  # a graph of communities, each vertex's, their modularity
+Moved = tuple[DistArray, DistArray, DistArray]  # communities now, the best ones, their modularity
+_MOST_ROUNDS = 1000
+
+
+class Communities(NamedTuple):
+    """What :func:`louvain` gives."""
+
+    labels: DistArray
+    modularity: DistArray
+
+
+def louvain(
+    A: object, resolution: float = 1.0, threshold: float = 1e-7, symmetric: bool = False, seed: int = 0
+) -> Communities:
+    """Return communities of a graph of high modularity.
+
+    Blondel, Guillaume, Lambiotte and Lefebvre 2008, "Fast unfolding of communities in large networks":
+    vertices move to the neighbor's community that gains most, then each community becomes one vertex, until
+    nothing is gained. Vertices move at once, as in Lu, Halappanavar and Kalyanaraman 2015, "Parallel
+    Heuristics for Scalable Community Detection"; a draw of half of them a round, so that two of them do not
+    change places for ever.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j. Weights of both
+        directions are added.
+    resolution
+        Larger than 1 it favors smaller communities.
+    threshold
+        A round of moves goes on, and another level is made, as long as modularity grows by more than this.
+    symmetric
+        True when it is known that A is symmetric.
+    seed
+        Of the draws: the result follows from it alone.
+
+    Returns
+    -------
+    Communities
+        ``labels``, int64 of shape (n,): one of the vertices of the community that a vertex is in;
+        ``modularity``, float64: of these labels, as :func:`modularity` has it.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For a negative resolution or threshold.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> pairs = sp.csr_array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
+    >>> labels, value = mn.graph.louvain(pairs)
+    >>> float(value)
+    0.5
+    """
+    matrix = graph_from(A, "louvain").astype(np.float64)
+    check_resolution(resolution, "louvain")
+    if not threshold >= 0:
+        raise OptionError(f"louvain: threshold={threshold}; give 0 or more")
+    if not symmetric:
+        matrix = matrix + matrix.T
+    n = matrix.shape[0]
+    rng = default_rng(seed)
+    vertices = arange(n)
+
+    def move(level: DistArray, labels: DistArray) -> DistArray:
+        # What a vertex gains in a neighbor's community beside in its own: the weight of its edges there, less
+        # what chance would put there.
+        degrees = level.sum(axis=1)
+        totals = scatter_reduce(degrees, labels, n)
+        by_chance = resolution * degrees / matrix.sum()
+        weights = (tril(level, -1) + triu(level, 1)) @ eye(n)[labels]
+        stays = labels[:, None] == vertices
+        own = (weights * stays).sum(axis=1) - by_chance * (totals[labels] - degrees)
+        gains = weights - by_chance[:, None] * totals - own[:, None]
+        better = weights.pattern(np.float64) * where(stays, 0.0, np.maximum(gains, 0.0))
+        moves = (better.max(axis=1) > 0) & (rng.random(n) < 0.5)
+        return where(moves, better.argmax(axis=1), labels)
+
+    def next_level(state: Level) -> Level:
+        level, labels, value = state
+
+        def step(moved: Moved) -> Moved:
+            current, best, highest = moved
+            current = move(level, current)
+            reached = modularity_of(level, current, resolution)
+            better = reached > highest
+            return current, where(better, current, best), where(better, reached, highest)
+
+        (_, best, value), _ = iterate(
+            step,
+            (vertices, vertices, value),
+            until=lambda old, new: ~(new[2] - old[2] > threshold),  # NaN without edges
+            max_iterations=_MOST_ROUNDS,
+        )
+        joined = eye(n)[best]
+        return joined.T @ level @ joined, best[labels], value
+
+    start = matrix, vertices, modularity_of(matrix, vertices, resolution)
+    (_, labels, value), _ = iterate(
+        next_level,
+        start,
+        until=lambda old, new: (
+            ~(new[2] - old[2] > threshold)
+        ),  # NaN without edges max_iterations=_MOST_ROUNDS
+    )
+    return Communities(labels, value)

@@ -1,0 +1,117 @@
+"""Clusters by flow: Markov clustering."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matnb.errors import OptionError
+from matnb.graph.arguments import graph_from
+from matnb.graph.components import connected_components
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import eye
+from matnb.lazy.loop import iterate
+
+
+class Clusters(NamedTuple):
+    """What :func:`markov_clustering` gives."""
+
+    labels: DistArray
+    flow: DistArray
+    iterations: DistArray
+
+
+def markov_clustering(
+    A: object,
+    expansion: int = 2,
+    inflation: float = 2.0,
+    loop_weight: float = 1.0,
+    threshold: float = 1e-3,
+    tolerance: float = 1e-6,
+    max_iterations: int = 100,
+) -> Clusters:
+    """Return clusters of a graph that a random walk seldom leaves.
+
+    van Dongen 2000, "Graph Clustering by Flow Simulation": the probabilities of a walk are taken to a power,
+    which spreads them, and each of them to another power, which favors the large ones, until they settle;
+    small ones are dropped, and the others scaled.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j.
+    expansion
+        Steps of the walk between two inflations, 2 or more.
+    inflation
+        The power of probabilities, above 1: the larger, the smaller the clusters.
+    loop_weight
+        What is added to the weight of each vertex's edge to itself.
+    threshold
+        Probabilities below this are dropped, but not the largest of a vertex.
+    tolerance
+        It ends when no probability changes by more than this.
+    max_iterations
+        The most iterations.
+
+    Returns
+    -------
+    Clusters
+        ``labels``, int64 of shape (n,): the smallest vertex of the cluster that a vertex is in; ``flow``,
+        sparse, n x n, whose columns sum to 1: where the walk from each vertex ends; ``iterations``, which is
+        ``max_iterations`` where the tolerance was not reached.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For an expansion below 2, an inflation that is not above 1, a threshold outside 0 to 1, a tolerance
+        that is not above 0.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> pairs = sp.csr_array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
+    >>> mn.graph.markov_clustering(pairs).labels.compute()
+    array([0, 0, 2, 2])
+    """
+    matrix = graph_from(A, "markov_clustering").astype(np.float64)
+    _check(expansion, inflation, threshold, tolerance)
+    n = matrix.shape[0]
+
+    def step(flow: DistArray) -> DistArray:
+        spread = flow
+        for _ in range(expansion - 1):
+            spread = spread @ flow
+        return _shares(_large(_shares(spread**inflation), threshold))
+
+    start = _shares(matrix.T + loop_weight * eye(n))
+    flow, taken = iterate(
+        step,
+        start,
+        until=lambda old, new: abs(new - old).max() <= tolerance,
+        max_iterations=max_iterations,
+    )
+    return Clusters(connected_components(flow).labels, flow, taken)
+
+
+def _shares(flow: DistArray) -> DistArray:
+    shares: DistArray = flow / flow.sum(axis=0)
+    return shares
+
+
+def _large(flow: DistArray, threshold: float) -> DistArray:
+    stays = (flow >= threshold) | (flow == flow.max(axis=0))
+    return (flow * stays).eliminate_zeros()
+
+
+def _check(expansion: int, inflation: float, threshold: float, tolerance: float) -> None:
+    if expansion < 2:
+        raise OptionError(f"markov_clustering: expansion={expansion}; give 2 or more")
+    if not inflation > 1:
+        raise OptionError(f"markov_clustering: inflation={inflation}; give a number above 1")
+    if not 0 <= threshold < 1:
+        raise OptionError(f"markov_clustering: threshold={threshold}; give 0 to 1")
+    if not tolerance > 0:
+        raise OptionError(f"markov_clustering: tolerance={tolerance}; give a number above 0")

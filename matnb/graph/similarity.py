@@ -1,0 +1,100 @@
+"""How alike the neighbors of two vertices are."""
+
+from __future__ import annotations
+
+from matnb.errors import DTypeError, ShapeError
+from matnb.graph.arguments import both_ways, graph_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+from matnb.lazy.functions.diagonals import tril, triu
+from matnb.lazy.functions.linear import matmul
+
+
+def common_neighbors(A: object, pairs: object = None, symmetric: bool = False) -> DistArray:
+    """Return the number of neighbors that two vertices have in common.
+
+    The product of the matrix of the edges with itself (Liben-Nowell and Kleinberg 2007, "The Link-Prediction
+    Problem for Social Networks").
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
+        direction. Edges from a vertex to itself do not count.
+    pairs
+        Sparse n x n matrix whose stored entries are the pairs of interest, A itself for those with an edge:
+        only these are computed. All pairs of two vertices when left out.
+    symmetric
+        True when it is known that every edge is there in both directions.
+
+    Returns
+    -------
+    DistArray
+        Sparse, float64, n x n: of the pairs those that have a common neighbor.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix, or pairs of another shape.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> square = sp.csr_array([[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    >>> mn.graph.common_neighbors(square).to_scipy().toarray()
+    array([[0., 0., 2., 0.],
+           [0., 0., 0., 2.],
+           [2., 0., 0., 0.],
+           [0., 2., 0., 0.]])
+    """
+    edges = both_ways(graph_from(A, "common_neighbors"), symmetric)
+    return _common(edges, pairs, "common_neighbors")
+
+
+def jaccard(A: object, pairs: object = None, symmetric: bool = False) -> DistArray:
+    """Return which share of the neighbors of two vertices they have in common.
+
+    Jaccard 1901; NetworkX's ``jaccard_coefficient``: common neighbors over those of either.
+
+    Parameters
+    ----------
+    A, pairs, symmetric
+        As in :func:`common_neighbors`.
+
+    Returns
+    -------
+    DistArray
+        Sparse, float64, n x n: of the pairs those that have a common neighbor.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        As in :func:`common_neighbors`.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    >>> mn.graph.jaccard(A, pairs=A).to_scipy().toarray().round(2)
+    array([[0.  , 0.33, 0.25, 0.  ],
+           [0.  , 0.  , 0.25, 0.  ],
+           [0.  , 0.  , 0.  , 0.  ],
+           [0.  , 0.  , 0.  , 0.  ]])
+    """
+    edges = both_ways(graph_from(A, "jaccard"), symmetric)
+    common = _common(edges, pairs, "jaccard")
+    degrees = edges.sum(axis=1)
+    share: DistArray = common / (degrees[:, None] + degrees - common)
+    return share
+
+
+def _common(edges: DistArray, pairs: object, algorithm: str) -> DistArray:
+    if pairs is None:
+        common = edges @ edges
+        return tril(common, -1) + triu(common, 1)
+    wanted = asarray(pairs)
+    if not wanted.sparse:
+        raise DTypeError(f"{algorithm}: pairs are dense; give a sparse matrix, whose entries are the pairs")
+    if wanted.shape != edges.shape:
+        raise ShapeError(f"{algorithm}: pairs of shape {wanted.shape} for {edges.shape[0]} vertices")
+    return matmul(edges, edges, mask=wanted.pattern(bool))

@@ -1,0 +1,99 @@
+"""A minimum spanning forest: Boruvka's algorithm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.graph.arguments import both_ways, graph_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import arange, eye, full, zeros
+from matnb.lazy.functions.diagonals import tril, triu
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.functions.grouping import scatter_reduce
+from matnb.lazy.functions.linear import matmul
+from matnb.lazy.loop import iterate
+
+State = tuple[DistArray, DistArray]
+
+
+def minimum_spanning_forest(A: object) -> DistArray:
+    """Return edges that connect each component of a graph, and whose weights have the least sum.
+
+    Boruvka 1926 (Nesetril, Milkova and Nesetrilova 2001, "Otakar Boruvka on minimum spanning tree problem"):
+    each round every tree takes the lightest edge that leaves it, of several that of the smallest vertices,
+    so that the forest is one and the same for any cuts.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is the weight of an edge between i and j; where both
+        directions are stored the smaller weight counts. Edges from a vertex to itself do not count.
+
+    Returns
+    -------
+    DistArray
+        Sparse, n x n, float64: the weight of each edge of the forest, below the diagonal; a weight of 0 is
+        stored too.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0, 3, 1], [0, 0, 2], [0, 0, 0]])
+    >>> float(mn.graph.minimum_spanning_forest(A).sum())
+    3.0
+    """
+    matrix = graph_from(A, "minimum_spanning_forest").astype(np.float64)
+    n = matrix.shape[0]
+    vertices = arange(n)
+    edges = both_ways(matrix, symmetric=False)
+    weights = _lighter_way(matrix)
+    # What an edge is called in both directions: its smaller vertex times n, and its larger one.
+    numbers = edges * (np.minimum(vertices[:, None], vertices) * n + np.maximum(vertices[:, None], vertices))
+
+    def step(state: State) -> State:
+        trees, taken = state  # the root of each vertex's tree; what each former root was hooked with
+        leaves = trees[:, None] != trees
+        weight = _least(edges * where(leaves, weights, np.inf), trees)
+        lightest = leaves & (weights == weight[trees][:, None])
+        edge = _least(edges * where(lightest, numbers, np.inf), trees)
+        found = edge < np.inf
+        one, other = _ends(where(found, edge, 0.0), n)
+        beyond = where(trees[one] == vertices, trees[other], trees[one])
+        parents = where(found, beyond, vertices)
+        # Two trees that take the same edge: the smaller root stays.
+        parents = where((parents[parents] == vertices) & (vertices < parents), vertices, parents)
+        taken = where(parents != vertices, edge, taken)
+        roots, _ = iterate(
+            lambda up: up[up], parents, until=lambda old, new: (old == new).all(), max_iterations=n
+        )
+        return roots[trees], taken
+
+    (_, taken), _ = iterate(
+        step, (vertices, full(n, np.inf)), until=lambda old, new: (old[0] == new[0]).all(), max_iterations=n
+    )
+    found = taken < np.inf
+    one, other = _ends(where(found, taken, 0.0), n)
+    forest = (eye(n)[other] * found[:, None]).T @ eye(n)[one]
+    return forest.eliminate_zeros().pattern(np.float64) * weights
+
+
+def _lighter_way(matrix: DistArray) -> DistArray:
+    below, above = tril(matrix, -1), triu(matrix, 1).T
+    both = below.pattern() & above.pattern()
+    lower = where(both, np.minimum(below, above), below + above)
+    return lower + lower.T
+
+
+def _least(values: DistArray, trees: DistArray) -> DistArray:
+    # Of each tree, at its root, the least stored value in the rows of its vertices.
+    n = trees.shape[0]
+    return scatter_reduce(matmul(values, zeros(n), semiring="min_plus"), trees, n, monoid="min")
+
+
+def _ends(edge: DistArray, n: int) -> tuple[DistArray, DistArray]:
+    return (edge // n).astype(np.int64), (edge % n).astype(np.int64)

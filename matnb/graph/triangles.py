@@ -1,0 +1,133 @@
+"""Triangles of a graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.errors import OptionError
+from matnb.graph.arguments import both_ways, graph_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.functions.diagonals import tril
+from matnb.linalg.eigsh import eigsh
+
+
+def triangles(A: object, symmetric: bool = False) -> DistArray:
+    """Return the number of triangles that each vertex is a corner of.
+
+    Row sums of ``(U @ U) * U`` for the edges U of the graph, taken in both directions (Azad, Buluc and
+    Gilbert 2015, "Parallel Triangle Counting and Enumeration Using Matrix Algebra"): of the product only
+    what stands at an edge is computed.
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
+        direction. Edges from a vertex to itself do not count.
+    symmetric
+        True when it is known that every edge is there in both directions.
+
+    Returns
+    -------
+    DistArray
+        int64 of shape (n,).
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> mn.graph.triangles(sp.csr_array([[0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])).compute()
+    array([1, 1, 1, 0])
+    """
+    U = both_ways(graph_from(A, "triangles"), symmetric)
+    corners: DistArray = closed_ways(U).astype(np.int64) // 2
+    return corners
+
+
+def triangle_count(A: object, symmetric: bool = False) -> DistArray:
+    """Return the number of triangles of a graph.
+
+    The sum of ``(L @ L) * L`` for the edges L from the larger vertex to the smaller one, so that each
+    triangle is found once (Azad, Buluc and Gilbert 2015).
+
+    Parameters
+    ----------
+    A, symmetric
+        As in :func:`triangles`.
+
+    Returns
+    -------
+    DistArray
+        int64, without axes.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> int(mn.graph.triangle_count(sp.csr_array([[0, 1, 1], [1, 0, 1], [1, 1, 0]])))
+    1
+    """
+    edges = graph_from(A, "triangle_count").pattern(np.float64)
+    L = tril(edges if symmetric else np.maximum(edges, edges.T), -1)
+    found: DistArray = ((L @ L) * L).sum().astype(np.int64)
+    return found
+
+
+def triangle_estimate(A: object, k: int = 30, symmetric: bool = False, seed: int = 0) -> DistArray:
+    """Return about how many triangles a graph has, by the largest of its eigenvalues.
+
+    A sixth of the sum of their cubes (Tsourakakis 2008, "Fast Counting of Triangles in Large Real Networks
+    without Counting"): all n of them would give the number itself, and few suffice where they fall off fast.
+
+    Parameters
+    ----------
+    A, symmetric
+        As in :func:`triangles`.
+    k
+        How many eigenvalues, the largest in magnitude: 1 to n; of a graph with fewer vertices n.
+    seed
+        Of the vectors that the search for them begins with.
+
+    Returns
+    -------
+    DistArray
+        float64, without axes.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For a k below 1.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> round(float(mn.graph.triangle_estimate(sp.csr_array([[0, 1, 1], [1, 0, 1], [1, 1, 0]]))), 6)
+    1.0
+    """
+    if k < 1:
+        raise OptionError(f"triangle_estimate: k={k} eigenvalues; give 1 or more")
+    U = both_ways(graph_from(A, "triangle_estimate"), symmetric)
+    values, _ = eigsh(U, k=min(k, U.shape[0]), which="LM", tol=1e-8, seed=seed)
+    estimate: DistArray = (values**3).sum() / 6
+    return estimate
+
+
+def closed_ways(U: DistArray) -> DistArray:
+    """Return of each vertex v the ways u - v - w over it whose ends have an edge: twice its triangles.
+
+    Parameters
+    ----------
+    U
+        Sparse n x n: ones at the edges, in both directions.
+    """
+    closed: DistArray = ((U @ U) * U).sum(axis=1)
+    return closed

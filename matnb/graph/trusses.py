@@ -1,0 +1,65 @@
+"""Trusses: parts of a graph in which every edge is in many triangles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.errors import OptionError
+from matnb.graph.arguments import both_ways, graph_from
+from matnb.lazy.array import DistArray
+from matnb.lazy.loop import iterate
+
+
+def k_truss(A: object, k: int, symmetric: bool = False) -> DistArray:
+    """Return the edges of the largest part of a graph in which each is in k - 2 triangles at least.
+
+    Cohen 2008, "Trusses: Cohesive Subgraphs for Social Network Analysis"; round by round as Davis 2018,
+    "Graph algorithms via SuiteSparse:GraphBLAS: triangle counting and K-truss".
+
+    Parameters
+    ----------
+    A
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
+        direction. Edges from a vertex to itself do not count.
+    symmetric
+        True when it is known that every edge is there in both directions.
+    k
+        2 or more; with 2 it is every edge.
+
+    Returns
+    -------
+    DistArray
+        Sparse, n x n, float64, symmetric: 1 at each edge that remains. All n vertices keep their numbers.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For what is no sparse square matrix.
+    OptionError
+        For a k below 2.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    >>> mn.graph.k_truss(A, 3).to_scipy().nnz
+    6
+    """
+    matrix = graph_from(A, "k_truss")
+    if k < 2:
+        raise OptionError(f"k_truss: k={k}; give 2 or more")
+    edges = both_ways(matrix, symmetric)
+
+    def step(edges: DistArray) -> DistArray:
+        triangles = (edges @ edges) * edges
+        return (triangles * (triangles >= k - 2)).eliminate_zeros().pattern(np.float64)
+
+    if k == 2:
+        return edges
+    truss, _ = iterate(
+        step,
+        edges,
+        until=lambda old, new: old.sum() == new.sum(),
+        max_iterations=max(1, matrix.shape[0] ** 2),
+    )
+    return truss

@@ -1,0 +1,76 @@
+"""The exponential of a matrix times vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matnb.errors import ShapeError
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, eye
+from matnb.lazy.loop import iterate, iteration
+from matnb.linalg.operators import Operand, matrix_from
+
+_MOST_TERMS, _NORM = 55, 9.9  # table 3.1 of the source: of this norm so many terms are exact to rounding
+
+
+def expm_multiply(A: object, B: Operand) -> DistArray:
+    """Return ``expm(A) @ B`` without the exponential of A.
+
+    Al-Mohy and Higham 2011, "Computing the Action of the Matrix Exponential, with an Application to
+    Exponential Integrators", algorithm 3.2: A is made small by its trace and by a whole number s, and s times
+    a Taylor polynomial is taken, until its terms no longer count. SciPy's ``expm_multiply``.
+
+    Parameters
+    ----------
+    A
+        n x n, sparse or dense, real.
+    B
+        Of shape (n,) or n x k, real.
+
+    Returns
+    -------
+    DistArray
+        float64, of the shape of B.
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        For a matrix that is not square, a B that does not fit it, complex numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, matnb as mn
+    >>> A = sp.csr_array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> mn.linalg.expm_multiply(A * (np.pi / 2), [1.0, 0.0]).compute().round(6)
+    array([ 0., -1.])
+    """
+    matrix = matrix_from("expm_multiply", "A", A).astype(np.float64)
+    n = matrix.shape[0]
+    if matrix.shape != (n, n):
+        raise ShapeError(f"expm_multiply: A of shape {matrix.shape}; give a square matrix")
+    start = asarray(B).astype(np.float64)
+    if start.ndim not in (1, 2) or start.shape[0] != n:
+        raise ShapeError(f"expm_multiply: B of shape {start.shape} for a matrix of {n} rows")
+    mu = matrix.diagonal().sum() / max(n, 1)
+    shifted = matrix - mu * eye(n)
+    parts = np.maximum(np.ceil(abs(shifted).sum(axis=0).max(initial=0.0) / _NORM), 1.0)
+
+    def size(values: DistArray) -> DistArray:
+        return abs(values).max(initial=0.0)
+
+    def add_term(state: tuple[DistArray, DistArray, DistArray]) -> tuple[DistArray, DistArray, DistArray]:
+        total, term, _ = state
+        following = (shifted @ term) / (parts * (iteration() + 1))
+        return total + following, following, size(term)
+
+    def step(total: DistArray) -> DistArray:
+        (made, _, _), _ = iterate(
+            add_term,
+            (total, total, asarray(np.inf)),
+            until=lambda old, new: new[2] + size(new[1]) <= 2.0**-53 * size(new[0]),
+            max_iterations=_MOST_TERMS,
+        )
+        return np.exp(mu / parts) * made
+
+    result, _ = iterate(step, start, max_iterations=parts.astype(np.int64))
+    return result

@@ -99,6 +99,9 @@ def louvain(
         moves = (better.max(axis=1) > 0) & (rng.random(n) < 0.5)
         return where(moves, better.argmax(axis=1), labels)
 
+    def no_gain(old: Level, new: Level) -> DistArray:
+        return ~(new[2] - old[2] > threshold)  # true of NaN too, the modularity without edges
+
     def next_level(state: Level) -> Level:
         level, labels, value = state
 
@@ -112,18 +115,12 @@ def louvain(
         (_, best, value), _ = iterate(
             step,
             (vertices, vertices, value),
-            until=lambda old, new: ~(new[2] - old[2] > threshold),  # NaN without edges
+            until=no_gain,
             max_iterations=_MOST_ROUNDS,
         )
         joined = eye(n)[best]
         return joined.T @ level @ joined, best[labels], value
 
     start = matrix, vertices, modularity_of(matrix, vertices, resolution)
-    (_, labels, value), _ = iterate(
-        next_level,
-        start,
-        until=lambda old, new: (
-            ~(new[2] - old[2] > threshold)
-        ),  # NaN without edges max_iterations=_MOST_ROUNDS
-    )
+    (_, labels, value), _ = iterate(next_level, start, until=no_gain, max_iterations=_MOST_ROUNDS)
     return Communities(labels, value)

@@ -92,7 +92,7 @@ class Expr(metaclass=Interned):
 
     def with_operands(self, *operands: Expr) -> Expr:
         """Return the same operation on other operands."""
-        if all(new is old for new, old in zip(operands, self.operands, strict=True)):
+        if operands == self.operands:  # nodes are equal where they are the same
             return self
         form = node_fields(type(self))
         values = list(map(self.__dict__.__getitem__, form.names))

@@ -361,7 +361,9 @@ def _first_loop(
 def _may_repeat(sequence: Sequence[Expr]) -> bool:
     # Of each repetition one event is heavy, and these are alike.
     heavy = [node for node in sequence if _is_heavy(node)]
-    return len(heavy) >= FEWEST and max(Counter(map(kind_of, heavy)).values()) >= FEWEST
+    if len(heavy) < FEWEST or max(Counter([(type(node), node.shape) for node in heavy]).values()) < FEWEST:
+        return False  # most often, and what they have in common takes longer to find
+    return max(Counter(map(kind_of, heavy)).values()) >= FEWEST
 
 
 def _is_heavy(node: Expr) -> bool:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +42,7 @@ class ArrayMeasurement:
     slowest_seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class MadeStage:
+class MadeStage(NamedTuple):
     """A stage that ran; it holds no expression but its digest, so that looking keeps nothing alive."""
 
     makes: int
@@ -123,16 +123,16 @@ class Measures:
             return
         ran = tuple(
             MadeStage(
-                makes=one.makes,
-                way=one.way,
-                digest=one.expression.digest,
-                kind=one.kind,
-                detail=one.detail,
-                layout=one.layout,
-                tasks=one.tasks,
-                estimated_bytes=one.estimated_bytes,
-                estimated_nnz=one.estimated_nnz,
-                dtype=one.expression.dtype,
+                one.makes,
+                one.way,
+                one.expression.digest,
+                one.kind,
+                one.detail,
+                one.layout,
+                one.tasks,
+                one.estimated_bytes,
+                one.estimated_nnz,
+                one.expression.dtype,
             )
             for one in stages
         )

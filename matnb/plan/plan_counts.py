@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +30,7 @@ _NO_ARRAY = (Constant, Cut, Finish, SumMasked, Take)
 _SMALL_OR_PART = (facts_of_piece, found_in_source, merge_facts, only, unpack)  # kernels
 
 
-@dataclass(frozen=True)
-class PlanCounts:
+class PlanCounts(NamedTuple):
     """What a plan does.
 
     Attributes

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,8 +45,7 @@ class Scattering:
     chosen: bool
 
 
-@dataclass(frozen=True)
-class Planned:
+class Planned(NamedTuple):
     """A plan, and what became of the expressions that were recorded.
 
     Attributes
@@ -82,6 +83,14 @@ class _StageForm:
     others: Mapping[str, object]
     expression: int
     inside: tuple[int, ...]
+
+    def bound(self, nodes: Sequence[Expr]) -> Stage:
+        """Return the stage with these expressions; its fields are written at once, as those of nodes are."""
+        stage = object.__new__(Stage)
+        own = stage.__dict__
+        own.update(self.others)
+        own["expression"], own["inside"] = nodes[self.expression], tuple([nodes[one] for one in self.inside])
+        return stage
 
 
 class CachedPlan:
@@ -187,14 +196,7 @@ class CachedPlan:
                 if names.setdefault(slot, name) != name:
                     raise Unfit  # what was one array under two names is two here
         plan = Plan(
-            stages=tuple(
-                Stage(
-                    expression=nodes[one.expression],
-                    inside=tuple(nodes[number] for number in one.inside),
-                    **one.others,  # type: ignore[arg-type]  # the fields of a stage
-                )
-                for one in self._stages
-            ),
+            stages=tuple([one.bound(nodes) for one in self._stages]),
             shipments=tuple(
                 Shipment(one.key, nodes[number], one.region, one.owner)  # type: ignore[arg-type]  # data
                 for number, one in self._shipments
@@ -292,7 +294,8 @@ class PlanCache:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, CachedPlan | None] = OrderedDict()  # None: not to be used again
+        self._kept: dict[Hashable, _Place] = {}
+        self._clock = count()
         self.num_reused = 0
 
     def planned(
@@ -316,34 +319,50 @@ class PlanCache:
             Makes the plan, which is given some constants instead of having them inside.
         """
         form = form_with(False)
-        if form.numbers and form.key in self._kept and self._kept[form.key] is None:
-            self._kept.move_to_end(form.key)
+        place = self._found(form)
+        if form.numbers and place is not None and place.plan is None:
             form = form_with(True)
-        constants = frozenset(form.nodes[place] for place in form.numbers)
-        cached = self._kept.get(form.key)
-        if cached is not None:
-            self._kept.move_to_end(form.key)
-            try:
-                planned = cached.bound(form, known, is_there, chooses)
-            except Unfit:
-                planned = anew(constants)
-                self._kept[form.key] = _cached(form, known, planned, is_there) or cached
-                return planned
-            self.num_reused += 1
-            return planned
-        planned = anew(constants)
-        if form.key not in self._kept:
-            self._keep(form, known, planned, is_there)
-            if form.numbers and self._kept[form.key] is None:
+            place = self._found(form)
+        constants = frozenset(form.nodes[number] for number in form.numbers)
+        if place is None:
+            planned = anew(constants)
+            kept = self._keep(form, known, planned, is_there)
+            if form.numbers and kept is None:
                 self._keep(form_with(True), known, planned, is_there)
+            return planned
+        if place.plan is None:
+            return anew(constants)
+        try:
+            planned = place.plan.bound(form, known, is_there, chooses)
+        except Unfit:
+            planned = anew(constants)
+            place.plan = _cached(form, known, planned, is_there) or place.plan
+            return planned
+        self.num_reused += 1
         return planned
+
+    def _found(self, form: StructuralKey) -> _Place | None:
+        # A form takes long to hash, so that it is looked up once.
+        place = self._kept.get(form.key)
+        if place is not None:
+            place.used = next(self._clock)
+        return place
 
     def _keep(
         self, form: StructuralKey, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
-    ) -> None:
-        self._kept[form.key] = _cached(form, known, planned, is_there)
+    ) -> CachedPlan | None:
+        plan = _cached(form, known, planned, is_there)
+        self._kept[form.key] = _Place(plan, next(self._clock))
         if len(self._kept) > _MOST_PLANS:
-            self._kept.popitem(last=False)
+            del self._kept[min(self._kept, key=lambda key: self._kept[key].used)]
+        return plan
+
+
+@dataclass
+class _Place:
+    # A plan that is kept, or None where none is to be used again, and when it was used last.
+    plan: CachedPlan | None
+    used: int
 
 
 def _cached(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from math import isfinite
+from typing import NamedTuple
 
 from matnb.blocks.creation import Full
 from matnb.expr.digest import digest_of
@@ -33,8 +32,7 @@ _SPECIAL = (0.0, 0.5, 1.0, 2.0)
 _ZERO_MAKERS = {"subtract", "multiply", "bitwise_xor", "logical_xor"}
 
 
-@dataclass(frozen=True)
-class StructuralKey:
+class StructuralKey(NamedTuple):
     """What a run is asked for; ``key`` distinguishes it from others.
 
     Attributes
@@ -121,7 +119,7 @@ def _may_differ(node: Literal) -> bool:
     if node.lengths or node.element.kind != "f":
         return False
     value = abs(float(node.value))
-    return bool(np.isfinite(value)) and value not in _SPECIAL
+    return isfinite(value) and value not in _SPECIAL
 
 
 def _may_fold(node: Expr) -> bool:

@@ -178,18 +178,22 @@ class Memo:
                 taken[name] = block
         return taken
 
-    def bring(self, roots: Iterable[Expr], asked: Collection[Expr] = ()) -> bool:
+    def bring(
+        self, roots: Iterable[Expr], asked: Collection[Expr] = (), looked_at: Iterable[Expr] = ()
+    ) -> bool:
         """Put what is remembered on the workers, where a run over the roots reads it; return whether it did.
 
         Parameters
         ----------
         asked
             Roots whose values are wanted here: what is remembered of them stays here.
+        looked_at
+            Expressions that were brought before, with all below them.
         """
         if not self._remembers or not (self._values or self._folder is not None):
             return False
         before = self._store.num_kept
-        seen: set[Expr] = set()
+        seen = set(looked_at)
         waiting = list(roots)
         while waiting:
             node = waiting.pop()

@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 from matnb.backend.cluster import Cluster
@@ -70,8 +70,7 @@ _NO_COUNTS = PlanCounts(0, 0, 0)
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True)
-class RunResult:
+class RunResult(NamedTuple):
     """What a run gave: the entry of every root, and the values that were fetched with it."""
 
     entries: Mapping[str, Entry]
@@ -341,7 +340,8 @@ class Runner:
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
     ) -> RunResult:
         planned = self.planner.planned(roots, live)
-        if self.memo.bring(made for node, made in planned.optimized.items() if made is not node):
+        new = [made for node, made in planned.optimized.items() if made is not node]
+        if new and self.memo.bring(new, looked_at=self.planner.in_use):
             planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
         if self.balancer.before_run(planned.plan):
             planned = self.planner.planned(roots, live)
@@ -459,7 +459,7 @@ class Runner:
         self, plan: Plan, after: Mapping[str, Expr], outcome: Outcome | None, record: Recording | None
     ) -> None:
         counts = counts_of(plan, after.values(), self.log.made)
-        counts = replace(counts, num_remembered=counts.num_remembered + self._num_taken)
+        counts = counts._replace(num_remembered=counts.num_remembered + self._num_taken)
         self._num_taken = 0  # reported once, though loops have runs before them
         if record is not None and len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
             record.plan_text = partial(plan_text, plan, {node: name for name, node in after.items()})
@@ -474,9 +474,9 @@ def _with_inputs(node: Expr) -> tuple[Expr, ...]:
 
 def whole(node: Expr, layout: Layout, blocks: Sequence[Block]) -> Block:
     """Return the blocks of an array put together, with memory of its own."""
-    offsets = [tuple(start for start, _ in region) for region in layout.grid.regions()]
     if len(blocks) == 1:
         return copied(blocks[0])
+    offsets = [tuple(start for start, _ in region) for region in layout.grid.regions()]
     return join(list(zip(offsets, blocks, strict=True)), node.shape, node.dtype, node.sparse)
 
 

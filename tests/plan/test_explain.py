@@ -246,7 +246,7 @@ def test_measures_are_bounded_and_hold_no_expression() -> None:
     assert len(measures._runs) == 1
     assert measures.of(stage) is None
     for stage in measures._runs[0].stages:
-        assert not any(isinstance(value, Expr) for value in vars(stage).values())
+        assert not any(isinstance(value, Expr) for value in stage)
 
 
 def test_the_work_of_explaining_grows_as_the_operations_do(session: mn.session.Session) -> None:

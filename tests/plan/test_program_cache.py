@@ -236,7 +236,7 @@ def test_a_choice_made_otherwise_is_planned_anew():
     stored, _ = on_workers([node], ONE)
     form = structural_key(topological([node], stored), stored, [node], (), ONE)
     first = planned(form, [node], stored, ONE, True)
-    with_choice = replace(first, choices=(Scattering(A.expression, 10, 1, False),))
+    with_choice = first._replace(choices=(Scattering(A.expression, 10, 1, False),))
     cached = CachedPlan(form, stored, with_choice)
     cached.bound(form, stored, (), lambda *_: False)
     with pytest.raises(Unfit):

@@ -55,7 +55,8 @@ def shapes_of_links(
     shapes = list(operands)
     try:
         for link in links:
-            shapes.append(np.broadcast_shapes(*(shapes[place] for place in link.arguments)))
+            read = {shapes[place] for place in link.arguments if shapes[place]}
+            shapes.append(np.broadcast_shapes(*read) if len(read) > 1 else next(iter(read), ()))
     except ValueError:
         return None
     return shapes

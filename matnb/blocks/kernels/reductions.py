@@ -8,6 +8,7 @@ came before it is not, and 0 times it is NaN. So a block begins with what the bl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -292,6 +293,7 @@ Ranges = Sequence[Range]
 DEVIATIONS = ("deviation", "deviation of nodes")
 
 
+@lru_cache(256)  # NumPy takes microseconds to name a dtype
 def accumulator_dtype(operation: str, dtype: np.dtype) -> np.dtype:
     """Return the dtype of the partial results of a reduction: short floats are summed in long ones.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # ``signal`` without looking handlers up as constants
 import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,6 +13,8 @@ from enum import Enum
 from types import FrameType
 
 from matnb.errors import CellCancelled
+
+_AGAIN_SECONDS = 0.01
 
 
 class _Wish(Enum):
@@ -78,7 +82,7 @@ class Stopping:
         CellCancelled
             At the end, for an interrupt that was dropped.
         """
-        before = signal.getsignal(signal.SIGINT) if _is_main() and not self._heeds else None
+        before = _signal.getsignal(signal.SIGINT) if _is_main() and not self._heeds else None
         if not callable(before):  # heeded already, or interrupts are ignored
             yield
             return
@@ -90,12 +94,12 @@ class Stopping:
 
         try:
             self._heeds, self._is_interrupted = True, False
-            signal.signal(signal.SIGINT, interrupted)
+            _signal.signal(signal.SIGINT, interrupted)
             yield
         finally:
             self._holds_back = True  # an error in here would leave the handler where it is
-            if (now := signal.signal(signal.SIGINT, before)) is not interrupted:
-                signal.signal(signal.SIGINT, now)  # somebody else's by now
+            if (now := _signal.signal(signal.SIGINT, before)) is not interrupted:
+                _signal.signal(signal.SIGINT, now)  # somebody else's by now
             is_dropped = self._is_interrupted
             self._heeds = self._is_interrupted = self._holds_back = False
         if is_dropped:
@@ -230,6 +234,34 @@ class _Note:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.has_come = True
+
+
+def resend_dropped() -> Callable[[], None]:
+    """Have an interrupt that Python drops in a destructor sent again; the returned function ends that.
+
+    Handles and Dask's futures go wherever a user's code is, and an interrupt may strike as they do.
+    What runs on workers takes notice itself (:meth:`Stopping.heeding`).
+    """
+    before, is_wanted = sys.unraisablehook, True
+
+    def dropped(told: sys.UnraisableHookArgs) -> None:
+        is_ours = is_wanted and _is_main() and issubclass(told.exc_type, KeyboardInterrupt)
+        if is_ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            here = threading.get_ident()
+            again = threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (here, signal.SIGINT))
+            again.daemon = True
+            again.start()  # raised in here it would be dropped once more
+        else:
+            before(told)
+
+    def end() -> None:
+        nonlocal is_wanted
+        is_wanted = False
+        if sys.unraisablehook is dropped:  # else somebody's who calls this one
+            sys.unraisablehook = before
+
+    sys.unraisablehook = dropped
+    return end
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import scipy.sparse as sp
 
-from matnb.backend.cancellation import Stopping
+from matnb.backend.cancellation import Stopping, resend_dropped
 from matnb.backend.cluster import Attendance, Cluster
 from matnb.backend.engine_dask import DaskEngine, Outcome
 from matnb.backend.engine_gang import GangEngine
@@ -78,6 +78,7 @@ class Session:
         self._interpreter = Interpreter(config, self._store, self._value, cluster.stopping)
         self._lock = SessionLock(cluster.stopping, self._emit, lambda thread: self._background.found(thread))
         self._background = Background(cluster.stopping, self._lock)
+        self._end_resending = resend_dropped()
         self.ended = False
         self._num_reported = 0  # of the workers that are gone
 
@@ -111,6 +112,7 @@ class Session:
             stack.callback(self._telemetry.close)
             stack.callback(self._store.clear)
             stack.callback(self._background.close)
+            stack.callback(self._end_resending)
             self._emit(SessionStopped())
 
     def subscribe(self, listener: Callable[[Event], None], samples: bool = False) -> Subscription:
@@ -262,12 +264,14 @@ class Session:
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
             named = {**roots, **record.names}
             self._runner.balancer.groups.names.update({node: name for name, node in named.items()})
-            known = self._store.find(topological(roots.values(), self._store))
-            entries = estimate_entries(roots.values(), known)
+            entries: Mapping[Expr, int] = {}
+            if sparse := [node for node in roots.values() if node.sparse]:
+                entries = estimate_entries(sparse, self._store.find(topological(sparse, self._store)))
             lazy = tuple(
                 name
                 for name, node in roots.items()
-                if name not in keep and estimate_bytes(node, entries[node]) > self.config.memo_bytes
+                if name not in keep
+                and estimate_bytes(node, entries.get(node, node.size)) > self.config.memo_bytes
             )
             chosen = {name: node for name, node in roots.items() if name not in lazy}
             if self._interpreter.is_used:

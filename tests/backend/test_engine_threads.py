@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal
 import _thread
 import gc
 import signal
@@ -238,7 +239,7 @@ def test_what_an_interrupt_leaves_has_its_bytes(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_interrupt_at_the_end_of_a_run_leaves_no_handler(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopping, put, ours = Stopping(), signal.signal, []
+    stopping, put, ours = Stopping(), _signal.signal, []
 
     def interrupted(number: int, handler: object) -> object:
         if ours and handler is ours[0]:  # as it is put back
@@ -249,7 +250,7 @@ def test_an_interrupt_at_the_end_of_a_run_leaves_no_handler(monkeypatch: pytest.
     def heeded() -> None:
         with stopping.heeding():
             ours.append(signal.default_int_handler)
-            monkeypatch.setattr(signal, "signal", interrupted)
+            monkeypatch.setattr(_signal, "signal", interrupted)
 
     with pytest.raises(CellCancelled):
         heeded()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from distributed import Future
 
 import matnb as mn
-from matnb.backend.cancellation import Stopping
+from matnb.backend.cancellation import Stopping, resend_dropped
 from matnb.errors import CellCancelled
 from matnb.events import Event, RunStarted
 
@@ -46,7 +48,8 @@ def test_a_loop_ends(engine: str) -> None:
 
     stop = session.subscribe(listen)
     if engine == "interpret":  # which tells no run
-        a = mn.map_blocks(lambda block: (listen(RunStarted("1", 1, 0)), block)[1], a, dtype="float64")
+        begin.append(time.monotonic())
+        a = mn.map_blocks(lambda block: (Falls(), block)[1], a, shape=a.shape, dtype="float64")
     with pytest.raises(CellCancelled):
         mn.iterate(lambda x: a @ x, mn.ones(50), max_iterations=10**8)[0].compute()
     assert time.monotonic() - begin[0] < 2
@@ -126,3 +129,63 @@ def test_where_interrupts_are_ignored_they_stay_so() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def interrupt_in(what: type, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the first call of a method interrupted."""
+    free, calls = getattr(what, name), []
+
+    def struck(one: object) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            signal.raise_signal(signal.SIGINT)
+        free(one)
+
+    monkeypatch.setattr(what, name, struck)
+
+
+def interrupted_as_it_is_freed(kept: list[object]) -> None:
+    """Let go of something, be interrupted meanwhile, and do for a while what a user's code does."""
+    kept.clear()
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("what", ["future", "handle", "anything"])
+def test_one_between_two_runs_reaches_the_users_code(
+    what: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    session = mn.start(workers=1, threads=1)
+    kept: list[object] = []
+    if what == "future":
+        kept.append(session.cluster.client.submit(abs, -1))
+        interrupt_in(Future, "release", monkeypatch)
+    elif what == "handle":
+        kept.append(mn.ones(3))
+        interrupt_in(mn.DistArray, "__del__", monkeypatch)
+    else:
+        kept.append(Falls())
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_as_it_is_freed(kept)
+    monkeypatch.undo()
+    assert time.monotonic() - begin < 5
+    assert float((mn.ones(9) + 1).sum()) == 18  # and once
+    assert capfd.readouterr().err == ""
+
+
+def test_who_hears_of_dropped_interrupts_goes_with_the_session() -> None:
+    before = sys.unraisablehook
+    end_first = resend_dropped()
+    first = sys.unraisablehook
+    end_second = resend_dropped()
+    assert first is not before
+    end_first()  # the second calls what is the first's
+    assert sys.unraisablehook is not first
+    end_second()
+    assert sys.unraisablehook is first  # which hands on what it is told
+    sys.unraisablehook = before
+    with mn.start(workers=1, threads=1):
+        assert sys.unraisablehook is not before
+    assert sys.unraisablehook is before

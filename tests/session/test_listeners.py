@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from ways import WAYS, going
 
 import matnb as mn
 from matnb.errors import CellCancelled, FileFormatError
@@ -18,10 +19,10 @@ from matnb.session.listeners import Listeners
 WORDS = "a listener to events raised ZeroDivisionError"
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    """Return a session of one worker."""
-    with mn.start(workers=1, threads=1) as found:
+@pytest.fixture(params=WAYS)
+def session(request: pytest.FixtureRequest) -> Iterator[Session]:
+    """Return a session of one worker, whose runs go each way."""
+    with going(request.param) as options, mn.start(workers=1, threads=1, **options) as found:
         yield found
 
 

@@ -15,15 +15,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from watching import runs, tasks_on_scheduler
+from ways import WAYS, going
 
 import matnb as mn
 from matnb.errors import KernelError, MatnbError, OptionError, TooLargeError
 from matnb.expr import client_data
 
 
-@pytest.fixture
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=1, threads=2) as session:
+@pytest.fixture(params=WAYS)
+def session(request: pytest.FixtureRequest) -> Iterator[mn.session.Session]:
+    with going(request.param) as options, mn.start(workers=1, threads=2, **options) as session:
         yield session
     mn.stop()
 

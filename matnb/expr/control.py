@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -158,6 +159,7 @@ class Cond(Expr):
 class Final(Expr):
     """One of the arrays that a loop or a branch gives."""
 
+    plain: ClassVar[bool] = True
     control: Expr
     place: int
 

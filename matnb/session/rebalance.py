@@ -167,8 +167,10 @@ class Balancer:
             if node.sparse and (entry := self._store.entry(node)) is not None
         }
         groups = self.groups.of(arrays) if arrays else []
+        if not groups or self._planner.workers().slots == 1:
+            return
         working = [task for task in plan.tasks if task.kind not in LAYING_OUT]
-        if not groups or not working or self._planner.workers().slots == 1:
+        if not working:
             return
         by_parts = bits_follow_cuts(plan.stages, plan.tasks)
         seconds = {one.key: one for one in timed if not one.compiled}

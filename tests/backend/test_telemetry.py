@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from math import inf
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ import pytest
 import scipy.sparse as sp
 from distributed import LocalCluster
 from waiting import wait_until
+from ways import going
 
 import matnb as mn
 from matnb.backend.telemetry import Telemetry, _Read
@@ -42,6 +44,7 @@ KINDS = {
     "gang, threads": {"workers": 2, "threads": 1},
     "gang, rebalance off": {"workers": 2, "threads": 1, "rebalance": "off"},
     "gang, one worker": {"workers": 1, "threads": 2},
+    "gang, asking thread": {"workers": 2, "threads": 1},
     "gang, processes": {"workers": 2, "threads": 1, "processes": True},
     "dask, threads": {"workers": 2, "threads": 1, "engine": "dask"},
     "dask, processes": {"workers": 2, "threads": 1, "engine": "dask", "processes": True},
@@ -133,7 +136,8 @@ def num_sampling(session: mn.session.Session) -> int:
 @pytest.mark.parametrize("kind", EVERY)
 def test_every_kernel_second_is_told_once(kind: str):
     heard = Heard()
-    with mn.start(**KINDS[kind]) as session:
+    way = going("asking thread") if "asking" in kind else nullcontext()
+    with way, mn.start(**KINDS[kind]) as session:
         stop = session.subscribe(heard, samples=True)
         dense_run()
         looped(60)

@@ -81,6 +81,7 @@ DRIVER_POINTS = {
     "data was shipped": Point(DaskEngine, "ship", True),
     "tasks are sent": Point(DaskEngine, "_submit"),
     "tasks were sent": Point(DaskEngine, "_submit", True),
+    "tasks are done": Point(ThreadEngine, "_do"),  # by whomever: those that are small by who asks
     "tasks are handed over": Point(ThreadEngine, "_begin"),
     "tasks are waited for": Point(ThreadEngine, "_wait"),
     "tasks were done": Point(ThreadEngine, "_wait", True),

@@ -32,7 +32,10 @@ STOP_SECONDS = 90.0
 PATIENCE_SECONDS = 10.0  # for what a session leaves to end by itself
 _STARTING = ("a worker process starts", "a worker process has started")
 _ASKING = ("workers are asked", "workers have answered")
-_IN_PROCESS = ("tasks are handed over", "tasks are waited for", "tasks were done", "a loop is handed over")
+_IN_PROCESS = (
+    "tasks are done", "tasks are handed over", "tasks are waited for", "tasks were done",
+    "a loop is handed over",
+)  # fmt: skip
 _STOPPING = ("the session stops", "the cluster closes")
 
 
@@ -93,6 +96,7 @@ def drawn(seed: int, only: int, processes: bool | None = None) -> Schedule:
     if has_processes:
         options["memory_limit"] = 10**9
     options["rebalance"] = chance.choice(["auto", "entries", "off"])
+    options["engine"] = "dask" if not has_processes and only % 4 == 3 else "auto"
     cells = tuple(chance.choice(list(PROGRAMS)) for _ in range(chance.choice([2, 3, 4])))
     faults = tuple(_fault(chance, cells, has_processes) for _ in range(chance.choice([1, 1, 2])))
     return Schedule(seed, only, options, cells, faults)

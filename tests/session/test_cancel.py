@@ -69,8 +69,9 @@ def test_a_loop_is_cancelled_and_the_session_works_on(engine):
     assert works(session)
 
 
-def test_a_run_of_tasks_is_cancelled_and_leaves_none_on_the_scheduler():
-    session = mn.start(workers=1, threads=2)
+@pytest.mark.parametrize("engine", ["auto", "dask"])
+def test_a_run_of_tasks_is_cancelled_and_leaves_none_on_the_scheduler(engine):
+    session = mn.start(workers=1, threads=2, engine=engine)
     work = long_work()
     assert cancelled_after(0.3, session, lambda: work.compute()) < 2
     assert works(session)

@@ -34,9 +34,10 @@ def session() -> Iterator[mn.session.Session]:
     mn.stop()
 
 
+@pytest.mark.parametrize("engine", ["auto", "dask"])
 @pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.cluster)])
-def test_an_interrupt_cancels_the_tasks(processes: bool) -> None:
-    with mn.start(workers=2 if processes else 1, processes=processes) as session:
+def test_an_interrupt_cancels_the_tasks(processes: bool, engine: str) -> None:
+    with mn.start(workers=2 if processes else 1, processes=processes, engine=engine) as session:
         float(mn.ones(10).sum())
         work = long_work()
         gc.collect()  # else the signal may land in the destructor of an older client, which swallows it
@@ -162,8 +163,9 @@ def test_a_scheduler_that_goes_away_is_told_of() -> None:
     mn.stop()
 
 
-def test_times_of_a_cancelled_run_are_not_taken_for_the_next_ones() -> None:
-    with mn.start():
+@pytest.mark.parametrize("engine", ["auto", "dask"])
+def test_times_of_a_cancelled_run_are_not_taken_for_the_next_ones(engine: str) -> None:
+    with mn.start(engine=engine):
         work = long_work()
         gc.collect()  # else the signal may land in the destructor of an older client, which swallows it
         timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
@@ -171,15 +173,16 @@ def test_times_of_a_cancelled_run_are_not_taken_for_the_next_ones() -> None:
         with pytest.raises(CellCancelled):
             float(work)
         timer.join()
-    with mn.start() as session:
+    with mn.start(engine=engine) as session:
         seen = runs(session)
         (mn.asarray(np.ones(10)) + 1).persist()
         assert seen[-1].actual_bytes <= 3 * 80
     mn.stop()
 
 
-def test_an_interrupt_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    with mn.start():
+@pytest.mark.parametrize("engine", ["auto", "dask"])
+def test_an_interrupt_prints_nothing(engine: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with mn.start(engine=engine):
         float(mn.ones(10).sum())
         work = long_work()
         gc.collect()  # else the signal may land in the destructor of an older client, which swallows it

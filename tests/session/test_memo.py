@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from waiting import wait_until
 from watching import runs, tasks_on_scheduler
+from ways import WAYS, going
 
 import matnb as mn
 from matnb.backend import kept
@@ -20,9 +21,9 @@ from matnb.lazy.recording import recording
 N = 50_000
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[mn.session.Session]:
-    with mn.start(workers=1, threads=2) as session:
+@pytest.fixture(scope="module", params=WAYS)
+def shared(request: pytest.FixtureRequest) -> Iterator[mn.session.Session]:
+    with going(request.param) as options, mn.start(workers=1, threads=2, **options) as session:
         yield session
     mn.stop()
 

@@ -100,16 +100,18 @@ def test_a_transpose_is_made_when_it_was_asked_for_often_enough_and_then_once(
     assert 4 not in made[:10]
 
 
-def test_a_result_over_the_limit_is_refused_with_advice() -> None:
-    with mn.start(compute_limit="1MB"):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_result_over_the_limit_is_refused_with_advice(way: str) -> None:
+    with going(way) as options, mn.start(compute_limit="1MB", **options):
         with pytest.raises(TooLargeError, match=r"compute_limit|persist"):
             mn.zeros((1000, 1000)).compute()
         assert float(mn.zeros((1000, 1000)).sum()) == 0
     mn.stop()
 
 
-def test_a_plan_over_the_memory_is_refused_before_it_runs() -> None:
-    with mn.start(memory_limit="1GB") as session:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_plan_over_the_memory_is_refused_before_it_runs(way: str) -> None:
+    with going(way) as options, mn.start(memory_limit="1GB", **options) as session:
         seen = runs(session)
         with pytest.raises(TooLargeError, match="memory_limit"):
             (mn.random.default_rng(0).random((30_000, 30_000)) @ mn.ones((30_000, 30_000))).persist()
@@ -206,8 +208,9 @@ def test_several_values_come_from_one_run(session: mn.session.Session) -> None:
     assert len([run for run in seen if run.num_tasks]) == 1
 
 
-def test_what_moves_is_counted() -> None:
-    with mn.start(workers=2, threads=1) as session:
+@pytest.mark.parametrize("way", WAYS)
+def test_what_moves_is_counted(way: str) -> None:
+    with going(way) as options, mn.start(workers=2, threads=1, **options) as session:
         seen = runs(session)
         A = mn.asarray(sp.random_array((4000, 4000), density=0.01, format="csr", rng=0), blocks=2).persist()
         x = mn.asarray(np.ones(4000), blocks=2).persist()
@@ -347,8 +350,9 @@ def test_a_small_last_value_is_shown_though_it_was_stored_before(session: mn.ses
     assert small.facts().value == "[ 0.  5. 10.]"
 
 
-def test_work_in_small_blocks_fits_where_the_array_would_not() -> None:
-    with mn.start(memory_limit="500MB", memo="10MB"):
+@pytest.mark.parametrize("way", WAYS)
+def test_work_in_small_blocks_fits_where_the_array_would_not(way: str) -> None:
+    with going(way) as options, mn.start(memory_limit="500MB", memo="10MB", **options):
         assert float(mn.ones((100_000, 1000), blocks=200).sum()) == 1e8
         with pytest.raises(TooLargeError):
             mn.ones((100_000, 1000), blocks=200).persist()

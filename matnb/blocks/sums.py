@@ -78,19 +78,16 @@ def share_of(
         return found.view(np.complex128)[..., 0]
     if values.ndim == 1:
         return _along_axis(np.ascontiguousarray(values), 0, None if along is None else start)
-    is_in_order = values.flags.c_contiguous
-    order = list(range(values.ndim))
-    if not is_in_order:
-        order.sort(key=lambda axis: -abs(values.strides[axis]))  # as it lies in memory
-    lying = np.ascontiguousarray(values if is_in_order else values.transpose(order))
+    order = sorted(range(values.ndim), key=lambda axis: -abs(values.strides[axis]))  # as it lies in memory
+    lying = np.ascontiguousarray(values.transpose(order))
     places = [order.index(axis) for axis in axes]
     if len(axes) > 1 and places[0] == 0 and lying.size > _SLAB:
         lying = _by_slabs(lying, places, start, along is None)
     else:
         for axis, place in zip(reversed(axes), reversed(places), strict=True):
             lying = _along_axis(lying, place, start if axis == along else None)
-    found = np.asarray(lying, np.float64)
-    return found if is_in_order else found.transpose(np.argsort(order))
+    back = sorted(range(values.ndim), key=order.__getitem__)
+    return np.array(lying, np.float64, copy=None).transpose(back)
 
 
 def sum_of_shares(shares: Sequence[NumericArray], ranges: Sequence[Range], axis: int) -> NumericArray:

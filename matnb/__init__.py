@@ -17,6 +17,7 @@ from matnb.lazy.functions.grouping import GroupBy, groupby, scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import map_blocks, replicated
 from matnb.lazy.functions.namespace import numpy_names as _numpy_names
+from matnb.lazy.functions.ordering import topk
 from matnb.lazy.functions.reductions import reduce
 from matnb.lazy.loop import cond, iterate, iteration
 from matnb.session import (
@@ -82,6 +83,7 @@ __all__ = [
     "stamp",
     "start",
     "stop",
+    "topk",
     "visualize",
     "zeros",
 ]

@@ -18,6 +18,7 @@ from matnb.ops import (  # noqa: F401  registers each
     reducing,
     regrid,
     reshaping,
+    row_extremes,
     scanning,
     searching,
     selecting,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise, product
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -81,10 +81,31 @@ def _(node: Elementwise, operands: Sequence[Value]) -> Value:
     if node.sparse:
         return _sparse_elementwise(node, operands)
     # Not stretched first: NumPy takes the power of a number, such as 0.5, by another function.
-    return np.asarray(_called(node, [dense(value) for value in operands]))
+    return np.asarray(called(node, [dense(value) for value in operands]))
 
 
-def _called(node: Elementwise, arguments: Sequence[np.ndarray]) -> np.ndarray:
+class ElementFunction(Protocol):
+    """A function of elements: a node, or a link of a chain."""
+
+    @property
+    def name(self) -> str:
+        """NumPy's name of it."""
+
+    @property
+    def input_dtypes(self) -> tuple[np.dtype, ...]:
+        """Of the ufunc's loop."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of its value."""
+
+    @property
+    def output(self) -> int:
+        """Which of several results is wanted."""
+
+
+def called(node: ElementFunction, arguments: Sequence[np.ndarray]) -> np.ndarray:
+    """Return what a function of elements gives of arrays."""
     cast = [one.astype(dtype) for one, dtype in zip(arguments, node.input_dtypes, strict=True)]
     match node.name:
         case "astype":
@@ -117,7 +138,7 @@ def _sparse_elementwise(node: Elementwise, operands: Sequence[Value]) -> sp.csr_
         else:
             picked = np.broadcast_to(value, node.shape)[keys // node.shape[1], keys % node.shape[1]]
         arguments.append(picked)
-    return from_flat_positions(keys, _called(node, arguments), node.shape)
+    return from_flat_positions(keys, called(node, arguments), node.shape)
 
 
 # Chains of these written into one task a block, whatever their length.

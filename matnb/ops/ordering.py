@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
 from matnb.blocks.formats import Block
-from matnb.blocks.grid import Grid
+from matnb.blocks.grid import Grid, Region
 from matnb.blocks.kernels import ordering
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
@@ -65,6 +66,28 @@ class Smallest(Expr):
         self._settle((rows, self.count), dtype, False, self.operand)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class TopK(Expr):
+    """The smallest elements of each row in ascending order, or with ``is_places`` their places.
+
+    Or the largest in descending order. NaN are larger than all numbers; of equal elements the earlier comes
+    first.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    count: int
+    is_largest: bool
+    is_places: bool
+
+    def __post_init__(self) -> None:
+        rows, length = self.operand.shape
+        if not 0 < self.count <= length:
+            raise ShapeError(f"the first {self.count} of rows of {length} elements")
+        dtype = np.dtype(np.intp) if self.is_places else self.operand.dtype
+        self._settle((rows, self.count), dtype, False, self.operand)
+
+
 @means(Sort)
 def _(node: Sort, operands: Sequence[Value]) -> Value:
     """Return the elements in ascending order."""
@@ -83,6 +106,21 @@ def _(node: Smallest, operands: Sequence[Value]) -> Value:
     values = dense(operands[0])
     found = np.argsort(values, axis=1, kind="stable") if node.is_places else np.sort(values, axis=1)
     return found[:, : node.count]
+
+
+@means(TopK)
+def _(node: TopK, operands: Sequence[Value]) -> Value:
+    """Return the first elements of each row, or their places."""
+    return firsts_of(dense(operands[0]), node.count, node.is_largest, node.is_places)
+
+
+def firsts_of(values: np.ndarray, count: int, is_largest: bool, is_places: bool) -> np.ndarray:
+    """Return what NumPy's stable sort has first in each row, or last and from there on."""
+    if is_largest:  # of equal elements, the first as the row is turned round
+        places = values.shape[1] - 1 - np.argsort(values[:, ::-1], axis=1, kind="stable")[:, ::-1]
+    else:
+        places = np.argsort(values, axis=1, kind="stable")
+    return places[:, :count] if is_places else np.take_along_axis(values, places[:, :count], axis=1)
 
 
 # Elements in order: along lanes where they are whole, else blocks sorted where they are and then merged.
@@ -134,6 +172,53 @@ def _(node: Smallest, writer: PlanWriter, workers: Workers) -> None:
         value = writer.read(block, node.operand, (rows, (0, node.operand.shape[1])), block.owner)
         block.do(Run(ordering.smallest, (node.count, node.is_places)), value)
         block.take(2 * _PLACE_BYTES * region_size(block.region))  # elements and places
+
+
+@lowers(TopK)
+def _(node: TopK, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of the first elements of rows: of each block where it is, then of all beside it."""
+    layout = writer.registers[node.operand].layout
+    rows, columns = (list(pairwise(cuts)) for cuts in layout.grid.cuts)
+    out = Layout(Grid((layout.grid.cuts[0], (0, node.count))), layout.owners[:: len(columns)])
+    element = node.operand.dtype
+    for block in writer.each_block(node, out, "sort", "the first of rows"):
+        start = block.number * len(columns)
+        owners = layout.owners[start : start + len(columns)]
+        where = [(rows[block.number], part) for part in columns]
+        found = [_write_firsts(node, *one, writer) for one in zip(where, owners, strict=True)]
+        if len(found) > 1:
+            name = ("merged firsts", node.operand, node.count, node.is_largest, block.region, block.owner)
+            packed = writer.found(name)
+            if packed is None:
+                task = TaskWriter()
+                run = Run(ordering.merged_firsts, (element, node.count, node.is_largest))
+                task.do(run, *map(task.read, found))
+                num_bytes = _firsts_bytes(node, block.region)
+                task.take((2 + 2 * len(found)) * num_bytes)
+                packed = writer.add(task, block.owner, "merge", num_bytes, node, name)
+            found = [packed]
+        block.do(Run(ordering.part_of_firsts, (element, node.is_places, False)), block.read(found[0]))
+
+
+def _write_firsts(node: TopK, region: Region, owner: int, writer: PlanWriter) -> Slot:
+    # The first elements of the rows of a block, and their places, which are found together.
+    operand, (start, stop) = node.operand, region[1]
+    count = min(node.count, stop - start)
+    name = ("firsts", operand, count, node.is_largest, region, owner)
+    found = writer.found(name)
+    if found is not None:
+        return found
+    task = TaskWriter()
+    value = writer.read(task, operand, region, owner)
+    task.do(Run(ordering.firsts_of_rows, (count, node.is_largest, start)), value)
+    num_bytes = _firsts_bytes(node, (region[0], (0, count)))
+    is_cast = operand.sparse or operand.dtype.itemsize < _PLACE_BYTES
+    task.take(num_bytes + (_PLACE_BYTES * region_size(region) if is_cast else 0))
+    return writer.add(task, owner, "sort", num_bytes, node, name)
+
+
+def _firsts_bytes(node: TopK, region: Region) -> int:
+    return ordering.firsts_record(node.operand.dtype).itemsize * region_size(region)
 
 
 def write_sorted(made: Expr, node: Expr, domain: Layout, writer: PlanWriter) -> Sorted:

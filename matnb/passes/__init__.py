@@ -11,6 +11,7 @@ from matnb.passes.chains import order_chains
 from matnb.passes.identities import drop_identities
 from matnb.passes.narrowing import narrow
 from matnb.passes.order import order_operands
+from matnb.passes.row_searches import search_rows
 from matnb.passes.transposes import move_transposes
 
 Roots = Mapping[str, Expr]
@@ -35,8 +36,9 @@ PASSES: tuple[PassEntry, ...] = (
     PassEntry("narrowing", narrow, "before chains, whose order follows from what is left of the operands"),
     PassEntry("chains", order_chains, "after whatever changes the operands of products"),
     PassEntry(
-        "order again", order_operands, "last, so that what the others made has one name, too, in the memo"
+        "order again", order_operands, "once more, so that what the others made has one name in the memo, too"
     ),
+    PassEntry("row searches", search_rows, "last, since no other pass looks into what it makes"),
 )
 
 

@@ -10,6 +10,7 @@ from matnb.blocks.semiring import semiring_named
 from matnb.blocks.sums import sums_as_tree
 from matnb.expr.nodes import Expr, MaskedMatMul, MatMul, Reduce
 from matnb.ops.mapping import Replicated
+from matnb.ops.row_extremes import RowExtremes
 from matnb.program.operators import Accumulate, Multiply, Operator, Push, PutTogether, ScatterBy
 from matnb.program.plan import Stage, Task
 
@@ -58,6 +59,8 @@ def _stage_follows(stage: Stage) -> bool:
 
 def _node_follows(node: Expr) -> bool:
     match node:
+        case RowExtremes():
+            return True  # BLAS may round by how high a tile is, and the first one begins where the block does
         case MatMul() | MaskedMatMul():
             is_dense = not any(one.sparse for one in node.operands)
             return is_dense and _is_rounded(semiring_named(node.semiring).add.name, node.dtype)

@@ -1,7 +1,7 @@
 """Elements of blocks put in order, merged, ranked and looked up.
 
 Places in arrays are unsigned in loops: Python's negative indices cost a comparison an access. Elements are
-compared as numbers: there is no NaN among them.
+compared as numbers: there is no NaN among them, but where it is said where they go.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
-from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
+from matnb.blocks.kernels.compiled import compiled, given, inlined
 
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 _Place = np.uint64
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
+# What elements are compared as, by their dtype, so that a loop is compiled for few.
+_COMPARED = {
+    **dict.fromkeys(("bool", "int8", "int16", "uint8", "uint16", "uint32"), np.dtype(np.int64)),
+    "float16": np.dtype(np.float32),
+}
 
 
 @compiled
@@ -185,7 +190,7 @@ def smallest(values: Sequence[Block], count: int, is_places: bool) -> Dense:
     elements = given(to_numpy(values[0]))
     out = np.empty((len(elements), count), elements.dtype)
     places = np.empty((len(elements), count), np.int64)
-    _smallest_of_rows(elements, out, places)
+    add_firsts(elements, 0, False, out, places)
     if is_places:
         return Dense(places)
     for row in np.flatnonzero((out == 0).any(axis=1)) if out.dtype.kind == "f" else ():
@@ -197,24 +202,81 @@ def smallest(values: Sequence[Block], count: int, is_places: bool) -> Dense:
 
 
 @compiled
-def _smallest_of_rows(values: NumericArray, out: NumericArray, places: NumericArray) -> None:
-    # Each element goes in behind those that are not greater; of a long row few are less than the last.
+def add_firsts(
+    values: NumericArray, begin: int, is_largest: bool, out: NumericArray, places: NumericArray
+) -> None:
+    """Put the columns of a matrix, which are those from ``begin`` on, in among the firsts of its rows.
+
+    They are in ascending order with NaN last, or ``is_largest`` in descending order with NaN first; of equal
+    ones the earlier comes first. Of columns before, ``out`` and ``places`` hold the firsts already.
+    """
+    # Each element goes in behind those that it does not precede; of a long row few precede the last.
     last = out.shape[1] - 1
     for row in range(values.shape[0]):
+        worst = out[row, last]
         for i in range(values.shape[1]):
             value = values[row, i]
-            j = min(i, last)
-            if i > last:
-                worst = out[row, last]
-                if not (value < worst or (worst != worst and value == value)):
-                    continue
+            j = min(begin + i, last)
+            if begin + i > last and not _precedes(value, worst, is_largest):
+                continue
             while j > 0:
                 before = out[row, j - 1]
-                if not (value < before or (before != before and value == value)):
+                if not _precedes(value, before, is_largest):
                     break
                 out[row, j], places[row, j] = before, places[row, j - 1]
                 j -= 1
-            out[row, j], places[row, j] = value, i
+            out[row, j], places[row, j] = value, begin + i
+            worst = out[row, last]
+
+
+@inlined
+def _precedes(one, other, is_largest):  # type: ignore[no-untyped-def]  # numbers of any dtype
+    if is_largest:
+        return one > other or (one != one and other == other)
+    return one < other or (other != other and one == one)
+
+
+def firsts_record(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of an element and its place, as the firsts of rows are packed."""
+    return np.dtype([("place", np.int64), ("value", dtype)])
+
+
+def pack_firsts(places: NumericArray, values: NumericArray) -> Dense:
+    """Return places and elements as bytes along one more axis, of which ``part_of_firsts`` gives either."""
+    record = np.empty(places.shape, firsts_record(values.dtype))
+    record["place"], record["value"] = places, values
+    return Dense(record.view(np.uint8).reshape(*places.shape, record.dtype.itemsize))
+
+
+def part_of_firsts(values: Sequence[Block], dtype: np.dtype, is_places: bool, squeezed: bool) -> Dense:
+    """Return the places or the elements, of this dtype, that were packed; ``squeezed`` as one column."""
+    record = np.ascontiguousarray(to_numpy(values[0])).view(firsts_record(dtype))[..., 0]
+    found = np.ascontiguousarray(record["place" if is_places else "value"])
+    return Dense(found[:, 0] if squeezed else found)
+
+
+def firsts_of_rows(values: Sequence[Block], count: int, is_largest: bool, start: int = 0) -> Dense:
+    """Return the smallest elements of each row in ascending order, and their places from ``start``, packed.
+
+    Or the largest in descending order. NaN are larger than all numbers, and of equal elements the earlier
+    comes first. Elements are real numbers or booleans. Peak memory: the elements and places twice, and a copy
+    of a block that is not in row order, or of other dtypes than doubles, singles and their whole numbers.
+    """
+    elements = to_numpy(values[0])
+    wide = _COMPARED.get(elements.dtype.name, elements.dtype)
+    out = np.empty((len(elements), count), wide)
+    places = np.empty((len(elements), count), np.int64)
+    add_firsts(given(cast(elements, wide)), 0, is_largest, out, places)
+    return pack_firsts(places + start if start else places, cast(out, elements.dtype))
+
+
+def merged_firsts(values: Sequence[Block], dtype: np.dtype, count: int, is_largest: bool) -> Dense:
+    """Return the firsts of rows from those of several blocks of columns, the earlier blocks first."""
+    parts = [to_numpy(one).view(firsts_record(dtype))[..., 0] for one in values]
+    record = np.concatenate(parts, axis=1)
+    found = to_numpy(firsts_of_rows([Dense(np.ascontiguousarray(record["value"]))], count, is_largest))
+    at = found.view(firsts_record(dtype))[..., 0]["place"]
+    return pack_firsts(*(np.take_along_axis(record[name], at, axis=1) for name in ("place", "value")))
 
 
 def sort(blocks: Sequence[Block], axis: int) -> Dense:

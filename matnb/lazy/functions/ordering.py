@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,13 +14,14 @@ from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.evaluator import asked, evaluator
-from matnb.lazy.functions.shaping import concatenate, laned, reshaped
+from matnb.lazy.functions.indexing import take_along_axis
+from matnb.lazy.functions.shaping import concatenate, laned, moved, reshaped
 from matnb.lazy.indexing.compress import compressed
 from matnb.lazy.indexing.keys import flipped, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.joining import Concatenate
-from matnb.ops.ordering import ArgSort, Sort
+from matnb.ops.ordering import ArgSort, Sort, TopK
 from matnb.ops.searching import Interpolate, Member, Search
 from matnb.ops.uniques import CountDistinct, Distinct, DistinctField
 
@@ -168,6 +170,90 @@ def _check_places(kth: int | Sequence[int], length: int) -> None:
             raise DTypeError(f"kth={kth!r}: give whole numbers") from None
         if length and not -length <= place < length:  # NumPy leaves nothing as it is
             raise ShapeError(f"kth={place} of an axis of length {length}: give {-length} to {length - 1}")
+
+
+_MOST_FIRST = 64  # of each lane, that are found without a sort in any case; and of long ones
+_MOST_OF_LONG, _LONGER = 1024, 8
+
+
+class TopElements(NamedTuple):
+    """The first elements of lanes in an order, and their places."""
+
+    values: DistArray
+    places: DistArray
+
+
+def topk(x: object, k: int, axis: int = -1, largest: bool = True) -> TopElements:
+    """Return the ``k`` largest or smallest elements along an axis, in order, and their places.
+
+    What is looked for in a product, or in functions of one, is found without making it where that is large:
+    a tile of rows and columns at a time.
+
+    Parameters
+    ----------
+    x
+        An array with at least one axis; a sparse one counts with its zeros.
+    k
+        A whole number, from 0 to the axis' length.
+    axis
+        Along which elements are compared.
+    largest
+        The largest in descending order; else the smallest in ascending order.
+
+    Returns
+    -------
+    TopElements
+        ``values`` of the array's dtype and ``places`` of int64, both with ``k`` elements along the axis.
+        NaN are larger than all numbers, as in ``numpy.sort``; of equal elements the earlier comes first.
+
+    Raises
+    ------
+    ShapeError
+        When ``k`` is not from 0 to the axis' length, or the array has no axis.
+    DTypeError
+        When ``k`` or ``axis`` is no whole number.
+
+    Notes
+    -----
+    The name, the order and the arguments are those of ``torch.topk``. Each element goes in among the firsts
+    of its lane if it precedes the last of them (Knuth, The Art of Computer Programming, volume 3, section
+    5.3.3, keeps them in a heap, which pays for more of them than are asked for here); many are sorted.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> found = mn.topk(mn.asarray([[3.0, 9.0, 9.0, 1.0], [2.0, 5.0, 4.0, 8.0]]), 2)
+    >>> found.values.compute()
+    array([[9., 9.],
+           [8., 5.]])
+    >>> found.places.compute()
+    array([[1, 2],
+           [3, 1]])
+    """
+    node = dense_of(expression_of(x))
+    place = one_axis(axis, node.ndim)
+    try:
+        count = operator.index(k)
+    except TypeError:
+        raise DTypeError(f"topk: k={k!r}; give a whole number") from None
+    length = node.shape[place]
+    if not 0 <= count <= length:
+        raise ShapeError(f"topk: k={count} of an axis of length {length}; give 0 to {length}")
+    few = _MOST_OF_LONG if _LONGER * count <= length else _MOST_FIRST
+    if node.dtype.kind in "biuf" and node.dtype.itemsize <= 8 and 0 < count <= few:
+        return TopElements(*(_firsts(node, place, count, bool(largest), places) for places in (False, True)))
+    key = tuple(slice(0, count if one == place else full, 1) for one, full in enumerate(node.shape))
+    places = wrap(Index(arg_sorted_along(node, place, bool(largest)), key))
+    return TopElements(take_along_axis(DistArray(node), places, axis=place), places)
+
+
+def _firsts(node: Expr, axis: int, count: int, is_largest: bool, is_places: bool) -> DistArray:
+    # The first elements of lanes, or their places: of the rows of a matrix.
+    last = moved(node, axis, node.ndim - 1)
+    lanes = last.shape[:-1]
+    matrix = last if last.ndim == 2 else reshaped(last, (prod(lanes), last.shape[-1]))
+    found = reshaped(TopK(matrix, count, is_largest, is_places), (*lanes, count))
+    return wrap(moved(found, node.ndim - 1, axis))
 
 
 @implements(np.lexsort)

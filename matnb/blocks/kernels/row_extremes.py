@@ -1,0 +1,145 @@
+"""The extremes of each row of functions of a product of dense matrices, which is made a tile at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
+from matnb.blocks.kernels.chains import apply_chain, chain_into
+from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.ordering import add_firsts, pack_firsts
+
+# Elements and rows of a tile: as many rows as BLAS needs to be fast, in columns that stay in the near caches
+# with what functions need beside them.
+_TILE, _FEWEST_ROWS, _MOST_COLUMNS = 1 << 18, 256, 1 << 11
+TILE_BYTES = 4 * 8 * (_FEWEST_ROWS * _MOST_COLUMNS)  # of a thread at most: tiles of values that are alive
+
+
+@dataclass(frozen=True)
+class RowSearch:
+    """What is looked for in each row.
+
+    Attributes
+    ----------
+    count
+        Of the first elements in order, or 0 for the extreme, which the first NaN is where there is one.
+    is_largest
+        Whether elements come in descending order, with NaN first, or the extreme is the greatest.
+    """
+
+    count: int
+    is_largest: bool
+
+
+class _TileRoom(threading.local):
+    """Memory of a thread for tiles: kept, since loops call for it often."""
+
+    def __init__(self) -> None:
+        self._free: dict[np.dtype, list[NumericArray]] = {}
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
+        """Return an array in C order with any elements."""
+        size = int(np.prod(shape))
+        own = self._free.setdefault(dtype, [])
+        memory = own.pop() if own else np.empty(0, dtype)
+        if memory.size < size:
+            memory = np.empty(size, dtype)
+        return memory[:size].reshape(shape)
+
+    def give(self, array: NumericArray) -> None:
+        """Get an array back that ``take`` gave."""
+        base = array
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        own = self._free.setdefault(array.dtype, [])
+        if base.nbytes <= TILE_BYTES and len(own) < 4:
+            own.append(base.reshape(-1))
+
+
+_room = _TileRoom()
+
+
+def row_extremes(
+    values: Sequence[Block], product: np.dtype, links: tuple[Link, ...], search: RowSearch
+) -> Dense:
+    """Return the places and values of what is looked for in each row, packed as ``pack_firsts`` does.
+
+    Parameters
+    ----------
+    values
+        Two dense matrices, and further operands of the functions: numbers, rows and columns.
+    product
+        The dtype of the product and of both matrices, in single or double precision.
+    links
+        The functions. They number the product first, then the further operands, then themselves in order.
+
+    Returns
+    -------
+    Dense
+        Of shape (rows, columns found, bytes). Peak memory: the result twice, and a tile for each value that
+        is alive, some of which the thread keeps.
+    """
+    left, right, *others = (to_numpy(one) for one in values)
+    rows, columns = len(left), right.shape[1]
+    height, width = _tile_shape(columns)
+    dtype = links[-1].dtype if links else product
+    found = _RowFirsts(rows, dtype, search)
+    memory = _room.take((height, width), product)
+    with np.errstate(all="ignore"):
+        for top, bottom in _spans(rows, height):
+            own = [one[top:bottom] if one.ndim == 2 and len(one) > 1 else one for one in others]
+            for begin, end in _spans(columns, width):
+                tile = memory.reshape(-1)[: (bottom - top) * (end - begin)].reshape(bottom - top, end - begin)
+                np.matmul(left[top:bottom], right[:, begin:end], out=tile)
+                read = [one[..., begin:end] if one.ndim and one.shape[-1] > 1 else one for one in own]
+                found.add(slice(top, bottom), begin, _chained(links, [tile, *read], dtype))
+    _room.give(memory)
+    return pack_firsts(found.places, found.values)
+
+
+def _tile_shape(columns: int) -> tuple[int, int]:
+    width = max(1, min(columns, _MOST_COLUMNS))
+    return max(_FEWEST_ROWS, _TILE // width), width
+
+
+def _spans(length: int, size: int) -> Iterator[tuple[int, int]]:
+    for begin in range(0, length, size):
+        yield begin, min(length, begin + size)
+
+
+def _chained(links: tuple[Link, ...], arrays: list[NumericArray], dtype: np.dtype) -> NumericArray:
+    # What functions make of a tile, in its place where that is possible.
+    if not links:
+        return arrays[0]
+    out = arrays[0] if dtype == arrays[0].dtype else np.empty(arrays[0].shape, dtype)
+    if chain_into(links, arrays, out, _room.take, _room.give):
+        return out
+    return to_numpy(apply_chain(links, [Dense(one) for one in arrays]))
+
+
+class _RowFirsts:
+    # What was found in the columns up to now.
+
+    def __init__(self, rows: int, dtype: np.dtype, search: RowSearch) -> None:
+        self._search = search
+        shape = (rows, max(1, search.count))
+        self.values, self.places = np.empty(shape, dtype), np.zeros(shape, np.int64)
+
+    def add(self, rows: slice, begin: int, tile: NumericArray) -> None:
+        values, places = self.values[rows], self.places[rows]
+        if self._search.count:
+            add_firsts(given(tile), begin, self._search.is_largest, values, places)
+            return
+        find: Callable[..., NumericArray] = np.argmax if self._search.is_largest else np.argmin
+        at = find(tile, axis=1, keepdims=True)
+        extremes = np.take_along_axis(tile, at, axis=1)
+        if begin:
+            better = extremes > values if self._search.is_largest else extremes < values
+            better |= (extremes != extremes) & (values == values)
+            at, extremes = np.where(better, at + begin, places), np.where(better, extremes, values)
+        values[...], places[...] = extremes, at

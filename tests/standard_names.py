@@ -90,7 +90,7 @@ DAILY = {
         "array copy identity logspace geomspace fromfunction indices tri vander fromiter frombuffer loadtxt"
     ),
     "matnb's own": (
-        "reduce groupby map_blocks scatter_reduce replicated DistArray.eliminate_zeros DistArray.prune "
+        "reduce groupby map_blocks scatter_reduce replicated topk DistArray.eliminate_zeros DistArray.prune "
         "DistArray.pattern"
     ),
     "Files": "load save",

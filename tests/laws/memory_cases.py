@@ -274,6 +274,10 @@ CASES = [
     # order, sets, counts
     named("partition", lambda x: mn.partition(x, 5), vector),
     named("argpartition", lambda x: mn.argpartition(x, 5), vector),
+    named("topk", lambda x: mn.topk(x, 5), vector),
+    named("topk of rows", lambda x: mn.topk(x, 5, largest=False), matrix),
+    named("topk of a product", lambda x: mn.topk(x @ x[:3000].T, 5), matrix, share=0.3),
+    named("argmin of a product", lambda x: (x @ x[:3000].T).argmin(axis=1), matrix, share=0.3),
     named("sort by rows", lambda x: mn.sort(x, axis=1), matrix),
     named("sort by columns", lambda x: mn.sort(x, axis=0), matrix),
     named("searchsorted", lambda x, y: mn.searchsorted(mn.sort(x), y), vector, other, share=0.5),

@@ -210,23 +210,57 @@ def add_firsts(
     They are in ascending order with NaN last, or ``is_largest`` in descending order with NaN first; of equal
     ones the earlier comes first. Of columns before, ``out`` and ``places`` hold the firsts already.
     """
-    # Each element goes in behind those that it does not precede; of a long row few precede the last.
-    last = out.shape[1] - 1
+    # Each element goes in behind those that it does not precede. Of a long row few precede the last, so eight
+    # at a time are asked whether any does; NaN precede nothing, or are last themselves, and are asked apart.
+    flat, length, last = values.reshape(-1), values.shape[1], out.shape[1] - 1
     for row in range(values.shape[0]):
-        worst = out[row, last]
-        for i in range(values.shape[1]):
-            value = values[row, i]
-            j = min(begin + i, last)
-            if begin + i > last and not _precedes(value, worst, is_largest):
+        worst, i = out[row, last], 0
+        while i < length:
+            end = min(i + 8, length)
+            is_asked = begin + i > last and worst == worst and i + 8 <= length
+            if is_asked and not _any_precedes(flat, np.uint64(row * length + i), worst, is_largest):
+                i = end
                 continue
-            while j > 0:
-                before = out[row, j - 1]
-                if not _precedes(value, before, is_largest):
-                    break
-                out[row, j], places[row, j] = before, places[row, j - 1]
-                j -= 1
-            out[row, j], places[row, j] = value, begin + i
-            worst = out[row, last]
+            for column in range(i, end):
+                value = flat[np.uint64(row * length + column)]
+                j = min(begin + column, last)
+                if begin + column > last and not _precedes(value, worst, is_largest):
+                    continue
+                while j > 0:
+                    before = out[row, j - 1]
+                    if not _precedes(value, before, is_largest):
+                        break
+                    out[row, j], places[row, j] = before, places[row, j - 1]
+                    j -= 1
+                out[row, j], places[row, j] = value, begin + column
+                worst = out[row, last]
+            i = end
+
+
+@inlined
+def _any_precedes(flat, i, worst, is_largest):  # type: ignore[no-untyped-def]  # numbers of any dtype
+    # whether one of eight elements may; without a branch between them
+    if is_largest:
+        return not (
+            (flat[i] <= worst)
+            & (flat[i + _ONE] <= worst)
+            & (flat[i + np.uint64(2)] <= worst)
+            & (flat[i + np.uint64(3)] <= worst)
+            & (flat[i + np.uint64(4)] <= worst)
+            & (flat[i + np.uint64(5)] <= worst)
+            & (flat[i + np.uint64(6)] <= worst)
+            & (flat[i + np.uint64(7)] <= worst)
+        )
+    return (
+        (flat[i] < worst)
+        | (flat[i + _ONE] < worst)
+        | (flat[i + np.uint64(2)] < worst)
+        | (flat[i + np.uint64(3)] < worst)
+        | (flat[i + np.uint64(4)] < worst)
+        | (flat[i + np.uint64(5)] < worst)
+        | (flat[i + np.uint64(6)] < worst)
+        | (flat[i + np.uint64(7)] < worst)
+    )
 
 
 @inlined

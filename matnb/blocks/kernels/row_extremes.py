@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
-from matnb.blocks.kernels.chains import apply_chain, chain_into
+from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.compiled import given
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise import Link, compute, function_named
 from matnb.blocks.kernels.ordering import add_firsts, pack_firsts
 
 # Elements and rows of a tile: as many rows as BLAS needs to be fast, in columns that stay in the near caches
@@ -87,17 +86,21 @@ def row_extremes(
     left, right, *others = (to_numpy(one) for one in values)
     rows, columns = len(left), right.shape[1]
     height, width = _tile_shape(columns)
-    dtype = links[-1].dtype if links else product
-    found = _RowFirsts(rows, dtype, search)
-    memory = _room.take((height, width), product)
+    chain = _TileChain(links, product)
+    found = _RowFirsts(rows, chain.dtype, search)
+    memory = _room.take((height * width,), product)
     with np.errstate(all="ignore"):
         for top, bottom in _spans(rows, height):
             own = [one[top:bottom] if one.ndim == 2 and len(one) > 1 else one for one in others]
             for begin, end in _spans(columns, width):
-                tile = memory.reshape(-1)[: (bottom - top) * (end - begin)].reshape(bottom - top, end - begin)
+                shape = (bottom - top, end - begin)
+                tile = memory[: shape[0] * shape[1]].reshape(shape)
                 np.matmul(left[top:bottom], right[:, begin:end], out=tile)
                 read = [one[..., begin:end] if one.ndim and one.shape[-1] > 1 else one for one in own]
-                found.add(slice(top, bottom), begin, _chained(links, [tile, *read], dtype))
+                made = chain.run([tile, *read])
+                found.add(slice(top, bottom), begin, made)
+                if made is not tile:
+                    _room.give(made)
     _room.give(memory)
     return pack_firsts(found.places, found.values)
 
@@ -112,14 +115,48 @@ def _spans(length: int, size: int) -> Iterator[tuple[int, int]]:
         yield begin, min(length, begin + size)
 
 
-def _chained(links: tuple[Link, ...], arrays: list[NumericArray], dtype: np.dtype) -> NumericArray:
-    # What functions make of a tile, in its place where that is possible.
-    if not links:
-        return arrays[0]
-    out = arrays[0] if dtype == arrays[0].dtype else np.empty(arrays[0].shape, dtype)
-    if chain_into(links, arrays, out, _room.take, _room.give):
-        return out
-    return to_numpy(apply_chain(links, [Dense(one) for one in arrays]))
+class _TileChain:
+    # Functions of a tile and of what is stretched to it, looked at once.
+
+    def __init__(self, links: tuple[Link, ...], product: np.dtype) -> None:
+        self.dtype = links[-1].dtype if links else product
+        self._links = [(link, _ufunc_of(link)) for link in links]
+        self._last = {place: link for link in links for place in link.arguments}
+
+    def run(self, arrays: list[NumericArray]) -> NumericArray:
+        # What the last function gives: in the first array, or in room that was taken. Each value goes with
+        # its last reader, whose value may be where it was.
+        values, tile = list(arrays), arrays[0]
+        for link, ufunc in self._links:
+            operands = [
+                cast(values[place], dtype)
+                for place, dtype in zip(link.arguments, link.input_dtypes, strict=True)
+            ]
+            gone = [
+                values[place]
+                for place in dict.fromkeys(link.arguments)
+                if self._last[place] is link and (place == 0 or place >= len(arrays))
+            ]
+            fitting = [one for one in gone if one.dtype == link.dtype]
+            out = fitting[0] if fitting else _room.take(tile.shape, link.dtype)
+            if ufunc is None:
+                out[...] = compute(link.name, operands, link.input_dtypes, link.dtype, link.output)
+            else:
+                ufunc(*operands, out=out)
+            for one in gone:
+                if one is not out and one is not tile:
+                    _room.give(one)
+            values.append(out)
+        return values[-1] if self._links else tile
+
+
+def _ufunc_of(link: Link) -> np.ufunc | None:
+    # What makes the value of a link at once, in its dtype.
+    function = function_named(link.name)
+    if not isinstance(function, np.ufunc) or function.nout > 1:
+        return None
+    made = function(*(np.empty(0, dtype) for dtype in link.input_dtypes)).dtype
+    return function if made == link.dtype else None
 
 
 class _RowFirsts:

@@ -75,6 +75,27 @@ def test_a_product_alone_and_functions_of_another_dtype_are_searched():
     assert found.dtype == FLOAT
 
 
+@pytest.mark.usefixtures("tiles")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "less"])
+@pytest.mark.parametrize("shape", [(17,), (1, 17), (23, 1), (), (1, 1)], ids=str)
+@pytest.mark.parametrize("arguments", [(0, 1), (1, 0), (0, 0)])
+def test_functions_of_a_tile_have_numpys_bits(dtype, name, shape, arguments):
+    rng, element = np.random.default_rng(2), np.dtype(dtype)
+    left, right = np.eye(23, dtype=dtype), rng.normal(size=(23, 17)).astype(dtype)
+    other, made = rng.normal(size=shape).astype(dtype), getattr(np, name)
+    both = (left @ right, other)
+    first = made(*(both[place] for place in arguments))
+    wanted = first.astype(element) - other
+    links = (Link(name, (element, element), first.dtype, 0, False, arguments),)
+    if first.dtype != element:
+        links = (*links, Link("astype", (first.dtype,), element, 0, False, (2,)))
+    last = Link("subtract", (element, element), element, 0, False, (1 + len(links), 1))
+    values = [Dense(left), Dense(right), Dense(other)]
+    _, found = both_parts(row_extremes(values, element, (*links, last), RowSearch(17, False)), element)
+    np.testing.assert_array_equal(found, np.sort(wanted, axis=1))
+
+
 @given(
     st.integers(0, 99),
     st.integers(0, 4),

@@ -43,8 +43,12 @@ def neighbors_of_scikit(X: np.ndarray) -> list[np.ndarray]:
 
 def assignment(X: Any, C: Any) -> list[Any]:
     """Return the nearest center of each row, and the squared distance to it, as a step of k-means does."""
-    distances = squared_distances(X, C)
-    return list(mn.compute(distances.argmin(axis=1), distances.min(axis=1)))
+    return list(mn.compute(*nearest(squared_distances(X, C))))
+
+
+def nearest(distances: Any) -> list[Any]:
+    """Return where the least of each row is, and what: no name is left on the distances, which would stay."""
+    return [distances.argmin(axis=1), distances.min(axis=1)]
 
 
 def assignment_of_scikit(X: np.ndarray, C: np.ndarray) -> list[np.ndarray]:

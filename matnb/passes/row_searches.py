@@ -57,7 +57,8 @@ class _RowSearcher:
             return []
         if any(_asked(one) is None for one in self._uses.of(head)):
             return []
-        found, waiting = [], [head]
+        found: list[Expr] = []
+        waiting = [head]
         while waiting:
             node = waiting.pop()
             if node in found or not _is_made_by_rows(node, head) or len(found) > _MOST_FUNCTIONS:
@@ -127,7 +128,7 @@ def _chain_of(
         for one in node.operands:
             if one not in functions:
                 outside.setdefault(one, len(outside))
-    numbers, links = dict(outside), []
+    numbers, links = dict(outside), list[Link]()
     for node in order:
         arguments = tuple(numbers[one] for one in node.operands)
         if isinstance(node, Broadcast):  # functions stretch what they read

@@ -128,6 +128,9 @@ class Planner:
         passed: Mapping[str, Expr] | None = None,
         constants: Collection[Expr] = (),
     ) -> Planned:
+        # What is too large to stay keeps no pass from doing without it.
+        most = self._config.memo_bytes
+        keep = [node for node in keep if node.sparse or node.size * node.dtype.itemsize <= most]
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
         after, origins = traced(named, known) if passed is None else (passed, {})
         optimized = {node: after[name] for name, node in named.items()}

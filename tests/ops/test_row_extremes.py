@@ -123,3 +123,14 @@ def test_the_centers_of_a_loop_are_searched_by_tiles():
     mn.stop()
     np.testing.assert_allclose(computed, wanted)
     assert "search of rows" in plan
+
+
+@pytest.mark.parametrize(("memo", "is_made"), [("1GB", True), ("10kB", False)])
+def test_distances_that_a_name_stands_for_are_made_only_if_they_can_stay(memo, is_made):
+    with mn.start(threads=2, memo=memo) as session:
+        d = distances(mn.asarray(X), mn.asarray(C))
+        root = d.argmin(axis=1)
+        plan = session._runner.planner.planned({"root": root.expression}, {d.expression}).plan
+        np.testing.assert_array_equal(root.compute(), distances(X, C).argmin(axis=1))
+    mn.stop()
+    assert any(isinstance(stage.expression, RowExtremes) for stage in plan.stages) is not is_made

@@ -18,7 +18,7 @@ Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 _Place = np.uint64
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 # What elements are compared as, by their dtype, so that a loop is compiled for few.
-_COMPARED = {
+_COMPARED: dict[str, np.dtype] = {
     **dict.fromkeys(("bool", "int8", "int16", "uint8", "uint16", "uint32"), np.dtype(np.int64)),
     "float16": np.dtype(np.float32),
 }
@@ -238,10 +238,10 @@ def add_firsts(
 
 
 @inlined
-def _any_precedes(flat, i, worst, is_largest):  # type: ignore[no-untyped-def]  # numbers of any dtype
+def _any_precedes(flat: NumericArray, i: np.uint64, worst: float, is_largest: bool) -> bool:
     # whether one of eight elements may; without a branch between them
     if is_largest:
-        return not (
+        found: bool = not (
             (flat[i] <= worst)
             & (flat[i + _ONE] <= worst)
             & (flat[i + np.uint64(2)] <= worst)
@@ -251,20 +251,22 @@ def _any_precedes(flat, i, worst, is_largest):  # type: ignore[no-untyped-def]  
             & (flat[i + np.uint64(6)] <= worst)
             & (flat[i + np.uint64(7)] <= worst)
         )
-    return (
-        (flat[i] < worst)
-        | (flat[i + _ONE] < worst)
-        | (flat[i + np.uint64(2)] < worst)
-        | (flat[i + np.uint64(3)] < worst)
-        | (flat[i + np.uint64(4)] < worst)
-        | (flat[i + np.uint64(5)] < worst)
-        | (flat[i + np.uint64(6)] < worst)
-        | (flat[i + np.uint64(7)] < worst)
-    )
+    else:
+        found = (
+            (flat[i] < worst)
+            | (flat[i + _ONE] < worst)
+            | (flat[i + np.uint64(2)] < worst)
+            | (flat[i + np.uint64(3)] < worst)
+            | (flat[i + np.uint64(4)] < worst)
+            | (flat[i + np.uint64(5)] < worst)
+            | (flat[i + np.uint64(6)] < worst)
+            | (flat[i + np.uint64(7)] < worst)
+        )
+    return found
 
 
 @inlined
-def _precedes(one, other, is_largest):  # type: ignore[no-untyped-def]  # numbers of any dtype
+def _precedes(one: float, other: float, is_largest: bool) -> bool:
     if is_largest:
         return one > other or (one != one and other == other)
     return one < other or (other != other and one == one)

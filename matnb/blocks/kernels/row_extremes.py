@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.compiled import compiled, given
@@ -260,7 +261,7 @@ class _RowFirsts:
         if self._search.count:
             add_firsts(given(tile), begin, self._search.is_largest, values, places)
             return
-        find: Callable[..., NumericArray] = np.argmax if self._search.is_largest else np.argmin
+        find: Callable[..., npt.NDArray[np.intp]] = np.argmax if self._search.is_largest else np.argmin
         at = find(tile, axis=1, keepdims=True)
         extremes = np.take_along_axis(tile, at, axis=1)
         if begin:

@@ -134,3 +134,26 @@ def test_distances_that_a_name_stands_for_are_made_only_if_they_can_stay(memo, i
         np.testing.assert_array_equal(root.compute(), distances(X, C).argmin(axis=1))
     mn.stop()
     assert any(isinstance(stage.expression, RowExtremes) for stage in plan.stages) is not is_made
+
+
+def test_other_constants_are_other_results_of_one_plan():
+    with mn.start(threads=2):
+        x, c = (mn.asarray(one, blocks=(2, 1)).persist() for one in (X, C))
+        for factor in (3.7, 4.1, 0.3):
+            found = (x @ c.T * -factor + factor).argmin(axis=1).compute()
+            np.testing.assert_array_equal(found, (X @ C.T * -factor + factor).argmin(axis=1))
+    mn.stop()
+
+
+@pytest.mark.parametrize(
+    ("k", "axis", "kind", "words"),
+    [
+        (5, -1, mn.errors.ShapeError, "k=5 of an axis of length 4; give 0 to 4"),
+        (-1, 0, mn.errors.ShapeError, "give 0 to 3"),
+        (1.5, -1, mn.errors.DTypeError, "whole number"),
+        (1, 2, mn.errors.AxisError, "axis 2"),
+    ],
+)
+def test_what_topk_cannot_give_is_refused_as_it_is_written(k, axis, kind, words):
+    with pytest.raises(kind, match=words):
+        mn.topk(mn.ones((3, 4)), k, axis)

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -23,6 +25,7 @@ import matnb as mn
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 comparison = importlib.import_module("harness.comparison")
+dask_peer = importlib.import_module("harness.dask_peer")
 document = importlib.import_module("harness.document")
 inputs = importlib.import_module("harness.inputs")
 machine = importlib.import_module("harness.machine")
@@ -381,6 +384,21 @@ def test_matnb_alone_is_timed_after_all_were_compared(tmp_path: Path):
     assert set(record.read(path)[0].seconds) == {"matnb"}
     with pytest.raises(SystemExit, match="different results"):
         bench.compare(comparison.Claim("c", "work", 1.0), [ours, other])
+
+
+@pytest.mark.usefixtures("_idle")
+@pytest.mark.parametrize(("options", "timed"), [(["--alone"], {"matnb"}), ([], {"dask.array, threads"})])
+def test_loops_are_tried_small_and_alone(options: list[str], timed: set[str], tmp_path: Path):
+    loops = importlib.import_module("loops")
+    path = tmp_path / "found.jsonl"
+    bench = bench_with("--record", str(path), "--trial", "--rounds", "1", *options)
+    # of its own, since Dask's own threads stay
+    with ThreadPoolExecutor(2) as pool, dask.config.set(pool=pool), mn.start(workers=1, threads=2):
+        loops.compare(bench, 16, [dask_peer.Scheduler("dask.array, threads", None)])
+    found = record.read(path)
+    assert len(found) == 1 + ("matnb" not in timed)  # against dask.array, where it was timed
+    assert timed <= set(found[-1].seconds)
+    assert all("R-MAT 2^10" in one.work for one in found)
 
 
 @pytest.mark.usefixtures("_idle")

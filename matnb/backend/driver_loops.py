@@ -55,6 +55,7 @@ class ProgramWalker:
     ) -> None:
         self._engine, self._program, self._told, self._watch = engine, program, told, watch
         self._registers = dict(given)
+        self._given = {one.key for one in given.values()}  # counted where they are stored
         self._counts = dict(counts)
         self._scalars: dict[Slot, object] = {}
         self._asked = _control_scalars(program.actions)
@@ -163,11 +164,11 @@ class ProgramWalker:
         owners = {**self._program.owners, **{task.key: task.owner for task in tasks}}
         held: dict[int, int] = {}
         for name, (_, size) in self._counts.items():
-            if name in owners and name in self._registers:
+            if name in owners and name in self._registers and self._registers[name].key not in self._given:
                 held[owners[name]] = held.get(owners[name], 0) + size
         for owner, size in held.items():
             if owner in limits:
-                check_held(size, limits[owner])
+                check_held(size, 0, limits[owner])
 
     def _count(self, name: Slot, number: int) -> None:
         # The number of an iteration, made by a task of its own as all values are.

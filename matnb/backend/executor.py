@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from matnb.backend.small_passes import BoundPasses, SmallPass
-from matnb.backend.step_memory import FRESH, StepMemory
+from matnb.backend.step_memory import FRESH, StepMemory, claim_functions, claim_product
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast
 from matnb.blocks.grid import Region
@@ -155,6 +155,8 @@ def _multiply(operator: op.Multiply, values: Values, memory: StepMemory) -> Bloc
         return multiply_transposed(left, right, semiring, dtype)
     fits = isinstance(left, Csr) and isinstance(right, Dense) and 1 <= right.values.ndim <= 2
     if not fits or left.shape[1] != right.shape[0]:
+        if memory.claim is not None and isinstance(left, Csr) and isinstance(right, Csr):
+            claim_product(left, right, dtype, memory.claim)
         return multiply(left, right, semiring, dtype)
     check_loop_dtype(dtype)
     target = memory.target((left.shape[0], *right.shape[1:]), dtype)
@@ -482,6 +484,8 @@ class FusedPass:
             if self._apart is None:
                 self._apart = PreparedTask(_steps_apart(operator, len(values)), len(values), self._share)
             return self._apart.run(values, memory)
+        if memory.claim is not None and any(link.sparse for link in links):
+            claim_functions(links, values, memory.claim)
         if not shares:
             return _apply(links, values, memory)
         if len(shares) == 1 and not links:
@@ -699,7 +703,7 @@ class _TakenArrays:
     def __init__(self, memory: StepMemory) -> None:
         self._memory = memory
         self._arrays: dict[int, NumericArray] = {}  # by the identity of what they look at
-        self.memory = StepMemory(self._take, self._give, None, True)
+        self.memory = StepMemory(self._take, self._give, None, True, memory.claim)
 
     def give_back(self, gone: Values, registers: Values) -> None:
         """Give back what values lay in that are gone; views of it may still be read."""

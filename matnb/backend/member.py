@@ -17,12 +17,13 @@ from matnb.backend.exchange import is_worth_packing
 from matnb.backend.executor import execute
 from matnb.backend.jobs import FIRST_RUNS, JobRound, MemberBatch, ReceiveJob, TaskJob
 from matnb.backend.mailbox import Mailbox, Tag
-from matnb.backend.registers import LARGE_BYTES, Held, JoinUse, Pool, Whole, Wholes, arrays_of
+from matnb.backend.registers import LARGE_BYTES, Allowance, Held, JoinUse, Whole, Wholes, arrays_of
 from matnb.backend.step_memory import StepMemory
 from matnb.backend.thread_pool import PATIENCE_SECONDS, Crew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.packing import pack, unpack
+from matnb.errors import TooLargeError
 from matnb.program.plan import Slot
 
 # Of a batch that is run in order, with what it makes: what reads more keeps several threads busy. A job that
@@ -51,8 +52,10 @@ class MemberRegisters:
         Between the members.
     crew
         Runs the jobs of a batch.
-    pool, wholes
-        Where results are made.
+    wholes
+        Where results are made, and their pool.
+    limit
+        Bytes of all that is held beside what they begin with; None for no limit.
 
     Attributes
     ----------
@@ -60,10 +63,12 @@ class MemberRegisters:
         What each register holds.
     sent_bytes
         Of the arrays of blocks that went to other members.
+    allowance
+        What may be held.
     """
 
     def __init__(
-        self, registers: Mapping[Slot, Block], mailbox: Mailbox, crew: Crew, pool: Pool, wholes: Wholes
+        self, registers: Mapping[Slot, Block], mailbox: Mailbox, crew: Crew, wholes: Wholes, limit: int | None
     ) -> None:
         self.held = {name: Held(block) for name, block in registers.items()}
         self.sent_bytes = 0
@@ -71,9 +76,10 @@ class MemberRegisters:
         self._mailbox = mailbox
         self._others = tuple(one for one in mailbox.members if one != mailbox.owner)
         self._crew = crew
-        self._pool = pool
-        self._wholes = wholes
-        self._memory = StepMemory(pool.take, pool.give, None, True)
+        self._wholes, self._pool = wholes, wholes.pool
+        self.allowance = Allowance(limit, self.held, self._given, self._pool)
+        claim = None if limit is None else self.allowance.claim
+        self._memory = StepMemory(self._pool.take, self._pool.give, None, True, claim)
         self._tick = 0
         self._batched: MemberBatch | None = None
         self._inbox: dict[Tag, Any] = {}
@@ -295,7 +301,7 @@ class MemberRegisters:
                     value, whole = self._settled(value, out, whole)
                 made = Held(value, pool.hold(value), whole, 0 if job.hint is None else job.hint.index)
         except Exception as error:
-            raise worker.TaskFailed(self._failed(job, error)) from error
+            raise worker.TaskFailed(_failed(job, held, error)) from error
         for one in joined:
             pool.release(one.buffer)
         job.begun = 0.0  # before the seconds, so that nobody who looks adds both
@@ -304,6 +310,8 @@ class MemberRegisters:
             job.note(made.value, is_first and num_specializations() > codes)
         job.num_runs += 1
         self.put(job.task.key, made)
+        if self.allowance.is_claimed:
+            self.allowance.settle()
         if job.readers:
             self._send(job.task.key, made, job.readers)
         if job.is_unread:
@@ -428,15 +436,18 @@ class MemberRegisters:
         with self._counting:
             self.sent_bytes += num_bytes
 
-    def _failed(self, job: TaskJob, error: Exception) -> worker.Failed:
-        trace = traceback.format_exc()
-        task = job.task
-        try:  # once more, step by step: which operator was it?
-            values = [self.held[name].value for name in task.inputs]
-            failed = worker.run(task.key, task.kind, _AGAIN, task.owner, task.steps, *values)
-        finally:
-            worker.forget(_AGAIN)
-        if isinstance(failed, worker.Failed) and type(failed.error) is type(error):
-            return failed
-        running = None if job.prepared is None else job.prepared.running
+
+def _failed(job: TaskJob, held: Mapping[Slot, Held], error: Exception) -> worker.Failed:
+    trace = traceback.format_exc()
+    task = job.task
+    running = None if job.prepared is None else job.prepared.running
+    if isinstance(error, TooLargeError):  # a second time nothing would stop it
         return worker.Failed(task.key, error, trace, running)
+    try:  # once more, step by step: which operator was it?
+        values = [held[name].value for name in task.inputs]
+        failed = worker.run(task.key, task.kind, _AGAIN, task.owner, task.steps, *values)
+    finally:
+        worker.forget(_AGAIN)
+    if isinstance(failed, worker.Failed) and type(failed.error) is type(error):
+        return failed
+    return worker.Failed(task.key, error, trace, running)

@@ -22,7 +22,7 @@ from matnb.backend.thread_pool import Crew
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
 from matnb.program.plan import Slot, Task
-from matnb.program.program import Program, check_held
+from matnb.program.program import Program
 
 _COUNT = np.dtype(np.int64)
 _performing: dict[int, Sequence[TaskJob]] = {}  # by thread
@@ -152,7 +152,8 @@ class _MemberWalk:
         self._mailbox = mailbox
         self._me = mailbox.owner
         self._pool = Pool()
-        self._member = MemberRegisters(registers, mailbox, crew, self._pool, Wholes(self._pool, part.stacks))
+        wholes, limit = Wholes(self._pool, part.stacks), program.limits.get(self._me)
+        self._member = MemberRegisters(registers, mailbox, crew, wholes, limit)
         self._iterations = 0
         self._between: IterationBoundary | None = None
         self._paused: list[Slot] | None = None  # the state from which the loop goes on
@@ -224,7 +225,7 @@ class _MemberWalk:
         limit = int(self._decided(repeat.limit))
         state, after, first = (flat(arrays) for arrays in (repeat.state, repeat.after, repeat.first))
         self._rename(place, "first", first, state, place.entered, place.boundary)
-        taken = begin
+        taken, num_bytes = begin, self._sparse_bytes(state)
         if taken < limit:
             self._enter(place)
         while taken < limit:
@@ -237,7 +238,10 @@ class _MemberWalk:
             taken += 1
             ends = repeat.until is not None and bool(self._decided(repeat.until))
             self._rename(place, "after", after, state, place.ended, place.boundary)
-            self._check_memory(state)
+            if grown := self._sparse_bytes(state):  # how a sparse state grows is not known before
+                growth = 0 if ends or taken >= limit else max(0, grown - num_bytes)
+                self._member.allowance.check(growth)
+            num_bytes = grown
             if between is not None:
                 self._iterations = taken
                 if between.end(taken, state, ends, ends or taken >= limit):
@@ -251,12 +255,10 @@ class _MemberWalk:
         if between is not None:
             self._iterations = taken
 
-    def _check_memory(self, state: Sequence[Slot]) -> None:
-        # How a sparse state grows is not known before.
-        limit = self._program.limits.get(self._me)
-        if limit is not None:
-            held = (self._member.held[name].value for name in state if name in self._member.held)
-            check_held(sum(value.nbytes for value in held if isinstance(value, Csr)), limit)
+    def _sparse_bytes(self, state: Sequence[Slot]) -> int:
+        # What this member has of a sparse state.
+        held = [self._member.held[name].value for name in state if name in self._member.held]
+        return sum([value.nbytes for value in held if type(value) is Csr])
 
     def _enter(self, place: RepeatPlace) -> None:
         # What stays the same is sent once; then readers tell what they need of what changes.

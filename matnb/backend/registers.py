@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
@@ -16,6 +16,7 @@ from matnb.blocks.formats import Csr, Dense, NumericArray
 from matnb.blocks.kernels.shaping import root_of
 from matnb.program.operators import Join
 from matnb.program.plan import Slot, Step, Task
+from matnb.program.program import check_held
 
 POOLED_BYTES = 4096  # smaller arrays are as quickly made as found again
 LARGE_BYTES = 65536  # arrays from this size on are counted when they are made
@@ -81,10 +82,12 @@ class Pool:
     ----------
     num_allocated
         How many arrays of 64 KiB or more were made, here or by kernels.
+    num_bytes
+        Of all buffers, those that are free among them.
     """
 
     def __init__(self) -> None:
-        self.num_allocated = 0
+        self.num_allocated = self.num_bytes = 0
         self._lock = threading.Lock()
         self._free: dict[int, list[Buffer]] = defaultdict(list)
         self._buffers: dict[int, Buffer] = {}  # by the identity of their memory, which they keep
@@ -172,8 +175,71 @@ class Pool:
     def _made(self, num_bytes: int) -> Buffer:
         buffer = Buffer(num_bytes)
         self._buffers[id(buffer.raw)] = buffer
+        self.num_bytes += num_bytes
         self.num_allocated += num_bytes >= LARGE_BYTES
         return buffer
+
+
+class Allowance:
+    """What a member may hold: its given blocks are counted where they are stored, all else here.
+
+    Parameters
+    ----------
+    limit_bytes
+        The most; None for no limit.
+    held, given
+        All registers, and the identities of the arrays of given blocks.
+    pool
+        Whose buffers count, used or free.
+
+    Attributes
+    ----------
+    is_claimed
+        Whether a thread has claimed memory for what it makes.
+    """
+
+    def __init__(
+        self, limit_bytes: int | None, held: Mapping[Slot, Held], given: Container[int], pool: Pool
+    ) -> None:
+        self._limit, self._held, self._given, self._pool = limit_bytes, held, given, pool
+        self._claimed: dict[int, int] = {}  # by threads
+        self._lock = threading.Lock()
+        self.is_claimed = False
+
+    def check(self, growth: int) -> None:
+        """Refuse to go on where what is held, and as much more as it has ``growth``, is beyond the limit."""
+        if self._limit is not None:
+            check_held(self._num_bytes(), growth, self._limit)
+
+    def claim(self, num_bytes: int) -> int:
+        """Return how many bytes are left beside so many, and what other threads have claimed.
+
+        If that is not less than 0, they are claimed until the thread's job is done.
+        """
+        assert self._limit is not None
+        me = threading.get_ident()
+        with self._lock:
+            others = sum(size for thread, size in self._claimed.items() if thread != me)
+            left = self._limit - self._num_bytes() - others - num_bytes
+            if left >= 0:
+                self._claimed[me] = num_bytes
+                self.is_claimed = True
+        return left
+
+    def settle(self) -> None:
+        """Let go of what this thread has claimed: a register has it now, or nothing has."""
+        with self._lock:
+            self._claimed.pop(threading.get_ident(), None)
+            self.is_claimed = bool(self._claimed)
+
+    def _num_bytes(self) -> int:
+        apart: dict[int, int] = {}
+        for held in tuple(self._held.values()):
+            if held.buffer is None:
+                for array in arrays_of(held.value):
+                    if id(array) not in self._given:
+                        apart[id(array)] = array.nbytes
+        return self._pool.num_bytes + sum(apart.values())
 
 
 def _buffer_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
@@ -343,10 +409,15 @@ class Wholes:
         Where their memory is from.
     groups
         Which there are.
+
+    Attributes
+    ----------
+    pool
+        As given.
     """
 
     def __init__(self, pool: Pool, groups: Sequence[Stack]) -> None:
-        self._pool = pool
+        self.pool = pool
         self._groups = groups
         self._open: dict[int, Whole] = {}  # by family
         self._lock = threading.Lock()
@@ -357,7 +428,7 @@ class Wholes:
             whole = self._open.get(hint.family)
             if whole is None or whole.filled >> hint.index & 1:
                 if whole is not None:
-                    self._pool.release(whole.buffer)
+                    self.pool.release(whole.buffer)
                 whole = self._open[hint.family] = self._begun(hint.group)
             return whole, self._part(whole, hint.index)
 
@@ -375,14 +446,14 @@ class Wholes:
         if self._open:
             with self._lock:
                 for whole in self._open.values():
-                    self._pool.release(whole.buffer)
+                    self.pool.release(whole.buffer)
                 self._open.clear()
 
     def _begun(self, number: int) -> Whole:
         group = self._groups[number]
-        array = self._pool.take(group.shape, group.dtype)
+        array = self.pool.take(group.shape, group.dtype)
         # Held until the tick ends: its parts may come and go one by one.
-        return Whole(number, array, self._pool.hold(Dense(array)))
+        return Whole(number, array, self.pool.hold(Dense(array)))
 
     def _part(self, whole: Whole, index: int) -> NumericArray:
         whole.filled |= 1 << index

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from matnb.blocks.formats import NumericArray, uninitialized
+from matnb.blocks.formats import Csr, NumericArray, sparse_bytes, uninitialized
+from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.sparse_products import most_stored, num_stored
+from matnb.blocks.semiring import ANNIHILATORS
+from matnb.errors import TooLargeError
+from matnb.pictures.quantities import bytes_text
+from matnb.program.program import LESS_IN_LOOPS
 
 Take: TypeAlias = Callable[[tuple[int, ...], np.dtype], NumericArray]  # an array in C order with any elements
 Give: TypeAlias = Callable[[NumericArray], None]  # gets such an array back
+Claim: TypeAlias = Callable[[int], int]  # asks for bytes, and returns how many are left then
 
 
 class StepMemory(NamedTuple):
@@ -31,12 +38,16 @@ class StepMemory(NamedTuple):
         Whether arrays are used again, so that steps are run in memory that is there. Values are then in C
         order, and a view that is so is no copy; in fresh memory a value that is part of another is a copy,
         so that the other can go, and blocks that lie one after the other are put together as they are.
+    claim
+        Asks for the bytes of a value that may be large, beside all that is held; what it returns is less than
+        0 where there are not so many. None where nothing limits them.
     """
 
     take: Take
     give: Give
     out: NumericArray | None
     is_pooled: bool
+    claim: Claim | None = None
 
     def target(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
         """Return the memory for a Dense value."""
@@ -50,3 +61,45 @@ def _let_go(array: NumericArray) -> None:
 
 
 FRESH = StepMemory(uninitialized, _let_go, None, False)
+
+
+def claim_product(left: Csr, right: Csr, dtype: np.dtype, claim: Claim) -> None:
+    """Claim the bytes of a product; its entries are counted where as many as there can be are too many.
+
+    One of shapes that do not fit is refused by what makes it.
+
+    Raises
+    ------
+    TooLargeError
+        When they are not left.
+    """
+    rows = left.shape[0]
+    if left.shape[1] != right.shape[0] or claim(sparse_bytes(rows, most_stored(left, right), dtype)) >= 0:
+        return
+    num_bytes = sparse_bytes(rows, num_stored(left, right), dtype)
+    if (left_bytes := claim(num_bytes)) < 0:
+        raise _outgrown("a product in a loop stores", num_bytes, left_bytes)
+
+
+def claim_functions(links: Sequence[Link], values: Sequence[Any], claim: Claim) -> None:
+    """Claim the bytes of what functions make of sparse blocks, where nothing meets; each is held to the end.
+
+    Raises
+    ------
+    TooLargeError
+        When they are not left.
+    """
+    counts = [value.nnz if isinstance(value, Csr) else 0 for value in values]
+    num_bytes = 0
+    for link in links:
+        found = [(place, counts[number]) for place, number in enumerate(link.arguments) if counts[number]]
+        meet = [count for place, count in found if place in ANNIHILATORS.get(link.name, ())]
+        counts.append((min(meet) if meet else sum(count for _, count in found)) if link.sparse else 0)
+        num_bytes += sparse_bytes(0, counts[-1], link.dtype)
+    if (left_bytes := claim(num_bytes)) < 0:
+        raise _outgrown("sparse arrays in a loop may store up to", num_bytes, left_bytes)
+
+
+def _outgrown(what: str, num_bytes: int, left_bytes: int) -> TooLargeError:
+    missing = f"{bytes_text(-left_bytes)} more than the worker has left"
+    return TooLargeError(f"{what} {bytes_text(num_bytes)}, {missing}; {LESS_IN_LOOPS}")

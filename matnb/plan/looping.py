@@ -49,6 +49,9 @@ class ControlPlan:
         For each register that is filled before, which block of which stored array it holds.
     peaks
         For each worker the memory that the program needs on top of what is used now.
+    least_peaks
+        What it needs where sparse states do not grow. Guesses of how they do are no ground to refuse a loop:
+        what it holds is counted while it runs, and what a product will store before it is made.
     states, are_sparse
         Of a loop the arrays of its state, while it runs, and whether each is sparse.
     origins
@@ -73,6 +76,7 @@ class ControlPlan:
     works: Mapping[Slot, tuple[str, int]]
     bits_follow_cuts: bool
     are_sparse: tuple[bool, ...]
+    least_peaks: Mapping[int, int]
     numbers: Mapping[Slot, Literal] = field(default_factory=dict)
 
     @property
@@ -112,6 +116,7 @@ def plan_control(
     workers: Workers,
     wanted: Collection[Expr],
     begins: Sequence[Stored] | None = None,
+    grows: bool = True,
 ) -> ControlPlan:
     """Return the plan of a loop or a branch.
 
@@ -127,10 +132,12 @@ def plan_control(
         Which of the node and its results are kept.
     begins
         The state in which a loop goes on, instead of its initial one.
+    grows
+        Whether sparse states are taken to grow as they do in the first iteration.
     """
     slots = Slots()
     known = {one: slots.of(array) for one, array in stored.items()}
-    writer = ProgramWriter(workers, slots)
+    writer = ProgramWriter(workers, slots, grows)
     actions, made = writer.control(node, dict(known), begins)
     known.update(zip(node.variables, map(slots.of, begins or ()), strict=False))
     outputs = {one: array for one, array in made.items() if one in wanted}
@@ -147,18 +154,23 @@ def plan_control(
     )
     inputs = {one: known[one] for one in node.inputs if one in known}
     stages = tuple(writer.stages)
+    peaks: Mapping[int, int] = writer.peaks()
+    least_peaks = peaks
+    if writer.has_grown:
+        least_peaks = plan_control(node, stored, workers, wanted, begins, grows=False).peaks
     return ControlPlan(
         program,
         outputs,
         stages,
         inputs,
         given,
-        writer.peaks(),
+        peaks,
         states,
         writer.origins,
         works_of(program, inputs, states, stages),
         bits_follow_cuts(stages, (task for batch in batches(actions) for task in batch.tasks)),
         tuple(one.sparse for one in node.state) if isinstance(node, Loop) else (),
+        least_peaks,
     )
 
 
@@ -180,10 +192,13 @@ class ProgramWriter:
         Of all that was lowered.
     origins
         For what passes made in bodies, the expressions that were written.
+    has_grown
+        Whether a sparse state was taken to grow.
     """
 
-    def __init__(self, workers: Workers, slots: Slots) -> None:
-        self._workers, self._slots = workers, slots
+    def __init__(self, workers: Workers, slots: Slots, grows: bool = True) -> None:
+        self._workers, self._slots, self._grows = workers, slots, grows
+        self.has_grown = False
         self.owners: dict[Slot, int] = {}
         self.everywhere: set[Slot] = set()
         self.stages: list[Stage] = []
@@ -317,8 +332,10 @@ class ProgramWriter:
             begin = sized(one, layout, self._registers(layout), stored.get(one))
             arrays.append(replace(begin, is_guess=one.sparse))
         variables: dict[Expr, Stored] = dict(zip(loop.variables, (*arrays, iteration, *given), strict=True))
-        if any(one.sparse for one in loop.state):
-            variables |= _grown(loop, variables, stored)
+        if self._grows and any(one.sparse for one in loop.state):
+            grown = _grown(loop, variables, stored)
+            self.has_grown |= bool(grown)
+            variables |= grown
         return variables
 
     # branches
@@ -443,8 +460,7 @@ class ProgramWriter:
 
 def _grown(loop: Loop, variables: Mapping[Expr, Stored], stored: Mapping[Expr, Stored]) -> dict[Expr, Stored]:
     # The sparse arrays of a state with the most entries that the first two iterations read, as far as
-    # expressions tell. What later ones would read is a guess from guesses, each wrong by a factor, and no
-    # ground to refuse a loop: it is looked at while it runs.
+    # expressions tell. What later ones would read is a guess from guesses, each wrong by a factor.
     begins = estimate_entries(loop.state, stored)
     most: dict[Expr, int] = {
         variable: begins[one]

@@ -113,7 +113,7 @@ class Program:
     keeps
         Whether members keep copies of the outermost loop's state, here and on a neighbor, while it runs.
     limits
-        The memory of each worker that has a limit.
+        Of each worker whose memory has a limit, what is left of it beside all that is stored.
     by_member
         What members in this process have found out about the program, by their numbers.
     """
@@ -146,17 +146,32 @@ def batches(actions: Iterable[Action]) -> Iterator[Batch]:
                 yield from batches((*action.then, *action.otherwise))
 
 
-def check_held(num_bytes: int, limit_bytes: int) -> None:
-    """Refuse to go on with a loop whose arrays have outgrown a worker's memory.
+LESS_IN_LOOPS = (
+    "keep the loop's sparse state sparse, take fewer iterations, release what is not needed, or start with "
+    "more workers or a larger memory_limit"
+)
+
+
+def check_held(num_bytes: int, growth: int, limit_bytes: int) -> None:
+    """Refuse to go on with a loop whose arrays have outgrown a worker's memory, or are about to.
+
+    Parameters
+    ----------
+    num_bytes
+        What the loop holds on the worker, beside what it was given.
+    growth
+        By how much its sparse state grew in the last iteration: as much is expected of the next one.
+    limit_bytes
+        What the worker has left for it.
 
     Raises
     ------
     TooLargeError
         With the numbers.
     """
-    if num_bytes > limit_bytes:
+    if num_bytes + growth > limit_bytes:
+        growing = f", by {bytes_text(growth)} in the last iteration," if growth else ""
         raise TooLargeError(
-            f"the arrays of a loop have grown to {bytes_text(num_bytes)} on a worker that has "
-            f"{bytes_text(limit_bytes)}; keep its sparse state sparse, take fewer iterations, or start with "
-            "more workers or a larger memory_limit"
+            f"the arrays of a loop have grown to {bytes_text(num_bytes)}{growing} on a worker that has "
+            f"{bytes_text(limit_bytes)} left for them; {LESS_IN_LOOPS}"
         )

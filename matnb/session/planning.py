@@ -231,12 +231,21 @@ class Planner:
         found = {number: self._cluster.workers[number].memory_limit_bytes for number in self._cluster.alive()}
         return {number: limit for number, limit in found.items() if limit}
 
+    def left(self) -> dict[int, int]:
+        """Return what each worker whose memory has a limit has left of it beside what is stored."""
+        held = self._store.bytes_by_owner()
+        return {number: max(0, limit - held.get(number, 0)) for number, limit in self.limits().items()}
+
     def fits(self, peaks: Mapping[int, int]) -> bool:
         """Return whether each worker has so much memory in addition to what is stored."""
         return self._over_limit(peaks) is None
 
-    def check_peaks(self, peaks: Mapping[int, int], needed: Collection[Expr]) -> None:
+    def check_peaks(
+        self, peaks: Mapping[int, int], needed: Collection[Expr], least: Mapping[int, int] | None = None
+    ) -> None:
         """Make room for so much memory on each worker, beside what is ``needed``, or refuse it.
+
+        Where there is room for the ``least`` that may be needed, it is not refused.
 
         Raises
         ------
@@ -250,6 +259,8 @@ class Planner:
         if over is not None:
             self._store.trim(needed, sum(peaks.values()))
             over = self._over_limit(peaks)
+        if over is not None and least is not None:
+            over = self._over_limit(least)
         if over is not None:
             wanted, held, limit = over
             raise TooLargeError(

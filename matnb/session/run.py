@@ -632,10 +632,10 @@ class LoopRunner:
 
     def _fitting(self, plan: ControlPlan, entries: Mapping[Expr, Entry]) -> ControlPlan:
         # The plan, checked against the workers' memory.
-        self._planner.check_peaks(plan.peaks, list(entries))
+        self._planner.check_peaks(plan.peaks, list(entries), plan.least_peaks)
         # Without room for copies of the state, a loss starts the loop anew.
-        keeps, limits = self._planner.fits(plan.peaks_with_copies), self._planner.limits()
-        return replace(plan, program=plan.program.limited(keeps, limits))
+        keeps, left = self._planner.fits(plan.peaks_with_copies), self._planner.left()
+        return replace(plan, program=plan.program.limited(keeps, left))
 
     def _fitting_now(
         self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]

@@ -61,7 +61,7 @@ class Into(Functional):
         self.may_overwrite = tuple(may and place in last.arguments for place in range(len(task.inputs)))
 
     def run(self, values: Sequence[Any], memory: StepMemory) -> Any:
-        take, give, out, _ = memory
+        take, give, out, *_ = memory
         registers: list[Any] = list(values)
         temporaries = []
         for step in self.task.steps:

@@ -99,17 +99,26 @@ def room_for(left: Csr, right: Csr) -> int:
     TooLargeError
         When there are more than a block can hold.
     """
-    pattern = (unsigned(left.pointers), unsigned(left.columns), unsigned(right.pointers))
-    width = right.shape[1]
-    room = int(loops.upper_bound(*pattern, width))
+    room = most_stored(left, right)
     if room > MOST_SET_ASIDE:
-        nowhere, columns = np.empty(0, np.uint32), np.empty(width, np.uint32)
-        seen = bits(width)
-        counted = loops.product_pattern(*pattern, unsigned(right.columns), seen, nowhere, columns, False)
-        room = int(counted)
+        room = num_stored(left, right)
     if room > MAX_ENTRIES:
         raise TooLargeError(f"a product block of {room} entries: cut the array into more blocks")
     return room
+
+
+def most_stored(left: Csr, right: Csr) -> int:
+    """Return at most how many entries a product stores: in each row the pairs that meet, or all columns."""
+    pattern = (unsigned(left.pointers), unsigned(left.columns), unsigned(right.pointers))
+    return int(loops.upper_bound(*pattern, right.shape[1]))
+
+
+def num_stored(left: Csr, right: Csr) -> int:
+    """Return how many entries a product stores, which takes about half as long as to make it."""
+    pattern = (unsigned(left.pointers), unsigned(left.columns), unsigned(right.pointers))
+    width = right.shape[1]
+    nowhere, columns, seen = np.empty(0, np.uint32), np.empty(width, np.uint32), bits(width)
+    return int(loops.product_pattern(*pattern, unsigned(right.columns), seen, nowhere, columns, False))
 
 
 def operand_of_loop(

@@ -150,9 +150,9 @@ them asks for, five copies of arrays of up to 64 MB. Joined and reshaped arrays 
 blocks that are as they were are shared. Slices of sparse arrays are planned for the temporaries of a block.
 
 Not bounded before they run: a sparse state of a loop that grows by products, or in later iterations than the
-first (what its products and sums will store is counted before each is made, and refused then); slices of a sparse array whose rows hold
-much more than their share, which are taken at the mean; and what a user's function takes (`map_blocks`,
-`replicated`), whose arguments and results alone are counted.
+first (what its products and sums store at most is counted before they are made, and refused then); slices of
+a sparse array whose rows hold much more than their share, which are taken at the mean; and what a user's
+function takes (`map_blocks`, `replicated`), whose arguments and results alone are counted.
 """
 
 

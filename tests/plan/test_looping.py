@@ -225,3 +225,33 @@ def test_a_state_that_is_a_few_functions_of_constants_is_made_by_the_program_as_
     for _ in range(20):
         many = ~many
     assert not starts_inside(many.expression)
+
+
+def cut_for(workers: Workers, node: Expr, parts: int, num_bytes: int) -> Stored:
+    """Return an array of so many bytes as if it were there, in equal parts of rows."""
+    rows = tuple(int(cut) for cut in np.linspace(0, node.shape[0], parts + 1))
+    layout = Layout(Grid((rows, *((0, other) for other in node.shape[1:]))), spread(parts, workers.numbers))
+    keys = tuple(f"{node.digest.hex()}-{k}" for k in range(parts))
+    return Stored(layout, keys, (num_bytes // 12 // parts,) * parts, (num_bytes // parts,) * parts)
+
+
+def blocks_of_state(workers: Workers, parts: int, num_bytes: int, iterations: int) -> list[int]:
+    """Return the owners of the blocks of a loop's state, whose matrix is in so many parts."""
+    A = graph()
+    node = loop_of(lambda x: A @ x, mn.ones(40_000), max_iterations=iterations)
+    plan = plan_control(
+        node, {A.expression: cut_for(workers, A.expression, parts, num_bytes)}, workers, [node]
+    )
+    check_program(plan.program)
+    (state,) = plan.states
+    return list(state.layout.owners)
+
+
+def test_what_is_cut_for_threads_is_one_block_a_worker_in_small_loops() -> None:
+    one, two = Workers((0,), 2, 10**9), Workers((3, 5), 2, 10**9)
+    assert blocks_of_state(one, 2, 2**21, 100) == [0]
+    assert blocks_of_state(two, 4, 2**21, 100) == [3, 5]
+    assert blocks_of_state(two, 2, 2**21, 100) == [3, 5]
+    assert blocks_of_state(one, 5, 2**21, 100) == [0] * 5, "a user cuts as it is wanted"
+    assert blocks_of_state(one, 2, 2**23, 100) == [0, 0], "threads gain where there is more"
+    assert blocks_of_state(one, 2, 2**21, 2) == [0, 0], "laying out anew does not pay"

@@ -111,7 +111,10 @@ class BoundPasses:
             seen.append(target)
         key = tuple(map(id, seen))
         bound, those = self._found.get(key, (None, ()))
-        if bound is None or any(one() is not array for one, array in zip(those, seen, strict=True)):
+        is_there = bound is not None and not any(
+            one() is not array for one, array in zip(those, seen, strict=True)
+        )
+        if bound is None or not is_there or bound.is_outdated():
             if len(self._found) >= _MOST_BOUND:
                 self._found.clear()
             bound = tiles.begin(operands, target).bind(buffers, product, room)

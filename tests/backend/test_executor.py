@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from matnb.backend import executor, registers, small_passes
 from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Csr, Dense, Empty, freeze
-from matnb.blocks.kernels import chains
+from matnb.blocks.kernels import chains, tile_loops, tiles
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share
 from matnb.blocks.kernels.tiles import Pass
@@ -483,3 +483,28 @@ def test_arrays_that_a_pool_gives_again_are_read_anew(ending):
     assert len(fused._bound._found) <= 2
     del pool, y, values, found, memory
     assert bound() is None, "what the machine was told of is not kept alive"
+
+
+@pytest.mark.parametrize("is_sum", [False, True])
+def test_a_pass_over_the_same_arrays_becomes_one_loop_when_that_pays(is_sum, monkeypatch):
+    monkeypatch.setattr(tile_loops, "_WORTH_COMPILING", 3 * 9000 / (7 / 2) ** 2)
+    tiles.write_tiles.cache_clear()
+    tiles._whole_loop.cache_clear()
+    links = (
+        Link("multiply", (FLOAT, FLOAT), FLOAT, 0, False, (1, 2)),
+        Link("add", (FLOAT, FLOAT), FLOAT, 0, False, (0, 3)),
+    )
+    shares = (Share(4, "sum", (0,), FLOAT),) if is_sum else ()
+    fused, pool = executor.FusedPass(op.Fused(links, shares), in_turn), registers.Pool()
+    x, y = np.random.default_rng(1).standard_normal((2, 9000))
+    memory, are_loops, found = StepMemory(pool.take, pool.give, None, True), [], []
+    for scale in (1.0, 2.0, 3.0, 1.0, 2.0):
+        value = fused.run([Dense(x), Dense(np.array(scale)), Dense(y)], memory)
+        found.append(value.values.tobytes())
+        pool.give(value.values)
+        ((bound, _),) = fused._bound._found.values()
+        are_loops.append(bound._whole is None)
+    assert are_loops == [False, False, True, True, True]
+    assert found[3:] == found[:2]
+    tiles.write_tiles.cache_clear()
+    tiles._whole_loop.cache_clear()

@@ -97,8 +97,11 @@ def test_the_machine_writes_into_rows_with_gaps(
 
 def test_it_is_compiled_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tile_loops, "_WORTH_COMPILING", 100)
-    loop = tile_loops.WholeLoop(((tile_loops.ADD, 3, (-1, -2)),), 3, ())
+    lines = tuple((tile_loops.ADD, 3 + number, (-1, -2)) for number in range(7))
+    loop = tile_loops.WholeLoop(lines, 9, ())
     assert [loop.code(30) is None for _ in range(5)] == [True, True, True, False, False]
+    short = tile_loops.WholeLoop(lines[:1], 3, ())  # saves less
+    assert [short.code(1300) is None for _ in range(5)] == [True, True, True, False, False]
 
 
 def test_what_one_loop_makes_is_measured_alike() -> None:

@@ -116,6 +116,8 @@ class Tiles:
         Operands of double precision, and of truths, of all elements.
     last, direct
         The value that is wanted, and whether its function may write it where it goes.
+    whole
+        The same program as one loop, where it can be one.
     """
 
     shape: tuple[int, ...]
@@ -131,7 +133,7 @@ class Tiles:
     last: int
     direct: bool
     _ending: TileSum | None
-    _whole: loops.WholeLoop | None  # the same program
+    whole: loops.WholeLoop | None
 
     @property
     def start(self) -> int:
@@ -168,7 +170,7 @@ class Tiles:
             numbers = numbers.copy()
             for number, place in self.number_places:
                 numbers[number] = operands[place].item()
-        code = None if self._whole is None else self._whole.code(self.length)
+        code = None if self.whole is None else self.whole.code(self.length)
         return Pass(self, operands, numbers, out, code)
 
 
@@ -181,6 +183,8 @@ class Pass:
     ----------
     room
         How many buffers it takes, and how many elements each has.
+    is_whole
+        Whether the program is one loop.
     """
 
     def __init__(
@@ -193,6 +197,7 @@ class Pass:
     ) -> None:
         self._tiles, self._numbers, self._out = tiles, numbers, out
         self._code, self._num_first, num_buffers = tiles.code, tiles.num_first, tiles.num_buffers
+        self.is_whole = code is not None
         if code is not None:
             self._code, self._num_first, num_buffers = code, -1, 0
         self.room = num_buffers, loops.TILE
@@ -298,7 +303,12 @@ class BoundPass:
 
     def __init__(self, made: Pass, tiles: Tiles, numbers: NumericArray, arguments: tuple[Any, ...]) -> None:
         self._pass, self._numbers, self._arguments = made, numbers, arguments
-        self._places = tiles.number_places
+        self._places, self._length = tiles.number_places, tiles.length
+        self._whole = None if made.is_whole else tiles.whole
+
+    def is_outdated(self) -> bool:
+        """Tell whether the program has become one loop since; to be asked once a run, which it counts."""
+        return self._whole is not None and self._whole.code(self._length) is not None
 
     def run(self, operands: Sequence[NumericArray], out: NumericArray, room: NumericArray | None) -> None:
         """Run it; ``out`` is the memory it was bound to, but where a sum is wanted."""

@@ -638,19 +638,19 @@ class PreparedTask:
         if self._only is not None:
             return self._run_one(self._only, registers, memory)
         taken = _TakenArrays(memory) if memory.is_pooled and len(self._units) > 1 else None
-        final = memory if taken is None else taken.memory._replace(out=memory.out)
-        between = final if memory.out is None else final._replace(out=None)
+        final = memory if taken is None else taken.memory.into(memory.out)
+        between = final if memory.out is None else final.into(None)
         filled, whole = self._steps[-1].operator if self._within else None, None
         if isinstance(filled, op.Fill):
             whole = final.target(filled.shape, filled.dtype)
-            final = final._replace(out=whole)
+            final = final.into(whole)
         for unit in self._units:
             self.running = unit.step.operator
             operands = [registers[place] for place in unit.step.arguments]
             is_last = unit.place == self._last
             its = final if is_last else between
             if whole is not None and unit.place in self._within:
-                its = between._replace(out=whole[self._within[unit.place]])
+                its = between.into(whole[self._within[unit.place]])
             try:
                 registers[unit.place] = unit.run(operands, its)
             except Exception:

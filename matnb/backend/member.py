@@ -292,7 +292,7 @@ class MemberRegisters:
                 elif job.overwritten and job.form is not None:
                     out = self._overwritable(job, inputs, in_order)
                 if out is not None:
-                    memory = memory._replace(out=out)
+                    memory = memory.into(out)
                 value = job.prepared.run(values, memory)
                 is_dense = type(value) is Dense
                 if not is_dense or (value.values is not out and value.values.nbytes >= LARGE_BYTES):

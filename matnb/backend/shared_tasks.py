@@ -292,7 +292,7 @@ class SharedTasks:
         if num_left > 1:  # held by its parts alone in the end
             self._wholes[hint.family] = whole, num_left - 1
         start, stop = stack.bounds[hint.index]
-        return FRESH._replace(out=whole[start:stop])
+        return FRESH.into(whole[start:stop])
 
     def _done(self, task: Task, value: Any) -> None:
         with self._changed:

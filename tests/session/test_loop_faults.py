@@ -264,7 +264,7 @@ def test_a_sparse_state_that_outgrows_the_memory(engine: str) -> None:
     with mn.start(engine=engine, workers=1, threads=2, memory_limit="64MB"):
         x, _ = mn.iterate(lambda x: x @ x, mn.asarray(A), max_iterations=12)
         begin = time.monotonic()
-        with pytest.raises(TooLargeError, match=r"have grown to .* on a worker that has 64"):
+        with pytest.raises(TooLargeError, match=r"(have grown to|in a loop stores) .* left"):
             x.sum().compute()
         assert time.monotonic() - begin < 30
         assert float(mn.ones(10).sum()) == 10

@@ -9,7 +9,7 @@ import numpy as _np
 from matnb import errors, graph, linalg
 from matnb.errors import CellCancelled, MatnbError
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
-from matnb.lazy import random
+from matnb.lazy import random, special
 from matnb.lazy.array import DistArray
 from matnb.lazy.columns import Columns
 from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zeros
@@ -80,6 +80,7 @@ __all__ = [
     "replicated",
     "save",
     "scatter_reduce",
+    "special",
     "stamp",
     "start",
     "stop",

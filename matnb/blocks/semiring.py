@@ -155,5 +155,7 @@ ANNIHILATORS: Mapping[str, frozenset[int]] = MappingProxyType(
         "fmod": _FIRST,
         "left_shift": _FIRST,
         "right_shift": _FIRST,
+        "xlogy": _FIRST,
+        "xlog1py": _FIRST,
     }
 )

@@ -199,7 +199,7 @@ class Load(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Elementwise(Expr):
-    """A NumPy ufunc, or one of where, clip and astype, on operands that broadcast.
+    """A ufunc of NumPy or ``scipy.special``, or one of where, clip and astype, on operands that broadcast.
 
     ``input_dtypes`` are those of the ufunc's loop; ``output`` picks one of several results.
     """

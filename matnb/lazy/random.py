@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import secrets
 from math import prod
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.creation import Integers, Normal, Random, Uniform
 from matnb.blocks.grid import BlocksSpec
-from matnb.errors import OptionError
-from matnb.expr.nodes import Load
+from matnb.errors import OptionError, ShapeError
+from matnb.expr.nodes import Elementwise, Expr, Load, broadcast_shapes
 from matnb.io.rmat import Rmat
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import ShapeLike, asarray, created, regridded, shape_of
 from matnb.lazy.loop import loop_numbers
 from matnb.lazy.registry import recorded
-from matnb.lazy.ufuncs import call, number_dtype
+from matnb.lazy.special import softmax
+from matnb.lazy.ufuncs import astype, call, densified, literal, number_dtype
 from matnb.ops.maps import Draw
 
 Size = ShapeLike | None
@@ -136,6 +137,193 @@ class Generator:
     ) -> DistArray:
         """Return numbers whose logarithms are normal."""
         return wrap(call(np.exp, (self.normal(mean, sigma, size, blocks=blocks).expression,))[0])
+
+    def standard_gamma(self, shape: object, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
+        """Return gamma numbers of scale 1; ``shape`` is a number, or an array of them, of 0 and more.
+
+        By the rejections of Marsaglia and Tsang ("A simple method for generating gamma variables", 2000),
+        each element from random bits of its own.
+        """
+        return self._variates("gamma", size, {"shape": shape}, blocks)
+
+    def gamma(
+        self, shape: object, scale: object = 1.0, size: Size = None, blocks: BlocksSpec = None
+    ) -> DistArray:
+        """Return gamma numbers; ``shape`` and ``scale`` are numbers, or arrays of them, of 0 and more.
+
+        Raises
+        ------
+        OptionError
+            For a parameter below 0; of arrays that are not computed yet, such numbers give NaN.
+        ShapeError
+            When arrays do not broadcast to ``size``.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> rng = mn.random.default_rng(0)
+        >>> rng.gamma([1.0, 50.0], 2.0, (10000, 2)).mean(axis=0).compute().round(-1)
+        array([  0., 100.])
+        """
+        _check_known("gamma", {"scale": scale})
+        factor = asarray(scale)
+        sized = _lengths(size, asarray(shape), factor)
+        return self._variates("gamma", sized, {"shape": shape}, blocks) * factor  # type: ignore[no-any-return]  # a handle
+
+    def beta(self, a: object, b: object, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
+        """Return beta numbers; ``a`` and ``b`` are numbers, or arrays of them, above 0.
+
+        Each is a gamma number over the sum of two, of which the logarithms are drawn.
+
+        Raises
+        ------
+        OptionError
+            For a parameter that is not above 0; of arrays that are not computed yet, such numbers give NaN.
+        ShapeError
+            When arrays do not broadcast to ``size``.
+        """
+        return self._variates("beta", size, {"a": a, "b": b}, blocks)
+
+    def standard_t(self, df: object, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
+        """Return numbers of Student's t; ``df`` is a number, or an array of them, above 0.
+
+        Raises
+        ------
+        OptionError
+            For degrees of freedom that are not above 0; of an array that is not computed yet, such give NaN.
+        """
+        return self._variates("standard_t", size, {"df": df}, blocks)
+
+    def poisson(self, lam: object = 1.0, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
+        """Return Poisson numbers of mean ``lam``, a number or an array of them, as int64.
+
+        By products of uniform numbers, and from a mean of 10 by Hoermann's transformed rejection (1993).
+
+        Raises
+        ------
+        OptionError
+            For a mean below 0; of an array that is not computed yet, once it is.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> rng = mn.random.default_rng(0)
+        >>> bool(abs(rng.poisson(4.0, 10000).mean() - 4) < 0.1)
+        True
+        """
+        return self._variates("poisson", size, {"lam": lam}, blocks)
+
+    def binomial(self, n: object, p: object, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
+        """Return how many of ``n`` trials of chance ``p`` succeed, as int64; both may be arrays.
+
+        By adding chances up, and where 10 and more are expected by Hoermann's transformed rejection (1993).
+        Beyond 2**53 trials the number of trials is rounded to a float.
+
+        Raises
+        ------
+        OptionError
+            For a count below 0 or a chance outside [0, 1]; of arrays not computed yet, once they are.
+        ShapeError
+            When arrays do not broadcast to ``size``.
+        """
+        return self._variates("binomial", size, {"n": n, "p": p}, blocks)
+
+    def multinomial(self, n: object, pvals: object, size: Size = None) -> DistArray:
+        """Return how many of ``n`` trials have each of several outcomes, along a new last axis, as int64.
+
+        Outcomes are halved and halved again, each half a binomial number of those that are left: the numbers
+        of all trials take as many steps as the count of outcomes has binary digits.
+
+        Parameters
+        ----------
+        n
+            The number of trials, or an array of them.
+        pvals
+            The chances of the outcomes along the last axis; the last one is what the others leave of 1.
+        size
+            The shape in front of the outcomes, to which ``n`` and the other axes of ``pvals`` broadcast.
+
+        Raises
+        ------
+        OptionError
+            For a count below 0, or chances below 0 or of a sum above 1.
+        ShapeError
+            For ``pvals`` without an outcome, or that do not broadcast to ``size``.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> rng = mn.random.default_rng(0)
+        >>> int(rng.multinomial(100, [0.2, 0.3, 0.5], 5).sum())
+        500
+        """
+        chances = pvals if isinstance(pvals, DistArray) else np.asarray(pvals, float)
+        if not chances.ndim or not chances.shape[-1]:
+            raise ShapeError(f"multinomial: pvals of shape {chances.shape}: give a chance for each outcome")
+        if isinstance(chances, np.ndarray):
+            _check_known("multinomial", {"pvals": chances})
+            if (chances[..., :-1].sum(axis=-1) > 1.0 + 1e-12).any():
+                raise OptionError("multinomial: sum(pvals[:-1]) is above 1")
+        counts, outcomes = asarray(n), chances.shape[-1]
+        lengths = shape_of(size) if size is not None else None
+        fitting = broadcast_shapes(counts.shape, chances.shape[:-1], name="multinomial")
+        lengths = fitting if lengths is None else lengths
+        found = recorded(np.broadcast_to)(counts, _fitting("multinomial", lengths, fitting))[..., None]  # type: ignore[index]  # a handle
+        for shares in _halvings(chances, outcomes):
+            parameters = {"n": found, "p": shares}
+            left: DistArray = self._variates("binomial", (*lengths, shares.shape[-1]), parameters)
+            both = recorded(np.stack)([left, found - left], axis=-1)
+            found = recorded(np.reshape)(both, (*lengths, 2 * shares.shape[-1]))
+        return found[..., :outcomes]  # type: ignore[no-any-return]  # a handle
+
+    def dirichlet(self, alpha: object, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
+        """Return numbers along a new last axis that add up to 1, of Dirichlet's law.
+
+        Parameters
+        ----------
+        alpha
+            Numbers above 0 along the last axis; other axes, if any, broadcast to ``size``.
+        size
+            The shape in front of the last axis.
+
+        Raises
+        ------
+        OptionError
+            For a parameter that is not above 0; of arrays that are not computed yet, such numbers give NaN.
+        ShapeError
+            For ``alpha`` without an element, or that does not broadcast to ``size``.
+
+        Notes
+        -----
+        Gamma numbers over their sum, by their logarithms, so that small parameters do not give 0 / 0.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> rng = mn.random.default_rng(0)
+        >>> rng.dirichlet([1.0, 1.0, 2.0], 10000).mean(axis=0).compute().round(1)
+        array([0.2, 0.2, 0.5])
+        """
+        _check_known("dirichlet", {"a": alpha})
+        shares = asarray(alpha)
+        if not shares.ndim or not shares.shape[-1]:
+            raise ShapeError(f"dirichlet: alpha of shape {shares.shape}: give one number at least")
+        lengths = shares.shape[:-1] if size is None else shape_of(size)
+        drawn = self._variates("log_gamma", (*lengths, shares.shape[-1]), {"shape": shares}, blocks)
+        return softmax(drawn, axis=-1)
+
+    def _variates(
+        self, name: str, size: Size, parameters: dict[str, object], blocks: BlocksSpec = None
+    ) -> DistArray:
+        # Numbers of a law, a function of random bits and of parameters that broadcast to the size.
+        _check_known(name, parameters)
+        nodes = [_parameter(one, name, "n" if key == "n" else "") for key, one in parameters.items()]
+        lengths = _lengths(size, *map(wrap, nodes))
+        _fitting(name, lengths, broadcast_shapes(*(one.shape for one in nodes), name=name))
+        bits = Integers(lengths, self.seed, self._next_stream(), 0, 2**64, np.dtype(np.uint64))
+        read = (_drawn(bits, blocks).expression, *nodes)
+        element = np.dtype(np.int64 if name in ("poisson", "binomial") else np.float64)
+        return wrap(Elementwise(f"{name}_variate", read, tuple(one.dtype for one in read), element))
 
     def choice(
         self,
@@ -279,11 +467,62 @@ def _lengths(size: Size, *parameters: DistArray) -> tuple[int, ...]:
     # NumPy draws one number where no size is given, or one for each of the parameters.
     if size is not None:
         return shape_of(size)
-    return np.broadcast_shapes(*(one.shape for one in parameters))
+    return broadcast_shapes(*(one.shape for one in parameters), name="size=")
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating)
+
+
+_ABOVE_ZERO = ("a", "b", "df")
+
+
+def _check_known(law: str, parameters: dict[str, object]) -> None:
+    # Parameters that are known here are checked before anything is drawn.
+    for name, value in parameters.items():
+        if isinstance(value, DistArray):
+            continue
+        numbers = np.asarray(value)
+        if numbers.dtype.kind not in "biuf":
+            raise OptionError(f"{law}: {name}={value!r}: give real numbers")
+        inside = numbers > 0 if name in _ABOVE_ZERO else numbers >= 0
+        if name in ("p", "pvals"):
+            inside &= numbers <= 1
+        if not inside.all():
+            wanted = "chances from 0 to 1" if name in ("p", "pvals") else "numbers of 0 and more"
+            wanted = "numbers above 0" if name in _ABOVE_ZERO else wanted
+            raise OptionError(f"{law}: {name}={numbers[~inside].flat[0]}: give {wanted}")
+
+
+def _parameter(value: object, law: str, kind: str) -> Expr:
+    node = literal(value) if _is_number(value) else densified(asarray(value).expression, law)  # type: ignore[arg-type]  # a number
+    if node.dtype.kind not in "biuf":
+        raise OptionError(f"{law}: parameters of dtype {node.dtype}: give real numbers")
+    return astype(node, np.int64 if kind == "n" else np.float64)
+
+
+def _fitting(law: str, lengths: tuple[int, ...], parameters: tuple[int, ...]) -> tuple[int, ...]:
+    if broadcast_shapes(lengths, parameters, name=law) != lengths:
+        raise ShapeError(f"{law}: parameters of shape {parameters} do not broadcast to size={lengths}")
+    return lengths
+
+
+def _halvings(chances: Any, outcomes: int) -> list[Any]:
+    # Of each half of outcomes, first all, then the halves: the chance of its own first half. What is padded
+    # has none.
+    array: Any = recorded if isinstance(chances, DistArray) else lambda function: function
+    rest = 1.0 - array(np.sum)(chances[..., :-1], axis=-1, keepdims=True)
+    last = array(np.clip)(rest, 0.0, 1.0)
+    digits = (outcomes - 1).bit_length()
+    padded = np.zeros((*chances.shape[:-1], 2**digits - outcomes))
+    level = array(np.concatenate)([chances[..., :-1], last, padded], axis=-1)
+    found: list[Any] = []
+    for _ in range(digits):
+        pairs = array(np.reshape)(level, (*level.shape[:-1], level.shape[-1] // 2, 2))
+        level = pairs[..., 0] + pairs[..., 1]
+        share = pairs[..., 0] / array(np.where)(level > 0, level, 1.0)
+        found.insert(0, array(np.clip)(share, 0.0, 1.0))
+    return found
 
 
 def _check_positive(what: str, name: str, value: object) -> None:

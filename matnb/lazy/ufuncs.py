@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from matnb.blocks.kernels.elementwise import ufunc_named
 from matnb.errors import DTypeError, RangeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Literal, MatMul
@@ -80,7 +81,7 @@ class _Loop(NamedTuple):
 @lru_cache(maxsize=4096)
 def _loop(ufunc: np.ufunc, kinds: tuple[np.dtype | type, ...], dtype: np.dtype | None) -> _Loop:
     name = ufunc.__name__
-    if ufunc.signature is not None or getattr(np, name, None) is not ufunc:
+    if ufunc_named(name) is not ufunc:
         raise UnsupportedError(
             f"the ufunc {name!r} is not recorded: give it to mn.map_blocks, or call it on x.compute()"
         )
@@ -104,7 +105,7 @@ def call(
     Parameters
     ----------
     ufunc
-        An elementwise ufunc of the NumPy namespace.
+        An elementwise ufunc of the namespaces of NumPy and ``scipy.special``.
     operands
         Expressions and Python numbers, at least one expression among them.
     dtype
@@ -115,7 +116,7 @@ def call(
     DTypeError
         When the ufunc has no loop for the dtypes.
     UnsupportedError
-        For a generalized ufunc or one that is not NumPy's own.
+        For a generalized ufunc or one that is of neither.
     """
     if ufunc is np.matmul:
         # A number is refused for its lack of axes, also one that no dtype holds.

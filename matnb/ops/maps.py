@@ -20,6 +20,7 @@ from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.kernels.tiles import LONG_ROW
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import ANNIHILATORS
+from matnb.blocks.variates import VARIATES
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Reduce
 from matnb.ops.indexing import Put, check_index
 from matnb.ops.joining import Pad
@@ -116,7 +117,12 @@ def called(node: ElementFunction, arguments: Sequence[np.ndarray]) -> np.ndarray
         case "complex_of":
             parts = np.broadcast_arrays(*cast)
             return np.stack(parts, axis=-1).view(node.dtype)[..., 0]
-    result = getattr(np, node.name)(*cast)
+    function = VARIATES.get(node.name) or getattr(np, node.name, None)
+    if function is None:
+        from scipy import special  # a sixth of a second of every import else
+
+        function = getattr(special, node.name)
+    result = function(*cast)
     return np.asarray(result[node.output] if isinstance(result, tuple) else result).astype(node.dtype)
 
 

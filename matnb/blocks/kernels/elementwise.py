@@ -1,4 +1,4 @@
-"""NumPy's ufuncs, ``where``, ``astype`` and parts of complex numbers on blocks, element by element."""
+"""Ufuncs of NumPy and SciPy, ``where``, ``astype`` and parts of complex numbers, element by element."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from matnb.blocks.kernels.patterns import (
     values_at,
 )
 from matnb.blocks.semiring import ANNIHILATORS
+from matnb.blocks.variates import VARIATES
 from matnb.errors import MatnbError, ShapeError, UnsupportedError
 
 
@@ -128,7 +129,7 @@ _PIECE = 2**15  # elements: a few temporaries of as many stay in a core's cache
 
 Function = Callable[..., NumericArray | tuple[NumericArray, ...]]
 _Chosen: TypeAlias = tuple[str, tuple[np.dtype, ...], np.dtype, int]  # name, input dtypes, dtype, output
-_NAMED: dict[str, Function] = {}
+_NAMED: dict[str, Function] = {**VARIATES}
 
 
 def named(name: str) -> Callable[[Function], Function]:
@@ -154,7 +155,7 @@ def apply(
     Parameters
     ----------
     name
-        A ufunc without core dimensions by its name in ``numpy``, or "where", "astype".
+        A ufunc without core dimensions by its name in ``numpy`` or ``scipy.special``, or "where", "astype".
     operands
         In the function's order. An absent element of a sparse block is a 0.
     input_dtypes
@@ -273,12 +274,23 @@ def function_named(name: str) -> Function:
     """Return an elementwise function; an UnsupportedError if there is none of the name."""
     if name in _NAMED:
         return _NAMED[name]
-    ufunc = getattr(np, name, None)
-    if not isinstance(ufunc, np.ufunc) or ufunc.signature is not None:
+    ufunc = ufunc_named(name)
+    if ufunc is None:
         raise UnsupportedError(
-            f"no elementwise function {name!r}; known: {', '.join(_NAMED)} and the ufuncs of NumPy"
+            f"no elementwise function {name!r}; known: {', '.join(_NAMED)} and the ufuncs of NumPy and "
+            "scipy.special"
         )
     return ufunc
+
+
+def ufunc_named(name: str) -> np.ufunc | None:
+    """Return the ufunc of a name, without core dimensions: NumPy's, or else that of ``scipy.special``."""
+    ufunc = getattr(np, name, None)
+    if ufunc is None:
+        from scipy import special  # a sixth of a second of every import else
+
+        ufunc = getattr(special, name, None)
+    return ufunc if isinstance(ufunc, np.ufunc) and ufunc.signature is None else None
 
 
 def compute(

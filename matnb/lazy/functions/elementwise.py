@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from matnb.blocks.kernels.elementwise import ufunc_named
 from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.expr.nodes import Elementwise, Expr
 from matnb.lazy import reductions, ufuncs
@@ -19,7 +20,7 @@ _NUMBERS = (bool, int, float, complex, np.generic)
 
 
 class Ufunc:
-    """A NumPy ufunc that gives DistArrays of lists and NumPy arrays, too; of numbers alone it gives NumPy's.
+    """A ufunc that gives DistArrays of lists and NumPy arrays, too; of numbers alone it gives NumPy's.
 
     Examples
     --------
@@ -33,7 +34,8 @@ class Ufunc:
     def __init__(self, ufunc: np.ufunc) -> None:
         self.__wrapped__ = ufunc
         self.__name__ = ufunc.__name__
-        self.__doc__ = f"``numpy.{ufunc.__name__}``."
+        home = "numpy" if hasattr(np, ufunc.__name__) else "scipy.special"
+        self.__doc__ = f"``{home}.{ufunc.__name__}``."
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Return the results, elementwise."""
@@ -55,8 +57,9 @@ class Ufunc:
 
 
 def named(name: str) -> Ufunc:
-    """Return a ufunc by NumPy's name of it: the same one for every name that it has."""
-    ufunc = getattr(np, name)
+    """Return a ufunc by NumPy's or SciPy's name of it: the same one for every name that it has."""
+    ufunc = getattr(np, name, None) or ufunc_named(name)
+    assert ufunc is not None, "the caller has looked"
     if ufunc not in _ufuncs:
         _ufuncs[ufunc] = Ufunc(ufunc)
     return _ufuncs[ufunc]

@@ -19,6 +19,8 @@ from matnb.lazy.functions.mapping import map_blocks, replicated
 from matnb.lazy.functions.namespace import numpy_names as _numpy_names
 from matnb.lazy.functions.ordering import topk
 from matnb.lazy.functions.reductions import reduce
+from matnb.lazy.functions.scanning import associative_scan
+from matnb.lazy.functions.sliding import rolling
 from matnb.lazy.loop import cond, iterate, iteration
 from matnb.session import (
     active_session,
@@ -53,6 +55,7 @@ __all__ = [
     "align",
     "arange",
     "asarray",
+    "associative_scan",
     "compute",
     "cond",
     "connect",
@@ -78,6 +81,7 @@ __all__ = [
     "reduce",
     "repartition",
     "replicated",
+    "rolling",
     "save",
     "scatter_reduce",
     "special",

@@ -1,21 +1,40 @@
-"""Along an axis: what a ufunc makes of the elements up to each one, and differences of neighbors."""
+"""Along an axis: what a function makes of the elements up to each one, and differences of neighbors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
 from typing import ClassVar
 
 import numpy as np
 
 from matnb.blocks.grid import Grid, Index, Region
-from matnb.blocks.kernels.scanning import carried, differences, last_of, runs_in_order, scanned, total_of
+from matnb.blocks.kernels.calls import Function, called, results_of
+from matnb.blocks.kernels.scanning import (
+    Associative,
+    associated,
+    associated_on,
+    associated_total,
+    carried,
+    differences,
+    last_of,
+    recurred,
+    recurred_on,
+    recurred_total,
+    runs_in_order,
+    scanned,
+    total_of,
+)
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
+from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Slot, Workers
+from matnb.program.regions import operand_region
 from matnb.program.writer import PlanWriter, TaskWriter
 
 
@@ -47,6 +66,47 @@ class Differences(Expr):
         self._settle(tuple(shape), self.operand.dtype, False, self.operand)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class AssociativeScan(Expr):
+    """One of the arrays that a user's associative function makes of all elements up to each one; dense.
+
+    ``inputs`` are scanned together along ``axis``, from its end if ``is_reversed``; their lengths there are
+    the same. The function takes two tuples of arrays, or two arrays if ``is_alone``.
+    """
+
+    inputs: tuple[Expr, ...]
+    function: Function
+    is_alone: bool
+    output: int
+    axis: int
+    is_reversed: bool
+
+    def __post_init__(self) -> None:
+        made = self.inputs[self.output]
+        self._settle(made.shape, made.dtype, False, *self.inputs)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"associative_scan({self.function.name}, {', '.join(operands)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recurrence(Expr):
+    """The linear recurrence y[i] = factors[i] y[i - 1] + terms[i] along an axis, from its end if so; dense.
+
+    ``factors`` are of the shape of ``terms``, or one number.
+    """
+
+    plain: ClassVar[bool] = True
+    factors: Expr
+    terms: Expr
+    axis: int
+    is_reversed: bool
+
+    def __post_init__(self) -> None:
+        assert self.factors.shape in ((), self.terms.shape), "as many factors as terms, or one"
+        self._settle(self.terms.shape, self.terms.dtype, False, self.factors, self.terms)
+
+
 @means(Scan)
 def _(node: Scan, operands: Sequence[Value]) -> Value:
     """Return what a ufunc makes of the elements up to each one."""
@@ -54,6 +114,39 @@ def _(node: Scan, operands: Sequence[Value]) -> Value:
     if values.dtype != node.dtype:
         values = values.astype(node.dtype)
     return np.asarray(getattr(np, node.ufunc).accumulate(values, axis=node.axis, dtype=node.dtype))
+
+
+@means(AssociativeScan)
+def _(node: AssociativeScan, operands: Sequence[Value]) -> Value:
+    """Return what the function makes of elements, one after the other."""
+    arrays = [np.moveaxis(dense(one), node.axis, 0) for one in operands]
+    count = len(arrays[0])
+    if not count:
+        return np.ascontiguousarray(dense(operands[node.output]))
+    places = range(count - 1, -1, -1) if node.is_reversed else range(count)
+    found: list[np.ndarray] = []
+    so_far: tuple[np.ndarray, ...] = ()
+    for place in places:
+        one = tuple(np.moveaxis(array[place : place + 1], 0, node.axis) for array in arrays)
+        sides = (so_far[0], one[0]) if node.is_alone and so_far else (so_far, one)
+        result = called(node.function, lambda callee, sides=sides: callee(*sides)) if so_far else one
+        parts = results_of(result, node.function.name)
+        so_far = tuple(part.astype(array.dtype) for part, array in zip(parts, arrays, strict=True))
+        found.append(so_far[node.output])
+    return np.concatenate(found[::-1] if node.is_reversed else found, axis=node.axis)
+
+
+@means(Recurrence)
+def _(node: Recurrence, operands: Sequence[Value]) -> Value:
+    """Return the recurrence, element by element."""
+    factors, terms = (dense(one) for one in operands)
+    f = np.moveaxis(np.broadcast_to(factors, terms.shape), node.axis, 0)
+    y = np.array(np.moveaxis(terms, node.axis, 0))
+    count = len(y)
+    for place in range(1, count):
+        at, before = (-place - 1, -place) if node.is_reversed else (place, place - 1)
+        y[at] = f[at] * y[before] + y[at]
+    return np.ascontiguousarray(np.moveaxis(y, 0, node.axis))
 
 
 @means(Differences)
@@ -122,6 +215,83 @@ def _before(node: Scan, writer: PlanWriter) -> dict[Index, tuple[Slot, ...]]:
         task = TaskWriter()
         task.do(Run(carried, (node.ufunc,)), *(task.read(key) for key in (*earlier, total)))
         found[following] = (writer.add(task, owner, "scan", size, node),)
+    return found
+
+
+# Scans by a user's function and recurrences: as other scans, from lines along the axis that are cut there.
+
+_TILE_BYTES = 2**20  # what a function makes of a tile
+
+
+@lowers(AssociativeScan)
+def _(node: AssociativeScan, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a scan by a user's function, which goes along the cuts of its first array."""
+    dtypes = tuple(one.dtype for one in node.inputs)
+    by = Associative(node.function, node.is_alone, node.axis, dtypes)
+    shapes = tuple((*one.shape[: node.axis], *one.shape[node.axis + 1 :]) for one in node.inputs)
+    total = Run(associated_total, (by, node.is_reversed))
+    onward = Run(associated_on, (by, shapes))
+    scan = Run(associated, (by, node.is_reversed, node.output, shapes))
+    num_bytes = sum(prod(one) * dtype.itemsize + 64 for one, dtype in zip(shapes, dtypes, strict=True))
+    _write_carried(node, (total, onward, scan), num_bytes, writer, workers)
+
+
+@lowers(Recurrence)
+def _(node: Recurrence, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of a linear recurrence."""
+    total = Run(recurred_total, (node.axis, node.is_reversed))
+    scan = Run(recurred, (node.axis, node.is_reversed))
+    lines = node.size // max(1, node.shape[node.axis])
+    _write_carried(node, (total, Run(recurred_on), scan), 2 * lines * node.dtype.itemsize, writer, workers)
+
+
+def _write_carried(
+    node: AssociativeScan | Recurrence,
+    runs: tuple[Run, Run, Run],
+    carry_bytes: int,
+    writer: PlanWriter,
+    workers: Workers,
+) -> None:
+    # Totals of blocks, what they make one after the other, and the scan of each block after that.
+    total, onward, scan = runs
+    axis, made = node.axis, node.operands[node.output if isinstance(node, AssociativeScan) else 1]
+    source = lanes_layout(made, [one for one in range(node.ndim) if one != axis], writer, workers)
+    regions, count = list(source.grid.regions()), source.grid.num_blocks
+    along = source.grid.counts[axis]
+    width = sum(one.size * one.dtype.itemsize for one in node.operands) // max(1, node.size)
+    before: dict[int, Slot] = {}
+    # Blocks that lie behind each other along the axis; those beside each other have nothing to do with them.
+    if along > 1:
+        order = range(count - 1, -1, -1) if node.is_reversed else range(count)
+        for last, number in pairwise(order):
+            owner, task = source.owners[last], TaskWriter()
+            task.do(total, *_read_along(node, regions[last], task, owner, writer))
+            task.take(_TILE_BYTES)
+            slot = writer.add(task, owner, "scan", carry_bytes, node)
+            if last in before:
+                task = TaskWriter()
+                task.do(onward, task.read(before[last]), task.read(slot))
+                slot = writer.add(task, owner, "scan", carry_bytes, node)
+            before[number] = slot
+    for block in writer.each_block(node, source, "scan", node._text(("...",)).partition("(")[0]):
+        number = block.number
+        values = _read_along(node, regions[number], block, block.owner, writer)
+        carry = [block.read(before[number])] if number in before else []
+        block.take(_TILE_BYTES + width * block.num_bytes)
+        block.do(scan, *values, *carry)
+
+
+def _read_along(
+    node: AssociativeScan | Recurrence, region: Region, task: TaskWriter, owner: int, writer: PlanWriter
+) -> list[tuple[bool, int]]:
+    # Of each array what is in a range of the axis; arrays may have other axes beside it.
+    found = []
+    for one in node.operands:
+        same = one.shape == node.shape or not one.shape
+        whole = tuple((0, length) for length in one.shape)
+        cut = (*whole[: node.axis], region[node.axis], *whole[node.axis + 1 :])
+        part = operand_region(one.shape, region) if same else cut
+        found.append(writer.read(task, one, part, owner))
     return found
 
 

@@ -63,6 +63,26 @@ class WindowReduce(Expr):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class WindowRolled(Expr):
+    """What a reduction makes of the so many neighbors that end at each element of an axis; float64, dense.
+
+    ``operation`` is "sum", "mean", "min", "max", or "var", for which ``less`` is taken from the count of
+    numbers. NaN is left out, and a window of fewer than ``least`` numbers is NaN, as it is at the beginning.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    operation: str
+    length: int
+    least: int
+    axis: int
+    less: int
+
+    def __post_init__(self) -> None:
+        self._settle(self.operand.shape, np.dtype(np.float64), False, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Convolve(Expr):
     """Elements ``start`` to ``start + length`` of the full discrete convolution of two vectors of one dtype.
 
@@ -100,6 +120,29 @@ def _(node: WindowReduce, operands: Sequence[Value]) -> Value:
     return np.asarray(_REDUCTIONS[node.operation](seen, axis=-1, **options))  # type: ignore[operator]  # one of them
 
 
+@means(WindowRolled)
+def _(node: WindowRolled, operands: Sequence[Value]) -> Value:
+    """Return what a reduction makes of the neighbors that end at each element."""
+    values = np.moveaxis(dense(operands[0]), node.axis, -1).astype(np.float64)
+    ahead = np.full((*values.shape[:-1], node.length - 1), np.nan)
+    padded = np.concatenate([ahead, values], axis=-1)
+    seen = np.lib.stride_tricks.sliding_window_view(padded, node.length, -1)
+    is_number = ~np.isnan(seen)
+    counts = is_number.sum(axis=-1)
+    if node.operation in ("min", "max"):
+        edge = np.inf if node.operation == "min" else -np.inf
+        found = getattr(np, node.operation)(np.where(is_number, seen, edge), axis=-1)
+    else:
+        found = np.where(is_number, seen, 0.0).sum(axis=-1)
+    if node.operation in ("mean", "var"):
+        found = found / np.maximum(counts, 1)
+    if node.operation == "var":
+        found = np.square(np.where(is_number, seen - found[..., None], 0.0)).sum(axis=-1)
+        found = found / np.maximum(counts - node.less, 1)
+    fewest = node.least if node.operation == "sum" else max(node.least, node.less + 1)
+    return np.ascontiguousarray(np.moveaxis(np.where(counts >= fewest, found, np.nan), -1, node.axis))
+
+
 @means(Convolve)
 def _(node: Convolve, operands: Sequence[Value]) -> Value:
     """Return a part of the convolution of two vectors."""
@@ -111,6 +154,7 @@ def _(node: Convolve, operands: Sequence[Value]) -> Value:
 
 # Windows, what reductions make of them, and convolutions: each block reads what it needs of others.
 
+_WINDOW_BYTES = 32  # of an element of the stretch in front of the one at hand
 _TILES = 3 * 8 * kernels.TILE  # bytes of the elements that are away from their means
 
 
@@ -140,6 +184,23 @@ def _(node: Windows | WindowReduce, writer: PlanWriter, workers: Workers) -> Non
         if isinstance(node, WindowReduce):
             block.take(2 * block.num_bytes + _TILES)
         block.do(run, writer.read(block, operand, read, block.owner, alone=True))
+
+
+@lowers(WindowRolled)
+def _(node: WindowRolled, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of rolling windows: a block reads what is in front of it, as far as a window goes."""
+    axis = node.axis
+    layout = writer.registers[node.operand].layout
+    for block in writer.each_block(node, layout, "windows", node.operation):
+        region, (start, stop) = block.region, block.region[axis]
+        begin = max(0, start - node.length + 1)
+        read = (*region[:axis], (begin, stop), *region[axis + 1 :])
+        copies = 1 if node.operand.dtype == node.dtype and axis == node.ndim - 1 else 3
+        block.take(copies * writer.bytes_of(node, read) + _WINDOW_BYTES * min(node.length, stop - begin))
+        options = (node.operation, node.length, node.least, axis, begin, start - begin, node.less)
+        block.do(
+            Run(kernels.rolled, options), writer.read(block, node.operand, read, block.owner, alone=True)
+        )
 
 
 @lowers(Convolve)

@@ -111,7 +111,7 @@ def call(function: Function, blocks: Sequence[Block], outputs: Sequence[Output])
     ShapeError, DTypeError
         When a result is not what it must be.
     """
-    result = _called(function, lambda callee: callee(*(np.array(to_numpy(block))[()] for block in blocks)))
+    result = called(function, lambda callee: callee(*(np.array(to_numpy(block))[()] for block in blocks)))
     values = results_of(result, function.name)
     if len(values) != len(outputs):
         raise ShapeError(_changed(function, f"{len(values)} results", f"{len(outputs)}"))
@@ -158,9 +158,9 @@ def call_on_block(
         arguments = [
             np.array(one.values) if isinstance(one, Dense) else to_scipy(one).copy() for one in values
         ]
-        result = _called(function, lambda callee: callee(*arguments))
+        result = called(function, lambda callee: callee(*arguments))
     else:
-        result = _called(
+        result = called(
             function, lambda callee: np.apply_along_axis(_on_lanes(callee), along, to_numpy(values[0]))
         )
     if sp.issparse(result):
@@ -198,7 +198,7 @@ def _check_result(
         )
 
 
-def _called(function: Function, use: Callable[[Callee], object]) -> object:
+def called(function: Function, use: Callable[[Callee], object]) -> object:
     # Results of a user's function, whose errors are reported as its own.
     token, callee = _calling.set(True), None
     try:

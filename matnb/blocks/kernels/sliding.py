@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
+from matnb.blocks.kernels.compiled import compiled, given
 
 TILE = 2**15  # elements of windows whose distances from their means are made at once
 _UFUNCS = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum,
@@ -74,3 +75,181 @@ def convolved(blocks: Sequence[Block], first: int, start: int, length: int) -> D
     if low < high:
         out[low - start : high - start] = made[low - first : high - first]
     return Dense(out)
+
+
+# Rolling windows: each ends at its element. What a window makes is what the end of one stretch of as many
+# elements makes and the beginning of the next, where stretches begin at multiples of the length: van Herk,
+# "A fast algorithm for local minimum and maximum filters", 1992; Gil, Werman, 1993. So two steps an element
+# do whatever the length, nothing is taken off again, and bits do not follow the cuts.
+
+
+def rolled(
+    blocks: Sequence[Block],
+    operation: str,
+    length: int,
+    least: int,
+    axis: int,
+    begin: int,
+    before: int,
+    less: int,
+) -> Dense:
+    """Return what a reduction makes of the window that ends at each element of a block.
+
+    Parameters
+    ----------
+    blocks
+        The block, and in front of it what its first window reads.
+    operation
+        "sum", "mean", "min", "max" or "var".
+    length, least
+        Of windows; and how many numbers that are not NaN make one.
+    begin, before
+        Where along the axis what is read begins, and how much of it is in front of the block.
+    less
+        What is taken from the count of numbers by which squares are divided.
+
+    Notes
+    -----
+    Peak memory: the result, a window, and where the axis is not the last the block twice more.
+    """
+    values = cast(np.moveaxis(to_numpy(blocks[0]), axis, -1), np.dtype(np.float64))
+    shape = (*values.shape[:-1], values.shape[-1] - before)
+    lines = given(np.ascontiguousarray(values).reshape(prod(shape[:-1]), values.shape[-1]))
+    out = np.empty((lines.shape[0], shape[-1]))
+    numbers = np.int64(length), np.int64(least), np.int64(begin), np.int64(before)
+    if operation in ("sum", "mean"):
+        _roll_sums(lines, out, *numbers, operation == "mean")
+    elif operation == "var":
+        _roll_variances(lines, out, *numbers, np.int64(less))
+    else:
+        _roll_least(lines, out, *numbers, 1.0 if operation == "min" else -1.0)
+    return Dense(np.ascontiguousarray(np.moveaxis(out.reshape(shape), -1, axis)))
+
+
+@compiled
+def _roll_sums(
+    lines: NumericArray, out: NumericArray, length: int, least: int, begin: int, before: int, is_mean: bool
+) -> None:
+    size = lines.shape[1]
+    room = min(length, size)
+    sums, counts = np.zeros(room + 1), np.zeros(room + 1, np.int64)
+    for line in range(lines.shape[0]):
+        values = lines[line]
+        stop = before
+        while stop < size:
+            # The elements of a stretch up to its end, or that of the line; places are those of what is read.
+            here = stop
+            start = (begin + here) // length * length - begin
+            stop = min(start + length, size)
+            total, count, held = 0.0, 0, 0
+            # From the stretch before only what a window of this one reaches.
+            first = max(here - length + 1, 0)
+            for place in range(start - 1, first - 1, -1):
+                value = values[place]
+                is_number = value == value
+                total += value if is_number else 0.0
+                count += 1 if is_number else 0
+                held += 1
+                sums[held], counts[held] = total, count
+            total, count = 0.0, 0
+            for place in range(max(start, 0), stop):
+                value = values[place]
+                is_number = value == value
+                total += value if is_number else 0.0
+                count += 1 if is_number else 0
+                if place < here:
+                    continue
+                reached = min(max(start - (place - length + 1), 0), held)
+                number = count + counts[reached]
+                found = sums[reached] + total
+                if is_mean:
+                    found = found / number if number > 0 else np.nan
+                out[line, place - before] = found if number >= least else np.nan
+
+
+@compiled
+def _roll_least(
+    lines: NumericArray, out: NumericArray, length: int, least: int, begin: int, before: int, sign: float
+) -> None:
+    # Of what is multiplied by a sign, which a maximum has.
+    size = lines.shape[1]
+    room = min(length, size)
+    lows, counts = np.empty(room + 1), np.zeros(room + 1, np.int64)
+    lows[0] = np.inf
+    for line in range(lines.shape[0]):
+        values = lines[line]
+        stop = before
+        while stop < size:
+            here = stop
+            start = (begin + here) // length * length - begin
+            stop = min(start + length, size)
+            low, count, held = np.inf, 0, 0
+            first = max(here - length + 1, 0)
+            for place in range(start - 1, first - 1, -1):
+                value = sign * values[place]
+                low = value if value < low else low
+                count += 1 if value == value else 0
+                held += 1
+                lows[held], counts[held] = low, count
+            low, count = np.inf, 0
+            for place in range(max(start, 0), stop):
+                value = sign * values[place]
+                low = value if value < low else low
+                count += 1 if value == value else 0
+                if place < here:
+                    continue
+                reached = min(max(start - (place - length + 1), 0), held)
+                number = count + counts[reached]
+                found = lows[reached] if lows[reached] <= low else low
+                out[line, place - before] = sign * found if number >= max(least, 1) else np.nan
+
+
+@compiled
+def _roll_variances(
+    lines: NumericArray, out: NumericArray, length: int, least: int, begin: int, before: int, less: int
+) -> None:
+    # Mean square distances from the mean: sums of squares by Welford's step, 1962, and of two stretches by
+    # that of Chan, Golub and LeVeque, 1983.
+    size = lines.shape[1]
+    room = min(length, size)
+    parts = np.empty(room + 1)
+    for number in range(1, room + 1):
+        parts[number] = 1.0 / number
+    means, squares, counts = np.zeros(room + 1), np.zeros(room + 1), np.zeros(room + 1, np.int64)
+    for line in range(lines.shape[0]):
+        values = lines[line]
+        stop = before
+        while stop < size:
+            here = stop
+            start = (begin + here) // length * length - begin
+            stop = min(start + length, size)
+            mean, square, count, held = 0.0, 0.0, 0, 0
+            first = max(here - length + 1, 0)
+            for place in range(start - 1, first - 1, -1):
+                value = values[place]
+                if value == value:
+                    count += 1
+                    away = value - mean
+                    mean += away * parts[count]
+                    square += away * (value - mean)
+                held += 1
+                means[held], squares[held], counts[held] = mean, square, count
+            mean, square, count = 0.0, 0.0, 0
+            for place in range(max(start, 0), stop):
+                value = values[place]
+                if value == value:
+                    count += 1
+                    away = value - mean
+                    mean += away * parts[count]
+                    square += away * (value - mean)
+                if place < here:
+                    continue
+                reached = min(max(start - (place - length + 1), 0), held)
+                number = count + counts[reached]
+                found = np.nan
+                if number >= max(least, less + 1):
+                    away = mean - means[reached]
+                    found = square + squares[reached]
+                    found += away * away * count * counts[reached] * parts[number]
+                    found /= number - less
+                out[line, place - before] = found

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from matnb.blocks.creation import Full
+from matnb.blocks.kernels.calls import results_of
 from matnb.errors import DTypeError, OptionError, ShapeError
-from matnb.expr.nodes import Broadcast, Expr
+from matnb.expr.control import Variable
+from matnb.expr.nodes import Broadcast, Create, Expr
 from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.functions.mapping import portable
+from matnb.lazy.functions.ordering import dense_of
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
 from matnb.lazy.functions.shaping import flattened, joined, laned
-from matnb.lazy.indexing.keys import normalize_axes, one_axis
+from matnb.lazy.indexing.keys import flipped, normalize_axes, one_axis
 from matnb.lazy.registry import implements
-from matnb.lazy.ufuncs import literal
+from matnb.lazy.ufuncs import astype, call, literal
 from matnb.ops.joining import Concatenate
-from matnb.ops.scanning import Differences
+from matnb.ops.scanning import AssociativeScan, Differences, Recurrence
 
 
 def _register_running(ufunc: np.ufunc, function: object, nan_as: int | None = None) -> None:
@@ -30,6 +36,169 @@ def _register_running(ufunc: np.ufunc, function: object, nan_as: int | None = No
         return result(_along(node, ufunc, axis, dtype_into(node, dtype, out)), out)
 
     implements(function)(running)  # type: ignore[arg-type]  # NumPy's functions are callables
+
+
+def associative_scan(
+    fn: Callable[..., object], xs: object, axis: int = 0, reverse: bool = False
+) -> DistArray | tuple[DistArray, ...]:
+    """Return what an associative function makes of all elements up to each one, as ``jax.lax`` has it.
+
+    Parameters
+    ----------
+    fn
+        ``fn(a, b)`` of two arrays, or two tuples of arrays, that hold elements along ``axis`` and those that
+        follow them; it returns arrays of the same shapes, elementwise along ``axis``. It has to be associative,
+        as elements are grouped in any way.
+    xs
+        An array, or a tuple of arrays of one length along ``axis``; their other axes may differ.
+    axis
+        Along which elements follow each other.
+    reverse
+        Go from the end of the axis.
+
+    Returns
+    -------
+    DistArray or tuple of DistArray
+        As ``xs``.
+
+    Raises
+    ------
+    OptionError
+        When ``fn`` fails on an example, or cannot be sent to workers.
+    ShapeError
+        For arrays without axes or of other lengths, or where ``fn`` gives other shapes.
+    DTypeError
+        When dtypes widen with each call.
+    KernelError
+        When ``fn`` raises on a worker, with its error and trace.
+
+    Notes
+    -----
+    A ufunc in which grouping does not matter, and linear recurrences, ``(a, b), (c, d)`` to ``(a * c,
+    c * b + d)`` of floats, are recognized and done by loops in machine code. For others ``fn`` is called on
+    tiles of blocks, about two elements for each one (Blelloch, "Prefix sums and their applications", 1990).
+    Each array of a tuple is made on its own. The last bits of floats may follow the cuts.
+
+    Examples
+    --------
+    A recurrence, y[i] = 0.5 y[i - 1] + x[i]:
+
+    >>> import matnb as mn
+    >>> def follow(one, next):
+    ...     (a, b), (c, d) = one, next
+    ...     return a * c, c * b + d
+    >>> x = mn.ones(4)
+    >>> mn.associative_scan(follow, (mn.full(4, 0.5), x))[1].compute()
+    array([1.   , 1.5  , 1.75 , 1.875])
+    """
+    is_alone = not isinstance(xs, tuple | list)
+    nodes = [dense_of(expression_of(one)) for one in ((xs,) if is_alone else xs)]  # type: ignore[union-attr]  # a sequence
+    if not nodes or not all(one.ndim for one in nodes):
+        raise ShapeError("associative_scan: give arrays of one axis at least")
+    place = one_axis(axis, nodes[0].ndim)
+    if any(one.ndim <= place or one.shape[place] != nodes[0].shape[place] for one in nodes):
+        shapes = ", ".join(str(one.shape) for one in nodes)
+        raise ShapeError(f"associative_scan: arrays of shapes {shapes} differ along axis {place}")
+    name = getattr(fn, "__name__", type(fn).__name__)
+    kinds = _kept_dtypes(fn, name, nodes, is_alone)
+    nodes = [astype(one, kind) for one, kind in zip(nodes, kinds, strict=True)]
+    results = _known_scan(fn, nodes, is_alone, place, bool(reverse))
+    if results is None:
+        function = portable(fn, name, "associative_scan")
+        results = [
+            AssociativeScan(tuple(nodes), function, is_alone, output, place, bool(reverse))
+            for output in range(len(nodes))
+        ]
+    return wrap(results[0]) if is_alone else tuple(map(wrap, results))
+
+
+def _kept_dtypes(
+    fn: Callable[..., object], name: str, nodes: Sequence[Expr], is_alone: bool
+) -> tuple[np.dtype, ...]:
+    # The dtypes that the function keeps, found by calling it on ones.
+    kinds = tuple(one.dtype for one in nodes)
+    for _ in range(3):
+        ones = [
+            np.ones([min(2, length) for length in one.shape], kind)
+            for one, kind in zip(nodes, kinds, strict=True)
+        ]
+        found = _tried(fn, name, (ones[0], ones[0]) if is_alone else (tuple(ones), tuple(ones)))
+        made = results_of((found,) if is_alone else found, name)
+        shapes, wanted = [one.shape for one in made], [one.shape for one in ones]
+        if shapes != wanted:
+            raise ShapeError(f"associative_scan: {name} gives shapes {shapes} for {wanted}: give the same")
+        wide = tuple(np.result_type(kind, one.dtype) for kind, one in zip(kinds, made, strict=True))
+        if wide == kinds:
+            return kinds
+        kinds = wide
+    raise DTypeError(f"associative_scan: what {name} gives is wider with each call: {kinds}")
+
+
+def _tried(fn: Callable[..., object], name: str, sides: tuple[object, object]) -> object:
+    try:
+        with np.errstate(all="ignore"):
+            return fn(*sides)
+    except Exception as error:  # a user's function raises what it likes
+        raise OptionError(
+            f"associative_scan: {name} raised {type(error).__name__} on arrays of ones: {error}; it is called "
+            "as fn(a, b), of two arrays or of two tuples as xs is one"
+        ) from error
+
+
+def _known_scan(
+    fn: Callable[..., object], nodes: Sequence[Expr], is_alone: bool, axis: int, is_reversed: bool
+) -> list[Expr] | None:
+    # A ufunc, or a linear recurrence, as it is recorded of arrays that stand for any; None for all else.
+    given = [Variable(place, one.shape, one.dtype, False, -1) for place, one in enumerate((*nodes, *nodes))]
+    handles = [wrap(one) for one in given]
+    sides = handles if is_alone else [tuple(handles[: len(nodes)]), tuple(handles[len(nodes) :])]
+    try:
+        found: Any = fn(*sides)
+        made = [expression_of(one) for one in ([found] if is_alone else found)]
+    except Exception:  # what a user's function raises of arrays that have no values
+        return None
+    dtypes = {one.dtype for one in (*nodes, *made)}
+    if is_alone:
+        function = next((one for one in _SCANNED if made[0] in _either(one, *given)), None)
+        if function is None or len(dtypes) > 1:
+            return None
+        return [_accumulated(function, nodes[0], axis, is_reversed)]
+    if len(nodes) != 2 or len(made) != 2 or dtypes not in _OF_RECURRENCES or nodes[0].shape != nodes[1].shape:
+        return None
+    a, b, c, d = given
+    totals = [total for product in _either(np.multiply, c, b) for total in _either(np.add, product, d)]
+    if made[0] not in _either(np.multiply, a, c) or made[1] not in totals:
+        return None
+    factors, terms = nodes
+    return [
+        _accumulated(np.multiply, factors, axis, is_reversed),
+        Recurrence(_one_number(factors), terms, axis, is_reversed),
+    ]
+
+
+def _either(ufunc: np.ufunc, one: Expr, other: Expr) -> list[Expr]:
+    # What a ufunc makes of two arrays, given in either order.
+    return [node for pair in ((one, other), (other, one)) for node in call(ufunc, pair)]
+
+
+def _accumulated(ufunc: np.ufunc, node: Expr, axis: int, is_reversed: bool) -> Expr:
+    if not is_reversed:
+        return reductions.scanned(node, ufunc, axis, node.dtype)
+    return flipped(reductions.scanned(flipped(node, (axis,)), ufunc, axis, node.dtype), (axis,))
+
+
+def _one_number(factors: Expr) -> Expr:
+    # Where all are the same.
+    match factors:
+        case Create(Full(_, content, dtype)):
+            return literal(np.frombuffer(content, dtype)[0], dtype)
+        case Broadcast(one) if not one.shape:
+            return one
+    return factors
+
+
+_SCANNED = (np.add, np.multiply, np.minimum, np.maximum)
+_OF_RECURRENCES = ({np.dtype(np.float64)}, {np.dtype(np.float32)})
 
 
 def _register_cumulative(ufunc: np.ufunc, function: object) -> None:

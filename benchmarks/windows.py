@@ -1,4 +1,4 @@
-"""Rolling windows and exponentially weighted means of a long vector, as a user writes them, against pandas."""
+"""Rolling windows and an exponentially weighted mean of a long vector, as users write them; pandas."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import ClassVar
@@ -11,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Grid, Index, Region
-from matnb.blocks.kernels.calls import Function, called, results_of
+from matnb.blocks.kernels.calls import Callee, Function, called, results_of
 from matnb.blocks.kernels.scanning import (
     Associative,
     associated,
@@ -128,12 +129,17 @@ def _(node: AssociativeScan, operands: Sequence[Value]) -> Value:
     so_far: tuple[np.ndarray, ...] = ()
     for place in places:
         one = tuple(np.moveaxis(array[place : place + 1], 0, node.axis) for array in arrays)
-        sides = (so_far[0], one[0]) if node.is_alone and so_far else (so_far, one)
-        result = called(node.function, lambda callee, sides=sides: callee(*sides)) if so_far else one
-        parts = results_of(result, node.function.name)
+        parts = list(one)
+        if so_far:
+            both = (so_far[0], one[0]) if node.is_alone else (so_far, one)
+            parts = results_of(called(node.function, partial(_on_both, both)), node.function.name)
         so_far = tuple(part.astype(array.dtype) for part, array in zip(parts, arrays, strict=True))
         found.append(so_far[node.output])
     return np.concatenate(found[::-1] if node.is_reversed else found, axis=node.axis)
+
+
+def _on_both(both: tuple[object, object], callee: Callee) -> object:
+    return callee(*both)
 
 
 @means(Recurrence)

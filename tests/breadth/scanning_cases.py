@@ -24,6 +24,41 @@ def _totals(xp: Any, *arrays: Any) -> Any:
     return [functions[number % 2](one) for number, one in enumerate(arrays)]
 
 
+def followed(one: Any, following: Any) -> Any:
+    """Return two steps of a linear recurrence as one."""
+    (a, b), (c, d) = one, following
+    return a * c, c * b + d
+
+
+def greatest(one: Any, following: Any) -> Any:
+    """Return the greater of two numbers, with what is beside it."""
+    (a, b), (c, d) = one, following
+    return np.where(c > a, c, a), np.where(c > a, d, b)
+
+
+def summed(one: Any, following: Any) -> Any:
+    """Return sums of what is recognized as no sum of arrays."""
+    return one[0] + following[0], np.maximum(one[1], following[1])
+
+
+def along(fn: Any, is_reversed: bool) -> Any:
+    """Return the call of a scan by a function; NumPy's goes element by element."""
+
+    def call(xp: Any, x: Any, y: Any) -> Any:
+        if xp is not np:
+            return xp.associative_scan(fn, (x, y), reverse=is_reversed)
+        so_far = None
+        found = []
+        for place in range(len(x) - 1, -1, -1) if is_reversed else range(len(x)):
+            one = x[place : place + 1], y[place : place + 1]
+            so_far = one if so_far is None else fn(so_far, one)
+            found.append(so_far)
+        parts = zip(*(found[::-1] if is_reversed else found), strict=True)
+        return tuple(np.concatenate(part) for part in parts)
+
+    return call
+
+
 CASES = [
     case
     for name in ("cumsum", "cumprod", "nancumsum", "nancumprod")
@@ -118,4 +153,11 @@ CASES += [
     Case("gradient", lambda xp, x: xp.gradient(x), (floats(1),)),
     Case("gradient", lambda xp, x: xp.gradient(x, 1.0, 2.0), (floats(5),)),
     Case("gradient", lambda xp, x: xp.gradient(x), (floats(2),)),
+    *(
+        Case("associative_scan", along(fn, is_reversed), (floats(70), floats(70)), large=large, sparse=False)
+        for fn, large in ((followed, (*LONG, *LONG)), (greatest, (*LONG, *LONG)), (summed, ()))
+        for is_reversed in (False, True)
+    ),
+    Case("associative_scan", along(followed, False), (floats(9, 4), floats(9, 4)), sparse=False),
+    Case("associative_scan", along(greatest, True), (whole(9, 4), truths(9, 4)), sparse=False),
 ]

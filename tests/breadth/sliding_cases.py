@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
 
 from breadth.case import Case, Maker, floats, odd, truths, whole
 
@@ -23,6 +26,27 @@ VECTORS: tuple[tuple[Maker, Maker], ...] = (
     (complexes(9), complexes(4)),
     (complexes(2), floats(5)),
 )
+
+
+def rolled(name: str, window: int, least: int | None, **options: Any) -> Any:
+    """Return the call of a rolling window, as pandas and matnb have it."""
+
+    def call(xp: Any, x: Any) -> Any:
+        if xp is not np:
+            return getattr(xp.rolling(x, window, least), name)(**options)
+        frame = pd.Series(x) if x.ndim == 1 else pd.DataFrame(x)
+        return getattr(frame.rolling(window, min_periods=least), name)(**options).to_numpy()
+
+    return call
+
+
+def _with_gaps(*shape: int) -> Any:
+    def make(rng: np.random.Generator) -> np.ndarray:
+        return np.where(rng.random(shape) < 0.3, np.nan, rng.integers(-8, 9, shape) / 4)
+
+    return make
+
+
 CASES = [
     *(
         Case(name, lambda xp, a, v, name=name, mode=mode: getattr(xp, name)(a, v, mode), pair)
@@ -85,5 +109,23 @@ CASES = [
         lambda xp, x: sliding(x, 3) * 2,
         (floats(9),),
         large=(floats(200000),),
+    ),
+    *(
+        Case("rolling", rolled(name, window, least, **options), (make,), large=large)
+        for name, options, large in (
+            ("sum", {}, (floats(200000),)),
+            ("mean", {}, ()),
+            ("min", {}, ()),
+            ("max", {}, ()),
+            ("std", {}, ()),
+            ("var", {"ddof": 0}, ()),
+        )
+        for window, least, make in (
+            (3, None, floats(20)),
+            (4, 2, _with_gaps(20)),
+            (1, 0, whole(7)),
+            (30, 1, _with_gaps(20)),
+            (5, None, floats(13, 4)),
+        )
     ),
 ]

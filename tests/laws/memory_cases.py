@@ -38,6 +38,17 @@ class MemoryCase:
     share: float = 1.0
 
 
+def followed(one: Any, following: Any) -> Any:
+    """Return two steps of a linear recurrence as one."""
+    return one[0] * following[0], following[0] * one[1] + following[1]
+
+
+def greatest(one: Any, following: Any) -> Any:
+    """Return the greater of two numbers, with what is beside it."""
+    is_greater = following[0] > one[0]
+    return tuple(np.where(is_greater, *pair) for pair in zip(following, one, strict=True))
+
+
 def vector(size: int) -> mn.DistArray:
     """Return floats in no order, none of them twice."""
     count = size // 8
@@ -423,4 +434,29 @@ CASES = [
     named("convolve", lambda x: mn.convolve(x, [1.0, 2.0, 3.0]), vector),
     named("correlate", lambda x: mn.correlate(x, [1.0, 2.0, 3.0]), vector),
     named("sliding_window_view", lambda x: mn.sliding_window_view(x, 3).sum(axis=1), vector),
+    named("rolling", lambda x: mn.rolling(x, 100).mean(), vector),
+    named("rolling deviations", lambda x: mn.rolling(x, 100).std(), vector),
+    named("rolling along rows", lambda x: mn.rolling(x, 10).max(), matrix),
+    # scans
+    named("recurrence", lambda x, y: mn.associative_scan(followed, (x, y))[1], vector, other),
+    named("associative_scan", lambda x, y: mn.associative_scan(greatest, (x, y))[1], vector, other),
+    # special functions
+    *(
+        named(f"special.{name}", lambda x, name=name: getattr(mn.special, name)(abs(x)), vector, share=0.5)
+        for name in (
+            *("softmax", "log_softmax", "logsumexp", "expit", "logit", "log_expit", "entr", "psi", "gammaln"),
+            *("erf", "erfinv"),
+        )
+    ),
+    named("special.xlogy", lambda x, y: mn.special.xlogy(abs(x), abs(y)), vector, other),
+    # random numbers of laws with parameters
+    named("random gamma", lambda x: rng().gamma(2.0, 1.0, len(x)), vector),
+    named("random poisson", lambda x: rng().poisson(abs(x)), vector),
+    named("random binomial", lambda x: rng().binomial(9, 0.5, len(x)), vector),
+    named("random beta", lambda x: rng().beta(2.0, 1.0, len(x)), vector),
+    named("random standard_t", lambda x: rng().standard_t(3.0, len(x)), vector),
+    named("random dirichlet", lambda x: rng().dirichlet(np.ones(8), len(x) // 8), vector),
+    named(
+        "random multinomial", lambda x: rng().multinomial(9, np.ones(8) / 8, len(x) // 8), vector, share=0.25
+    ),
 ]

@@ -199,7 +199,7 @@ def _check_result(
 
 
 def called(function: Function, use: Callable[[Callee], object]) -> object:
-    # Results of a user's function, whose errors are reported as its own.
+    """Return what some use of a user's function gives, whose errors are reported as its own."""
     token, callee = _calling.set(True), None
     try:
         callee = _loaded(function)

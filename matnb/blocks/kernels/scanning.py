@@ -1,4 +1,4 @@
-"""Blocks along an axis: what a function makes of the elements up to each one, and differences of neighbors."""
+"""Blocks along an axis: what a function makes of the elements up to each, and differences of neighbors."""
 
 from __future__ import annotations
 

@@ -116,11 +116,11 @@ def rolled(
     shape = (*values.shape[:-1], values.shape[-1] - before)
     lines = given(np.ascontiguousarray(values).reshape(prod(shape[:-1]), values.shape[-1]))
     out = np.empty((lines.shape[0], shape[-1]))
-    numbers = np.int64(length), np.int64(least), np.int64(begin), np.int64(before)
+    numbers = length, least, begin, before
     if operation in ("sum", "mean"):
         _roll_sums(lines, out, *numbers, operation == "mean")
     elif operation == "var":
-        _roll_variances(lines, out, *numbers, np.int64(less))
+        _roll_variances(lines, out, *numbers, less)
     else:
         _roll_least(lines, out, *numbers, 1.0 if operation == "min" else -1.0)
     return Dense(np.ascontiguousarray(np.moveaxis(out.reshape(shape), -1, axis)))

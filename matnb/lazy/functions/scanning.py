@@ -47,8 +47,8 @@ def associative_scan(
     ----------
     fn
         ``fn(a, b)`` of two arrays, or two tuples of arrays, that hold elements along ``axis`` and those that
-        follow them; it returns arrays of the same shapes, elementwise along ``axis``. It has to be associative,
-        as elements are grouped in any way.
+        follow them; it returns arrays of the same shapes, elementwise along ``axis``. It has to be
+        associative, as elements are grouped in any way.
     xs
         An array, or a tuple of arrays of one length along ``axis``; their other axes may differ.
     axis
@@ -92,7 +92,7 @@ def associative_scan(
     array([1.   , 1.5  , 1.75 , 1.875])
     """
     is_alone = not isinstance(xs, tuple | list)
-    nodes = [dense_of(expression_of(one)) for one in ((xs,) if is_alone else xs)]  # type: ignore[union-attr]  # a sequence
+    nodes = [dense_of(expression_of(one)) for one in (xs if isinstance(xs, tuple | list) else (xs,))]
     if not nodes or not all(one.ndim for one in nodes):
         raise ShapeError("associative_scan: give arrays of one axis at least")
     place = one_axis(axis, nodes[0].ndim)
@@ -140,8 +140,8 @@ def _tried(fn: Callable[..., object], name: str, sides: tuple[object, object]) -
             return fn(*sides)
     except Exception as error:  # a user's function raises what it likes
         raise OptionError(
-            f"associative_scan: {name} raised {type(error).__name__} on arrays of ones: {error}; it is called "
-            "as fn(a, b), of two arrays or of two tuples as xs is one"
+            f"associative_scan: {name} raised {type(error).__name__} on arrays of ones: {error}; it is "
+            "called as fn(a, b), of two arrays or of two tuples as xs is one"
         ) from error
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from matnb.blocks.grid import Grid
+from matnb.blocks.grid import Grid, Region
 from matnb.blocks.kernels import grouping as kernels
 from matnb.blocks.kernels.labels import labels_within, reduced_dtype, reduced_within, values_within
 from matnb.blocks.kernels.reductions import accumulator_dtype
@@ -23,6 +23,7 @@ from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Expr
 from matnb.ops.combining import write_combined
 from matnb.ops.indexing import check_index
+from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Accumulate, Run, ScatterBy
@@ -290,6 +291,66 @@ class Scatter(Expr):
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"scatter_reduce({', '.join(operands)}, {self.length}, {self.monoid})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Running(Expr):
+    """What values, or rows of values, of the same label make up to each one by a monoid; dense.
+
+    In the order of rows, so with the same bits for any cuts. There are ``length`` labels.
+    """
+
+    plain: ClassVar[bool] = True
+    values: Expr
+    labels: Expr
+    length: int
+    monoid: str
+
+    def __post_init__(self) -> None:
+        assert self.values.shape[:1] == self.labels.shape, "checked by the caller"
+        dtype = reduced_dtype(MONOIDS[self.monoid], self.values.dtype)
+        self._settle(self.values.shape, dtype, False, self.values, self.labels)
+
+
+@means(Running)
+def _(node: Running, operands: Sequence[Value]) -> Value:
+    values, labels = map(dense, operands)
+    monoid = MONOIDS[node.monoid]
+    table = np.full((node.length, *values.shape[1:]), monoid.identity(node.dtype), node.dtype)
+    found = np.empty(node.shape, node.dtype)
+    for place, label in enumerate(labels):
+        if not 0 <= label < node.length:
+            raise IndexingError(f"label {label} at position {place}: labels go from 0 to {node.length - 1}")
+        table[label] = getattr(np, monoid.ufunc)(table[label], values[place].astype(node.dtype))
+        found[place] = table[label]
+    return found
+
+
+@lowers(Running)
+def _(node: Running, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks of running totals: a number for each label goes from block to block of rows."""
+    layout = lanes_layout(node.values, range(1, node.ndim), writer, workers)
+    lines = node.size // max(1, node.shape[0])
+    table_bytes = node.length * lines * node.dtype.itemsize
+    before: list[Slot] = []
+    places = list(zip(layout.grid.regions(), layout.owners, strict=True))
+
+    def read(task: TaskWriter, region: Region, owner: int) -> list[tuple[bool, int]]:
+        values = writer.read(task, node.values, region, owner)
+        return [values, writer.read(task, node.labels, region[:1], owner), *map(task.read, before[-1:])]
+
+    tables: dict[int, list[Slot]] = {0: []}
+    for number, (region, owner) in enumerate(places[:-1]):
+        task = TaskWriter()
+        options = (node.length, node.monoid, node.dtype, region[0][0])
+        task.do(Run(kernels.running_table, options), *read(task, region, owner))
+        before = [writer.add(task, owner, "scan", table_bytes, node)]
+        tables[number + 1] = before
+    for block in writer.each_block(node, layout, "running", node.monoid):
+        before = tables[block.number]
+        options = (node.length, node.monoid, node.dtype, block.region[0][0])
+        block.take(table_bytes + block.num_bytes)
+        block.do(Run(kernels.running, options), *read(block, block.region, block.owner))
 
 
 @means(Scatter)

@@ -112,7 +112,7 @@ _TASKS = {
     ELEMENTWISE: ("map", "interpolate"),
     REDUCE: (
         "reduce", "shares", "combine", "count", "extent", "edges", "scan", "carry", "total", "differences",
-        "quantile", "group", "lanes", "argmax", "argmin",
+        "quantile", "group", "running", "lanes", "argmax", "argmin",
     ),
     EXCHANGE: (
         "gather", "send", "scatter", "move", "regrid", "repartition", "cut", "share", "transpose", "profile",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from breadth.case import Case, Maker, floats, odd, truths, whole
 
@@ -59,6 +60,17 @@ def spread(*shape: int) -> Maker:
     return lambda rng: rng.integers(0, 3000, shape) * 2**40
 
 
+def ordered(name: str, **options: Any) -> Any:
+    """Return the call of what groups have in order, as pandas and matnb have it."""
+
+    def call(xp: Any, keys: Any, values: Any) -> Any:
+        if xp is not np:
+            return getattr(xp.groupby(keys), name)(values, **options)
+        return getattr(pd.Series(values).groupby(keys), name)(**options).to_numpy()
+
+    return call
+
+
 CASES = [
     *(
         Case("groupby", lambda xp, k, v, how=how: grouped(xp, how, k, v), (keys(40), values(40)))
@@ -91,3 +103,14 @@ CASES = [
     Case("groupby", lambda xp, k, j, v: grouped(xp, "max", (k, j), v), (wide(40), whole(40), floats(40))),
     Case("groupby", lambda xp, k, j, v: grouped(xp, "mean", (k, j), v), (floats(40), truths(40), floats(40))),
 ]  # fmt: skip
+CASES += [
+    Case("groupby", ordered(name, **options), (whole(40), floats(40)), sparse=False, large=large)
+    for name, options, large in (
+        ("cumsum", {}, (whole(200000), floats(200000))),
+        ("cummax", {}, ()),
+        ("median", {}, (whole(200000), floats(200000))),
+        ("nunique", {}, ()),
+        ("rank", {"method": "dense"}, (whole(200000), floats(200000))),
+        ("first", {}, ()),
+    )
+]

@@ -49,6 +49,11 @@ def greatest(one: Any, following: Any) -> Any:
     return tuple(np.where(is_greater, *pair) for pair in zip(following, one, strict=True))
 
 
+def groups(x: mn.DistArray) -> mn.GroupBy:
+    """Return floats grouped by a hundred keys."""
+    return mn.groupby((x - np.floor(x)) * 100 // 1)
+
+
 def vector(size: int) -> mn.DistArray:
     """Return floats in no order, none of them twice."""
     count = size // 8
@@ -459,4 +464,10 @@ CASES = [
     named(
         "random multinomial", lambda x: rng().multinomial(9, np.ones(8) / 8, len(x) // 8), vector, share=0.25
     ),
+    # groups in order
+    named("groupby cumsum", lambda x: groups(x).cumsum(x), vector),
+    named("groupby cummax", lambda x: groups(x).cummax(x), vector),
+    named("groupby median", lambda x: groups(x).median(x), vector),
+    named("groupby rank", lambda x: groups(x).rank(x), vector, share=0.5),
+    named("groupby argmax", lambda x: groups(x).argmax(x), vector),
 ]

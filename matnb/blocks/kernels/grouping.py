@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
-from matnb.blocks.formats import Dense, NumericArray
+from matnb.blocks.formats import Dense, NumericArray, cast
 from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.kernels.labels import reduce_by_label
 from matnb.blocks.semiring import MONOIDS
-from matnb.errors import DTypeError
+from matnb.errors import DTypeError, IndexingError
 
 _FEW = 1 << 16  # codes that a table may have for the asking
 
@@ -162,3 +163,84 @@ def _fill(
 def _rename(ranks: NumericArray, codes: NumericArray) -> None:
     for place in range(codes.size):
         codes[place] = ranks[np.uint64(codes[place])]
+
+
+# What is combined in each group up to each row: a number for each label goes from block to block, so that
+# values meet in the order of rows, whatever the cuts.
+
+
+def running_table(values: Sequence[Dense], length: int, monoid: str, dtype: np.dtype, first: int) -> Dense:
+    """Return what values, or rows, of each label make, after those of the blocks before.
+
+    Parameters
+    ----------
+    values
+        Values, their labels, and the table of the blocks before, if there are any.
+    first
+        The position of the block, for an error's message.
+
+    Raises
+    ------
+    IndexingError
+        For a label outside of ``length``.
+    """
+    return Dense(_ran(values, length, monoid, dtype, first, False)[0])
+
+
+def running(values: Sequence[Dense], length: int, monoid: str, dtype: np.dtype, first: int) -> Dense:
+    """Return what values, or rows, of each label make up to each one; as ``running_table``."""
+    return Dense(_ran(values, length, monoid, dtype, first, True)[1].reshape(values[0].shape))
+
+
+def _ran(
+    values: Sequence[Dense], length: int, monoid: str, dtype: np.dtype, first: int, is_wanted: bool
+) -> tuple[NumericArray, NumericArray]:
+    block, labels, *before = (one.values for one in values)
+    rows = given(cast(block.reshape(len(block), prod(block.shape[1:])), dtype))
+    identity = MONOIDS[monoid].identity(dtype)
+    table = before[0].copy() if before else np.full((length, rows.shape[1]), identity, dtype)
+    out = np.empty(rows.shape if is_wanted else (0, rows.shape[1]), dtype)
+    loop = _run_sums if monoid in ("plus", "times") else _run_extremes
+    wrong = loop(rows, given(labels), table, out, monoid in ("times", "max"))
+    if wrong >= 0:
+        raise IndexingError(
+            f"label {labels[wrong]} at position {first + wrong}: labels go from 0 to {length - 1}"
+        )
+    return table, out
+
+
+@compiled
+def _run_sums(
+    rows: NumericArray, labels: NumericArray, table: NumericArray, out: NumericArray, is_product: bool
+) -> int:
+    for i in range(rows.shape[0]):
+        label = np.int64(labels[i])
+        if label < 0 or label >= table.shape[0]:
+            return i
+        for j in range(rows.shape[1]):
+            if is_product:
+                table[label, j] *= rows[i, j]
+            else:
+                table[label, j] += rows[i, j]
+            if out.size:
+                out[i, j] = table[label, j]
+    return -1
+
+
+@compiled
+def _run_extremes(
+    rows: NumericArray, labels: NumericArray, table: NumericArray, out: NumericArray, is_greatest: bool
+) -> int:
+    # NaN stays, as in NumPy's.
+    for i in range(rows.shape[0]):
+        label = np.int64(labels[i])
+        if label < 0 or label >= table.shape[0]:
+            return i
+        for j in range(rows.shape[1]):
+            value, so_far = rows[i, j], table[label, j]
+            is_beyond = value > so_far if is_greatest else value < so_far
+            if (is_beyond or value != value) and so_far == so_far:
+                table[label, j] = value
+            if out.size:
+                out[i, j] = table[label, j]
+    return -1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from matnb.blocks.creation import Arange
+from matnb.blocks.creation import Arange, Eye
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index
@@ -18,9 +19,11 @@ from matnb.lazy.evaluator import asked
 from matnb.lazy.functions.ordering import dense_of, found_in, unique_of
 from matnb.lazy.indexing.compress import parts_of, places_where
 from matnb.lazy.reductions import mean_dtype
-from matnb.lazy.ufuncs import astype, call
+from matnb.lazy.reductions import where as choose
+from matnb.lazy.registry import recorded
+from matnb.lazy.ufuncs import astype, call, literal
 from matnb.ops.counting_values import Count, Extent
-from matnb.ops.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked, Scatter
+from matnb.ops.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked, Running, Scatter
 from matnb.ops.indexing import Pick
 
 
@@ -148,7 +151,14 @@ class GroupBy:
         return wrap(self._way.combined(astype(node, np.int64), "plus"))
 
     def sum(self, values: object) -> DistArray:
-        """Return the sums of the values of each group, of the dtype of ``np.sum``; 0 for a group of none."""
+        """Return the sums of the values of each group, of the dtype of ``np.sum``; 0 for a group of none.
+
+        Those of the rows of a sparse matrix are the rows of a sparse matrix: its product with the matrix that
+        has a one where a row is of a group.
+        """
+        rows = expression_of(values)
+        if rows.sparse:
+            return self._sparse_sum(rows)
         return wrap(self._sum(self._checked(values)))
 
     def prod(self, values: object) -> DistArray:
@@ -172,7 +182,15 @@ class GroupBy:
         return wrap(self._way.combined(self._checked(values), "land"))
 
     def mean(self, values: object) -> DistArray:
-        """Return the mean of the values of each group, of the dtype of ``np.mean``; of none NaN."""
+        """Return the mean of the values of each group, of the dtype of ``np.mean``; of none NaN.
+
+        Those of the rows of a sparse matrix stay sparse; a group of none has an empty row.
+        """
+        node = expression_of(values)
+        if node.sparse:
+            total: Any = self._sparse_sum(astype(node, mean_dtype(node.dtype)))
+            counts: Any = np.maximum(self.count(), 1)
+            return total * (1.0 / counts).astype(total.dtype)[:, None]  # type: ignore[no-any-return]  # a handle
         node = self._checked(values)
         return wrap(astype(self._mean(node), mean_dtype(node.dtype)))
 
@@ -202,6 +220,185 @@ class GroupBy:
         """Return the standard deviation of the values of each group: the root of ``var``."""
         return np.sqrt(self.var(values, ddof=ddof, correction=correction))  # type: ignore[return-value]  # recorded
 
+    def first(self, values: object) -> DistArray:
+        """Return the value of the first row of each group, NaN too; of none 0, or NaN among floats."""
+        return self._at(self._checked(values), self._place("min"))
+
+    def last(self, values: object) -> DistArray:
+        """Return the value of the last row of each group, NaN too; of none 0, or NaN among floats."""
+        return self._at(self._checked(values), self._place("max"))
+
+    def argmin(self, values: object) -> DistArray:
+        """Return the row of the least value of each group, the first of equal ones, or of NaN; of none -1."""
+        return self._extreme(values, "min")
+
+    def argmax(self, values: object) -> DistArray:
+        """Return the row of the greatest value of each group, as ``argmin`` does."""
+        return self._extreme(values, "max")
+
+    def cumcount(self) -> DistArray:
+        """Return for each row how many rows of its group are before it, int64."""
+        ones = Broadcast(expression_of(np.asarray(1)), (self._rows,))
+        return wrap(call(np.subtract, (self._running(ones, "plus"), 1))[0])
+
+    def cumsum(self, values: object) -> DistArray:
+        """Return for each row the sum of its group up to it, of the dtype of ``np.cumsum``.
+
+        Values are added in the order of rows: the same bits for any cuts.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.groupby(mn.asarray([3, 1, 3, 3])).cumsum(mn.asarray([1.0, 2.0, 4.0, 8.0])).compute()
+        array([ 1.,  2.,  5., 13.])
+        """
+        return wrap(self._running(self._checked(values), "plus"))
+
+    def cumprod(self, values: object) -> DistArray:
+        """Return for each row the product of its group up to it, of the dtype of ``np.cumprod``."""
+        return wrap(self._running(self._checked(values), "times"))
+
+    def cummin(self, values: object) -> DistArray:
+        """Return for each row the least value of its group up to it, NaN from the first NaN on."""
+        return wrap(self._running(self._checked(values), "min"))
+
+    def cummax(self, values: object) -> DistArray:
+        """Return for each row the greatest value of its group up to it, NaN from the first NaN on."""
+        return wrap(self._running(self._checked(values), "max"))
+
+    def median(self, values: object) -> DistArray:
+        """Return the median of each group, float64; NaN where one is, and of none."""
+        return self.quantile(values, 0.5)
+
+    def quantile(self, values: object, q: float = 0.5) -> DistArray:
+        """Return a quantile of the values of each group, float64; NaN where one is, and of none.
+
+        Between two values it is interpolated linearly, as ``np.quantile`` does.
+
+        Raises
+        ------
+        OptionError
+            For a ``q`` that is no number in [0, 1].
+        """
+        if isinstance(q, bool) or not isinstance(q, int | float | np.number) or not 0 <= q <= 1:
+            raise OptionError(f"groupby: q={q!r}: give a number from 0 to 1")
+        return self._by_column(values, lambda column: _quantile(self._way, column, float(q)))
+
+    def nunique(self, values: object) -> DistArray:
+        """Return how many distinct values each group has, NaN not counted, int64."""
+        return self._by_column(values, lambda column: _num_distinct(self._way, column))
+
+    def rank(self, values: object, method: str = "average") -> DistArray:
+        """Return for each row the rank of its value in its group, from 1 on, float64; NaN of NaN.
+
+        Parameters
+        ----------
+        method
+            What equal values get: "average", "min" or "max" of their ranks, "first" for those in the order
+            of rows, or "dense", where ranks of distinct values follow each other.
+
+        Raises
+        ------
+        OptionError
+            For another method.
+        """
+        if method not in _RANKS:
+            raise OptionError(f"groupby: method={method!r}; known: {', '.join(_RANKS)}")
+        return self._by_column(values, lambda column: _ranks(self._way, column, method))
+
+    def transform(
+        self, function: str | Callable[[GroupBy, DistArray], DistArray], values: object
+    ) -> DistArray:
+        """Return for each row what its group has: a method by its name, or a function of groups and values.
+
+        Parameters
+        ----------
+        function
+            Such as "mean", or ``lambda groups, values: groups.max(values) - groups.min(values)``, which gives
+            an element, or row, for each group, or for each row.
+
+        Raises
+        ------
+        OptionError
+            For a name that is no method.
+        ShapeError
+            Where the function gives neither.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.groupby(mn.asarray([3, 1, 3])).transform("mean", mn.asarray([1.0, 2.0, 5.0])).compute()
+        array([3., 2., 3.])
+        """
+        given = wrap(self._checked(values))
+        if isinstance(function, str):
+            if function not in _METHODS:
+                raise OptionError(f"groupby: transform({function!r}); known: {', '.join(_METHODS)}")
+            found = getattr(self, function)(given)
+        else:
+            found = function(self, given)
+        node = expression_of(found)
+        is_running = isinstance(function, str) and function in _RUNNING
+        if is_running or (node.shape[:1] == (self._rows,) and self.num_groups != self._rows):
+            return wrap(node)
+        if node.shape[:1] != (self.num_groups,):
+            raise ShapeError(
+                f"groupby: the function of transform gave shape {node.shape} for {self.num_groups} groups "
+                f"and {self._rows} rows: give an element, or row, for each"
+            )
+        return wrap(self._way.spread(node))
+
+    def _running(self, node: Expr, monoid: str) -> Expr:
+        labels, length = self._way.numbered()
+        given = {"b": np.uint8, "e": np.float32}.get(
+            node.dtype.char if node.dtype.kind == "f" else node.dtype.kind
+        )
+        if node.dtype.kind == "b" and monoid in ("plus", "times"):
+            given = np.int64
+        found: Expr = Running(node if given is None else astype(node, given), labels, length, monoid)
+        is_kept = given is not None and given != np.int64
+        return astype(found, node.dtype) if is_kept else found
+
+    def _place(self, monoid: str) -> Expr:
+        # The first or last row of each group; of none a number that is no row's.
+        rows = Create(Arange(0, 1, self._rows, np.dtype(np.int64)))
+        return self._way.combined(rows, monoid)
+
+    def _at(self, node: Expr, places: Expr) -> DistArray:
+        if not self._rows:
+            return wrap(astype(Broadcast(_number(False), (self.num_groups, *node.shape[1:])), node.dtype))
+        (found,) = call(np.maximum, (call(np.minimum, (places, self._rows - 1))[0], 0))
+        picked = Pick(node, (found,), 0)
+        (has,) = call(np.equal, (found, places))
+        empty = literal(np.nan if node.dtype.kind in "fc" else 0, node.dtype)
+        return wrap(choose(self._beside(has, node), picked, empty))
+
+    def _extreme(self, values: object, monoid: str) -> DistArray:
+        # Where a row's value is that of its group, or both are NaN, and the first of those rows.
+        node = self._checked(values)
+        best = self._way.spread(self._way.combined(node, monoid))
+        (is_best,) = call(np.equal, (node, best))
+        if node.dtype.kind == "f":
+            (is_nan,) = call(np.not_equal, (node, node))
+            (is_best,) = call(np.logical_or, (is_best, is_nan))
+        rows: Expr = Create(Arange(0, 1, self._rows, np.dtype(np.int64)))
+        if node.ndim == 2:
+            rows = Broadcast(Index(rows, (slice(0, self._rows, 1), None)), node.shape)
+        none = literal(self._rows, np.dtype(np.int64))
+        found = self._way.combined(choose(is_best, rows, none), "min")
+        (is_row,) = call(np.less, (found, none))
+        return wrap(choose(is_row, found, literal(-1, np.dtype(np.int64))))
+
+    def _by_column(self, values: object, function: Callable[[Expr], DistArray]) -> DistArray:
+        node = self._checked(values)
+        if node.dtype.kind == "c":
+            raise DTypeError(f"groupby: values of dtype {node.dtype} have no order: give real numbers")
+        if node.ndim == 1:
+            return function(node)
+        everything = slice(0, node.shape[0], 1)
+        columns = [Index(node, (everything, place)) for place in range(node.shape[1])]
+        return recorded(np.stack)([function(one) for one in columns], axis=1)  # type: ignore[return-value]  # handles
+
     def _checked(self, values: object) -> Expr:
         node = dense_of(expression_of(values))
         if node.ndim not in (1, 2) or node.shape[0] != self._rows:
@@ -209,6 +406,17 @@ class GroupBy:
                 f"values of shape {node.shape} for {self._rows} keys: give one value a key, or one row"
             )
         return node
+
+    def _sparse_sum(self, node: Expr) -> DistArray:
+        if node.shape[0] != self._rows:
+            raise ShapeError(f"values of shape {node.shape} for {self._rows} keys: give one row a key")
+        element = np.add.reduce(np.empty(0, node.dtype)).dtype if node.dtype.kind in "biu" else node.dtype
+        labels, length = self._way.numbered()
+        labels = astype(labels, np.int64)  # below 0 an index would go back from the end
+        labels = choose(call(np.less, (labels, 0))[0], literal(length, labels.dtype), labels)
+        ones: Any = DistArray(Create(Eye(length, length, 0, element)))[DistArray(labels)]
+        chosen = self._way.chosen(expression_of(ones.T @ DistArray(astype(node, element))))
+        return wrap(chosen)
 
     def _sum(self, node: Expr) -> Expr:
         found = self._way.combined(node, "plus")
@@ -227,6 +435,96 @@ class GroupBy:
 
 def _number(value: bool) -> Expr:
     return expression_of(np.asarray(value))
+
+
+_RUNNING = ("cumsum", "cumprod", "cummin", "cummax", "rank")
+_METHODS = (
+    *("sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "count", "first", "last", "median"),
+    *("nunique", "argmin", "argmax", *_RUNNING),
+)
+_RANKS = ("average", "min", "max", "first", "dense")
+
+
+# What follows from the order of values within their groups: rows are sorted by their values, and then by
+# their groups, which leaves equal ones in the order of rows.
+
+
+class _Ordered(NamedTuple):
+    # Rows in the order of groups, and values within them.
+    order: Any  # the rows
+    values: Any
+    starts: Any  # of each group, where its rows begin
+    counts: Any
+    is_new: Any  # 1 where a value is another one, or of another group, than the one before it
+
+
+def _ordered(way: Way, column: Expr) -> _Ordered:
+    labels, values = DistArray(way.numbered()[0]), DistArray(column)
+    by_value: Any = np.argsort(values, kind="stable")
+    by_group: Any = np.argsort(labels[by_value], kind="stable")
+    order = by_value[by_group]
+    counts = DistArray(way.counted())
+    starts: Any = np.cumsum(counts) - counts
+    ordered, groups = values[order], labels[order]
+    differs = (ordered[1:] != ordered[:-1]) | (groups[1:] != groups[:-1])
+    # As wide numbers, which are cut as rows are: a long array of booleans may be one block.
+    is_new: Any = np.concatenate([_one(), differs.astype(np.int64)])
+    return _Ordered(order, ordered, starts, counts, is_new)
+
+
+def _one() -> DistArray:
+    return DistArray(expression_of(np.ones(1, np.int64)))
+
+
+def _quantile(way: Way, column: Expr, q: float) -> DistArray:
+    if not column.shape[0]:
+        return wrap(Broadcast(expression_of(np.asarray(np.nan)), (way.num_groups,)))
+    rows = _ordered(way, column)
+    place: Any = np.maximum(rows.counts - 1, 0) * q
+    low: Any = np.floor(place)
+    first, most = low.astype(np.int64), len(rows.order) - 1
+    below = rows.values[np.minimum(rows.starts + first, most)].astype(np.float64)
+    following = np.minimum(first + 1, np.maximum(rows.counts - 1, 0))
+    above = rows.values[np.minimum(rows.starts + following, most)].astype(np.float64)
+    # NaN is ordered last.
+    last = rows.values[np.minimum(rows.starts + np.maximum(rows.counts - 1, 0), most)].astype(np.float64)
+    share = place - low
+    found: Any = np.where(share == 0, below, below + (above - below) * share)
+    has_none: Any = (rows.counts == 0) | np.isnan(last)
+    return np.where(has_none, np.nan, found)  # type: ignore[return-value]  # a handle
+
+
+def _num_distinct(way: Way, column: Expr) -> DistArray:
+    if not column.shape[0]:
+        return wrap(Broadcast(expression_of(np.asarray(0)), (way.num_groups,)))
+    rows = _ordered(way, column)
+    is_counted: Any = np.where(rows.values == rows.values, rows.is_new, 0)
+    before: Any = np.concatenate([DistArray(expression_of(np.zeros(1, np.int64))), np.cumsum(is_counted)])
+    return before[rows.starts + rows.counts] - before[rows.starts]  # type: ignore[no-any-return]  # a handle
+
+
+def _ranks(way: Way, column: Expr, method: str) -> DistArray:
+    if not column.shape[0]:
+        return wrap(astype(column, np.float64))
+    rows = _ordered(way, column)
+    count = len(rows.order)
+    places: Any = DistArray(Create(Arange(0, 1, count, np.dtype(np.int64))))
+    starts: Any = DistArray(way.spread(rows.starts.expression))[rows.order]
+    if method == "first":
+        found = places - starts + 1
+    elif method == "dense":
+        numbers: Any = np.cumsum(rows.is_new)
+        found = numbers - numbers[starts] + 1
+    else:
+        first: Any = np.maximum.accumulate(np.where(rows.is_new != 0, places, 0))
+        ends: Any = np.concatenate([rows.is_new[1:], _one()])
+        last: Any = np.minimum.accumulate(np.where(ends != 0, places, count)[::-1])[::-1]
+        sides = {"min": (first, first), "max": (last, last), "average": (first, last)}[method]
+        found = (sides[0] + sides[1]) / 2 - starts + 1
+    found = np.where(rows.values == rows.values, found, np.nan).astype(np.float64)
+    # To each row from its place in the order.
+    inverse = Scatter(places.expression, rows.order.expression, count, "plus")
+    return found[DistArray(inverse)]  # type: ignore[no-any-return]  # a handle
 
 
 # Distinct keys: which rows have the same one, found where the rows are, or by the keys' own places.
@@ -255,11 +553,11 @@ class ByLabel:
 
     def combined(self, values: Expr, monoid: str) -> Expr:
         """Return the values, or rows, of each group combined."""
-        return self._chosen(Scatter(values, self.labels, self.length, monoid))
+        return self.chosen(Scatter(values, self.labels, self.length, monoid))
 
     def counted(self) -> Expr:
         """Return how many rows each group has."""
-        return self._chosen(self.counts.expression)
+        return self.chosen(self.counts.expression)
 
     def spread(self, groups: Expr) -> Expr:
         """Return for each row the element, or row, of its group."""
@@ -277,7 +575,8 @@ class ByLabel:
             return Pick(keys, (numbers,), 0)
         return Pick(Scatter(keys, self.present.expression, self.length, "max"), (numbers,), 0)
 
-    def _chosen(self, node: Expr) -> Expr:
+    def chosen(self, node: Expr) -> Expr:
+        """Return of what there is for each label what there is for each group."""
         return node if self.present is None else Pick(node, (self.present.expression,), 0)
 
 
@@ -325,6 +624,10 @@ class ByPart:
     def of_numbers(self, numbers: Expr, keys: Expr) -> Expr:
         """Return the keys of some of those numbers."""
         return Pick(keys, (numbers,), 0)
+
+    def chosen(self, node: Expr) -> Expr:
+        """Return of what there is for each number what there is for each group: the same."""
+        return node
 
 
 Way: TypeAlias = ByLabel | ByPart

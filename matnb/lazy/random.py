@@ -301,8 +301,8 @@ class Generator:
         --------
         >>> import matnb as mn
         >>> rng = mn.random.default_rng(0)
-        >>> rng.dirichlet([1.0, 1.0, 2.0], 10000).mean(axis=0).compute().round(1)
-        array([0.2, 0.2, 0.5])
+        >>> rng.dirichlet([1.0, 1.0, 3.0], 10000).mean(axis=0).compute().round(1)
+        array([0.2, 0.2, 0.6])
         """
         _check_known("dirichlet", {"a": alpha})
         shares = asarray(alpha)

@@ -1,4 +1,4 @@
-"""Scans by a function of a user, linear recurrences and rolling windows: cuts, loops, what fails, bad input."""
+"""Scans by a user's function, linear recurrences and rolling windows: cuts, loops, what fails, bad input."""
 
 from __future__ import annotations
 

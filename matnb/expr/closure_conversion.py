@@ -35,7 +35,7 @@ def closed(
     num_own
         How many of its own variables it has; the places of what is given follow.
     given
-        Expressions that the body is given anyway, first.
+        Expressions that the body is given anyway, first, constants too.
     """
     return _Closing(roots, inside, own, num_own, given).result
 
@@ -73,7 +73,9 @@ class _Closing:
     def _brought(self, node: Expr) -> Expr:
         # What is not inside: given as a whole, or made inside after all from operands that are given.
         if node not in self._new:
-            if _is_constant(node):
+            if node in self._given:
+                self._new[node] = self._given[node]
+            elif _is_constant(node):
                 self._new[node] = node
             elif _stays(node, self._users.get(node, [])):
                 self._new[node] = node.with_operands(*map(self._brought, node.operands))

@@ -492,7 +492,9 @@ class _LoopRecorder:
                 num_results if node.place < 0 else node.place, node.shape, node.dtype, node.sparse
             )
 
-        made, given, became = closed(roots, lambda node: scope in node.free, own, num_results + 1)
+        # What it goes through is no part of the body, so that one with other items has the same plan.
+        items = [one for one in self._items if isinstance(one, Literal)]
+        made, given, became = closed(roots, lambda node: scope in node.free, own, num_results + 1, items)
         keep_lines(became)
         body = Body(made[: len(results)], None if ends is None else made[-1])
         node = Loop((*self._states, *starts, self._limit, *given), body, len(results))

@@ -439,8 +439,8 @@ class ControlPlans:
     ) -> ControlPlan:
         """Return what :func:`matnb.plan.looping.plan_control` does.
 
-        With ``gives_numbers`` those that an initial state is computed from are no part of the program, so
-        that a search from another vertex, for example, has the same.
+        With ``gives_numbers`` those that an initial state is computed from, and small arrays that the body is
+        given, are no part of the program, so that a search from another vertex, for example, has the same.
         """
         if begins is not None:
             return plan_control(node, stored, workers, wanted, begins)
@@ -452,10 +452,10 @@ class ControlPlans:
         key = _control_key(form, stored, workers, kept)
         found = self._kept.get(key)
         if found is None:
-            alone = Layout(whole(()), workers.numbers[:1])
             known = dict(stored)
             for one in stand_ins.values():
-                known[one] = Stored(alone, (one.content,), (1,), (one.element.itemsize,))
+                alone = Layout(whole(one.shape), workers.numbers[:1])
+                known[one] = Stored(alone, (one.content,), (one.size,), (one.size * one.element.itemsize,))
             given_by = _given_by(form)
             plan = plan_control(form, known, workers, [given_by[place] for place in kept])
             found = self._kept[key] = _without_arrays(plan, form, tuple(stand_ins.values()))
@@ -466,18 +466,27 @@ class ControlPlans:
 
 
 def _with_numbers_given(loop: Loop, stored: Container[Expr], stand_ins: dict[Literal, Data]) -> Loop:
-    # The loop with data in place of the numbers that its initial state is computed from.
+    # The loop with data in place of the numbers that its initial state is computed from, and of the constant
+    # arrays that its body is given.
     changed: dict[Expr, Expr] = {}
+
+    def changes(node: Literal) -> None:
+        name = b"number %d" % len(stand_ins)
+        changed[node] = stand_ins[node] = Data(name, node.lengths, node.element, False)
+
     roots = [one for one in loop.state if one not in stored and not isinstance(one, Literal)]
     for node in topological(roots, stored):
         if isinstance(node, Literal) and not node.lengths:
-            name = b"number %d" % len(stand_ins)
-            changed[node] = stand_ins[node] = Data(name, node.lengths, node.element, False)
+            changes(node)
         elif any(one in changed for one in node.operands):
             changed[node] = node.with_operands(*(changed.get(one, one) for one in node.operands))
+    given = [one for one in loop.given if isinstance(one, Literal) and one.lengths and one not in stored]
+    for one in dict.fromkeys(given):
+        changes(one)
     if not stand_ins:
         return loop
-    inputs = (changed.get(one, one) if one in roots else one for one in loop.inputs)
+    replaced = {*roots, *given}
+    inputs = (changed.get(one, one) if one in replaced else one for one in loop.inputs)
     found = loop.with_operands(*inputs)
     assert isinstance(found, Loop)
     return found

@@ -259,6 +259,26 @@ def test_marked_sums_have_the_bits_of_the_product_of_all_rows(seed: int, width: 
         np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
 
 
+def test_marked_sums_of_many_leaves_have_the_bits_of_the_product_of_all_rows() -> None:
+    # As many leaves and entries as lists take, rows of X that are far, and parts of X that are mostly marked.
+    rng = np.random.default_rng(5)
+    lengths = rng.choice([0, 1, 3, 63, 64, 65, 129, 2000], 900)
+    pointers = np.concatenate([[0], np.cumsum(lengths)])
+    for width, num_rows in ((4, 2**17 + 8), (5, 2**12)):
+        columns = np.concatenate([np.sort(rng.choice(num_rows, one, replace=False)) for one in lengths])
+        pattern = Csr(
+            (900, num_rows), pointers.astype(np.int32), columns.astype(np.int32), None, np.dtype(float)
+        )
+        X = rng.random((num_rows, width))
+        wanted = rng.random((900, width)) < 0.8
+        for share in (0.0, 0.02, 0.7, 0.95, 1.0):
+            some = X * (rng.random(num_rows) < share)[:, np.newaxis]
+            whole, found = np.empty((900, width)), np.full((900, width), np.nan)
+            multiply_into(pattern, Dense(some), PLUS_TIMES, whole)
+            frontier.write_marked_sums(pattern, Dense(some), wanted, found)
+            np.testing.assert_array_equal(found, np.where(wanted, whole, 0.0))
+
+
 def test_marked_sums_of_shapes_that_do_not_fit_are_refused() -> None:
     pattern = csr_block(sp.csr_array(np.ones((3, 4))), pattern=True)
     assert isinstance(pattern, Csr)

@@ -163,3 +163,21 @@ def test_numbers_of_an_initial_state_are_given_to_one_plan(planned: list[Expr]) 
     plans.plan(search(7), {}, one, [])
     plans.plan(search(9), {}, one, [])
     assert len(planned) == 4, "without being given, numbers are part of the program"
+
+
+def walk(items: list[int]) -> Loop:
+    found, _ = mn.iterate(lambda total, item: total + item, mn.zeros(40), over=mn.asarray(items))
+    assert isinstance(found.expression, Final)
+    assert isinstance(found.expression.control, Loop)
+    return found.expression.control
+
+
+def test_small_arrays_that_a_loop_goes_through_are_given_to_one_plan(planned: list[Expr]) -> None:
+    plans, one = ControlPlans(), Workers((3,), 2, 10**9)
+    for items in ([7, 9, 11], [1, 2, 3]):
+        plan = plans.plan(walk(items), {}, one, [], gives_numbers=True)
+        assert [number.value.tolist() for number in plan.numbers.values() if number.lengths] == [items]
+        assert set(plan.numbers) <= set(plan.program.given)
+    assert len(planned) == 1
+    plans.plan(walk([1, 2, 3, 4]), {}, one, [], gives_numbers=True)
+    assert len(planned) == 2, "of another length"

@@ -290,4 +290,5 @@ def write_marked_sums(left: Csr, right: Dense, wanted: NumericArray, out: Numeri
     X, bits = given(right.values), np.zeros(-(-right.shape[0] // 8), np.uint8)
     loops.mark_rows(X, bits)
     pattern, truths = (unsigned(left.pointers), unsigned(left.columns)), given(wanted.view(np.uint8))
-    loops.sum_marked_rows(*pattern, X, given(bits), truths, np.empty((_LEVELS, 4)), out)
+    words = given(truths.view(np.uint32)) if shape[1] % 4 == 0 else truths
+    loops.sum_marked_rows(*pattern, X, given(bits), truths, words, np.empty((_LEVELS, shape[1])), out)

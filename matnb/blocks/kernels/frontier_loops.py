@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import NumericArray
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, inlined
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, inlined, prefetch
 
 # `x` has an element a row; where it is `identity[0]`, of its own dtype, the row is not read. `values` stand
 # `apart` 1, or 0 where one stands for all, and keep their dtype: a matrix is not converted for a few rows.
@@ -14,8 +14,12 @@ from matnb.blocks.kernels.compiled import UnsignedArray, compiled, inlined
 # processor's cache where a vector over the columns does not.
 
 Bits = npt.NDArray[np.uint8]
-_ONE, _TWO, _THREE, _FOUR, _SEVEN = (np.uint64(number) for number in (1, 2, 3, 4, 7))
+_ZERO, _ONE, _TWO, _THREE, _FOUR, _SEVEN = (np.uint64(number) for number in (0, 1, 2, 3, 4, 7))
 _LEAF = np.uint64(64)
+# Of leaves of marked rows: how many are listed ahead of their sums, and entries; after how many such lists it
+# is looked at again how many are marked; and doubles of an X that is far from the processor.
+_LEAVES, _LISTED, _LOOKED = np.uint64(64), np.uint64(1024), np.uint64(16)
+_FAR = 1 << 19
 
 
 @compiled
@@ -120,18 +124,6 @@ def copy_rows(
             target += _ONE
 
 
-@inlined
-def _list_marked(
-    columns: UnsignedArray, bits: Bits, place: np.uint64, end: np.uint64, kept: UnsignedArray
-) -> np.uint64:
-    count = np.uint64(0)
-    for entry in range(place, end):  # without a branch: which rows are read is past predicting
-        column = np.uint64(columns[entry])
-        kept[count] = column
-        count += np.uint64(bits[column >> _THREE] >> (column & _SEVEN)) & _ONE
-    return count
-
-
 @compiled
 def mark_rows(X: NumericArray, bits: Bits) -> None:
     """Set the bits of the rows of a matrix that are not all 0; the others' stay."""
@@ -142,84 +134,91 @@ def mark_rows(X: NumericArray, bits: Bits) -> None:
         bits[i >> _THREE] |= np.uint8(np.uint64(some) << (i & _SEVEN))
 
 
-# Rows of X without their bit are not read: they are 0, and a sum that begins with 0.0 keeps its bits where a
-# 0 of either sign is added. The tree is that of ``dense_product_loops``: leaves of 64 entries, whichever are
-# read (R-MAT 2^20, four columns: 30 ms where no row is marked, 42 where one in a hundred is, 105 where three
-# in ten are, 260 with all). ``kept`` has room for a leaf, and ``levels`` 27 rows of four.
+# Rows of X without their bit need not be read: they are 0, and a sum that begins with 0.0 keeps its bits where
+# a 0 of either sign is added. The tree is that of ``dense_product_loops``: leaves of 64 entries, whichever are
+# read. What leaves read is listed some leaves ahead of the sums, so that rows of a large X are under way by
+# then; where most are marked, all are read and none is listed, until it is looked at again (R-MAT 2^20, four
+# columns: 32 ms where no row is marked, 65 where all entries but a few are, 100 leaf by leaf).
+
+
+@inlined
+def _put_four(
+    levels: NumericArray, top: np.uint64, leaves: np.uint64, j: int, a: float, b: float, c: float, d: float
+) -> None:
+    while leaves & _ONE:  # as many ones at its end as branches that are whole now
+        top -= _ONE
+        a, b = levels[top, j] + a, levels[top, j + _ONE] + b
+        c, d = levels[top, j + _TWO] + c, levels[top, j + _THREE] + d
+        leaves >>= _ONE
+    levels[top, j], levels[top, j + _ONE], levels[top, j + _TWO], levels[top, j + _THREE] = a, b, c, d
+
+
+@inlined
+def _put_one(levels: NumericArray, top: np.uint64, leaves: np.uint64, j: int, total: float) -> None:
+    while leaves & _ONE:
+        top -= _ONE
+        total = levels[top, j] + total
+        leaves >>= _ONE
+    levels[top, j] = total
+
+
+@inlined
+def _write_row(levels: NumericArray, top: np.uint64, row: np.uint64, wanted: Bits, out: NumericArray) -> None:
+    width = np.uint64(out.shape[1])
+    while top > _ONE:
+        top -= _ONE
+        for j in range(width):
+            levels[top - _ONE, j] += levels[top, j]
+    for j in range(width):
+        out[row, j] = levels[0, j] if wanted[row, j] else 0.0
 
 
 @compiled
-def _sum_four(
-    columns: UnsignedArray,
-    place: np.uint64,
-    stop: np.uint64,
+def _sum_leaves(
+    listed: UnsignedArray,
     X: NumericArray,
-    j: int,
-    bits: Bits,
-    kept: UnsignedArray,
+    leaves: NumericArray,
+    number: np.uint64,
+    tree: NumericArray,
+    wanted: Bits,
     levels: NumericArray,
-) -> tuple[float, float, float, float]:
-    a = b = c = d = 0.0
-    top = leaves = np.uint64(0)
-    while place < stop:
-        end = min(place + _LEAF, stop)
-        count = _list_marked(columns, bits, place, end, kept)
-        a = b = c = d = 0.0
-        for one in range(count):
-            k = np.uint64(kept[one])
-            a += X[k, j]
-            b += X[k, j + _ONE]
-            c += X[k, j + _TWO]
-            d += X[k, j + _THREE]
-        place = end
-        full = leaves  # as many ones at its end as branches that are whole now
+    out: NumericArray,
+) -> None:
+    """Add the rows of X that leaves list, each leaf to the tree of its row; rows that are whole are written.
+
+    ``leaves`` has the row of each, and where it begins and ends in ``listed``; ``tree`` the row begun last,
+    how many branches wait, and how many leaves it has.
+    """
+    width = np.uint64(X.shape[1])
+    fours = width - width % _FOUR
+    row, top, count = tree[0], tree[1], tree[2]
+    for leaf in range(number):
+        if leaves[leaf, 0] != row:
+            if top > _ZERO:
+                _write_row(levels, top, row, wanted, out)
+            row, top, count = leaves[leaf, 0], _ZERO, _ZERO
+        first, last = leaves[leaf, 1], leaves[leaf, 2]
+        for j in range(_ZERO, fours, _FOUR):
+            a = b = c = d = 0.0
+            for one in range(first, last):
+                k = np.uint64(listed[one])
+                a += X[k, j]
+                b += X[k, j + _ONE]
+                c += X[k, j + _TWO]
+                d += X[k, j + _THREE]
+            _put_four(levels, top, count, j, a, b, c, d)
+        for j in range(fours, width):
+            total = 0.0
+            for one in range(first, last):
+                total += X[np.uint64(listed[one]), j]
+            _put_one(levels, top, count, j, total)
+        full = count
         while full & _ONE:
             top -= _ONE
-            a, b = levels[top, 0] + a, levels[top, 1] + b
-            c, d = levels[top, 2] + c, levels[top, 3] + d
             full >>= _ONE
-        levels[top, 0], levels[top, 1], levels[top, 2], levels[top, 3] = a, b, c, d
         top += _ONE
-        leaves += _ONE
-    while top > _ONE:
-        top -= _ONE
-        a, b = levels[top - _ONE, 0] + a, levels[top - _ONE, 1] + b
-        c, d = levels[top - _ONE, 2] + c, levels[top - _ONE, 3] + d
-    return a, b, c, d
-
-
-@compiled
-def _sum_one(
-    columns: UnsignedArray,
-    place: np.uint64,
-    stop: np.uint64,
-    X: NumericArray,
-    j: int,
-    bits: Bits,
-    kept: UnsignedArray,
-    levels: NumericArray,
-) -> float:
-    total = 0.0
-    top = leaves = np.uint64(0)
-    while place < stop:
-        end = min(place + _LEAF, stop)
-        count = _list_marked(columns, bits, place, end, kept)
-        total = 0.0
-        for one in range(count):
-            total += X[np.uint64(kept[one]), j]
-        place = end
-        full = leaves
-        while full & _ONE:
-            top -= _ONE
-            total = levels[top, 0] + total
-            full >>= _ONE
-        levels[top, 0] = total
-        top += _ONE
-        leaves += _ONE
-    while top > _ONE:
-        top -= _ONE
-        total = levels[top - _ONE, 0] + total
-    return total
+        count += _ONE
+    tree[0], tree[1], tree[2] = row, top, count
 
 
 @compiled
@@ -229,27 +228,64 @@ def sum_marked_rows(
     X: NumericArray,
     bits: Bits,
     wanted: Bits,
+    words: NumericArray,
     levels: NumericArray,
     out: NumericArray,
 ) -> None:
-    """Write the sums of the rows of X that a pattern has, where they are wanted, and 0 elsewhere."""
-    kept = np.empty(_LEAF, np.uint32)
-    width = np.uint64(X.shape[1])
-    fours = width - width % _FOUR
+    """Write the sums of the rows of X that a pattern has, where they are wanted, and 0 elsewhere.
+
+    ``words`` has what ``wanted`` has, in longer words: no row of them is 0 where anything is wanted.
+    ``levels`` has 27 rows as wide as X.
+    """
+    kept, leaves = np.empty(_LISTED, np.uint32), np.empty((_LEAVES, 3), np.uint64)
+    tree = np.zeros(3, np.uint64)
+    width, num_words, is_far = np.uint64(X.shape[1]), np.uint64(words.shape[1]), X.size > _FAR
+    number = count = seen = reads_all = _ZERO
     for i in range(np.uint64(pointers.size) - _ONE):
-        some = np.uint8(0)
-        for j in range(width):
-            some |= wanted[i, j]
-            out[i, j] = 0.0
-        if some == 0:
-            continue
+        some = words[i, 0]
+        for j in range(_ONE, num_words):
+            some |= words[i, j]
         place, stop = np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])
-        for j in range(np.uint64(0), fours, _FOUR):
-            a, b, c, d = _sum_four(columns, place, stop, X, j, bits, kept, levels)
-            out[i, j] = a if wanted[i, j] else 0.0
-            out[i, j + _ONE] = b if wanted[i, j + _ONE] else 0.0
-            out[i, j + _TWO] = c if wanted[i, j + _TWO] else 0.0
-            out[i, j + _THREE] = d if wanted[i, j + _THREE] else 0.0
-        for j in range(fours, width):
-            if wanted[i, j]:
-                out[i, j] = _sum_one(columns, place, stop, X, j, bits, kept, levels)
+        if some == 0 or place == stop:
+            for j in range(width):
+                out[i, j] = 0.0
+            continue
+        while place < stop:
+            end = min(place + _LEAF, stop)
+            leaves[number, 0], leaves[number, 1], leaves[number, 2] = i, place, end
+            if reads_all == _ZERO:
+                leaves[number, 1] = count
+                if is_far:
+                    for entry in range(place, end):  # without a branch: what is marked is past predicting
+                        column = np.uint64(columns[entry])
+                        kept[count] = column
+                        is_marked = np.uint64(bits[column >> _THREE] >> (column & _SEVEN)) & _ONE
+                        prefetch(X, column * is_marked * width)
+                        count += is_marked
+                else:
+                    for entry in range(place, end):
+                        column = np.uint64(columns[entry])
+                        kept[count] = column
+                        count += np.uint64(bits[column >> _THREE] >> (column & _SEVEN)) & _ONE
+                leaves[number, 2] = count
+            elif is_far:
+                for entry in range(place, end):
+                    prefetch(X, np.uint64(columns[entry]) * width)
+            seen += end - place
+            number += _ONE
+            place = end
+            if number < _LEAVES and seen <= _LISTED - _LEAF:
+                continue
+            if reads_all > _ZERO:
+                _sum_leaves(columns, X, leaves, number, tree, wanted, levels, out)
+                reads_all -= _ONE
+            else:
+                _sum_leaves(kept, X, leaves, number, tree, wanted, levels, out)
+                reads_all = _LOOKED if _FOUR * count > _THREE * seen else _ZERO
+            number = count = seen = _ZERO
+    if reads_all > _ZERO:
+        _sum_leaves(columns, X, leaves, number, tree, wanted, levels, out)
+    else:
+        _sum_leaves(kept, X, leaves, number, tree, wanted, levels, out)
+    if tree[1] > _ZERO:
+        _write_row(levels, tree[1], tree[0], wanted, out)

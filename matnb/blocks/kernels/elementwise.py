@@ -103,9 +103,31 @@ def select_into(
 
 @compiled
 def _select(condition: NumericArray, chosen: NumericArray, other: NumericArray, out: NumericArray) -> None:
-    # A loop each, made of wide instructions, for arrays of as many elements and for those of one.
-    n = np.uint64(out.size)
-    if chosen.size == out.size and other.size == out.size:
+    # A loop each, made of wide instructions, for arrays of as many elements and for those of one. Where out is
+    # one of them, the loop says so by reading it: of arrays that may lie in each other it asks with a branch
+    # (2**18 words, four bytes each, a third of them chosen: 3.6 ms in place, 0.03 so).
+    n, place = np.uint64(out.size), out.ctypes.data
+    if chosen.size == out.size and chosen.ctypes.data == place:
+        if other.size == out.size:
+            for i in range(n):
+                one, two = out[i], other[i]
+                out[i] = one if condition[i] else two
+        else:
+            two = other[0]
+            for i in range(n):
+                one = out[i]
+                out[i] = one if condition[i] else two
+    elif other.size == out.size and other.ctypes.data == place:
+        if chosen.size == out.size:
+            for i in range(n):
+                one, two = chosen[i], out[i]
+                out[i] = one if condition[i] else two
+        else:
+            one = chosen[0]
+            for i in range(n):
+                two = out[i]
+                out[i] = one if condition[i] else two
+    elif chosen.size == out.size and other.size == out.size:
         for i in range(n):
             one, two = chosen[i], other[i]  # both read, so that there is no branch
             out[i] = one if condition[i] else two

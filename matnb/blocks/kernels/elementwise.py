@@ -103,9 +103,9 @@ def select_into(
 
 @compiled
 def _select(condition: NumericArray, chosen: NumericArray, other: NumericArray, out: NumericArray) -> None:
-    # A loop each, made of wide instructions, for arrays of as many elements and for those of one. Where out is
-    # one of them, the loop says so by reading it: of arrays that may lie in each other it asks with a branch
-    # (2**18 words, four bytes each, a third of them chosen: 3.6 ms in place, 0.03 so).
+    # A loop each, made of wide instructions, for arrays of as many elements and for those of one. Where out
+    # is one of them, the loop says so by reading it: of arrays that may lie in each other it asks with a
+    # branch (2**18 words of four bytes, a third of them chosen: 3.6 ms in place, 0.03 so).
     n, place = np.uint64(out.size), out.ctypes.data
     if chosen.size == out.size and chosen.ctypes.data == place:
         if other.size == out.size:

@@ -165,12 +165,16 @@ def _multiply(operator: op.Multiply, values: Values, memory: StepMemory) -> Bloc
     return Dense(target)
 
 
-def _multiply_masked(operator: op.MultiplyMasked, values: Values, memory: StepMemory) -> Block:
+def _multiply_masked(
+    operator: op.MultiplyMasked, values: Values, memory: StepMemory, share: Sharing = in_turn
+) -> Block:
     left, right, mask = _turned(values) if operator.turned else values
     semiring, dtype = semiring_named(operator.semiring), operator.dtype
     if sums_marked_rows(left, right, mask, semiring, dtype):
         wanted, target = cast(mask.values, _TRUTH), memory.target(mask.shape, dtype)
-        write_marked_sums(left, right, np.logical_not(wanted) if operator.complement else wanted, target)
+        if operator.complement:
+            wanted = np.logical_not(wanted)
+        write_marked_sums(left, right, wanted, target, share)
         return Dense(target)
     return masked_multiply(
         left, right, mask, semiring, dtype,
@@ -296,6 +300,8 @@ def runner_of(operator: op.Operator, share: Sharing | None) -> Runner:
         return FusedPass(operator, share).run
     if isinstance(operator, op.Multiply) and operator.in_parts and share is not None:
         return _RowProduct(operator).run
+    if isinstance(operator, op.MultiplyMasked) and share is not None:
+        return partial(_multiply_masked, operator, share=share)
     if type(operator) in _PREPARED:
         return _PREPARED[type(operator)](operator)
     return partial(_FUNCTIONS[type(operator)], operator)

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import strategies
 from block_checks import array_of
 from hypothesis import given, settings
@@ -16,8 +17,8 @@ from hypothesis import strategies as st
 
 from matnb.backend import executor, registers, small_passes
 from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
-from matnb.blocks.formats import Csr, Dense, Empty, freeze
-from matnb.blocks.kernels import chains, tile_loops, tiles
+from matnb.blocks.formats import Csr, Dense, Empty, csr_block, freeze
+from matnb.blocks.kernels import chains, frontier, tile_loops, tiles
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share
 from matnb.blocks.kernels.tiles import Pass
@@ -508,3 +509,24 @@ def test_a_pass_over_the_same_arrays_becomes_one_loop_when_that_pays(is_sum, mon
     assert found[3:] == found[:2]
     tiles.write_tiles.cache_clear()
     tiles._whole_loop.cache_clear()
+
+
+def test_products_of_patterns_inside_a_mask_are_shared_in_parts(monkeypatch):
+    monkeypatch.setattr(frontier, "_PART_WORK", 200)
+    rng = np.random.default_rng(3)
+    pattern = csr_block(sp.csr_array(rng.random((60, 40)) < 0.3, dtype=float), pattern=True)
+    right, wanted = Dense(rng.random((40, 4))), Dense(rng.random((60, 4)) < 0.5)
+    product = op.MultiplyMasked("plus_times", FLOAT, False, False, None)
+    counts = []
+
+    def share(run, count):
+        counts.append(count)
+        for part in reversed(range(count)):
+            run(part)
+
+    writer = TaskWriter()
+    writer.do(product, *map(writer.read, range(3)))
+    found = prepared_of(writer, share).run([pattern, right, wanted], FRESH)
+    expected = execute(product, [pattern, right, wanted])
+    np.testing.assert_array_equal(array_of(found), array_of(expected))
+    assert counts[0] > 2

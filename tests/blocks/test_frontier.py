@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tracemalloc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -228,6 +229,17 @@ def test_dense_results_are_made_in_the_memory_that_is_given():
     np.testing.assert_array_equal(both.values, [2, np.inf])
 
 
+def in_turn(run: Callable[[int], None], count: int) -> None:
+    for part in range(count):
+        run(part)
+
+
+def backwards(run: Callable[[int], None], count: int) -> None:
+    assert count > 1
+    for part in reversed(range(count)):
+        run(part)
+
+
 ODD = [0.0, -0.0, 1.0, 0.1, -3.7, 1e16, np.nan, np.inf, -np.inf]
 
 
@@ -252,7 +264,7 @@ def test_marked_sums_have_the_bits_of_the_product_of_all_rows(seed: int, width: 
         if not isinstance(part, Csr):
             continue
         found = np.full((part.shape[0], width), np.nan)
-        frontier.write_marked_sums(part, right, wanted[rows], found)
+        frontier.write_marked_sums(part, right, wanted[rows], found, in_turn)
         expected = np.where(wanted, whole, 0.0)[rows]
         np.testing.assert_array_equal(found, expected)
         numbers = ~np.isnan(expected)
@@ -275,8 +287,22 @@ def test_marked_sums_of_many_leaves_have_the_bits_of_the_product_of_all_rows() -
             some = X * (rng.random(num_rows) < share)[:, np.newaxis]
             whole, found = np.empty((900, width)), np.full((900, width), np.nan)
             multiply_into(pattern, Dense(some), PLUS_TIMES, whole)
-            frontier.write_marked_sums(pattern, Dense(some), wanted, found)
+            frontier.write_marked_sums(pattern, Dense(some), wanted, found, in_turn)
             np.testing.assert_array_equal(found, np.where(wanted, whole, 0.0))
+
+
+def test_marked_sums_are_the_same_in_parts_of_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    graph = sp.csr_array(rng.random((400, 300)) < rng.choice([0.0, 0.01, 0.5], (400, 1)), dtype=float)
+    pattern, X = csr_block(graph, pattern=True), rng.random((300, 5)) * (rng.random((300, 1)) < 0.4)
+    assert isinstance(pattern, Csr)
+    wanted, whole = rng.random((400, 5)) < 0.5, np.empty((400, 5))
+    multiply_into(pattern, Dense(X), PLUS_TIMES, whole)
+    for work in (150, 1000, 9000):
+        monkeypatch.setattr(frontier, "_PART_WORK", work)
+        found = np.full((400, 5), np.nan)
+        frontier.write_marked_sums(pattern, Dense(X), wanted, found, backwards)
+        np.testing.assert_array_equal(found, np.where(wanted, whole, 0.0))
 
 
 def test_marked_sums_of_shapes_that_do_not_fit_are_refused() -> None:
@@ -284,4 +310,6 @@ def test_marked_sums_of_shapes_that_do_not_fit_are_refused() -> None:
     assert isinstance(pattern, Csr)
     for shape, mask in (((5, 2), (3, 2)), ((4, 2), (3, 1)), ((4, 2), (2, 2))):
         with pytest.raises(ShapeError):
-            frontier.write_marked_sums(pattern, Dense(np.ones(shape)), np.ones(mask, bool), np.empty((3, 2)))
+            frontier.write_marked_sums(
+                pattern, Dense(np.ones(shape)), np.ones(mask, bool), np.empty((3, 2)), in_turn
+            )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from matnb.errors import ShapeError, UnsupportedError
 
 _TRUTH = np.dtype(np.bool_)
 _FEW_COLUMNS = 1 << 13
+_PART_WORK, _ROW_WORK = 2**18, 4  # entries: what threads share takes half a millisecond
 _LEVELS = 27  # of a binary tree over leaves of 64 entries, of which a block has at most 2**31
 
 
@@ -264,7 +266,13 @@ def sums_marked_rows(left: Block, right: Block, mask: Block, semiring: Semiring,
     return semiring.name == "plus_times" and dtype == right.dtype == np.float64
 
 
-def write_marked_sums(left: Csr, right: Dense, wanted: NumericArray, out: NumericArray) -> None:
+def write_marked_sums(
+    left: Csr,
+    right: Dense,
+    wanted: NumericArray,
+    out: NumericArray,
+    share: Callable[[Callable[[int], None], int], None],
+) -> None:
     """Write the elements of such a product that are wanted, and 0 elsewhere.
 
     They have the bits of the product of all rows. Peak memory in addition: a bit for each row of ``right``.
@@ -275,6 +283,8 @@ def write_marked_sums(left: Csr, right: Dense, wanted: NumericArray, out: Numeri
         Truths, of the shape of the product.
     out
         Doubles of that shape, in C order.
+    share
+        Runs parts, by their numbers, and returns then: each is some of the rows.
 
     Raises
     ------
@@ -289,6 +299,28 @@ def write_marked_sums(left: Csr, right: Dense, wanted: NumericArray, out: Numeri
         )
     X, bits = given(right.values), np.zeros(-(-right.shape[0] // 8), np.uint8)
     loops.mark_rows(X, bits)
-    pattern, truths = (unsigned(left.pointers), unsigned(left.columns)), given(wanted.view(np.uint8))
+    pointers, columns = unsigned(left.pointers), unsigned(left.columns)
+    marked, truths = given(bits), given(wanted.view(np.uint8))
     words = given(truths.view(np.uint32)) if shape[1] % 4 == 0 else truths
-    loops.sum_marked_rows(*pattern, X, given(bits), truths, words, np.empty((_LEVELS, shape[1])), out)
+    bounds = _bounds_of_parts(left)
+
+    def run(part: int) -> None:
+        begin, end = bounds[part : part + 2]
+        levels, rows = np.empty((_LEVELS, shape[1])), slice(begin, end)
+        own = pointers[begin : end + 1]
+        loops.sum_marked_rows(own, columns, X, marked, truths[rows], words[rows], levels, out[rows])
+
+    share(run, len(bounds) - 1)
+
+
+def _bounds_of_parts(block: Csr) -> list[int]:
+    # Parts of about as many entries, where a row counts as some.
+    num_rows, pointers = block.shape[0], block.pointers
+
+    def work_before(row: int) -> int:
+        return int(pointers[row]) + _ROW_WORK * row
+
+    count = max(1, work_before(num_rows) // _PART_WORK)
+    wanted = (work_before(num_rows) * part // count for part in range(1, count))
+    cuts = (bisect_left(range(num_rows), one, key=work_before) for one in wanted)
+    return list(dict.fromkeys((0, *cuts, num_rows)))

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from matnb.backend.small_passes import BoundPasses, SmallPass
+from matnb.backend.small_passes import BoundPasses, SmallPass, TaskRows
 from matnb.backend.step_memory import FRESH, StepMemory, claim_functions, claim_product
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast
@@ -599,6 +599,8 @@ class PreparedTask:
         self._units = units
         self._only = units[0] if len(units) == 1 and units[0].place == self._last else None
         self._within = _written_within(steps, num_inputs)
+        self._share = share
+        self._rows = TaskRows(steps, num_inputs) if share is not None and TaskRows.fits(steps) else None
 
     @property
     def may_overwrite(self) -> tuple[bool, ...]:
@@ -643,6 +645,10 @@ class PreparedTask:
         registers = [*values, *self._room]
         if self._only is not None:
             return self._run_one(self._only, registers, memory)
+        if self._rows is not None and memory.is_pooled:
+            found = self._rows.run(values, memory, self._share)
+            if found is not None:
+                return _settled(found, memory.out)
         taken = _TakenArrays(memory) if memory.is_pooled and len(self._units) > 1 else None
         final = memory if taken is None else taken.memory.into(memory.out)
         between = final if memory.out is None else final.into(None)

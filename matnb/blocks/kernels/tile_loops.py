@@ -28,6 +28,7 @@ TileProgram: TypeAlias = tuple[
 TILE = 1024
 NUM_INPUTS, NUM_TRUTHS = 6, 2
 FIRST_NUMBER = 1 + NUM_TRUTHS
+ROW_WORDS = NUM_INPUTS + 4  # of a row of a table: see ``run_rows``
 ITEM = 8  # bytes of an element
 
 (ADD, SUBTRACT, MULTIPLY, DIVIDE, MAXIMUM, MINIMUM, LESS, LESS_EQUAL, EQUAL, NOT_EQUAL,
@@ -276,6 +277,29 @@ def run_tiles(
         begin += width
         if begin == (row + 1) * row_length:
             row += 1
+
+
+@compiled
+def run_rows(table: Integers, begin: int, end: int) -> None:
+    """Run the ``WholeLoop`` of each row of a part of a table, or copy a row of elements.
+
+    Parameters
+    ----------
+    table
+        Where the code is, or 0 for a copy of the first input; the addresses of the inputs, of the numbers and
+        of the target; how many elements there are.
+    begin, end
+        The part.
+    """
+    for row in range(begin, end):
+        if table[row, 0]:
+            arguments = (
+                table[row, 1], table[row, 2], table[row, 3], table[row, 4], table[row, 5], table[row, 6],
+                table[row, 7], table[row, 8], table[row, 9],
+            )  # fmt: skip
+            _call_whole(table[row, 0], arguments)
+        else:
+            _copy(table[row, 1], table[row, 8], table[row, 9])
 
 
 @inlined

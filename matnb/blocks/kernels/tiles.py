@@ -154,6 +154,33 @@ class Tiles:
         """Tell whether the machine can write the result into memory: contiguous, or in rows that are so."""
         return out.flags.c_contiguous or (self.dtype == FLOAT and _is_in_long_rows(out))
 
+    def rows(
+        self, operands: Sequence[NumericArray], out: NumericArray, num_elements: int
+    ) -> tuple[loops.Integers, NumericArray] | None:
+        """Return the program as a table for ``run_rows``, and the numbers that it reads.
+
+        Parameters
+        ----------
+        operands, out
+            As of ``begin``; all are double precision with the elements of a row one after the other.
+        num_elements
+            That were asked for of this program so far.
+
+        Returns
+        -------
+        tuple or None
+            Addresses, which hold as long as all these arrays; None as long as there is no ``WholeLoop``.
+        """
+        code = None if self._whole is None or self.is_sum else self._whole.code(num_elements)
+        if code is None:
+            return None
+        numbers = self._numbers.copy()
+        for number, place in self.number_places:
+            numbers[number] = operands[place].item()
+        table = rows_of_elements([operands[place] for place in self.input_places], out)
+        table[:, 0], table[:, 1 + loops.NUM_INPUTS] = code[0, 0], address_of(numbers)
+        return table, numbers
+
     def begin(self, operands: Sequence[NumericArray], out: NumericArray) -> Pass:
         """Return what writes the result, part by part, into memory that it ``writes_into``.
 
@@ -203,13 +230,13 @@ class Pass:
         self.room = num_buffers, loops.TILE
         self._kept = operands  # whose addresses follow
         inputs = [operands[place] for place in tiles.input_places]
-        self._inputs = [_address(one) for one in inputs]
+        self._inputs = [address_of(one) for one in inputs]
         has_rows = not tiles.is_sum and tiles.dtype == FLOAT
         self._rows, self._row_length = _rows_of(inputs, out if has_rows else None)
         self._truths = np.zeros(loops.NUM_TRUTHS, np.int64)
         for number, place in enumerate(tiles.truth_places):
-            self._truths[number] = _address(operands[place])
-        self._target = 0 if tiles.is_sum else _address(out)
+            self._truths[number] = address_of(operands[place])
+        self._target = 0 if tiles.is_sum else address_of(out)
         self._top = 0
         if tiles.is_sum:
             self._stack, self._group = np.empty(_MOST_NODES), np.empty(ROOM)
@@ -251,8 +278,8 @@ class Pass:
         tiles, program = self._tiles, self.program(buffers)
         places, steps = program[4:6]
         if product is not None:
-            places[0], steps[0] = _address(product) - begin * loops.ITEM, loops.ITEM
-        target = self._target if room is None else _address(room) - begin * loops.ITEM
+            places[0], steps[0] = address_of(product) - begin * loops.ITEM, loops.ITEM
+        target = self._target if room is None else address_of(room) - begin * loops.ITEM
         # Loops that write where they read are not made of wide instructions.
         if tiles.direct and self._num_first >= 0 and target not in self._inputs:
             places[tiles.last], steps[tiles.last] = target, loops.ITEM
@@ -276,7 +303,7 @@ class Pass:
         tiles = self._tiles
         places = np.arange(buffers.shape[0] + loops.NUM_INPUTS)
         places *= loops.TILE * loops.ITEM
-        places += _address(buffers)
+        places += address_of(buffers)
         steps = np.zeros(places.size, np.int64)
         for number, address in enumerate(self._inputs):
             places[~number], steps[~number] = address, loops.ITEM
@@ -319,9 +346,31 @@ class BoundPass:
             self._pass.add_again(out, given(room))
 
 
-def _address(array: NumericArray) -> int:
+def address_of(array: NumericArray) -> int:
+    """Return where the first element is."""
     address: int = array.__array_interface__["data"][0]
     return address
+
+
+_LONGEST_ROW = 1 << 14  # elements: threads take whole rows
+
+
+def rows_of_elements(inputs: Sequence[NumericArray], out: NumericArray) -> loops.Integers:
+    """Return a table for ``run_rows`` that copies the first input, of arrays of one shape.
+
+    The elements of each row are one after the other in memory.
+    """
+    width = out.shape[-1]
+    starts = np.arange(0, max(width, 1), _LONGEST_ROW)
+    places = [*range(1, 1 + len(inputs)), 2 + loops.NUM_INPUTS]
+    table = np.zeros((prod(out.shape[:-1]) * starts.size, loops.ROW_WORDS), np.int64)
+    for place, array in zip(places, (*inputs, out), strict=True):
+        at = np.array([address_of(array)])
+        for length, step in zip(array.shape[:-1], array.strides[:-1], strict=True):
+            at = (at[:, None] + np.arange(length) * step).ravel()
+        table[:, place] = (at[:, None] + starts * loops.ITEM).ravel()
+    table.reshape(-1, starts.size, loops.ROW_WORDS)[:, :, -1] = np.minimum(width - starts, _LONGEST_ROW)
+    return table
 
 
 def _rows_of(inputs: Sequence[NumericArray], out: NumericArray | None) -> tuple[loops.Integers, int]:

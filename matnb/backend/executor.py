@@ -629,6 +629,8 @@ class PreparedTask:
         self.running = None
         for one in self._passes:
             one.forget()
+        if self._rows is not None:
+            self._rows.forget()
 
     def run(self, values: Values, memory: StepMemory) -> Any:
         """Return the value of the last step, which has the same bits in any memory.

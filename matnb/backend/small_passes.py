@@ -34,7 +34,10 @@ from matnb.program import operators as op
 from matnb.program.plan import Step
 
 _MOST_BOUND = 16  # sets of arrays
-_MOST_ROWS = 1 << 13  # of a task: its table is then at most 640 KiB, and of longer ones what a task costs is little
+_MOST_TABLES = 8
+_MOST_ROWS = (
+    1 << 13
+)  # of a task: its table is then at most 640 KiB, and of longer ones what a task costs is little
 _PART = 1 << 17  # elements that are taken at a time where threads share them
 
 Place: TypeAlias = tuple[slice, ...]
@@ -161,7 +164,7 @@ class _Number:
 
 
 class TaskRows:
-    """A task that cuts out windows, applies functions to them and puts the parts together, as rows of a table.
+    """A task that cuts out windows, applies functions and puts the parts together, as rows of a table.
 
     All its rows are run by one call. It is looked at how windows lie in what they are cut out of once, and
     what changes where arrays lie elsewhere are addresses. It holds no array but those of constants.
@@ -232,10 +235,14 @@ class TaskRows:
             share(lambda part: run_rows(table, bounds[part], bounds[part + 1]), len(bounds) - 1)
         return Dense(target)
 
+    def forget(self) -> None:
+        """Let go of what follows from where arrays lie."""
+        self._tables.clear()
+
     def _forget_rows(self) -> None:
         self._rows = self._arrays = None
         self._num_runs = self._num_elements = 0
-        self._tables.clear()
+        self.forget()
         self._kept.clear()
         self._numbers.clear()
 
@@ -245,7 +252,7 @@ class TaskRows:
         if table is None:
             assert self._rows is not None
             assert self._arrays is not None
-            if len(self._tables) >= _MOST_BOUND:
+            if len(self._tables) >= _MOST_TABLES:
                 self._tables.clear()
             table = self._tables[key] = self._rows + np.array([0, *key])[self._arrays]
         return table
@@ -264,7 +271,9 @@ class TaskRows:
                 parts = [tuple(slice(*one) for one in part) for part in bounds]
                 made = list(zip(parts, final.arguments, strict=True))
             case _:
-                shapes = [one.values.shape for place in final.arguments if (one := windows[place]) is not None]
+                shapes = [
+                    one.values.shape for place in final.arguments if (one := windows[place]) is not None
+                ]
                 shape = max(shapes, key=len, default=())
                 made = [((slice(None),) * len(shape), len(windows) - 1)]
         self._shape = shape
@@ -277,7 +286,6 @@ class TaskRows:
         arrays: Sequence[NumericArray],
     ) -> None:
         target = np.empty(self._shape)
-        # It runs as often as there were runs, but for those without a look.
         self._num_elements = self._num_runs * target.size
         tables: list[Integers] = []
         belongs: list[np.ndarray] = []

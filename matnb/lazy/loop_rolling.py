@@ -565,15 +565,20 @@ def roll(roots: Sequence[Expr], record: Recording | None, known: Container[Expr]
     roots
         What is wanted now.
     record
-        Of the cell that asks, if one does. Outside of cells the events are all that is wanted.
+        Of the cell that asks, if one does. Outside of cells events are all that is below what is wanted.
     known
         Expressions whose values exist.
     """
+    new: dict[Expr, Expr] = {}
     if record is None:
-        return list(roots)
+        # Nobody noted in which order they were written. What a repetition made comes before what reads it.
+        events = [node for node in topological(roots, known) if node.operands]
+        if _may_repeat([node for node in events if node not in known]):
+            new = rolled(roots, events, known, live_expressions())
+            renew(new)
+        return [new.get(root, root) for root in roots]
     events = [*record.unread, *record.written[record.num_seen :]]
     record.num_seen = len(record.written)
-    new: dict[Expr, Expr] = {}
     if len(events) >= FEWEST:
         with resumed(record):
             new = rolled(roots, events, known, live_expressions())

@@ -412,6 +412,94 @@ def test_temporaries_come_from_the_pool_and_views_of_them_keep_them():
     check(writer, [Dense(np.linspace(-2, 2, 5))])
 
 
+def heat_task(rows: int, columns: int, is_last: bool) -> TaskWriter:
+    """Return a step of the heat equation in a block above or below another one, with a rate that is read."""
+    writer = TaskWriter()
+    (_, add), (_, multiply) = functions("add", "multiply")
+    own, other, rate = (writer.read(name) for name in ("own", "other", "rate"))
+    factor = writer.do(op.Constant(Dense(np.full((), 0.75))))
+
+    def flow(begin: int, end: int, after: int, source: int) -> int:
+        def window(first: int, column: int, of: int) -> int:
+            return writer.do(op.Cut(((first, first + end - begin), (column, column + columns - 2))), of)
+
+        middle = window(begin, 1, own)
+        near = writer.do(add, window(begin, 0, own), window(begin, 2, own))
+        around = writer.do(add, near, window(after, 1, source))
+        scaled = writer.do(multiply, writer.do(multiply, around, rate), factor)
+        return writer.do(add, middle, scaled)
+
+    inner = ((0, rows - 1), (1, columns - 1)) if not is_last else ((1, rows), (1, columns - 1))
+    border = rows - 1 if not is_last else 0
+    within = flow(*inner[0], 1 if not is_last else 0, own)
+    beside = flow(border, border + 1, 0 if not is_last else rows - 1, other)
+    left, right = (writer.do(op.Cut(((0, rows), (one, one + 1))), own) for one in (0, columns - 1))
+    bounds = (
+        inner,
+        ((border, border + 1), (1, columns - 1)),
+        ((0, rows), (0, 1)),
+        ((0, rows), (columns - 1, columns)),
+    )
+    writer.do(op.Fill(bounds, (rows, columns), FLOAT), within, beside, left, right)
+    return writer
+
+
+@pytest.fixture
+def rows_run(monkeypatch):
+    """Note how many rows of tables are run, with code for every program that is looked at."""
+    monkeypatch.setattr(tile_loops, "_WORTH_COMPILING", 0)
+    found: list[int] = []
+    run = small_passes.run_rows
+
+    def noted(table, begin, end):
+        found.append(end - begin)
+        run(table, begin, end)
+
+    monkeypatch.setattr(small_passes, "run_rows", noted)
+    return found
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 50), (2, 3), (9, 9), (3, 40_000)])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_windows_functions_of_them_and_where_they_go_are_rows_of_one_table(
+    rows, columns, is_last, rows_run, monkeypatch
+):
+    monkeypatch.setattr(small_passes, "_PART", 64)
+    task, generator = heat_task(rows, columns, is_last), np.random.default_rng(1)
+    prepared, memory = prepared_of(task), pooled(Pool())
+    blocks = [Dense(generator.standard_normal((rows, columns))) for _ in range(2)]
+    blocks[0].values[0, : min(columns, 5)] = [np.nan, np.inf, -0.0, 5e-324, 1e308][: min(columns, 5)]
+    for turn in range(9):  # blocks lie elsewhere in each, and the rate is another
+        values = [*(Dense(block.values + turn) for block in blocks), Dense(np.array(0.1 * turn))]
+        assert_same_bits(prepared.run(values, memory), expected_of(task, values))
+    assert sum(rows_run) >= 3 * rows * 7
+    check(task, values)
+
+
+def test_rows_are_looked_at_anew_where_blocks_lie_otherwise(rows_run):
+    task, generator = heat_task(4, 50, False), np.random.default_rng(1)
+    prepared, memory = prepared_of(task), pooled(Pool())
+    own, other = (generator.standard_normal((4, 50)) for _ in range(2))
+    for turned in (False, True, False):
+        for _ in range(3):
+            one = np.asfortranarray(own) if turned else own
+            values = [Dense(one), Dense(other), Dense(np.array(0.2))]
+            assert_same_bits(prepared.run(values, memory), expected_of(task, values))
+    assert len(rows_run) == 2
+
+
+def test_windows_under_functions_that_no_loop_is_compiled_for_are_no_rows(rows_run):
+    writer = TaskWriter()
+    (_, exp), (_, add) = functions("exp", "add")
+    x = writer.read("x")
+    first, second = (writer.do(op.Cut(((one, one + 40),)), x) for one in (0, 1))
+    writer.do(add, writer.do(exp, first), second)
+    prepared, values = prepared_of(writer), [Dense(np.linspace(0, 1, 41))]
+    for _ in range(5):
+        assert_same_bits(prepared.run(values, pooled(Pool())), expected_of(writer, values))
+    assert not rows_run
+
+
 def test_a_failing_step_raises_and_is_named():
     task, values = one_step(op.Cut(((0, 1),)), GRID)
     prepared = prepared_of(task)

@@ -15,7 +15,7 @@ from matnb.expr.control import Loop
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray, live_expressions, renew
-from matnb.lazy.loop_rolling import repetitions, rolled
+from matnb.lazy.loop_rolling import repetitions, roll, rolled
 from matnb.lazy.recording import Recording, recording, resumed
 from matnb.ops.interpret import interpret
 
@@ -121,6 +121,50 @@ def test_a_loop_of_pythons_is_one_node(source: str, shapes: list[tuple[int, int]
     if sp.issparse(value):
         expected, value = expected.toarray(), value.toarray()
     np.testing.assert_array_equal(value, expected, strict=True)
+
+
+def loops_of_script(source: str) -> list[tuple[int, int]]:
+    """Run code outside of cells and ask for ``x``; return the iterations and states of its loops."""
+    space = names()
+    exec(compile(source, "script.py", "exec"), space)
+    x: DistArray = space["x"]
+    written = x.expression
+    (after,) = roll([written], None, ())
+    np.testing.assert_array_equal(interpret(after), interpret(written), strict=True)
+    if x.expression is not after:
+        raise AssertionError("the handle does not stand for what is asked of it")
+    return [(int(loop.limit.value), loop.num_state) for loop in loops(after)]
+
+
+@pytest.mark.parametrize(
+    ("source", "shapes"),
+    [
+        ROLLED["one state"],
+        ROLLED["several lines"],
+        ROLLED["elements assigned"],
+        (ROLLED["three states"][0], [(6, 3)]),
+        (
+            "x = mn.asarray(np.arange(9.0))\nfor _ in range(7):\n"
+            "    y = x.copy()\n    y[1:-1] = x[2:] - x[:-2] * 0.5\n    x = y",
+            [(7, 1)],
+        ),
+    ],
+)
+def test_a_loop_of_a_script_is_one_node(source: str, shapes: list[tuple[int, int]]) -> None:
+    assert loops_of_script(source) == shapes
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "all = [x0]\nfor _ in range(7): all.append(A @ all[-1])\nx = sum(all)",
+        "x = x0\nfor _ in range(3): x = A @ x",
+        "x = x0\nfor k in range(7): x = A @ x + k",
+        "x = x0\nfor _ in range(7): x = x * b - 1",
+    ],
+)
+def test_what_is_no_loop_of_a_script_stays(source: str) -> None:
+    assert loops_of_script(source) == []
 
 
 @pytest.mark.parametrize("source", UNROLLED.values(), ids=UNROLLED)

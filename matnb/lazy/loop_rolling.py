@@ -291,7 +291,7 @@ def _num_carried(reads: dict[int, tuple[Read, ...]], period: int, end: int) -> i
 _MOST_TRIES = 16  # loops of one cell, and what is refused
 _OLDEST = 2  # a state and the one before it can be read after a loop
 _MOST_OLD = 3  # states of one array that are carried at once
-_LIGHT = (Elementwise, Broadcast, Index, Transpose, Regrid, Literal, Create)  # a chain of these is fused
+_LIGHT = {Elementwise, Broadcast, Index, Transpose, Regrid, Literal, Create}  # a chain of these is fused
 
 
 class _Refused(Exception):  # noqa: N818  not an error: it stays unrolled
@@ -368,7 +368,7 @@ def _may_repeat(sequence: Sequence[Expr]) -> bool:
 
 def _is_heavy(node: Expr) -> bool:
     # Chains of elementwise functions are one fused task as they are. A mean is a sum, not noted, divided.
-    return not isinstance(node, _LIGHT) or any(isinstance(one, Reduce) for one in node.operands)
+    return type(node) not in _LIGHT or Reduce in map(type, node.operands)
 
 
 class _Rolling:
@@ -442,7 +442,7 @@ class _Rolling:
         node = self._found.sequence[place]
         if place in self._rest:
             return
-        if slot not in self._old and isinstance(node, _LIGHT) and node.shape:
+        if slot not in self._old and type(node) in _LIGHT and node.shape:
             self._rest.add(place)
             for back in places_read(self._found.read_at(place)):
                 self._want(place - back)

@@ -29,6 +29,7 @@ TILE = 1024
 NUM_INPUTS, NUM_TRUTHS = 6, 2
 FIRST_NUMBER = 1 + NUM_TRUTHS
 ROW_WORDS = NUM_INPUTS + 4  # of a row of a table: see ``run_rows``
+SEVERAL, LINE_WORDS = 4, NUM_INPUTS + 3  # see ``run_tiles``
 ITEM = 8  # bytes of an element
 
 (ADD, SUBTRACT, MULTIPLY, DIVIDE, MAXIMUM, MINIMUM, LESS, LESS_EQUAL, EQUAL, NOT_EQUAL,
@@ -212,7 +213,8 @@ def run_tiles(
     ----------
     code, num_first
         Rows of a function, its value, three operands, and which of the first two are numbers (1 and 2,
-        added); the first rows are of numbers alone, and run once. Or where a ``WholeLoop`` is, and -1.
+        added), or ``SEVERAL`` where the function is where a ``WholeLoop`` of some of them is, which has up to
+        six operands; the first rows are of numbers alone, and run once. Or where a ``WholeLoop`` is, and -1.
     numbers
         Operands of one element.
     tiles
@@ -232,7 +234,7 @@ def run_tiles(
     target, to_truths
         Where the range's elements, or truths, are written.
     """
-    row = begin // row_length
+    row, numbers_at = begin // row_length, np.int64(numbers.ctypes.data)
     while num_first < 0 and begin < end:
         stop = min(end, (row + 1) * row_length)
         further, inputs = rows[row], places.size - 1
@@ -243,7 +245,7 @@ def run_tiles(
             places[inputs - 3] + begin * ITEM + further[-4],
             places[inputs - 4] + begin * ITEM + further[-5],
             places[inputs - 5] + begin * ITEM + further[-6],
-            np.int64(numbers.ctypes.data),
+            numbers_at,
             target + begin * ITEM + further[0],
             stop - begin,
         )
@@ -259,15 +261,26 @@ def run_tiles(
             if truths[number]:
                 _to_numbers(truths[number] + begin, places[1 + number], width)
         for line in range(first, code.shape[0]):
-            _fill_tile(
-                code[line, 0],
-                _address(code[line, 2], begin, places, steps, further),
-                _address(code[line, 3], begin, places, steps, further),
-                _address(code[line, 4], begin, places, steps, further),
-                _address(code[line, 1], begin, places, steps, further),
-                TILE if line < num_first else width,
-                code[line, 5],
-            )
+            one = _address(code[line, 2], begin, places, steps, further)
+            other = _address(code[line, 3], begin, places, steps, further)
+            third = _address(code[line, 4], begin, places, steps, further)
+            out = _address(code[line, 1], begin, places, steps, further)
+            if code[line, 5] == SEVERAL:
+                arguments = (
+                    one,
+                    other,
+                    third,
+                    _address(code[line, 6], begin, places, steps, further),
+                    _address(code[line, 7], begin, places, steps, further),
+                    _address(code[line, 8], begin, places, steps, further),
+                    numbers_at,
+                    out,
+                    width,
+                )
+                _call_whole(code[line, 0], arguments)
+            else:
+                most = TILE if line < num_first else width
+                _fill_tile(code[line, 0], one, other, third, out, most, code[line, 5])
         first = num_first
         made = _address(last, begin, places, steps, further)
         if to_truths:

@@ -134,6 +134,7 @@ class Tiles:
     direct: bool
     _ending: TileSum | None
     whole: loops.WholeLoop | None
+    _joined: _JoinedCode | None  # the same program, where some of its functions are one loop
 
     @property
     def start(self) -> int:
@@ -171,7 +172,7 @@ class Tiles:
         tuple or None
             Addresses, which hold as long as all these arrays; None as long as there is no ``WholeLoop``.
         """
-        code = None if self._whole is None or self.is_sum else self._whole.code(num_elements)
+        code = None if self.whole is None or self.is_sum else self.whole.code(num_elements)
         if code is None:
             return None
         numbers = self._numbers.copy()
@@ -198,13 +199,14 @@ class Tiles:
             for number, place in self.number_places:
                 numbers[number] = operands[place].item()
         code = None if self.whole is None else self.whole.code(self.length)
-        return Pass(self, operands, numbers, out, code)
+        joined = None if self._joined is None else self._joined.code(self.length)
+        return Pass(self, operands, numbers, out, code, joined)
 
 
 class Pass:
     """One run of a program over its operands; parts of sums run one after the other, others side by side.
 
-    ``code`` is that of the program as one loop, or None.
+    ``code`` is that of the program as one loop, ``joined`` one of which some functions are one; each or None.
 
     Attributes
     ----------
@@ -221,9 +223,11 @@ class Pass:
         numbers: NumericArray,
         out: NumericArray,
         code: loops.Integers | None,
+        joined: loops.Integers | None,
     ) -> None:
         self._tiles, self._numbers, self._out = tiles, numbers, out
-        self._code, self._num_first, num_buffers = tiles.code, tiles.num_first, tiles.num_buffers
+        self._code = tiles.code if joined is None else joined
+        self._num_first, num_buffers = tiles.num_first, tiles.num_buffers
         self.is_whole = code is not None
         if code is not None:
             self._code, self._num_first, num_buffers = code, -1, 0
@@ -399,6 +403,24 @@ def _row_table(
     return rows, length
 
 
+class _JoinedCode:
+    # The code of a program with loops in it, whose lines are given, without where these loops are.
+    def __init__(self, code: loops.Integers, loops_of_lines: Sequence[tuple[int, loops.WholeLoop]]) -> None:
+        self._lines, self._loops = code, loops_of_lines
+        self._code: loops.Integers | None = None
+
+    def code(self, num_elements: int) -> loops.Integers | None:
+        """Return the code that so many elements want; None as long as one of the loops is not compiled."""
+        if self._code is None:
+            found = [loop.code(num_elements) for _, loop in self._loops]
+            if all(one is not None for one in found):
+                code = self._lines.copy()
+                for (line, _), one in zip(self._loops, found, strict=True):
+                    code[line, 0] = 0 if one is None else one[0, 0]
+                self._code = given(code)
+        return self._code
+
+
 _Written: TypeAlias = tuple[int, tuple[int, ...]]  # a function of the machine, and which operands it reads
 
 # NumPy leaves to the processor which of two zeros is the larger one.
@@ -517,6 +539,7 @@ class _Row:
     value: int
     operands: tuple[int, ...]
     plain: int | None  # one of the machine's own that does the same
+    loop: loops.WholeLoop | None = None  # of several functions
 
 
 class _Writer:
@@ -612,22 +635,77 @@ class _Writer:
             return None
         first = [row for row in self._rows if row.value in self._constant]
         rest = [row for row in self._rows if row.value not in self._constant]
-        buffers, num_buffers = self._buffers(rest, last)
-        code = np.zeros((len(self._rows), 6), np.int64)
-        for number, row in enumerate((*first, *rest)):
-            operands = [one if one < 0 else buffers[one] for one in row.operands]
-            numbers = sum(place + 1 for place, one in enumerate(row.operands[:2]) if one in self._constant)
-            padding = operands[:1] * (3 - len(operands))
-            code[number] = row.function, buffers[row.value], *operands, *padding, numbers
+        joined = self._joined(rest, last)
+        # The value that is wanted has one buffer, whichever code makes it.
+        final = len(self._constant) + loops.FIRST_NUMBER
+        buffers, num_buffers = self._buffers(rest, last, final)
+        code = given(self._code([*first, *rest], buffers))
+        fused = None
+        if joined is not None:
+            found, more = self._buffers(joined, last, final)
+            num_buffers = max(num_buffers, more)
+            lines = [(len(first) + line, row.loop) for line, row in enumerate(joined) if row.loop is not None]
+            fused = _JoinedCode(self._code([*first, *joined], found), lines)
         made = TRUTH if is_truth else FLOAT
         direct = not is_truth and bool(rest) and rest[-1].value == last
         if ending is not None:
             shape = (1 if ending.num_nodes is None else ending.num_nodes,)
         return Tiles(
-            shape, made, self._length, given(code), len(first), num_buffers, np.array(self._numbers),
+            shape, made, self._length, code, len(first), num_buffers, np.array(self._numbers),
             tuple(self.number_places), tuple(self._inputs), tuple(self._truths),
-            last if last < 0 else buffers[last], direct, ending, self._whole(),
+            last if last < 0 else buffers[last], direct, ending, self._whole(), fused,
         )  # fmt: skip
+
+    def _code(self, rows: Sequence[_Row], buffers: Mapping[int, int]) -> loops.Integers:
+        code = np.zeros((len(rows), loops.LINE_WORDS), np.int64)
+        for number, row in enumerate(rows):
+            operands = [one if one < 0 else buffers[one] for one in row.operands]
+            numbers = sum(place + 1 for place, one in enumerate(row.operands[:2]) if one in self._constant)
+            operands += operands[:1] * (loops.NUM_INPUTS - len(operands))
+            flag = numbers if row.loop is None else loops.SEVERAL
+            code[number] = row.function, buffers[row.value], *operands[:3], flag, *operands[3:]
+        return code
+
+    def _joined(self, rows: Sequence[_Row], last: int) -> list[_Row] | None:
+        # Plain functions whose values only such functions read, and at last one of them, become one loop.
+        # None where there are none. What reads a value of the loop reads its last one, so that the order of
+        # last ones is an order of all.
+        readers: dict[int, set[int]] = {}
+        for number, row in enumerate(rows):
+            for operand in row.operands:
+                readers.setdefault(operand, set()).add(number)
+        ends: dict[int, int] = {}  # by row, the last one of those that it is joined with
+        for number in reversed(range(len(rows))):
+            row = rows[number]
+            if row.plain is not None:
+                found = {ends.get(one, -1) for one in readers.get(row.value, ())}
+                is_inner = row.value != last and len(found) == 1 and -1 not in found
+                ends[number] = found.pop() if is_inner else number
+        made: list[_Row] = []
+        for number, row in enumerate(rows):
+            inside = [rows[one] for one, end in sorted(ends.items()) if end == number]
+            if len(inside) > 1:
+                loop = self._loop_of(inside, row)
+                if loop is None:
+                    return None
+                made.append(loop)
+            elif ends.get(number, number) == number:
+                made.append(row)
+        return made if len(made) < len(rows) else None
+
+    def _loop_of(self, inside: Sequence[_Row], row: _Row) -> _Row | None:
+        own = {one.value for one in inside} | set(self._number_values)
+        read = dict.fromkeys(operand for one in inside for operand in one.operands if operand not in own)
+        if len(read) > loops.NUM_INPUTS:
+            return None
+        names = {operand: ~place for place, operand in enumerate(read)}
+        lines = tuple(
+            (one.plain, one.value, tuple(names.get(operand, operand) for operand in one.operands))
+            for one in inside
+            if one.plain is not None
+        )
+        loop = _whole_loop(lines, row.value, tuple(self._number_values))
+        return _Row(0, row.value, tuple(read), None, loop)
 
     def _whole(self) -> loops.WholeLoop | None:
         # Where all functions are the machine's own, and all operands are double precision.
@@ -667,22 +745,24 @@ class _Writer:
             self._constant.add(value)
         return value
 
-    def _buffers(self, rows: Sequence[_Row], last: int) -> tuple[dict[int, int], int]:
+    def _buffers(self, rows: Sequence[_Row], last: int, final: int) -> tuple[dict[int, int], int]:
         # The buffer of each value, and how many there are: those of numbers and what is made of them stay,
         # others are taken again after the last reader. None is read and written by the same function, since
-        # such loops are not made of wide instructions; that of the last value is its own.
+        # such loops are not made of wide instructions; that of the last value is its own, the ``final``.
         buffers = {number: number for number in range(loops.FIRST_NUMBER)}
         for value in (*self._number_values, *sorted(self._constant - set(self._number_values))):
             buffers[value] = len(buffers)
-        count = len(buffers)
+        count = final + 1
+        buffers.setdefault(last, final)
         readers = {operand: number for number, row in enumerate(rows) for operand in row.operands}
         free: list[int] = []
         for number, row in enumerate(rows):
-            if free and row.value != last:
-                buffers[row.value] = free.pop()
-            else:
-                buffers[row.value] = count
-                count += 1
+            if row.value not in buffers:
+                if free:
+                    buffers[row.value] = free.pop()
+                else:
+                    buffers[row.value] = count
+                    count += 1
             kept = {*range(loops.FIRST_NUMBER), *self._constant, last}
             ended = {one for one in row.operands if one >= 0 and readers[one] == number}
             free += [buffers[one] for one in sorted(ended - kept)]

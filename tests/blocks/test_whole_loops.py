@@ -75,6 +75,54 @@ def test_one_loop_gives_the_bits_of_the_functions(shape: tuple[int, ...], count:
         assert (room[..., -2:] == 7.0).all()
 
 
+# The same with functions of NumPy's between them, whose values are read several times and in other orders.
+MIXED = (
+    link("multiply", 0, 3), link("subtract", 4, 1), link("exp", 5), link("add", 6, 5), link("square", 2),
+    link("add", 7, 8), link("tanh", 9), link("multiply", 10, 6), link("subtract", 3, 11), link("add", 12, 7),
+    link("less", 13, 8, dtype=TRUTH), link("where", 14, 13, 12, first=TRUTH), link("log1p", 15),
+    link("negative", 16), link("maximum", 17, 3),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("count", range(3, len(MIXED) + 1))
+@pytest.mark.parametrize("shape", [(7,), (5001,), (9, 40)])
+def test_functions_around_those_of_numpy_are_one_loop(shape: tuple[int, ...], count: int) -> None:
+    links = MIXED[:count]
+    operands = operands_of(shape, steps=len(shape) > 1)
+    program = write_tiles(links, tuple(map(form_of, operands)), 0, None)
+    assert program is not None
+    out = np.empty(shape, links[-1].dtype)
+    expected = one_by_one(operands, links).tobytes()
+    with np.errstate(all="ignore"):
+        for end in (program.length, program.length // 2):
+            run = program.begin(operands, out)
+            buffers = np.full(run.room, np.nan)
+            run.run(0, end, buffers)
+            run.run(end, program.length, buffers)
+            assert out.tobytes() == expected
+
+
+def test_loops_among_functions_of_numpy_take_fewer_passes() -> None:
+    operands = operands_of((5001,))
+    program = write_tiles(MIXED, tuple(map(form_of, operands)), 0, None)
+    assert program is not None
+    code = program.begin(operands, np.empty(5001)).program(np.empty((program.num_buffers, 1024)))[0]
+    several = code[:, 5] == tile_loops.SEVERAL
+    assert several.sum() >= 3
+    assert len(code) < len(program.code) - 4
+
+
+def test_what_such_loops_make_is_summed_and_measured_alike() -> None:
+    x = np.random.default_rng(4).standard_normal(300_007)
+    links = (link("multiply", 0, 1), link("add", 2, 1), link("exp", 3), link("add", 4, 2), link("square", 5))
+    given = [Dense(x), Dense(np.array(0.3))]
+    block = Dense(one_by_one([x, np.array(0.3)], links))
+    shares = [Share(6, name, (0,), FLOAT, 0, 100) for name in ("sum", "deviation")]
+    for share, part in zip(shares, reduce_chain(links, shares, given), strict=True):
+        alone = reduce_block(share.operation, block, share.axes, share.dtype, share.along, share.start)
+        assert part.values.tobytes() == alone.values.tobytes()
+
+
 @pytest.mark.parametrize("shape", [(9, 40), (3, 5, 33), (2, 2000)])
 def test_the_machine_writes_into_rows_with_gaps(
     shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch

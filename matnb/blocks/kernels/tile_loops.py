@@ -371,6 +371,11 @@ class WholeLoop:
         self._code: Integers | None = None
         self._engine: binding.ExecutionEngine | None = None  # the code goes with it
 
+    @property
+    def num_saved(self) -> int:
+        """How many passes over a tile it saves."""
+        return len(self._lines) - 1
+
     def code(self, num_elements: int) -> Integers | None:
         """Return the code for ``run_tiles`` that so many elements want; None as long as there is none."""
         self._num_elements += num_elements

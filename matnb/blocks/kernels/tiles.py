@@ -403,6 +403,9 @@ def _row_table(
     return rows, length
 
 
+_SAVED = 6  # passes over a tile: a loop of 7 functions is worth its compiler at ``_WORTH_COMPILING``
+
+
 class _JoinedCode:
     # The code of a program with loops in it, whose lines are given, without where these loops are.
     def __init__(self, code: loops.Integers, loops_of_lines: Sequence[tuple[int, loops.WholeLoop]]) -> None:
@@ -412,7 +415,7 @@ class _JoinedCode:
     def code(self, num_elements: int) -> loops.Integers | None:
         """Return the code that so many elements want; None as long as one of the loops is not compiled."""
         if self._code is None:
-            found = [loop.code(num_elements) for _, loop in self._loops]
+            found = [loop.code(num_elements * loop.num_saved // _SAVED) for _, loop in self._loops]
             if all(one is not None for one in found):
                 code = self._lines.copy()
                 for (line, _), one in zip(self._loops, found, strict=True):
@@ -635,7 +638,8 @@ class _Writer:
             return None
         first = [row for row in self._rows if row.value in self._constant]
         rest = [row for row in self._rows if row.value not in self._constant]
-        joined = self._joined(rest, last)
+        whole = self._whole()
+        joined = self._joined(rest, last) if whole is None else None
         # The value that is wanted has one buffer, whichever code makes it.
         final = len(self._constant) + loops.FIRST_NUMBER
         buffers, num_buffers = self._buffers(rest, last, final)
@@ -653,7 +657,7 @@ class _Writer:
         return Tiles(
             shape, made, self._length, code, len(first), num_buffers, np.array(self._numbers),
             tuple(self.number_places), tuple(self._inputs), tuple(self._truths),
-            last if last < 0 else buffers[last], direct, ending, self._whole(), fused,
+            last if last < 0 else buffers[last], direct, ending, whole, fused,
         )  # fmt: skip
 
     def _code(self, rows: Sequence[_Row], buffers: Mapping[int, int]) -> loops.Integers:

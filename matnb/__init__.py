@@ -15,7 +15,7 @@ from matnb.lazy.columns import Columns
 from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zeros
 from matnb.lazy.functions.grouping import GroupBy, groupby, scatter_reduce
 from matnb.lazy.functions.linear import matmul
-from matnb.lazy.functions.mapping import map_blocks, replicated
+from matnb.lazy.functions.mapping import map_blocks, reduce_blocks, replicated
 from matnb.lazy.functions.namespace import numpy_names as _numpy_names
 from matnb.lazy.functions.ordering import topk
 from matnb.lazy.functions.reductions import reduce
@@ -79,6 +79,7 @@ __all__ = [
     "ones",
     "random",
     "reduce",
+    "reduce_blocks",
     "repartition",
     "replicated",
     "rolling",

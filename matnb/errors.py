@@ -22,11 +22,14 @@ class MatnbError(Exception):
         That expression as one line of text.
     cell
         File name of the cell, where it is an earlier one than that which asked for a value.
+    raised_at
+        File and line of the user's function that raised it, or that gave what it had not promised.
     """
 
     lines: tuple[int, ...] = ()
     expression: str = ""
     cell: str = ""
+    raised_at: tuple[str, int] | None = None
 
     def __init__(self, *words: object) -> None:
         super().__init__(*(shown_text(one) if isinstance(one, str) else one for one in words))
@@ -155,15 +158,7 @@ class SessionEnded(MatnbError, RuntimeError):  # noqa: N818  DESIGN names it so:
 
 
 class KernelError(MatnbError, RuntimeError):
-    """A kernel failed on a worker with an error that is none of ours.
-
-    Attributes
-    ----------
-    raised_at
-        File and line of the user's function that raised it, if it was one.
-    """
-
-    raised_at: tuple[str, int] | None = None
+    """A kernel failed on a worker with an error that is none of ours."""
 
 
 class KernelValueError(KernelError, ValueError):

@@ -115,13 +115,14 @@ def _rows(error: MatnbError, filename: str, shell: InteractiveShell) -> list[str
 
 def _raised(error: MatnbError, shell: InteractiveShell) -> list[str]:
     # The line of a user's function that a worker called, where a cell defines it.
-    if not isinstance(error, KernelError) or error.raised_at is None:
+    if error.raised_at is None:
         return []
     filename, line = error.raised_at
     words = shell.compile.format_code_name(filename)
     if words is None:
         return []
-    return [f"raised in {' '.join(words)}, line {line}", _row(filename, line), ""]
+    what = "raised" if isinstance(error, KernelError) else "the function"
+    return [f"{what} in {' '.join(words)}, line {line}", _row(filename, line), ""]
 
 
 def short_form(error: MatnbError, filename: str, cell_name: str, raised: Sequence[str] = ()) -> list[str]:

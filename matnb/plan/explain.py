@@ -14,7 +14,7 @@ from matnb.expr.nodes import (
     Literal,
 )
 from matnb.expr.traverse import consumers, topological
-from matnb.ops.mapping import Replicated
+from matnb.ops.mapping import ReduceBlocks, Replicated
 from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
@@ -36,7 +36,7 @@ def told_alone(node: Expr, depth: int = 3) -> str:
 
 def kind_of(node: Expr) -> str:
     """Return shape, dtype and format of an expression."""
-    if isinstance(node, Replicated):
+    if isinstance(node, Replicated | ReduceBlocks):
         return f"{len(node.outputs)} results together" if len(node.outputs) > 1 else "one result"
     if isinstance(node, Loop | Cond):
         return "a loop" if isinstance(node, Loop) else "a branch"

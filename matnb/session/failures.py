@@ -57,6 +57,7 @@ def cell_error(
     origins
         For expressions that passes made, the recorded ones that they stand for.
     """
+    tasks = tuple(tasks)
     nodes = list(dict.fromkeys(_recorded(failed, stages, tasks, origins)))
     match failed.error:
         case MatnbError() as error:
@@ -71,6 +72,9 @@ def cell_error(
                 other, f"{what} failed on a worker with {type(other).__name__}: {other}{_advice(other)}"
             )
             error.add_note(failed.trace.rstrip())
+    owner = next((task.owner for task in tasks if task.key == failed.key), None)
+    if error.raised_at is not None and owner is not None:
+        error.add_note(f"on worker {owner}")
     return located(error, nodes, record)
 
 

@@ -48,6 +48,35 @@ def span(lane: np.ndarray) -> Any:
     return lane.max() - lane.min()
 
 
+def beside(block: Any, other: Any, weights: Any) -> np.ndarray:
+    """Return rows of two arrays together, from their products with small ones."""
+    return dense(block) @ dense(weights) + dense(other)[:, :1]
+
+
+def numbered(block: Any, *, place: tuple[slice, ...] | None = None) -> np.ndarray:
+    """Return the sum of each row and its number."""
+    rows = range(len(dense(block))) if place is None else range(place[0].start, place[0].stop)
+    return dense(block).sum(axis=1) + np.array(rows)
+
+
+def reduced(xp: Any, fn: Any, combine: Any, *arrays: Any, **options: Any) -> Any:
+    """Return what a function gives for slabs, combined, or for whole arrays where they are NumPy's."""
+    if xp is not np:
+        return xp.reduce_blocks(fn, *arrays, combine=combine, **options)
+    return fn(*arrays, *options.get("replicate", ()))
+
+
+def gram(X: Any, y: Any, *weights: Any) -> tuple[Any, Any]:
+    """Return a Gram matrix and a gradient."""
+    X, y = dense(X), dense(y)
+    return X.T @ X, X.T @ (X @ dense(weights[0]) - y if weights else y)
+
+
+def both(earlier: Any, later: Any) -> tuple[Any, ...]:
+    """Return sums of two tuples' arrays."""
+    return tuple(one + two for one, two in zip(earlier, later, strict=True))
+
+
 def clipped(number: float) -> float:
     """Return a number that is not below zero."""
     return number if number > 0 else 0.0
@@ -66,6 +95,19 @@ CASES = [
     Case("map_blocks", lambda xp, x, y, z: mapped(xp, lambda a, b, c: dense(a) + dense(b) * c, x, y, z),
          (floats(9, 5), floats(9, 5), floats(5))),
     Case("map_blocks", lambda xp, x: mapped(xp, np.negative, x), (floats(0, 3),)),
+    Case("map_blocks", lambda xp, x, y, w: beside(x, y, w) if xp is np else xp.map_blocks(
+        beside, x, y, align="rows", replicate=w), (floats(9, 5), floats(9, 3), floats(5, 2)),
+        large=(floats(60000, 5), floats(60000, 3), floats(5, 2))),
+    Case("map_blocks", lambda xp, x: mapped(xp, numbered, x), (whole(9, 5),)),
+    Case("map_blocks", lambda xp, x, y: mapped(xp, lambda a, b: dense(a) * 0 + dense(b).sum(), x, y)
+         if xp is np else xp.map_blocks(lambda a, b: dense(a) * 0 + dense(b).sum(), x, replicate=(y,)),
+         (floats(9, 5), floats(4, 3))),
+    Case("reduce_blocks", lambda xp, x, y: reduced(xp, gram, both, x, y), (floats(40, 5), floats(40)),
+         large=(floats(150_000, 5), floats(150_000))),
+    Case("reduce_blocks", lambda xp, x, y, w: reduced(xp, gram, both, x, y, replicate=(w,)),
+         (floats(40, 5), floats(40), floats(5))),
+    Case("reduce_blocks", lambda xp, x: reduced(
+        xp, lambda x: dense(x).max(axis=0), np.maximum, x, shape=(5,), dtype=float), (floats(40, 5),)),
     Case("apply_along_axis", lambda xp, x: xp.apply_along_axis(span, 0, x), (floats(9, 5),)),
     Case("apply_along_axis", lambda xp, x: xp.apply_along_axis(ends, 1, x, 3), (floats(9, 5),),
          large=(floats(60000, 5),)),

@@ -102,8 +102,12 @@ def test_a_function_that_cannot_travel_is_refused() -> None:
 
 def test_a_result_of_another_shape_than_declared_is_refused() -> None:
     x = mn.arange(10.0)
-    with pytest.raises(ShapeError, match=r"shape \(1,\) for a block where one of shape \(10,\)"):
+    told = r"\(test_grouping.py, line \d+\) gave .* \(1,\) for the block \[0:10\] where .* \(10,\) belongs"
+    with pytest.raises(ShapeError, match=told) as caught:
         mn.map_blocks(lambda block: block[:1], x, shape=(10,), dtype=float).compute()
+    assert caught.value.raised_at is not None
+    assert caught.value.raised_at[0] == __file__
+    assert "on worker 0" in caught.value.__notes__
 
 
 def test_a_long_lane_is_refused() -> None:

@@ -22,7 +22,6 @@ WITHOUT = {
     "Replicated": "a function on whole arrays, which each worker is given: that is what it is for",
     "Load": "a file: tests/io and tests/session/test_files.py",
     "Regrid": "cuts that are asked for: tests/plan/test_lower.py",
-    "Part": "a part of what such a function gave",
 }
 
 

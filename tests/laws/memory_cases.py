@@ -377,6 +377,17 @@ CASES = [
     named("apply_along_axis", lambda x: mn.apply_along_axis(np.cumsum, 1, x), lambda n: matrix(n, 4096)),
     named("apply_over_axes", lambda x: mn.apply_over_axes(np.sum, x, [0, 1]), matrix),
     named("map_blocks", lambda x: mn.map_blocks(np.cos, x), vector),
+    named(
+        "map_blocks by rows",
+        lambda x, w: mn.map_blocks(lambda x, w: x * w, x, align="rows", replicate=w),
+        matrix,
+        few(64),
+    ),
+    named(
+        "reduce_blocks",
+        lambda x: mn.reduce_blocks(lambda x: x.T @ x, x, combine=np.add, shape=(64, 64), dtype=float),
+        matrix,
+    ),
     named("reduce", lambda x: mn.reduce(x, "max"), vector),
     named("groupby", lambda k, x: mn.groupby(k).sum(x), whole, vector),
     named("groupby of many", lambda k, x: mn.groupby(k).sum(x), places, vector, share=0.5),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from math import prod
+from pathlib import Path
 from types import CodeType
 from typing import Protocol
 
@@ -17,7 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, Empty, NumericArray, cast, csr_block, to_numpy, to_scipy
-from matnb.errors import DTypeError, OptionError, ShapeError, kernel_error
+from matnb.blocks.grid import Region
+from matnb.errors import DTypeError, MatnbError, OptionError, ShapeError, kernel_error
 
 _calling: ContextVar[bool] = ContextVar("matnb_calling", default=False)
 Output = tuple[tuple[int, ...], np.dtype]  # shape and dtype of one result
@@ -48,11 +50,14 @@ class Function:
         The function, by value where its module is not one that workers import.
     code
         What it does, which names it; ``pickled`` also says in which file and line it was written.
+    takes_place
+        Whether it is told where its block is, as ``place=``.
     """
 
     name: str
     pickled: bytes
     code: bytes
+    takes_place: bool = False
 
     @property
     def digest(self) -> bytes:
@@ -112,15 +117,33 @@ def call(function: Function, blocks: Sequence[Block], outputs: Sequence[Output])
         When a result is not what it must be.
     """
     result = called(function, lambda callee: callee(*(np.array(to_numpy(block))[()] for block in blocks)))
+    return packed(function, result, outputs)
+
+
+def packed(function: Function, result: object, outputs: Sequence[Output], where: str = "") -> Dense:
+    """Return results of a function packed in a block of bytes.
+
+    Parameters
+    ----------
+    where
+        Of what they are results, for messages; what changes them is then ``shape=`` and ``dtype=``.
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        When a result is not what it must be.
+    """
     values = results_of(result, function.name)
     if len(values) != len(outputs):
-        raise ShapeError(_changed(function, f"{len(values)} results", f"{len(outputs)}"))
+        raise _broken(ShapeError, function, f"{len(values)} results", f"{len(outputs)}", where)
     buffer = np.zeros(packed_bytes(outputs), np.uint8)
     for value, part in zip(values, unpacked(buffer, outputs), strict=True):
         if value.shape != part.shape:
-            raise ShapeError(_changed(function, f"a result of shape {value.shape}", f"{part.shape}"))
+            given, wanted = f"a result of shape {value.shape}", f"{part.shape}"
+            raise _broken(ShapeError, function, given, wanted, where)
         if not np.can_cast(value.dtype, part.dtype, "same_kind"):
-            raise DTypeError(_changed(function, f"a result of dtype {value.dtype}", f"{part.dtype}"))
+            given, wanted = f"a result of dtype {value.dtype}", f"{part.dtype}"
+            raise _broken(DTypeError, function, given, wanted, where)
         part[...] = cast(value, part.dtype)
     return Dense(buffer)
 
@@ -132,6 +155,8 @@ def call_on_block(
     dtype: np.dtype,
     is_sparse: bool,
     along: int | None,
+    num_whole: int,
+    region: Region,
 ) -> Block:
     """Call a function on copies of blocks, or on lanes of one, and return its result as a block.
 
@@ -144,6 +169,8 @@ def call_on_block(
     along
         The axis along which it is called on each lane, as ``numpy.apply_along_axis`` does; None for the whole
         block.
+    num_whole, region
+        How many of the values, the last ones, are whole arrays, and what part of its array the first is of.
 
     Raises
     ------
@@ -155,23 +182,80 @@ def call_on_block(
     if 0 in shape:
         return Empty(shape, dtype) if is_sparse and len(shape) == 2 else Dense(np.zeros(shape, dtype))
     if along is None:
-        arguments = [
-            np.array(one.values) if isinstance(one, Dense) else to_scipy(one).copy() for one in values
-        ]
-        result = called(function, lambda callee: callee(*arguments))
+        result = _called_at(function, values, num_whole, region)
     else:
         result = called(
             function, lambda callee: np.apply_along_axis(_on_lanes(callee), along, to_numpy(values[0]))
         )
+    where = "" if along is not None else f"the block {_place_text(region)}"
     if sp.issparse(result):
         matrix: sp.csr_array = result.tocsr()  # type: ignore[attr-defined]  # sparse here
-        _check_result(function, matrix.shape, matrix.dtype, shape, dtype)
+        _check_result(function, matrix.shape, matrix.dtype, shape, dtype, where)
         block = csr_block(matrix.astype(dtype, copy=False))
         return block if is_sparse else Dense(to_numpy(block))
     value = results_of((result,), function.name)[0]  # a list is one array here
-    _check_result(function, value.shape, value.dtype, shape, dtype)
+    _check_result(function, value.shape, value.dtype, shape, dtype, where)
     found = cast(value, dtype)
     return csr_block(sp.csr_array(found)) if is_sparse else Dense(found)
+
+
+def reduce_block(
+    values: Sequence[Block],
+    function: Function,
+    outputs: Sequence[Output],
+    num_whole: int,
+    region: Region,
+) -> Dense:
+    """Call a function on copies of blocks, and return its results packed in a block of bytes.
+
+    Parameters and errors are those of :func:`call_on_block` and :func:`call`.
+    """
+    result = _called_at(function, values, num_whole, region)
+    return packed(function, result, outputs, f"the rows {region[0][0]}:{region[0][1]}")
+
+
+def combine_results(
+    values: Sequence[Dense], function: Function, outputs: Sequence[Output], is_tuple: bool
+) -> Dense:
+    """Call a function on the packed results of earlier and of later rows, and return its results packed.
+
+    Parameters
+    ----------
+    is_tuple
+        Whether results are given, and expected, in a tuple.
+
+    Raises
+    ------
+    KernelError
+        When it raises, naming it and with its own error and trace.
+    ShapeError, DTypeError
+        When a result is not what it must be.
+    """
+    sides = [tuple(part.copy()[()] for part in unpacked(one.values, outputs)) for one in values]
+    given = sides if is_tuple else [side[0] for side in sides]
+    return packed(function, called(function, lambda callee: callee(*given)), outputs, "two results")
+
+
+def _called_at(function: Function, values: Sequence[Block], num_whole: int, region: Region) -> object:
+    # On copies of blocks, on whole arrays as they lie, and where the function asks for it on its place.
+    num_cut = len(values) - num_whole
+    arguments = [_argument(one, is_own=number < num_cut) for number, one in enumerate(values)]
+    options = {"place": tuple(slice(*part) for part in region)} if function.takes_place else {}
+    return called(function, lambda callee: callee(*arguments, **options))
+
+
+def _argument(block: Block, is_own: bool) -> NumericArray | sp.csr_array:
+    if not isinstance(block, Dense):
+        return to_scipy(block).copy()
+    if is_own:
+        return np.array(block.values)
+    view = block.values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _place_text(region: Region) -> str:
+    return f"[{', '.join(f'{start}:{stop}' for start, stop in region)}]"
 
 
 def _on_lanes(callee: Callee) -> Callable[[NumericArray], object]:
@@ -185,17 +269,28 @@ def _check_result(
     dtype: np.dtype,
     expected: tuple[int, ...],
     expected_dtype: np.dtype,
+    where: str,
 ) -> None:
     if shape != expected:
-        raise ShapeError(
-            f"{function.name} gave a result of shape {shape} for a block where one of shape {expected} "
-            "belongs; say with shape= what the whole result has"
-        )
+        raise _broken(ShapeError, function, f"a result of shape {shape}", f"one of shape {expected}", where)
     if not np.can_cast(dtype, expected_dtype, "same_kind"):
-        raise DTypeError(
-            f"{function.name} gave a result of dtype {dtype} where {expected_dtype} belongs; say with dtype= "
-            "what the result has"
-        )
+        raise _broken(DTypeError, function, f"a result of dtype {dtype}", f"{expected_dtype}", where)
+
+
+def _broken(
+    kind: type[ShapeError | DTypeError], function: Function, given: str, wanted: str, where: str
+) -> MatnbError:
+    # The error of a function that did not keep what it was recorded with, which names the line it begins on.
+    if where:
+        text = f"gave {given} for {where} where {wanted} belongs; say with shape= and dtype= what it gives"
+    else:
+        text = f"gave {given}, and {wanted} when it was recorded; give examples of the results with like="
+    code = _code_of(_loaded(function))
+    begins = None if code is None else (code.co_filename, code.co_firstlineno)
+    place = "" if begins is None else f" ({Path(begins[0]).name}, line {begins[1]})"
+    error = kind(f"{function.name}{place} {text}")
+    error.raised_at = begins
+    return error
 
 
 def called(function: Function, use: Callable[[Callee], object]) -> object:
@@ -217,18 +312,16 @@ def called(function: Function, use: Callable[[Callee], object]) -> object:
 
 def _line_of(callee: Callee | None, error: BaseException) -> tuple[str, int] | None:
     # Where in the function's file it went wrong, also inside other functions of that file.
-    code = getattr(getattr(callee, "pyfunc", callee), "__code__", None)
-    if not isinstance(code, CodeType):
+    code = _code_of(callee)
+    if code is None:
         return None
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == code.co_filename]
     return (code.co_filename, frames[-1].lineno or 0) if frames else None
 
 
-def _changed(function: Function, given: str, recorded: str) -> str:
-    return (
-        f"{function.name} gave {given}, and {recorded} when it was recorded; "
-        "give examples of the results with like="
-    )
+def _code_of(callee: Callee | None) -> CodeType | None:
+    code = getattr(getattr(callee, "pyfunc", callee), "__code__", None)
+    return code if isinstance(code, CodeType) else None
 
 
 def results_of(result: object, name: str) -> list[NumericArray]:

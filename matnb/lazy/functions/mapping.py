@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import operator
 import os
 import pickle
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from io import BytesIO
 from math import prod
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
 import cloudpickle
 import numpy as np
@@ -18,15 +21,23 @@ import scipy.sparse as sp
 
 from matnb.blocks.creation import Arange
 from matnb.blocks.formats import SPARSE_DTYPES, NumericArray
-from matnb.blocks.kernels.calls import Callee, Function, Output, WithArguments, code_of_file, results_of
+from matnb.blocks.kernels.calls import (
+    Callee,
+    Function,
+    Output,
+    WithArguments,
+    code_of_file,
+    packed_bytes,
+    results_of,
+)
 from matnb.errors import CellCancelled, MatnbError, OptionError, ShapeError, TooLargeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
-from matnb.expr.nodes import Broadcast, Create, Expr, Index, broadcast_shapes
+from matnb.expr.nodes import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
-from matnb.ops.mapping import MapBlocks, Part, Replicated
+from matnb.ops.mapping import MapBlocks, Part, ReduceBlocks, Replicated
 from matnb.pictures.quantities import bytes_text
 
 
@@ -46,7 +57,7 @@ def portable(fn: Callable[..., object], name: str, caller: str) -> Function:
     try:
         buffer = BytesIO()
         _Sender(buffer).dump(fn)
-        return Function(name, buffer.getvalue(), named_by(fn))
+        return Function(name, buffer.getvalue(), named_by(fn), _takes_place(fn))
     except MatnbError as error:
         raise OptionError(
             f"{caller}: {name} cannot be sent to a worker: {error}; give every DistArray as an argument"
@@ -55,6 +66,14 @@ def portable(fn: Callable[..., object], name: str, caller: str) -> Function:
         raise OptionError(
             f"{caller}: {name} cannot be sent to a worker: {error}; let it use arguments and plain values"
         ) from error
+
+
+def _takes_place(fn: Callable[..., object]) -> bool:
+    try:
+        found = inspect.signature(fn).parameters.get("place")
+    except (TypeError, ValueError):  # ufuncs and much that is written in C have none
+        return False
+    return found is not None and found.kind is inspect.Parameter.KEYWORD_ONLY
 
 
 def named_by(fn: Callable[..., object]) -> bytes:
@@ -101,6 +120,7 @@ def _does(code: CodeType) -> tuple[object, ...]:
     )
 
 
+Example: TypeAlias = np.ndarray | sp.csr_array
 _ROWS = 2  # of an example: one would not tell rows from a sum of them
 
 
@@ -110,6 +130,8 @@ def map_blocks(
     shape: Sequence[int] | None = None,
     dtype: npt.DTypeLike | None = None,
     pure: bool = False,
+    align: str = "broadcast",
+    replicate: object = (),
 ) -> DistArray:
     """Call a function on each block of an array, where the block is.
 
@@ -120,7 +142,9 @@ def map_blocks(
     ----------
     fn
         Called as ``fn(block, ...)`` with NumPy arrays of its own, and SciPy's CSR arrays for blocks of sparse
-        arrays. It gives an array of as many rows as the block has.
+        arrays. It gives an array of as many rows as the block has. One with a keyword-only parameter
+        ``place`` is told where the block is: a tuple of slices, with which ``x[place]`` is the block of the
+        first array.
     arrays
         The first one's blocks are taken; others broadcast to its shape, and what meets a block is given with
         it.
@@ -131,13 +155,23 @@ def map_blocks(
     pure
         Whether the same blocks always give the same. If not, nothing is remembered: a call that is recorded
         again is made again. What a handle stands for stays, as long as the handle lives.
+    align
+        "rows" takes arrays whose first axes are equally long, each with its own others: blocks are rows of
+        all of them, with all of the other axes. "broadcast" is as said above.
+    replicate
+        An array, or a tuple of them, that every call is given whole, after the blocks: read-only, and up to
+        64 MB each where dense.
 
     Raises
     ------
     OptionError
         When ``fn`` cannot be called on an example or sent to workers, or gives no rows.
     ShapeError
-        For arrays that do not broadcast to the first, and a ``shape`` that has another first axis.
+        For arrays that do not broadcast to the first, or whose rows are not as many as its; for a ``shape``
+        that has another first axis; and when a block gives another shape than it must, with the block, the
+        worker and the line of the function.
+    TooLargeError
+        For a replicated array above 64 MB.
     DTypeError
         When ``fn`` gives anything but numbers.
     KernelError
@@ -152,18 +186,35 @@ def map_blocks(
     >>> mn.map_blocks(largest_two, mn.asarray([[1, 5, 3], [9, 7, 8]])).compute()
     array([[3, 5],
            [8, 9]])
+
+    Rows of several arrays, with a small one that each call gets whole, and the place:
+
+    >>> X, y, w = mn.ones((3, 2)), mn.arange(3.0), mn.asarray([1.0, 2.0])
+    >>> def residuals(X, y, w, *, place):
+    ...     return X @ w - y + 10 * np.arange(place[0].start, place[0].stop)
+    >>> mn.map_blocks(residuals, X, y, align="rows", replicate=w).compute()
+    array([ 3., 12., 21.])
     """
     name = _name_of(fn, "map_blocks")
-    nodes = [expression_of(one) for one in arrays]
-    if not nodes:
-        raise OptionError("map_blocks: give an array after the function")
+    if align not in ("broadcast", "rows"):
+        raise OptionError(f"map_blocks(align={align!r}): choose 'broadcast' or 'rows'")
+    nodes, whole = _given("map_blocks", arrays, replicate)
     function = portable(fn, name, "map_blocks")
     lengths = None if shape is None else tuple(shape)
     element = None if dtype is None else number_dtype(dtype)
-    is_sparse = False
+    by_rows, is_sparse = align == "rows", False
+    token = b"" if pure else os.urandom(16)
+
+    def node(lengths: Shape, element: np.dtype, is_sparse: bool) -> Expr:
+        inputs = (*nodes, *whole)
+        return MapBlocks(
+            inputs, function, lengths, element, is_sparse, None, token, by_rows=by_rows, num_whole=len(whole)
+        )
+
     if lengths is None or element is None:
-        examples = [_example(node, nodes[0]) for node in nodes]
-        found = _tried(fn, name, examples)
+        node(nodes[0].shape, np.dtype(bool), False)  # refuses arrays that do not go together
+        examples = [_example(one, one if by_rows else nodes[0]) for one in nodes]
+        found = _tried_at(fn, function, examples, whole)
         if sp.issparse(found):
             is_sparse = True
             made: NumericArray = np.empty(found.shape, found.dtype)  # type: ignore[attr-defined]  # sparse
@@ -172,8 +223,176 @@ def map_blocks(
         element = made.dtype if element is None else element
         lengths = _lengths_of(made, examples[0], nodes[0], name) if lengths is None else lengths
         is_sparse = is_sparse and element in SPARSE_DTYPES and len(lengths) == 2
-    token = b"" if pure else os.urandom(16)
-    return wrap(MapBlocks(tuple(nodes), function, lengths, element, is_sparse, None, token))
+    return wrap(node(lengths, element, is_sparse))
+
+
+def _given(caller: str, arrays: Sequence[object], replicate: object) -> tuple[list[Expr], list[Expr]]:
+    # The arrays that are cut, and those that each call gets whole.
+    if not arrays:
+        raise OptionError(f"{caller}: give an array after the function")
+    several = replicate if isinstance(replicate, tuple | list) else (replicate,)
+    whole = [expression_of(one) for one in several]
+    for node in whole:
+        num_bytes = node.size * node.dtype.itemsize
+        if num_bytes > SHIP_BYTES and not node.sparse:
+            raise TooLargeError(
+                f"{caller}(replicate=) of shape {node.shape} takes {bytes_text(num_bytes)}: each worker has "
+                f"all of it, up to {bytes_text(SHIP_BYTES)}; give what has a row for each as an array to cut"
+            )
+    return [expression_of(one) for one in arrays], whole
+
+
+def _tried_at(
+    fn: Callable[..., object], function: Function, examples: Sequence[Example], whole: Sequence[Expr]
+) -> object:
+    # What the function gives for examples of blocks, ones, and of whole arrays, which take no memory.
+    given: list[Example] = [
+        sp.csr_array(one.shape, dtype=one.dtype)
+        if one.sparse
+        else np.broadcast_to(np.ones((), one.dtype), one.shape)
+        for one in whole
+    ]
+    place = tuple(slice(0, length) for length in examples[0].shape)
+    called = partial(fn, place=place) if function.takes_place else fn
+    return _tried(called, function.name, [*examples, *given])
+
+
+def reduce_blocks(
+    fn: Callable[..., object],
+    *arrays: object,
+    combine: Callable[..., object],
+    shape: Sequence[int] | Sequence[Sequence[int]] | None = None,
+    dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
+    replicate: object = (),
+) -> DistArray | tuple[DistArray, ...]:
+    """Call a function on slabs of rows, and combine what it gives, neighbors first, to one small result.
+
+    The slabs are as many rows of every array as lengths and dtypes have it, from row 0 on, and neighbors are
+    combined in pairs, their results again, and so on: results have the same bits however arrays are cut, and
+    for any number of workers and threads.
+
+    Parameters
+    ----------
+    fn
+        Called as ``fn(slab, ...)`` with NumPy arrays of its own, and SciPy's CSR arrays for slabs of sparse
+        arrays. It gives an array, a number, or a tuple of them, always of the same shapes and dtypes; the
+        last slab may have fewer rows. What it gives may follow from its arguments alone: equal calls are
+        computed once. One with a keyword-only parameter ``place`` is told where the slab is, as in
+        :func:`matnb.map_blocks`.
+    arrays
+        Of one first axis, each with its own others.
+    combine
+        Called as ``combine(earlier, later)`` with what it or ``fn`` gave for neighboring rows; gives as much.
+    shape, dtype
+        Of the result; for a tuple, a tuple of shapes, and of dtypes or one for all. When either is left out,
+        ``fn`` is called while recording, with two rows of ones, and ``combine`` with what it gave.
+    replicate
+        An array, or a tuple of them, that every call of ``fn`` is given whole, after the slabs: read-only,
+        and up to 64 MB each where dense.
+
+    Returns
+    -------
+    DistArray or tuple of DistArrays
+        As ``fn`` gives one result or a tuple.
+
+    Raises
+    ------
+    OptionError
+        When a function cannot be called on an example or sent to workers.
+    ShapeError
+        For arrays whose first axes differ; and when a slab or a pair gives another shape than it must, with
+        the rows, the worker and the line of the function.
+    TooLargeError
+        For a replicated array, or results, above 64 MB.
+    DTypeError
+        When a function gives anything but numbers.
+    KernelError
+        When a function raises on a worker, with its error and trace.
+
+    Examples
+    --------
+    A Gram matrix and a gradient in one pass:
+
+    >>> import matnb as mn
+    >>> X, y = mn.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), mn.asarray([1.0, 3.0, 5.0])
+    >>> gram, gradient = mn.reduce_blocks(
+    ...     lambda X, y: (X.T @ X, X.T @ y), X, y, combine=lambda one, two: (one[0] + two[0], one[1] + two[1])
+    ... )
+    >>> gram.compute(), gradient.compute()
+    (array([[3., 3.],
+           [3., 5.]]), array([ 9., 13.]))
+
+    References
+    ----------
+    A tree over row blocks, as tall QR decompositions have it: Benson, Gleich and Demmel, "Direct QR
+    factorizations for tall-and-skinny matrices in MapReduce architectures", 2013.
+    """
+    name, combining = _name_of(fn, "reduce_blocks"), _name_of(combine, "reduce_blocks(combine=)")
+    nodes, whole = _given("reduce_blocks", arrays, replicate)
+    function = portable(fn, name, "reduce_blocks")
+    combiner = portable(combine, combining, "reduce_blocks(combine=)")
+    promised, is_tuple = _promised(shape, dtype)
+    outputs = tuple((lengths, kind) for lengths, kind in promised if lengths is not None and kind is not None)
+
+    def node(outputs: tuple[Output, ...]) -> Expr:
+        return ReduceBlocks((*nodes, *whole), function, combiner, outputs, is_tuple, len(whole))
+
+    if len(outputs) < len(promised):
+        node(())  # refuses arrays that do not go together
+        found = _tried_at(fn, function, [_example(one, one) for one in nodes], whole)
+        is_tuple = isinstance(found, tuple | list)
+        outputs = _filled_in(promised, results_of(found, name), combine, combining, is_tuple)
+    num_bytes = packed_bytes(outputs)
+    if num_bytes > SHIP_BYTES:
+        raise TooLargeError(
+            f"reduce_blocks: results of {bytes_text(num_bytes)}, which one worker holds: up to "
+            f"{bytes_text(SHIP_BYTES)}"
+        )
+    call = wrap(node(outputs)).expression
+    parts = tuple(wrap(Part(call, place)) for place in range(len(outputs)))
+    return parts if is_tuple else parts[0]
+
+
+def _filled_in(
+    promised: Sequence[tuple[Shape | None, np.dtype | None]],
+    made: Sequence[NumericArray],
+    combine: Callable[..., object],
+    name: str,
+    is_tuple: bool,
+) -> tuple[Output, ...]:
+    # Shapes and dtypes of results, where they were not given as an example and two of it combined have them.
+    given = tuple(made) if is_tuple else made[0]
+    again = results_of(_tried(combine, name, [given, given]), name)
+    if [one.shape for one in made] != [one.shape for one in again]:
+        raise OptionError(
+            f"reduce_blocks: {name} gave shapes {[one.shape for one in again]} for two results of shapes "
+            f"{[one.shape for one in made]}: it gives as much as it is given of each"
+        )
+    promised = promised if len(promised) == len(made) else [promised[0]] * len(made)
+    kinds = [np.result_type(one, two) for one, two in zip(made, again, strict=True)]
+    return tuple(
+        (one.shape if lengths is None else lengths, kind if element is None else element)
+        for (lengths, element), one, kind in zip(promised, made, kinds, strict=True)
+    )
+
+
+def _promised(
+    shape: Sequence[Any] | None, dtype: Any
+) -> tuple[tuple[tuple[Shape | None, np.dtype | None], ...], bool]:
+    # Shape and dtype of each result as far as they are given, and whether these come in a tuple.
+    several = shape is not None and any(isinstance(one, tuple | list) for one in shape)
+    is_list = isinstance(dtype, tuple | list)
+    shapes: list[Shape | None] = [None]
+    if shape is not None:
+        shapes = [tuple(map(operator.index, one)) for one in (shape if several else (shape,))]
+    types = [None if one is None else number_dtype(one) for one in (dtype if is_list else (dtype,))]
+    if shape is None:
+        shapes *= len(types)
+    elif len(types) == 1:
+        types *= len(shapes)
+    if len(types) != len(shapes):
+        raise OptionError(f"reduce_blocks(dtype={dtype!r}) for shapes {shape}: give a dtype for each, or one")
+    return tuple(zip(shapes, types, strict=True)), several or is_list
 
 
 @implements(np.apply_along_axis)
@@ -276,7 +495,7 @@ def _name_of(fn: object, caller: str) -> str:
     return str(getattr(inner, "__name__", type(fn).__name__))
 
 
-def _example(node: Expr, first: Expr) -> np.ndarray | sp.csr_array:
+def _example(node: Expr, first: Expr) -> Example:
     # Two rows of ones of the first array, and what meets them of others.
     lengths = list(node.shape)
     if lengths and node.ndim == first.ndim:
@@ -298,16 +517,15 @@ def _tried(fn: Callable[..., object], name: str, examples: Sequence[object]) -> 
     except KeyboardInterrupt as interrupt:
         raise CellCancelled(f"interrupted while {name} was tried on ones") from interrupt
     except Exception as error:  # a user's function raises what it likes
-        kinds = ", ".join(f"{one.shape} {one.dtype}" for one in examples)  # type: ignore[attr-defined]  # arrays
+        several = [one for given in examples for one in (given if isinstance(given, tuple) else (given,))]
+        kinds = ", ".join(f"{one.shape} {one.dtype}" for one in several)
         raise OptionError(
             f"{name} raised {type(error).__name__} on ones ({kinds}), which tell its result's shape and "
-            f"dtype: {error}; give them with shape= and dtype= of mn.map_blocks"
+            f"dtype: {error}; give them with shape= and dtype="
         ) from error
 
 
-def _lengths_of(
-    made: np.ndarray, example: np.ndarray | sp.csr_array, first: Expr, name: str
-) -> tuple[int, ...]:
+def _lengths_of(made: np.ndarray, example: Example, first: Expr, name: str) -> tuple[int, ...]:
     if made.shape == example.shape:
         return first.shape
     if made.ndim and example.ndim and made.shape[0] == example.shape[0]:

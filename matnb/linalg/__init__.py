@@ -4,6 +4,7 @@ import numpy as np
 
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.namespace import recorded_in
+from matnb.lazy.functions.stacks import segment_solves
 from matnb.linalg.conjugate_gradients import cg, minres
 from matnb.linalg.eigsh import Eigenpairs, eigsh
 from matnb.linalg.exponential import expm_multiply
@@ -30,6 +31,7 @@ __all__ = [
     "lsqr",
     "minres",
     "norm",
+    "segment_solves",
     "svds",
 ]
 _from_numpy = {name: one for name, one in recorded_in(np.linalg).items() if name not in __all__}

@@ -24,5 +24,6 @@ from matnb.ops import (  # noqa: F401  registers each
     selecting,
     slicing,
     sliding,
+    solving,
     uniques,
 )

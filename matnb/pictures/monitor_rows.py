@@ -108,7 +108,7 @@ PRODUCT, ELEMENTWISE, REDUCE, EXCHANGE, READ = "product", "elementwise", "reduce
 SORT, PICK, JOIN, FUNCTION, OTHER = "sort", "pick and put", "cut and join", "your function", "other"
 
 _TASKS = {
-    PRODUCT: ("product", "accumulate", "sampled", "convolve"),
+    PRODUCT: ("product", "accumulate", "sampled", "convolve", "solve"),
     ELEMENTWISE: ("map", "interpolate"),
     REDUCE: (
         "reduce", "shares", "combine", "count", "extent", "edges", "scan", "carry", "total", "differences",

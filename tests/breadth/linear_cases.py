@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
+import matnb as mn
 from breadth.case import Case, Maker, floats, odd, truths, whole
 
 # Sums of products of quarters are exact in any order; other results are those of LAPACK.
@@ -33,6 +35,22 @@ def complex_numbers(*shape: int) -> Maker:
 def single(*shape: int) -> Maker:
     """Return what makes single precision."""
     return lambda rng: rng.integers(-8, 9, shape).astype("f4") / 4
+
+
+def solved_rows(ratings: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return the regularized least squares of each row, of what is not zero in it."""
+    found = np.zeros((len(ratings), factors.shape[1]))
+    for row, own in enumerate(ratings):
+        used = factors[own != 0]
+        if len(used):
+            found[row] = np.linalg.solve(used.T @ used + 0.5 * np.eye(used.shape[1]), used.T @ own[own != 0])
+    return found
+
+
+def stored(array: mn.DistArray) -> mn.DistArray:
+    """Return an array as a sparse one that stores what is not zero."""
+    everywhere = mn.asarray(sp.csr_array(np.ones(array.shape)))
+    return array if array.sparse else (everywhere * array).eliminate_zeros()
 
 
 def _einsum(subscripts: str, *makers: Maker, large: tuple[Maker, ...] = (), **more: object) -> Case:
@@ -241,6 +259,37 @@ CASES = [
     _called("linalg.solve", normal(4, 4), floats(3), tolerance=ROUNDED),
     _called("linalg.cholesky", definite(4, 4), tolerance=ROUNDED),
     _called("linalg.cholesky", definite(2, 3, 3), upper=True, tolerance=ROUNDED),
+    _called(
+        "linalg.solve",
+        normal(6, 4, 4),
+        floats(6, 4, 3),
+        tolerance=ROUNDED,
+        large=(normal(9000, 4, 4), floats(9000, 4, 3)),
+    ),
+    _called("linalg.solve", normal(1, 4, 4), floats(6, 4, 3), tolerance=ROUNDED),
+    _called("linalg.solve", normal(6, 4, 4), floats(4), tolerance=ROUNDED),
+    _called("linalg.solve", normal(2, 3, 4, 4), floats(3, 4, 3), tolerance=ROUNDED),
+    _called("linalg.solve", floats(3, 4, 4), floats(5, 4, 3)),
+    _called("linalg.inv", normal(6, 4, 4), tolerance=ROUNDED),
+    _called("linalg.inv", whole(6, 2, 2, low=1, high=2)),
+    _called("linalg.det", normal(6, 4, 4), tolerance=ROUNDED),
+    _called("linalg.slogdet", normal(6, 4, 4), tolerance=ROUNDED),
+    _called("linalg.cholesky", definite(6, 3, 3), tolerance=ROUNDED),
+    _called("linalg.cholesky", whole(6, 3, 3, low=-5, high=-1)),
+    _called("linalg.eigh", definite(6, 4, 4), tolerance=ROUNDED, large=(definite(9000, 4, 4),)),
+    _called("linalg.eigvalsh", definite(6, 4, 4), tolerance=ROUNDED),
+    _called("linalg.qr", normal(6, 5, 3), tolerance=ROUNDED),
+    _called("linalg.qr", normal(0, 5, 3), tolerance=ROUNDED),
+    _called("linalg.qr", normal(6, 3, 5), mode="r", tolerance=ROUNDED),
+    _called("linalg.svd", normal(6, 4, 3), tolerance=ROUNDED),
+    _called("linalg.svdvals", normal(6, 4, 3), tolerance=ROUNDED),
+    Case(
+        "linalg.segment_solves",
+        lambda xp, r, v: solved_rows(r, v) if xp is np else xp.linalg.segment_solves(stored(r), v, 0.5),
+        (floats(9, 5), floats(5, 3)),
+        tolerance=ROUNDED,
+        large=(floats(9000, 20), floats(20, 4)),
+    ),
     _called("linalg.qr", normal(5, 3), tolerance=ROUNDED),
     _called("linalg.qr", normal(3, 5), mode="complete", tolerance=ROUNDED),
     _called("linalg.qr", normal(5, 3), mode="r", tolerance=ROUNDED),

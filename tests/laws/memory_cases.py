@@ -79,6 +79,12 @@ def square(size: int) -> mn.DistArray:
     ).persist()
 
 
+def stack(size: int) -> mn.DistArray:
+    """Return symmetric matrices of eight rows that are easily inverted, one after the other."""
+    found = matrix(size // 64 * 64, 64).reshape((-1, 8, 8))
+    return (found + found.transpose((0, 2, 1)) * 0.25 + 1e5 * mn.eye(8)).persist()
+
+
 def square_too(size: int) -> mn.DistArray:
     """Return another square matrix."""
     length = math.isqrt(size // 8)
@@ -356,6 +362,23 @@ CASES = [
         for name in ("linalg.det", "linalg.slogdet", "linalg.inv")
     ),
     named("linalg.solve", lambda x, y: mn.linalg.solve(x, y), square, square_too, share=0.25),
+    named(
+        "linalg.solve of a stack",
+        lambda x, y: mn.linalg.solve(x, y),
+        stack,
+        lambda n: matrix(n // 8, 8)[:, :, None],
+    ),
+    *(
+        named(f"{name} of a stack", lambda x, name=name: _attribute(mn, name)(x), stack)
+        for name in ("linalg.inv", "linalg.qr", "linalg.eigh", "linalg.svd")
+    ),
+    named(
+        "linalg.segment_solves",
+        lambda x, v: mn.linalg.segment_solves(x, v, 0.5),
+        graph,
+        lambda n: matrix(8 * 8 * max(1, n // 12 // 8), 8),
+        share=0.25,
+    ),
     named("linalg.matrix_power", lambda x: mn.linalg.matrix_power(x, 3), square, share=0.5),
     *(
         named(name, lambda x, name=name: _attribute(mn, name)(x), square, share=0.0625)

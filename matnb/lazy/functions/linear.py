@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from matnb.lazy.contraction import contracted
 from matnb.lazy.creation import eye
 from matnb.lazy.functions.indexing import within
 from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.functions.stacks import decomposed
 from matnb.lazy.indexing.keys import normalize_axes, one_axis, with_new_axes
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements, recorded
@@ -71,15 +73,17 @@ class SingularValues(NamedTuple):
     Vh: DistArray
 
 
-def _matrices(name: str, *given: object, square: bool = False) -> list[Expr]:
+def _matrices(name: str, *given: object, square: bool = False, stacked: bool = True) -> list[Expr]:
+    # What is given, where one matrix is small, or all of a stack of which each worker would need all.
     nodes = [expression_of(one) for one in given]
     for node in nodes:
         if node.dtype in (np.float16, np.longdouble, np.clongdouble):
             raise DTypeError(f"{name} of dtype {node.dtype}: convert with astype to float32 or float64 first")
-        num_bytes = node.size * node.dtype.itemsize
+        shape = node.shape[-2:] if stacked else node.shape
+        num_bytes = prod(shape) * node.dtype.itemsize
         if num_bytes > SHIP_BYTES:
             raise TooLargeError(
-                f"{name} of shape {node.shape}, {bytes_text(num_bytes)}: it is made on one worker, of up to "
+                f"{name} of shape {shape}, {bytes_text(num_bytes)}: it is made on one worker, of up to "
                 f"{bytes_text(SHIP_BYTES)}; {_NEAREST}"
             )
     first = nodes[0]
@@ -95,12 +99,17 @@ def _called(
     nodes: Sequence[Expr],
     shapes: Sequence[Shape],
     bounds: Sequence[Expr] = (),
+    batch: Shape = (),
     **options: object,
 ) -> tuple[DistArray, ...]:
     # What NumPy's function gives, of these shapes; matrices of one row and numbers as bounds tell its dtypes.
+    # A stack of such lengths is cut along its first axis; else it is one call.
     matrices = (np.ones((1, 1), one.dtype) for one in nodes)
     examples = function(*matrices, *(np.ones((), one.dtype) for one in bounds), **options)
     several = examples if isinstance(examples, tuple) else (examples,)
+    if batch:
+        outputs = [(shape, np.asarray(one).dtype) for one, shape in zip(several, shapes, strict=True)]
+        return decomposed(function.__name__, nodes, batch, outputs, options)
     call = partial(function, **options)
     shown = function.args[0] if isinstance(function, partial) else function
     call.__name__ = shown.__name__  # type: ignore[attr-defined]  # for a user, in errors and plans
@@ -116,28 +125,30 @@ def _called(
 
 @implements(np.linalg.det)
 def det(a: object, /) -> DistArray:
-    """``numpy.linalg.det``, of up to 64 MB."""
+    """``numpy.linalg.det``, of matrices of up to 64 MB; stacks are cut along the first axis."""
     nodes = _matrices("det", a, square=True)
-    return _called(np.linalg.det, nodes, [nodes[0].shape[:-2]])[0]
+    batch = nodes[0].shape[:-2]
+    return _called(np.linalg.det, nodes, [batch], batch=batch)[0]
 
 
 @implements(np.linalg.slogdet)
 def slogdet(a: object, /) -> SignAndLogarithm:
-    """``numpy.linalg.slogdet``, of up to 64 MB."""
+    """``numpy.linalg.slogdet``, of matrices of up to 64 MB; stacks are cut along the first axis."""
     nodes = _matrices("slogdet", a, square=True)
-    return SignAndLogarithm(*_called(np.linalg.slogdet, nodes, [nodes[0].shape[:-2]] * 2))
+    batch = nodes[0].shape[:-2]
+    return SignAndLogarithm(*_called(np.linalg.slogdet, nodes, [batch] * 2, batch=batch))
 
 
 @implements(np.linalg.inv)
 def inv(a: object, /) -> DistArray:
-    """``numpy.linalg.inv``, of up to 64 MB."""
+    """``numpy.linalg.inv``, of matrices of up to 64 MB; stacks are cut along the first axis."""
     nodes = _matrices("inv", a, square=True)
-    return _called(np.linalg.inv, nodes, [nodes[0].shape])[0]
+    return _called(np.linalg.inv, nodes, [nodes[0].shape], batch=nodes[0].shape[:-2])[0]
 
 
 @implements(np.linalg.solve)
 def solve(a: object, b: object, /) -> DistArray:
-    """``numpy.linalg.solve``, of up to 64 MB."""
+    """``numpy.linalg.solve``, of matrices of up to 64 MB; stacks are cut along the first axis."""
     left, right = _matrices("solve", a, b, square=True)
     columns = right.shape if right.ndim == 1 else right.shape[-2:]
     if not columns or columns[0] != left.shape[-1]:
@@ -145,43 +156,48 @@ def solve(a: object, b: object, /) -> DistArray:
             f"solve: shapes {left.shape} and {right.shape}: one row on the right for each column"
         )
     batch = broadcast_shapes(left.shape[:-2], right.shape[: right.ndim - len(columns)], name="solve")
-    return _called(np.linalg.solve, [left, right], [(*batch, *columns)])[0]
+    return _called(np.linalg.solve, [left, right], [(*batch, *columns)], batch=batch)[0]
 
 
 @implements(np.linalg.cholesky)
 def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
-    """``numpy.linalg.cholesky``, of up to 64 MB."""
+    """``numpy.linalg.cholesky``, of matrices of up to 64 MB; stacks are cut along the first axis."""
     nodes = _matrices("cholesky", a, square=True)
-    return _called(np.linalg.cholesky, nodes, [nodes[0].shape], upper=bool(upper))[0]
+    shape = nodes[0].shape
+    return _called(np.linalg.cholesky, nodes, [shape], batch=shape[:-2], upper=bool(upper))[0]
 
 
 @implements(np.linalg.qr)
 def qr(a: object, /, mode: str = "reduced") -> QRDecomposition | DistArray:
-    """``numpy.linalg.qr`` with mode "reduced", "complete" or "r", of up to 64 MB."""
+    """``numpy.linalg.qr`` with mode "reduced", "complete" or "r", of matrices of up to 64 MB, or stacks."""
     nodes = _matrices("qr", a)
     *batch, m, n = nodes[0].shape
+    lengths = tuple(batch)
     if mode not in ("reduced", "complete", "r"):
         raise OptionError(f"qr(mode={mode!r}): choose 'reduced', 'complete' or 'r'")
     inner = m if mode == "complete" else min(m, n)
     upper = (*batch, inner, n)
     if mode == "r":
-        return _called(np.linalg.qr, nodes, [upper], mode=mode)[0]
-    return QRDecomposition(*_called(np.linalg.qr, nodes, [(*batch, m, inner), upper], mode=mode))
+        return _called(np.linalg.qr, nodes, [upper], batch=lengths, mode=mode)[0]
+    shapes = [(*batch, m, inner), upper]
+    return QRDecomposition(*_called(np.linalg.qr, nodes, shapes, batch=lengths, mode=mode))
 
 
 @implements(np.linalg.eigh)
 def eigh(a: object, /, UPLO: str = "L") -> EigenDecomposition:
-    """``numpy.linalg.eigh``, of up to 64 MB."""
+    """``numpy.linalg.eigh``, of matrices of up to 64 MB; stacks are cut along the first axis."""
     nodes = _matrices("eigh", a, square=True)
-    shapes = [nodes[0].shape[:-1], nodes[0].shape]
-    return EigenDecomposition(*_called(np.linalg.eigh, nodes, shapes, UPLO=_triangle(UPLO)))
+    shape = nodes[0].shape
+    shapes, triangle = [shape[:-1], shape], _triangle(UPLO)
+    return EigenDecomposition(*_called(np.linalg.eigh, nodes, shapes, batch=shape[:-2], UPLO=triangle))
 
 
 @implements(np.linalg.eigvalsh)
 def eigvalsh(a: object, /, UPLO: str = "L") -> DistArray:
-    """``numpy.linalg.eigvalsh``, of up to 64 MB."""
+    """``numpy.linalg.eigvalsh``, of matrices of up to 64 MB; stacks are cut along the first axis."""
     nodes = _matrices("eigvalsh", a, square=True)
-    return _called(np.linalg.eigvalsh, nodes, [nodes[0].shape[:-1]], UPLO=_triangle(UPLO))[0]
+    shape = nodes[0].shape
+    return _called(np.linalg.eigvalsh, nodes, [shape[:-1]], batch=shape[:-2], UPLO=_triangle(UPLO))[0]
 
 
 def _triangle(name: str) -> str:
@@ -194,7 +210,7 @@ def _triangle(name: str) -> str:
 def svd(
     a: object, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SingularValues | DistArray:
-    """``numpy.linalg.svd``, of up to 64 MB."""
+    """``numpy.linalg.svd``, of matrices of up to 64 MB; stacks are cut along the first axis."""
     if not compute_uv:
         return svdvals(a)
     nodes = _matrices("svd", a, square=bool(hermitian))
@@ -202,22 +218,25 @@ def svd(
     short = min(m, n)
     left, right = ((m, m), (n, n)) if full_matrices else ((m, short), (short, n))
     shapes = [(*batch, *left), (*batch, short), (*batch, *right)]
-    options = {"full_matrices": bool(full_matrices), "hermitian": bool(hermitian)}
-    return SingularValues(*_called(np.linalg.svd, nodes, shapes, (), **options))
+    found = _called(
+        np.linalg.svd, nodes, shapes, batch=tuple(batch),
+        full_matrices=bool(full_matrices), hermitian=bool(hermitian),
+    )  # fmt: skip
+    return SingularValues(*found)
 
 
 @implements(np.linalg.svdvals)
 def svdvals(x: object, /) -> DistArray:
-    """``numpy.linalg.svdvals``, of up to 64 MB."""
+    """``numpy.linalg.svdvals``, of matrices of up to 64 MB; stacks are cut along the first axis."""
     nodes = _matrices("svdvals", x)
     *batch, m, n = nodes[0].shape
-    return _called(np.linalg.svdvals, nodes, [(*batch, min(m, n))])[0]
+    return _called(np.linalg.svdvals, nodes, [(*batch, min(m, n))], batch=tuple(batch))[0]
 
 
 @implements(np.linalg.pinv)
 def pinv(a: object, /, rcond: object = None, hermitian: bool = False, *, rtol: object = None) -> DistArray:
     """``numpy.linalg.pinv``, of up to 64 MB; ``rcond`` and ``rtol`` are numbers, or one for each matrix."""
-    (node,) = _matrices("pinv", a)
+    (node,) = _matrices("pinv", a, stacked=False)
     option, bounds = _bound("pinv", rcond=rcond, rtol=rtol)
     *batch, m, n = (*_batch(node, bounds, "pinv"), *node.shape[-2:])
     call = partial(_bounded, np.linalg.pinv, option, bool(hermitian))
@@ -234,7 +253,7 @@ def matrix_rank(
     node = expression_of(A)
     if node.ndim < 2:
         return wrap(astype(expression_of(np.any(DistArray(node) != 0)), np.int64))
-    (node,) = _matrices("matrix_rank", A)
+    (node,) = _matrices("matrix_rank", A, stacked=False)
     option, bounds = _bound("matrix_rank", tol=tol, rtol=rtol)
     call = partial(_bounded, np.linalg.matrix_rank, option, bool(hermitian))
     return _called(call, [node], [_batch(node, bounds, "matrix_rank")], bounds)[0]

@@ -1,0 +1,98 @@
+"""Many small systems at once: NumPy's linear algebra of stacks, and least squares of sparse rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from matnb.blocks.kernels.calls import Output
+from matnb.errors import DTypeError, OptionError
+from matnb.expr.nodes import Expr, Shape
+from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.ops.solving import Decompose, SegmentSolves, StackPart
+
+
+def decomposed(
+    name: str, nodes: Sequence[Expr], batch: Shape, outputs: Sequence[Output], options: dict[str, object]
+) -> tuple[DistArray, ...]:
+    """Return what ``numpy.linalg`` has under a name, of stacks, made block by block along the first axis.
+
+    Parameters
+    ----------
+    batch
+        The lengths of the stack, at least one.
+    outputs
+        Shapes, with those lengths, and dtypes of the results.
+    """
+    cut = tuple(node.ndim - min(node.ndim, 2) == len(batch) and node.shape[0] == batch[0] for node in nodes)
+    each = tuple((shape[1:], dtype) for shape, dtype in outputs)
+    node = Decompose(tuple(nodes), name, tuple(sorted(options.items())), each, cut)
+    if len(outputs) == 1:
+        return (wrap(node),)
+    call = wrap(node).expression
+    return tuple(wrap(StackPart(call, place)) for place in range(len(outputs)))
+
+
+def segment_solves(R: object, V: object, regularization: float, *, weighted: bool = False) -> DistArray:
+    """Solve ``(V_S' V_S + c I) x = V_S' r`` for each row of a sparse R: r its entries, S their columns.
+
+    A half step of alternating least squares: with ratings R of users for items and factors V of the items it
+    gives the factors of the users, ``segment_solves(R.T, U, c)`` then those of the items.
+
+    Parameters
+    ----------
+    R
+        A sparse matrix of n rows and m columns, of real numbers; a stored zero is an entry too.
+    V
+        Dense, m rows of k factors; each worker has all of it.
+    regularization
+        c, not negative.
+    weighted
+        Whether c is multiplied with the number of entries of the row.
+
+    Returns
+    -------
+    DistArray
+        n rows of k elements, of the dtype of the operands' products, float64 for whole numbers; zeros for a
+        row without entries. It is worked out in float64, and has the same bits however R is cut.
+
+    Raises
+    ------
+    DTypeError
+        For a dense R and for complex numbers.
+    ShapeError
+        When V has not a row for each column of R.
+    OptionError
+        For a regularization that is negative or not finite.
+    SingularError
+        When the system of a row is not positive definite, with the row.
+
+    Examples
+    --------
+    >>> import matnb as mn, numpy as np, scipy.sparse as sp
+    >>> R = mn.asarray(sp.csr_array([[4.0, 2.0, 0.0], [0.0, 0.0, 3.0]]))
+    >>> mn.linalg.segment_solves(R, np.array([[2.0], [1.0], [1.0]]), 0.5).compute().round(3)
+    array([[1.818],
+           [2.   ]])
+
+    References
+    ----------
+    Zhou, Wilkinson, Schreiber and Pan, "Large-scale parallel collaborative filtering for the Netflix prize",
+    2008, section 3.1.
+    """
+    ratings, factors = expression_of(R), expression_of(V)
+    if not isinstance(regularization, int | float | np.integer | np.floating) or isinstance(
+        regularization, bool
+    ):
+        raise OptionError(f"segment_solves: regularization {regularization!r}: give a number")
+    if not (math.isfinite(regularization) and regularization >= 0):
+        raise OptionError(
+            f"segment_solves: regularization {regularization}: give a finite number, not negative"
+        )
+    element = np.result_type(ratings.dtype, factors.dtype)
+    if element.kind == "c":
+        raise DTypeError(f"segment_solves of dtype {element}: give real numbers")
+    element = element if element.kind == "f" else np.dtype(np.float64)
+    return wrap(SegmentSolves(ratings, factors, float(regularization), bool(weighted), element))

@@ -21,6 +21,7 @@ from matnb.lazy.functions.ordering import topk
 from matnb.lazy.functions.reductions import reduce
 from matnb.lazy.functions.scanning import associative_scan
 from matnb.lazy.functions.sliding import rolling
+from matnb.lazy.indexing.dynamic import dynamic_slice, dynamic_update_slice
 from matnb.lazy.loop import cond, iterate, iteration
 from matnb.session import (
     active_session,
@@ -61,6 +62,8 @@ __all__ = [
     "connect",
     "current_session",
     "doctor",
+    "dynamic_slice",
+    "dynamic_update_slice",
     "errors",
     "eye",
     "full",

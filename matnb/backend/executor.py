@@ -16,15 +16,23 @@ import numpy as np
 from matnb.backend.small_passes import BoundPasses, SmallPass, TaskRows
 from matnb.backend.step_memory import FRESH, StepMemory, claim_functions, claim_product
 from matnb.blocks.creation import Random, drawn_anew
-from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast
-from matnb.blocks.grid import Region
+from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast, to_numpy
+from matnb.blocks.grid import Region, window_start
 from matnb.blocks.kernels.calls import call
 from matnb.blocks.kernels.chains import apply_chain, chain_into
 from matnb.blocks.kernels.compiled import given, is_ready
 from matnb.blocks.kernels.dense_products import multiply_into
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.frontier import push, put_together, sums_marked_rows, write_marked_sums
-from matnb.blocks.kernels.indexing import gather, local_place, put_each, put_into
+from matnb.blocks.kernels.indexing import (
+    gather,
+    join_window,
+    local_place,
+    put_each,
+    put_into,
+    put_window,
+    take_window,
+)
 from matnb.blocks.kernels.labels import scatter
 from matnb.blocks.kernels.one_pass import packed, reduce_chain
 from matnb.blocks.kernels.operands import check_loop_dtype
@@ -254,6 +262,28 @@ def _gather(operator: op.GatherAt, values: Values, memory: StepMemory) -> Block:
     return gather(operand, index, memory.target((*index.shape, *operand.shape[1:]), operand.dtype))
 
 
+def _take_window(operator: op.TakeWindow, values: Values, memory: StepMemory) -> Block:
+    index, *blocks = values
+    start = window_start(int(to_numpy(index)[()]), operator.size, operator.length, operator.axis)
+    window = (start + operator.part[0], start + operator.part[1])
+    place = memory.target if operator.is_whole else np.empty
+    return take_window(blocks, operator.starts, operator.axis, window, place)
+
+
+def _join_window(operator: op.JoinWindow, values: Values, memory: StepMemory) -> Block:
+    shape, dtype = operator.shape, operator.dtype
+    return join_window(values, operator.axis, shape, dtype, operator.sparse, memory.target)
+
+
+def _put_window(operator: op.PutWindow, values: Values, memory: StepMemory) -> Block:
+    block, value, index = values
+    (low, high), size = operator.rows, operator.size
+    start = window_start(int(to_numpy(index)[()]), size, operator.length, operator.axis)
+    is_beside = start + size <= low or high <= start
+    out = memory.out if is_beside else memory.target(block.shape, block.dtype)
+    return put_window(block, value, operator.axis, low, (start, start + size), out)
+
+
 def _scatter(operator: op.ScatterBy, values: Values, memory: StepMemory) -> Block:
     block, labels, *before = values
     monoid = MONOIDS[operator.monoid]
@@ -287,6 +317,9 @@ _FUNCTIONS: Mapping[type, Callable[..., Any]] = MappingProxyType(
         op.PutAt: _put_at,
         op.PutEachAt: _put_each_at,
         op.GatherAt: _gather,
+        op.TakeWindow: _take_window,
+        op.JoinWindow: _join_window,
+        op.PutWindow: _put_window,
         op.ScatterBy: _scatter,
         op.Call: _call,
         op.Run: _run_kernel,
@@ -615,7 +648,7 @@ class PreparedTask:
             case op.Fused(links, (), product=product) if not any(link.sparse for link in links):
                 factors = () if product is None else arguments[:2]
                 free = tuple(place for place in arguments[len(factors) :] if place not in factors)
-            case op.PutAt() | op.PutEachAt():  # the rest stays as it is
+            case op.PutAt() | op.PutEachAt() | op.PutWindow():  # the rest stays as it is
                 free = arguments[:1] if arguments[0] not in arguments[1:] else ()
             case op.Accumulate(_, dtype):
                 # the first two are read before anything is written

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matnb.errors import ShapeError
+from matnb.errors import IndexingError, ShapeError
 
 MOST_PARTS = 100_000  # of one axis; more would take longer to write down than to compute
 Index = tuple[int, ...]
@@ -179,6 +179,22 @@ def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
                 raise ShapeError(f"cuts {list(wanted)} on axis {axis} must end at its length, {length}")
             cuts.append(axis_cuts)
     return Grid(tuple(cuts))
+
+
+def window_start(start: int, size: int, length: int, axis: int) -> int:
+    """Return where a stretch of an axis begins, which a run has told.
+
+    Raises
+    ------
+    IndexingError
+        When some of it is not on the axis.
+    """
+    if not 0 <= start <= length - size:
+        raise IndexingError(
+            f"a slice of {size} from {start} on axis {axis} of length {length}: it begins at 0 to "
+            f"{length - size}, as its length is fixed"
+        )
+    return start
 
 
 def intersect(one: Region, other: Region) -> Region:

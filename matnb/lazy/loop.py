@@ -18,6 +18,7 @@ from matnb.expr.nodes import Broadcast, Expr, Literal
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, live_expressions, wrap
 from matnb.lazy.creation import zeros
+from matnb.lazy.indexing.dynamic import sliced
 from matnb.lazy.recording import keep_lines
 
 _numbers = itertools.count(1)
@@ -266,6 +267,7 @@ def iterate(
     collect: None = ...,
     over: object = ...,
     reverse: bool = ...,
+    batch: int | None = ...,
 ) -> tuple[State, DistArray]: ...
 
 
@@ -279,6 +281,7 @@ def iterate(
     collect: Callable[[State], Kept],
     over: object = ...,
     reverse: bool = ...,
+    batch: int | None = ...,
 ) -> tuple[State, DistArray, Kept]: ...
 
 
@@ -291,6 +294,7 @@ def iterate(
     collect: Callable[[State], Kept] | None = None,
     over: object = None,
     reverse: bool = False,
+    batch: int | None = None,
 ) -> tuple[State, DistArray] | tuple[State, DistArray, Kept]:
     """Repeat a step on its own result, as one expression: recorded once, run many times.
 
@@ -320,6 +324,10 @@ def iterate(
         Arrays of one length in any nesting: iteration k is given ``item``, their k-th elements or rows.
     reverse
         Go through ``over`` from its end.
+    batch
+        So many elements or rows of ``over`` make up an ``item``, in their order: iteration k is given those
+        from ``k * batch`` on, of sparse arrays sparse ones. Every batch is whole: a length that ``batch``
+        does not divide is refused, and ``x[:n // batch * batch]`` leaves out what is over.
 
     Returns
     -------
@@ -330,7 +338,8 @@ def iterate(
     Raises
     ------
     ShapeError
-        When a step changes the nesting or a shape, or ``until`` gives more than one value.
+        When a step changes the nesting or a shape, ``until`` gives more than one value, or batches do not
+        come out even.
     DTypeError
         When a dtype never settles, or ``collect`` is given sparse arrays.
     LoopBodyError
@@ -356,16 +365,26 @@ def iterate(
     >>> float(total), sums.compute()
     (10.0, array([ 1.,  3.,  6., 10.]))
 
+    Minibatches:
+
+    >>> X, y = mn.asarray([[1.0], [2.0], [3.0], [4.0]]), mn.asarray([2.0, 4.0, 6.0, 8.0])
+    >>> def step(w, item):
+    ...     X, y = item
+    ...     return w - 0.1 * X.T @ (X @ w - y)
+    >>> w, n = mn.iterate(step, mn.zeros(1), over=(X, y), batch=2)
+    >>> w.compute().round(3), int(n)
+    (array([3.5]), 2)
+
     References
     ----------
     The control set follows ``jax.lax``'s scan, while_loop and cond: Bradbury et al., JAX, 2018.
     """
     leaves, nesting = taken_apart(state)
     states = [expression_of(leaf) for leaf in leaves]
-    items, item_nesting, length = _scanned(over)
+    items, item_nesting, length = _scanned(over, batch)
     limit = _limit(max_iterations, length, until is not None)
     for _ in range(_PROMOTIONS):
-        recorder = _LoopRecorder(nesting, states, limit, items, item_nesting, reverse)
+        recorder = _LoopRecorder(nesting, states, limit, items, item_nesting, reverse, batch)
         try:
             return recorder.record(step, until, collect)  # type: ignore[return-value]  # nested as the state
         except _Unsettled as found:
@@ -385,9 +404,10 @@ class _LoopRecorder:
         items: Sequence[Expr],
         item_nesting: Nesting | None,
         reverse: bool,
+        batch: int | None,
     ) -> None:
         self._nesting, self._states, self._limit = nesting, tuple(states), limit
-        self._items, self._item_nesting, self._reverse = items, item_nesting, reverse
+        self._items, self._item_nesting, self._reverse, self._batch = items, item_nesting, reverse, batch
 
     def record(
         self,
@@ -420,10 +440,14 @@ class _LoopRecorder:
 
     def _item(self, counter: Expr) -> object:
         assert self._item_nesting is not None
-        place = DistArray(counter)
+        place, batch = DistArray(counter), self._batch
         if self._reverse:
-            place = self._items[0].shape[0] - 1 - place
-        return put_together(self._item_nesting, [DistArray(one)[place] for one in self._items])
+            place = self._items[0].shape[0] // (batch or 1) - 1 - place
+        if batch is None:
+            return put_together(self._item_nesting, [DistArray(one)[place] for one in self._items])
+        start = (place * batch).expression
+        parts = [wrap(sliced(one, start, batch, 0)) for one in self._items]
+        return put_together(self._item_nesting, parts)
 
     def _checked(self, new: object) -> list[Expr]:
         leaves, nesting = taken_apart(new, self._nesting)
@@ -512,8 +536,15 @@ def _scope_of(counter: Expr) -> int:
     return number
 
 
-def _scanned(over: object) -> tuple[list[Expr], Nesting | None, int | None]:
+def _scanned(over: object, batch: object) -> tuple[list[Expr], Nesting | None, int | None]:
+    # The arrays that are gone through, their nesting, and how many iterations that takes.
+    if batch is not None and (
+        not isinstance(batch, int | np.integer) or isinstance(batch, bool) or batch < 1
+    ):
+        raise OptionError(f"batch={batch!r}: give a whole number, at least 1")
     if over is None:
+        if batch is not None:
+            raise OptionError(f"batch={batch} without over=: give the arrays that are cut in batches")
         return [], None, None
     leaves, nesting = taken_apart(over)
     items = [expression_of(leaf) for leaf in leaves]
@@ -524,7 +555,13 @@ def _scanned(over: object) -> tuple[list[Expr], Nesting | None, int | None]:
         raise ShapeError(
             f"over= has arrays of lengths {sorted(lengths)} along the first axis: give one length"
         )
-    return items, nesting, lengths.pop()
+    length, size = lengths.pop(), 1 if batch is None else int(batch)
+    if length % size:
+        raise ShapeError(
+            f"over= of length {length} in batches of {size}: {length % size} are left; give a batch that "
+            f"divides the length, or leave them out: x[:{length - length % size}]"
+        )
+    return items, nesting, length // size
 
 
 def _limit(given: object, length: int | None, ends: bool) -> Expr:

@@ -5,6 +5,7 @@ from matnb.ops import (  # noqa: F401  registers each
     counting_values,
     creation,
     diagonals,
+    dynamic_slicing,
     folding,
     grouping,
     indexing,

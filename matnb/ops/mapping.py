@@ -17,9 +17,9 @@ from matnb.blocks.kernels.calls import (
     Output,
     call,
     call_on_block,
+    call_on_slab,
     combine_results,
     packed_bytes,
-    reduce_block,
     unpack,
     unpacked,
 )
@@ -249,7 +249,7 @@ def _(node: ReduceBlocks, operands: Sequence[Value]) -> Value:
     for start, stop in node.slabs():
         given = [one[start:stop] if place < num_cut else one for place, one in enumerate(operands)]
         region = ((start, stop), *all_of(node.inputs[0].shape[1:]))
-        results.append(reduce_block(_blocks_of(given), node.function, node.outputs, node.num_whole, region))
+        results.append(call_on_slab(_blocks_of(given), node.function, node.outputs, node.num_whole, region))
     while len(results) > 1:
         pairs = [results[place : place + 2] for place in range(0, len(results), 2)]
         results = [
@@ -295,7 +295,7 @@ def _(node: ReduceBlocks, writer: PlanWriter, workers: Workers) -> None:
         values += [task.read(writer.block(one, all_of(one.shape), owner)) for one in whole_ones]
         task.take(node.size + sum(writer.bytes_of(one, part) for one, part in parts))
         options = (node.function, node.outputs, node.num_whole, rows_region(first.shape, rows))
-        task.do(Run(reduce_block, options), *values)
+        task.do(Run(call_on_slab, options), *values)
 
     def combine_pair(task: TaskWriter, pair: Sequence[Slot]) -> None:
         task.take(_COPIES_OF_INPUTS * node.size)

@@ -11,6 +11,7 @@ from matnb.expr.nodes import Create, Elementwise, Expr, Index, Load, MaskedMatMu
 from matnb.expr.traverse import Either, topological
 from matnb.ops.contracting import Kron
 from matnb.ops.diagonals import DiagonalMatrix
+from matnb.ops.dynamic_slicing import DynamicSlice
 from matnb.ops.indexing import Pick, Put, PutWhere
 from matnb.ops.reshaping import Repeat, RepeatEach
 from matnb.ops.selecting import Compress, Expand
@@ -62,7 +63,14 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             return found[left] * found[right]
         case DiagonalMatrix(operand):
             return operand.size
-        case Index(operand) | Compress(operand) | Pick(operand) | Repeat(operand) | RepeatEach(operand):
+        case (
+            Index(operand)
+            | Compress(operand)
+            | Pick(operand)
+            | DynamicSlice(operand)
+            | Repeat(operand)
+            | RepeatEach(operand)
+        ):
             return max(1.0, found[operand] * prod(node.shape) / max(1, prod(operand.shape)))
         case (
             Put(operand=operand, value=value)

@@ -224,6 +224,46 @@ class GatherAt:
 
 
 @dataclass(frozen=True)
+class TakeWindow:
+    """A stretch of an axis that begins at a number given before blocks that follow one another on the axis.
+
+    It has ``size`` elements, of an axis of ``length``; ``part`` is which of them are wanted, ``starts`` where
+    the blocks begin. Where ``is_whole`` the blocks have all of it, else what they have of it.
+    """
+
+    axis: int
+    starts: tuple[int, ...]
+    length: int
+    size: int
+    part: tuple[int, int]
+    is_whole: bool
+
+
+@dataclass(frozen=True)
+class JoinWindow:
+    """Parts of a stretch one after the other along an axis, some of them of length 0."""
+
+    axis: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    sparse: bool
+
+
+@dataclass(frozen=True)
+class PutWindow:
+    """A block with a value written over a stretch of an axis of ``length``, which begins at a given number.
+
+    ``rows`` are what the block has of the axis. After the block come the value, which has all ``size``
+    elements of the stretch, and the number.
+    """
+
+    axis: int
+    rows: tuple[int, int]
+    length: int
+    size: int
+
+
+@dataclass(frozen=True)
 class ScatterBy:
     """Values combined by their labels, which begin at the global place ``start``."""
 
@@ -255,5 +295,6 @@ class Run:
 
 Operator: TypeAlias = (
     Fused | Make | Constant | Cut | Join | Fill | Multiply | MultiplyMasked | SumMasked | Accumulate | Push
-    | PutTogether | Finish | Flip | Take | Stretch | PutAt | PutEachAt | GatherAt | ScatterBy | Call | Run
+    | PutTogether | Finish | Flip | Take | Stretch | PutAt | PutEachAt | GatherAt | TakeWindow | JoinWindow
+    | PutWindow | ScatterBy | Call | Run
 )  # fmt: skip

@@ -117,10 +117,10 @@ def call(function: Function, blocks: Sequence[Block], outputs: Sequence[Output])
         When a result is not what it must be.
     """
     result = called(function, lambda callee: callee(*(np.array(to_numpy(block))[()] for block in blocks)))
-    return packed(function, result, outputs)
+    return pack_results(function, result, outputs)
 
 
-def packed(function: Function, result: object, outputs: Sequence[Output], where: str = "") -> Dense:
+def pack_results(function: Function, result: object, outputs: Sequence[Output], where: str = "") -> Dense:
     """Return results of a function packed in a block of bytes.
 
     Parameters
@@ -199,7 +199,7 @@ def call_on_block(
     return csr_block(sp.csr_array(found)) if is_sparse else Dense(found)
 
 
-def reduce_block(
+def call_on_slab(
     values: Sequence[Block],
     function: Function,
     outputs: Sequence[Output],
@@ -211,7 +211,7 @@ def reduce_block(
     Parameters and errors are those of :func:`call_on_block` and :func:`call`.
     """
     result = _called_at(function, values, num_whole, region)
-    return packed(function, result, outputs, f"the rows {region[0][0]}:{region[0][1]}")
+    return pack_results(function, result, outputs, f"the rows {region[0][0]}:{region[0][1]}")
 
 
 def combine_results(
@@ -233,7 +233,7 @@ def combine_results(
     """
     sides = [tuple(part.copy()[()] for part in unpacked(one.values, outputs)) for one in values]
     given = sides if is_tuple else [side[0] for side in sides]
-    return packed(function, called(function, lambda callee: callee(*given)), outputs, "two results")
+    return pack_results(function, called(function, lambda callee: callee(*given)), outputs, "two results")
 
 
 def _called_at(function: Function, values: Sequence[Block], num_whole: int, region: Region) -> object:

@@ -24,7 +24,7 @@ from matnb.blocks.formats import (
 )
 from matnb.blocks.grid import Region, all_of
 from matnb.blocks.kernels.compiled import compiled, given
-from matnb.blocks.kernels.shaping import densify, take
+from matnb.blocks.kernels.shaping import Memory, cut, densify, join, take
 from matnb.errors import IndexingError
 
 Place = tuple[slice | int, ...]  # of a block, local
@@ -226,6 +226,89 @@ def _in_range(index: Dense, length: int) -> npt.NDArray[np.int32] | npt.NDArray[
 
 Places: TypeAlias = npt.NDArray[np.integer]
 New: TypeAlias = tuple[Places, Places, NumericArray]  # rows, columns and values, no place twice
+
+
+def take_window(
+    blocks: Sequence[Block],
+    starts: Sequence[int],
+    axis: int,
+    window: tuple[int, int],
+    memory: Memory = np.empty,
+) -> Block:
+    """Return what blocks have of a stretch of an axis, in memory of its own; of length 0 where that is none.
+
+    Parameters
+    ----------
+    blocks, starts
+        Neighbors on the axis, and where each begins.
+    window
+        The bounds of the stretch on the axis.
+    """
+    parts: list[tuple[tuple[int, ...], Block]] = []
+    first = blocks[0]
+    covered = 0
+    for block, start in zip(blocks, starts, strict=True):
+        low, high = max(window[0], start), min(window[1], start + block.shape[axis])
+        if low < high:
+            key = [slice(0, length) for length in block.shape]
+            key[axis] = slice(low - start, high - start)
+            offset = tuple(covered if one == axis else 0 for one in range(len(key)))
+            parts.append((offset, cut(block, tuple(key))))
+            covered += high - low
+    shape = (*first.shape[:axis], covered, *first.shape[axis + 1 :])
+    return _beside(parts, shape, first.dtype, is_sparse(first), memory)
+
+
+def join_window(
+    parts: Sequence[Block], axis: int, shape: tuple[int, ...], dtype: np.dtype, sparse: bool, memory: Memory
+) -> Block:
+    """Return parts of a stretch one after the other along an axis, in memory of its own."""
+    placed: list[tuple[tuple[int, ...], Block]] = []
+    covered = 0
+    for one in parts:
+        if one.shape[axis]:
+            placed.append((tuple(covered if own == axis else 0 for own in range(len(shape))), one))
+            covered += one.shape[axis]
+    return _beside(placed, shape, dtype, sparse, memory)
+
+
+def _beside(
+    parts: Sequence[tuple[tuple[int, ...], Block]],
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    sparse: bool,
+    memory: Memory,
+) -> Block:
+    if sparse or len(parts) != 1:
+        return join(parts, shape, dtype, sparse, memory)
+    target = memory(shape, dtype)
+    np.copyto(target, to_numpy(parts[0][1]))
+    return Dense(target)
+
+
+def put_window(
+    block: Dense,
+    value: Dense,
+    axis: int,
+    start: int,
+    window: tuple[int, int],
+    out: NumericArray | None = None,
+) -> Dense:
+    """Return a block with a value written over a stretch of an axis, as :func:`put_into` does.
+
+    Parameters
+    ----------
+    value
+        Of the whole stretch; broadcasts along the other axes.
+    start, window
+        Where on the axis the block begins, and the bounds of the stretch.
+    """
+    low, high = max(window[0], start), min(window[1], start + block.shape[axis])
+    if low >= high:
+        return put_into(block, None, value, out)
+    before = (slice(None),) * axis
+    part = value.values[(*before, slice(low - window[0], high - window[0]))]
+    return put_into(block, (*before, slice(low - start, high - start)), Dense(part), out)
 
 
 def put_sparse(

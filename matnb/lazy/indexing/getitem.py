@@ -20,6 +20,7 @@ from matnb.lazy.creation import asarray, holds_handles
 from matnb.lazy.evaluator import asked
 from matnb.lazy.indexing.basic import replacing
 from matnb.lazy.indexing.compress import compressed, expanded, places_where
+from matnb.lazy.indexing.dynamic import has_window, read_windows, windows_of, written_back
 from matnb.lazy.indexing.fancy import assigned, indexed
 from matnb.lazy.indexing.keys import with_new_axes, without_axes
 from matnb.lazy.reductions import where
@@ -486,6 +487,9 @@ _MOST_LISTED = 10**6  # known booleans up to here are the places where they are 
 
 def read(node: Expr, key: object) -> DistArray:
     """Return what ``array[key]`` is: a handle, or a selection where only a run can tell how many."""
+    if has_window(key):
+        key, windows = windows_of(key, node.ndim)
+        node = read_windows(node, windows)[-1]
     plain = with_expressions(_listed(key, node))
     if has_mask(plain):
         found = picked(node, plain)
@@ -495,6 +499,10 @@ def read(node: Expr, key: object) -> DistArray:
 
 def written(node: Expr, key: object, value: object) -> Expr:
     """Return what ``array[key] = value`` makes of the array."""
+    if has_window(key):
+        rest, windows = windows_of(key, node.ndim)
+        found = read_windows(node, windows)
+        return written_back(found, windows, written(found[-1], rest, value))
     new: Expr | BooleanSelection
     if isinstance(value, Selection) and value.place is not None:
         new = value.place

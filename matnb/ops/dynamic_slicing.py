@@ -11,13 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, regular_cuts, window_start
+from matnb.blocks.kernels.indexing import put_window_sparse
 from matnb.blocks.layout import Layout, spread
-from matnb.errors import ShapeError, UnsupportedError
-from matnb.expr.nodes import Expr, broadcast_shapes
+from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr
 from matnb.ops.indexing import check_index
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
-from matnb.program.operators import JoinWindow, PutWindow, TakeWindow
+from matnb.program.operators import JoinWindow, PutWindow, Run, TakeWindow
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import operand_region
@@ -49,9 +50,9 @@ class DynamicSlice(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DynamicUpdate(Expr):
-    """A dense array with a value over as many neighbors along an axis as it has, from a whole number on.
+    """An array with a value over as many neighbors along an axis as it has, from a whole number on.
 
-    Along the other axes the value broadcasts.
+    Along the other axes the value broadcasts, unless it is sparse. A sparse array stays sparse.
     """
 
     plain: ClassVar[bool] = True
@@ -63,19 +64,17 @@ class DynamicUpdate(Expr):
     def __post_init__(self) -> None:
         own, value, axis = self.operand, self.value, self.axis
         check_index(self.start, 0)
-        if own.sparse:
-            raise UnsupportedError(
-                "a stretch of a sparse array is not written in a loop: let the array be dense, or write "
-                "single elements and rows, A[i] = v"
-            )
-        size = value.shape[axis] if value.ndim == own.ndim else -1
-        target = (*own.shape[:axis], size, *own.shape[axis + 1 :])
-        if not 0 <= size <= own.shape[axis] or broadcast_shapes(value.shape, target, name="update") != target:
+        pairs = zip(value.shape, own.shape, strict=False)
+        fits = [
+            given <= whole if place == axis else given in (1, whole)
+            for place, (given, whole) in enumerate(pairs)
+        ]
+        if value.ndim != own.ndim or not all(fits):
             raise ShapeError(
                 f"an update of shape {value.shape} along axis {axis} of an array of shape {own.shape}: give "
                 "as many axes, and lengths that fit"
             )
-        self._settle(own.shape, own.dtype, False, own, value, self.start)
+        self._settle(own.shape, own.dtype, own.sparse, own, value, self.start)
 
     def _text(self, operands: Sequence[str]) -> str:
         operand, value, start = operands
@@ -100,7 +99,7 @@ def _(node: DynamicUpdate, operands: Sequence[Value]) -> Value:
     """Return the array with the value written."""
     array = dense(operands[0]).copy()
     array[_key(node, node.value.shape[node.axis], operands[2])] = dense(operands[1]).astype(node.dtype)
-    return array
+    return sp.csr_array(array) if node.sparse else array
 
 
 def _key(node: DynamicSlice | DynamicUpdate, size: int, number: Value) -> tuple[slice, ...]:
@@ -169,4 +168,7 @@ def _(node: DynamicUpdate, writer: PlanWriter, workers: Workers) -> None:
         read = operand_region(node.value.shape, (*region[:axis], (0, size), *region[axis + 1 :]))
         value = writer.read(block, node.value, read, owner)
         number = block.read(writer.block(node.start, (), owner))
-        block.do(PutWindow(axis, region[axis], length, size), old, value, number)
+        put: Run | PutWindow = PutWindow(axis, region[axis], length, size)
+        if node.sparse:
+            put = Run(put_window_sparse, (axis, size, region, node.shape))
+        block.do(put, old, value, number)

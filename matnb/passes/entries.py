@@ -11,7 +11,7 @@ from matnb.expr.nodes import Create, Elementwise, Expr, Index, Load, MaskedMatMu
 from matnb.expr.traverse import Either, topological
 from matnb.ops.contracting import Kron
 from matnb.ops.diagonals import DiagonalMatrix
-from matnb.ops.dynamic_slicing import DynamicSlice
+from matnb.ops.dynamic_slicing import DynamicSlice, DynamicUpdate
 from matnb.ops.indexing import Pick, Put, PutWhere
 from matnb.ops.reshaping import Repeat, RepeatEach
 from matnb.ops.selecting import Compress, Expand
@@ -76,6 +76,7 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             Put(operand=operand, value=value)
             | PutWhere(operand=operand, value=value)
             | Expand(operand=operand, value=value)
+            | DynamicUpdate(operand=operand, value=value)
         ):
             return found[operand] + found[value]
         case MaskedMatMul(_, _, mask, _, complement) if mask.sparse and not complement:

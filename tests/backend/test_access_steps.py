@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import pytest
 
 from matnb.backend.executor import PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Dense
-from matnb.program.operators import GatherAt, PutAt, PutEachAt
+from matnb.errors import IndexingError
+from matnb.program.operators import GatherAt, JoinWindow, PutAt, PutEachAt, PutWindow, TakeWindow
 from matnb.program.plan import Step
+
+Access: TypeAlias = PutAt | PutEachAt | GatherAt | TakeWindow | JoinWindow | PutWindow
 
 
 class Taken:
@@ -28,17 +33,13 @@ def read_only(array: np.ndarray) -> Dense:
     return Dense(view)
 
 
-def run(
-    operator: PutAt | PutEachAt | GatherAt, values: list[Dense], out: np.ndarray | None
-) -> tuple[Dense, Taken]:
+def run(operator: Access, values: list[Dense], out: np.ndarray | None) -> tuple[Dense, Taken]:
     taken = Taken()
     memory = StepMemory(taken.take, taken.arrays.append, out, True)
     return prepared(operator, tuple(range(len(values))), len(values)).run(values, memory), taken
 
 
-def prepared(
-    operator: PutAt | PutEachAt | GatherAt, arguments: tuple[int, ...], num_inputs: int
-) -> PreparedTask:
+def prepared(operator: Access, arguments: tuple[int, ...], num_inputs: int) -> PreparedTask:
     return PreparedTask((Step(operator, arguments),), num_inputs, in_turn)
 
 
@@ -105,6 +106,48 @@ def test_values_at_many_places_are_written_in_place():
     assert execute(
         PutEachAt(2**31 - 1, 2**31), [Dense(np.zeros(1)), Dense(far), Dense(np.ones(()))]
     ).values == [1]
+
+
+@pytest.mark.parametrize("start", [0, 2, 3, 4, 5, 6, 7])
+def test_a_stretch_is_written_in_place(start: int):
+    put = PutWindow(0, (4, 7), 9, 2)  # of places 4 to 6 of 9
+    values = [read_only(np.zeros((3, 2))), Dense(np.array([[1.0], [2.0]])), Dense(np.asarray(start))]
+    whole = np.zeros((9, 2))
+    whole[start : start + 2] = [[1.0], [2.0]]
+    np.testing.assert_array_equal(execute(put, values).values, whole[4:7])
+    own = np.zeros((3, 2))
+    in_place, taken = run(put, [read_only(own), *values[1:]], own)
+    assert in_place.values is own
+    assert taken.arrays == []
+    np.testing.assert_array_equal(own, whole[4:7])
+    fresh, taken = run(put, values, None)
+    assert (fresh is values[0]) == (start in (0, 2, 7))  # beside the block
+    np.testing.assert_array_equal(fresh.values, whole[4:7])
+    assert prepared(put, (0, 1, 2), 3).may_overwrite == (True, False, False)
+
+
+def test_a_stretch_takes_its_memory_and_shares_none():
+    blocks = [read_only(np.arange(6.0).reshape(3, 2)), read_only(np.arange(6.0, 10).reshape(2, 2))]
+    whole = np.arange(10.0).reshape(5, 2)
+    for start in (0, 1, 3):
+        take = TakeWindow(0, (0, 3), 5, 2, (0, 2), True)
+        found, taken = run(take, [Dense(np.asarray(start)), *blocks], None)
+        assert found.values is taken.arrays[0]
+        np.testing.assert_array_equal(found.values, whole[start : start + 2])
+    part = TakeWindow(0, (3,), 5, 2, (1, 2), False)  # the second place, of the later block alone
+    assert [len(run(part, [Dense(np.asarray(one)), blocks[1]], None)[0].values) for one in (0, 1, 2)] == [
+        0,
+        0,
+        1,
+    ]
+    for index in (-1, 4):
+        with pytest.raises(IndexingError, match=f"a slice of 2 from {index} on axis 0 of length 5"):
+            execute(take, [Dense(np.asarray(index)), *blocks])
+    joined, taken = run(
+        JoinWindow(0, (2, 2), np.dtype(float), False), [Dense(whole[:0]), Dense(whole[:2])], None
+    )
+    assert joined.values is taken.arrays[0]
+    np.testing.assert_array_equal(joined.values, whole[:2])
 
 
 def test_a_gather_takes_its_memory():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from breadth.case import Case, Maker, odd, whole
@@ -11,6 +13,22 @@ from breadth.case import floats as with_signs
 def floats(*shape: int) -> Maker:
     """Return what makes an array without negative zeros, which a sparse one does not store."""
     return lambda rng: with_signs(*shape)(rng) + 0.0
+
+
+def slice_from(xp: Any, x: Any, starts: Any, size: int, axis: int = 0) -> Any:
+    """Return a slice that begins at the largest of some places."""
+    if xp is not np:
+        return xp.dynamic_slice(x, starts.max(), size, axis)
+    return x[(*(slice(None),) * axis, slice(starts.max(), starts.max() + size))]
+
+
+def written_from(xp: Any, x: Any, new: Any, starts: Any, axis: int = 0) -> Any:
+    """Return an array with another over it, from the largest of some places on."""
+    if xp is not np:
+        return xp.dynamic_update_slice(x, new, starts.max(), axis)
+    x = x.copy()
+    x[(*(slice(None),) * axis, slice(starts.max(), starts.max() + new.shape[axis]))] = new
+    return x
 
 
 I = np.array([2, -1, 0, 2])  # noqa: E741  an index, as in what it tests
@@ -97,6 +115,50 @@ CASES = [
     ),
     Case("take_along_axis", lambda xp, x, i: xp.take_along_axis(x, i, None), (floats(3, 4), places)),
     Case("take_along_axis", lambda xp, x, i: xp.take_along_axis(x, i, 0), (floats(3, 4), places)),
+    Case(
+        "dynamic_slice",
+        lambda xp, x, s: slice_from(xp, x, s, 3),
+        (floats(6, 5), whole(2, low=0, high=4)),
+        tolerance=0,
+        large=(floats(60000, 5), whole(2, low=20000, high=20100)),
+    ),
+    Case(
+        "dynamic_slice",
+        lambda xp, x, s: slice_from(xp, x, s, 30000),
+        (floats(60000, 5), whole(2, low=0)),
+        tolerance=0,
+    ),
+    Case(
+        "dynamic_slice",
+        lambda xp, x, s: slice_from(xp, x, s, 2, 1),
+        (odd(6, 5), whole(2, low=0, high=4)),
+        tolerance=0,
+    ),
+    Case(
+        "dynamic_slice",
+        lambda xp, x, s: slice_from(xp, x, s, 0, 1),
+        (odd(6, 5), whole(2, low=0, high=4)),
+        tolerance=0,
+    ),
+    Case(
+        "dynamic_slice",
+        lambda xp, x: x[2:6] if xp is np else xp.dynamic_slice(x, 2, 4),
+        (odd(6, 5),),
+        tolerance=0,
+    ),
+    Case(
+        "dynamic_update_slice",
+        lambda xp, x, y, s: written_from(xp, x, y, s),
+        (odd(6, 5), odd(2, 5), whole(2, low=0, high=5)),
+        tolerance=0,
+        large=(floats(60000, 5), floats(700, 5), whole(2, low=20000, high=20100)),
+    ),
+    Case(
+        "dynamic_update_slice",
+        lambda xp, x, y, s: written_from(xp, x, y, s, 1),
+        (whole(6, 5), floats(1, 3), whole(2, low=0, high=3)),
+        tolerance=0,
+    ),
     Case("indices", lambda xp: (xp.indices((2, 3)), *xp.indices((2, 3), sparse=True)), ()),
     Case("diag_indices", lambda xp: xp.diag_indices(3), ()),
     Case("diag_indices_from", lambda xp, x: xp.diag_indices_from(x), (floats(4, 4),)),

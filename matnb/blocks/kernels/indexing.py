@@ -22,7 +22,7 @@ from matnb.blocks.formats import (
     to_numpy,
     to_scipy,
 )
-from matnb.blocks.grid import Region, all_of
+from matnb.blocks.grid import Region, all_of, window_start
 from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.kernels.shaping import Memory, cut, densify, join, take
 from matnb.errors import IndexingError
@@ -356,6 +356,30 @@ def put_sparse(
         for one, local in zip(axes, (rows, columns), strict=True)
     ]
     return replaced(block, None, None, (axes[0], axes[1]), (there[0], there[1], entries))
+
+
+def put_window_sparse(
+    values: Sequence[Block], axis: int, size: int, region: Region, shape: tuple[int, ...]
+) -> Block:
+    """Return a sparse block with a value written over a stretch of an axis of the whole array.
+
+    Parameters
+    ----------
+    values
+        The block, the value, of the whole stretch along the axis, and where the stretch begins.
+    region, shape
+        Of the block, and of the whole array.
+    """
+    block, new, index = values
+    start = window_start(int(to_numpy(index)[()]), size, shape[axis], axis)
+    low, high = max(start, region[axis][0]), min(start + size, region[axis][1])
+    if low >= high:
+        return block
+    part = [slice(0, length) for length in new.shape]
+    part[axis] = slice(low - start, high - start)
+    key: list[tuple[int, int, int] | int | None] = [(*bounds, 1) for bounds in region]
+    key[axis] = (low, high, 1)
+    return put_sparse([block, cut(new, tuple(part))], tuple(key), region, shape)
 
 
 def put_where(values: Sequence[Block]) -> Block:

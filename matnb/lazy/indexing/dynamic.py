@@ -73,7 +73,7 @@ def dynamic_update_slice(x: object, update: object, start: object, axis: int = 0
     Parameters
     ----------
     x
-        A dense array.
+        An array; a sparse one stays sparse.
     update
         As many axes as the array; along ``axis`` it has the elements that are written, along the others as
         many as the array, or one. It is converted to the array's dtype.
@@ -86,8 +86,6 @@ def dynamic_update_slice(x: object, update: object, start: object, axis: int = 0
         For an update that does not fit.
     IndexingError
         For a start at which the update would not be on the axis; where only a run tells, on the worker.
-    UnsupportedError
-        For a sparse array.
 
     Examples
     --------
@@ -129,7 +127,10 @@ def updated(node: Expr, new: Expr, start: Expr, axis: int) -> Expr:
         check_index(start, 0)
         window_start(int(start.value), new.shape[axis], node.shape[axis], axis)
     new = astype(new, node.dtype)
-    return DynamicUpdate(node, Broadcast(new, new.shape) if new.sparse else new, start, axis)
+    rest = [(*one.shape[:axis], *one.shape[axis + 1 :]) for one in (node, new)]
+    if new.sparse and not (node.sparse and rest[0] == rest[1]):
+        new = Broadcast(new, new.shape)
+    return DynamicUpdate(node, new, start, axis)
 
 
 def has_window(key: object) -> bool:

@@ -382,9 +382,10 @@ def iterate(
     leaves, nesting = taken_apart(state)
     states = [expression_of(leaf) for leaf in leaves]
     items, item_nesting, length = _scanned(over, batch)
+    size = None if batch is None else int(batch)
     limit = _limit(max_iterations, length, until is not None)
     for _ in range(_PROMOTIONS):
-        recorder = _LoopRecorder(nesting, states, limit, items, item_nesting, reverse, batch)
+        recorder = _LoopRecorder(nesting, states, limit, items, item_nesting, reverse, size)
         try:
             return recorder.record(step, until, collect)  # type: ignore[return-value]  # nested as the state
         except _Unsettled as found:

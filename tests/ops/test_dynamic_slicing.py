@@ -98,11 +98,12 @@ def test_what_begins_at_a_known_place_is_a_slice() -> None:
         mn.dynamic_update_slice(X, X[:7], -1)
 
 
-@pytest.fixture(scope="module", params=["interpret", "dask", "gang", "threads"])
+@pytest.fixture(scope="module", params=["interpret", "dask", "gang", "threads", "processes"])
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     options: dict[str, Any] = {
         "interpret": {"engine": "interpret"},
         "threads": {"workers": 1, "threads": 2},
+        "processes": {"workers": 2, "threads": 1, "processes": True},
     }.get(request.param, {"workers": 3, "threads": 1, "engine": request.param})
     with mn.start(**options):
         yield request.param

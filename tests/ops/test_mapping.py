@@ -126,10 +126,14 @@ def test_a_tall_qr_by_its_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(np.abs(R), np.abs(np.linalg.qr(X, mode="r")), atol=1e-12)
 
 
-@pytest.fixture(params=["interpret", "dask", "gang"])
+@pytest.fixture(params=["interpret", "dask", "gang", "processes"])
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options = {"engine": "interpret"} if request.param == "interpret" else {"workers": 3, "threads": 1}
-    with mn.start(**{"engine": request.param, **options}):
+    options: dict[str, Any] = {"workers": 3, "threads": 1, "engine": request.param}
+    if request.param == "interpret":
+        options = {"engine": "interpret"}
+    elif request.param == "processes":
+        options = {"workers": 2, "threads": 1, "processes": True}
+    with mn.start(**options):
         yield request.param
     mn.stop()
 

@@ -71,6 +71,29 @@ def test_what_slabs_give_has_the_same_bits_for_any_cuts(drawn: st.DataObject, sl
             np.testing.assert_allclose(value(found), theirs, atol=1e-12)
 
 
+@settings(max_examples=25)
+@given(drawn=st.data(), slab_bytes=st.sampled_from([100, 300, 1000, 3000]))
+def test_neighbors_are_combined_first_the_earlier_on_the_left(drawn: st.DataObject, slab_bytes: int) -> None:
+    def ends(X: np.ndarray, *, place: tuple[slice, ...]) -> np.ndarray:
+        return X.sum(axis=0) + place[0].start
+
+    def turned(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+        return one * 0.75 - two
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapping, "_SLAB_BYTES", slab_bytes)
+        x = mn.asarray(X)
+        found = mn.reduce_blocks(ends, x, combine=turned).expression
+        slabs = found.operands[0].slabs()
+        results = [ends(X[start:stop], place=(slice(start, stop),)) for start, stop in slabs]
+        while len(results) > 1:
+            pairs = [results[place : place + 2] for place in range(0, len(results), 2)]
+            results = [turned(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
+        layout = drawn.draw(layouts(X.shape))
+        made = run_cut(found, {x.expression: X}, {x.expression: layout})
+        np.testing.assert_array_equal(made, results[0])
+
+
 def test_slabs_follow_from_lengths_and_dtypes_alone() -> None:
     def slabs(*arrays: Any) -> list[tuple[int, int]]:
         found = mn.reduce_blocks(len, *map(mn.asarray, arrays), combine=int.__add__, shape=(), dtype=int)

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from matnb.backend.engine_dask import RunCancelled
 from matnb.backend.worker import Failed, TaskFailed
 from matnb.blocks.kernels.elementwise import Link
-from matnb.errors import CellCancelled, MatnbError, TooLargeError, kernel_error
+from matnb.errors import CellCancelled, KernelError, MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
 from matnb.plan.explain import kind_of
@@ -73,7 +73,8 @@ def cell_error(
             )
             error.add_note(failed.trace.rstrip())
     owner = next((task.owner for task in tasks if task.key == failed.key), None)
-    if error.raised_at is not None and owner is not None:
+    if error.raised_at is not None and owner is not None and not isinstance(error, KernelError):
+        # Of a function that broke its promise; one that raised has told where by its own trace.
         error.add_note(f"on worker {owner}")
     return located(error, nodes, record)
 

@@ -12,7 +12,7 @@ from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's 
 from matnb.lazy import random, special
 from matnb.lazy.array import DistArray
 from matnb.lazy.columns import Columns
-from matnb.lazy.creation import arange, asarray, eye, full, linspace, ones, zeros
+from matnb.lazy.creation import arange, asarray, coo_array, eye, full, linspace, ones, zeros
 from matnb.lazy.functions.grouping import GroupBy, groupby, scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import map_blocks, reduce_blocks, replicated
@@ -60,6 +60,7 @@ __all__ = [
     "compute",
     "cond",
     "connect",
+    "coo_array",
     "current_session",
     "doctor",
     "dynamic_slice",

@@ -25,7 +25,7 @@ from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
 from matnb.ops.pattern import Pattern
-from matnb.ops.selecting import Prune
+from matnb.ops.selecting import Prune, Select, SelectBy
 from matnb.pictures.arrays import array_html, array_text
 from matnb.pictures.facts import ArrayFacts
 
@@ -630,6 +630,58 @@ class DistArray(Methods, Operators, Values):
             return self.copy()
         is_small = np.abs(self) <= limit if self.dtype.kind == "c" else (self <= limit) & (self >= -limit)
         return recorded(np.where)(is_small, self.dtype.type(0), self)  # type: ignore[return-value]  # a handle
+
+    def select(self, condition: Any) -> DistArray:
+        """Return the sparse array without the entries of which a condition is not true; GraphBLAS's select.
+
+        Parameters
+        ----------
+        condition
+            Booleans of this shape, sparse or dense; an absent one is not true. Or a function of three NumPy
+            arrays, the rows, columns (int64) and values of some entries, which gives a boolean for each: it is
+            called on the workers, on the entries of each block, and what it gives must depend on these alone.
+
+        Returns
+        -------
+        DistArray
+            Of the same shape and dtype, sparse; zeros that are stored are entries like others.
+
+        Raises
+        ------
+        DTypeError
+            For a dense array: ``np.where(condition, x, 0)``; and for what is no boolean.
+        ShapeError
+            For booleans of another shape.
+        OptionError
+            For a function that cannot be sent to workers.
+        KernelError
+            When the function raises on a worker.
+
+        Examples
+        --------
+        >>> import numpy as np, scipy.sparse as sp, matnb as mn
+        >>> A = mn.asarray(sp.csr_array([[1.0, 2.0], [3.0, 4.0]]))
+        >>> np.asarray(A.select(lambda row, column, value: (row != column) & (value > 2)))
+        array([[0., 0.],
+               [3., 0.]])
+        >>> A.select(A > 2).nnz
+        2
+        """
+        if not self.sparse:
+            raise DTypeError("select: entries of a sparse array; of a dense one np.where(condition, x, 0)")
+        if callable(condition):
+            from matnb.lazy.functions.mapping import portable  # which makes handles
+
+            name = getattr(condition, "__name__", type(condition).__name__)
+            return wrap(SelectBy(self._expression, portable(condition, name, "select")))
+        mask = expression_of(condition)
+        if mask.dtype.kind != "b":
+            raise DTypeError(f"select: a condition of dtype {mask.dtype}; give booleans, such as A > 0")
+        return wrap(Select(self._expression, mask))
+
+    def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> DistArray:
+        """Return how many elements are not zero, in all or along axes, int64; stored zeros are not counted."""
+        return recorded(np.count_nonzero)(self, axis, keepdims=keepdims)  # type: ignore[return-value]  # a handle
 
     def pattern(self, dtype: npt.DTypeLike = bool) -> DistArray:
         """Return where a sparse array stores entries: a 1 for each, whatever its value, zeros too.

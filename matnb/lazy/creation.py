@@ -19,8 +19,10 @@ from matnb.expr.nodes import Broadcast, Create, Expr, Index, Regrid
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, operand_of, wrap
 from matnb.lazy.columns import Columns
+from matnb.lazy.evaluator import asked
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import number_dtype
+from matnb.ops.coordinates import FromCoordinates
 
 ShapeLike = int | Sequence[int]
 Order = str | None
@@ -282,6 +284,83 @@ def eye(
         Arange(0, 1, columns, np.dtype(np.int64))
     )
     return wrap(regridded(ufuncs.astype(on_diagonal.expression, element), blocks))
+
+
+def coo_array(
+    arg1: tuple[object, tuple[object, object]],
+    shape: Sequence[int] | None = None,
+    dtype: npt.DTypeLike | None = None,
+    *,
+    duplicates: str = "sum",
+    blocks: BlocksSpec = None,
+) -> DistArray:
+    """Return a sparse array of values at coordinates: SciPy's ``coo_array``, from arrays on the workers too.
+
+    Parameters
+    ----------
+    arg1
+        ``(values, (rows, columns))``: arrays of one axis, as long, of NumPy or DistArrays; coordinates are whole
+        numbers that count from 0. A single value is there for all.
+    shape
+        Of the result. When left out, as long as the largest coordinates say, which are computed for that, and
+        so have to be outside the body of a loop.
+    dtype
+        Of the values; when left out, their own.
+    duplicates
+        What several values at one place give: their "sum", added in the order they were given, "last",
+        "first", "min" or "max" of them, or an "error". NaN is both the least and the largest, as in NumPy.
+    blocks
+        How the result is cut, as of :func:`matnb.asarray`.
+
+    Returns
+    -------
+    DistArray
+        Sparse; zeros that are given are stored. The same bits however the entries are cut.
+
+    Raises
+    ------
+    ShapeError
+        For lengths that are not equal, and a shape that has not two axes.
+    DTypeError
+        For values of a dtype that no sparse array has, coordinates that are no whole numbers, and "min" or
+        "max" of complex numbers.
+    OptionError
+        For other ``duplicates``; and, with "error", once it is computed, for coordinates that come twice.
+    IndexingError
+        Once it is computed, for a coordinate outside the shape, naming the entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import matnb as mn
+    >>> rows, columns = mn.asarray([0, 1, 1]), mn.asarray([2, 0, 0])
+    >>> np.asarray(mn.coo_array((np.array([1.0, 2.0, 3.0]), (rows, columns)), shape=(2, 3)))
+    array([[0., 0., 1.],
+           [5., 0., 0.]])
+    """
+    try:
+        given, (rows, columns) = arg1
+    except (TypeError, ValueError):
+        raise ShapeError("coo_array: give (values, (rows, columns))") from None
+    places = expression_of(rows), expression_of(columns)
+    values = expression_of(given)
+    values = ufuncs.astype(values, values.dtype if dtype is None else number_dtype(dtype))
+    if not values.shape:
+        values = Broadcast(values, places[0].shape)
+    if shape is None:
+        shape = [_length_of(one, name) for one, name in zip(places, ("rows", "columns"), strict=True)]
+    lengths = shape_of(shape)
+    if len(lengths) != 2:
+        raise ShapeError(f"coo_array: shape {lengths}: sparse arrays have two axes")
+    node = FromCoordinates(values, *places, (lengths[0], lengths[1]), duplicates)
+    return wrap(regridded(node, blocks))
+
+
+def _length_of(places: Expr, name: str) -> int:
+    # One more than the largest of some places.
+    if places.ndim != 1 or not places.size:
+        raise ShapeError(f"coo_array: {name} of shape {places.shape} do not say how long it is: give shape=")
+    return int(asked(reductions.reduce(places, "max"), "the shape of coo_array")) + 1
 
 
 def arange(

@@ -2,6 +2,7 @@
 
 from matnb.ops import (  # noqa: F401  registers each
     contracting,
+    coordinates,
     counting_values,
     creation,
     diagonals,

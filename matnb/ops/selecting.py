@@ -11,11 +11,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, region_shape
-from matnb.blocks.kernels.selecting import compress, count_true, expand, prune, true_places
+from matnb.blocks.kernels.calls import Function, truths_of
+from matnb.blocks.kernels.selecting import (
+    compress,
+    count_true,
+    expand,
+    prune,
+    select,
+    select_by,
+    true_places,
+)
 from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr, Shape
-from matnb.ops.reference import Value, dense
+from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, positions
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join, Run
 from matnb.program.plan import Workers
@@ -126,6 +135,40 @@ class Prune(Expr):
         self._settle(self.operand.shape, self.operand.dtype, True, self.operand)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Select(Expr):
+    """A sparse array without the entries where booleans of its shape are not true."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    mask: Expr
+
+    def __post_init__(self) -> None:
+        own = self.operand
+        if not own.sparse or self.mask.shape != own.shape or self.mask.dtype.kind != "b":
+            raise ShapeError(
+                f"booleans of shape {self.mask.shape} {self.mask.dtype} for a sparse array of shape {own.shape}"
+            )
+        self._settle(own.shape, own.dtype, True, own, self.mask)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectBy(Expr):
+    """A sparse array without the entries where a user's function of row, column and value is not true."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    function: Function
+
+    def __post_init__(self) -> None:
+        if not self.operand.sparse:
+            raise ShapeError("entries are selected of sparse arrays")
+        self._settle(self.operand.shape, self.operand.dtype, True, self.operand)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"select({operands[0]}, {self.function.name})"
+
+
 def _check(operand: Expr, mask: Expr, before: Cuts, after: Cuts) -> None:
     if mask.dtype.kind != "b" or not mask.shape or mask.shape != operand.shape[: mask.ndim]:
         raise ShapeError(
@@ -176,6 +219,23 @@ def _(node: Prune, operands: Sequence[Value]) -> Value:
     places = (kept.row[is_large], kept.col[is_large])
     rows, columns = node.shape
     return sp.csr_array((kept.data[is_large], places), shape=(rows, columns))
+
+
+@means(Select)
+def _(node: Select, operands: Sequence[Value]) -> Value:
+    """Return the array with the entries where the booleans are true."""
+    own, places = sp.csr_array(operands[0]), flat_positions(operands[0])
+    kept = dense(operands[1]).reshape(-1)[places]
+    return from_flat_positions(places[kept], own.data[kept], node.shape)
+
+
+@means(SelectBy)
+def _(node: SelectBy, operands: Sequence[Value]) -> Value:
+    """Return the array with the entries of which the function says so."""
+    own, places = sp.csr_array(operands[0]), flat_positions(operands[0])
+    rows, columns = positions(operands[0])
+    kept = truths_of(node.function, (rows.astype(np.int64), columns.astype(np.int64), own.data))
+    return from_flat_positions(places[kept], own.data[kept], node.shape)
 
 
 # What booleans pick: each part of the array gives a part of the result, and nothing moves.
@@ -245,6 +305,30 @@ def _(node: Prune, writer: PlanWriter, workers: Workers) -> None:
     each = 1 + (node.dtype.itemsize if node.threshold else 0)  # whether it stays, and its size
     for block in writer.each_block(node, source.layout, "select", "large entries"):
         block.do(Run(prune, (node.threshold,)), block.read(source.keys[block.number]))
+        block.take(each * writer.entries_of(node.operand, block.region))
+
+
+@lowers(Select)
+def _(node: Select, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that drop entries by booleans, each where its block of the array is."""
+    source = writer.registers[node.operand]
+    writer.note_reuse(node.operand)
+    for block in writer.each_block(node, source.layout, "select", "entries by booleans"):
+        value = block.read(source.keys[block.number])
+        block.do(Run(select), value, writer.read(block, node.mask, block.region, block.owner))
+        each = 1 + (0 if node.mask.sparse else 2 * _PLACE_BYTES)  # whether it stays, and where it is
+        block.take(each * writer.entries_of(node.operand, block.region))
+
+
+@lowers(SelectBy)
+def _(node: SelectBy, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that drop entries by a user's function, each where its block is."""
+    source = writer.registers[node.operand]
+    writer.note_reuse(node.operand)
+    for block in writer.each_block(node, source.layout, "select", node.function.name):
+        start = (block.region[0][0], block.region[1][0])
+        block.do(Run(select_by, (node.function, start)), block.read(source.keys[block.number]))
+        each = 1 + 2 * _PLACE_BYTES + 2 * node.dtype.itemsize  # places, and a copy for the function
         block.take(each * writer.entries_of(node.operand, block.region))
 
 

@@ -10,11 +10,12 @@ from matnb.expr.client_data import held
 from matnb.expr.nodes import Create, Elementwise, Expr, Index, Load, MaskedMatMul, MatMul, Regrid, Transpose
 from matnb.expr.traverse import Either, topological
 from matnb.ops.contracting import Kron
+from matnb.ops.coordinates import FromCoordinates
 from matnb.ops.diagonals import DiagonalMatrix
 from matnb.ops.dynamic_slicing import DynamicSlice, DynamicUpdate
 from matnb.ops.indexing import Pick, Put, PutWhere
 from matnb.ops.reshaping import Repeat, RepeatEach
-from matnb.ops.selecting import Compress, Expand
+from matnb.ops.selecting import Compress, Expand, Select
 
 _A_ROW = 16  # where nothing is known of a sparse array: an average row of a graph
 
@@ -57,7 +58,9 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             return source.estimated_entries()
         case Create():
             return min(node.shape)
-        case Transpose(operand) | Regrid(operand):
+        case FromCoordinates(values):
+            return values.size
+        case Transpose(operand) | Regrid(operand) | Select(operand):
             return found[operand]
         case Kron(left, right):
             return found[left] * found[right]

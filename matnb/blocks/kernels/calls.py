@@ -148,6 +148,27 @@ def pack_results(function: Function, result: object, outputs: Sequence[Output], 
     return Dense(buffer)
 
 
+def truths_of(function: Function, arrays: Sequence[NumericArray]) -> NumericArray:
+    """Call a function on arrays of one length, which become its own, and return its booleans, one for each.
+
+    Raises
+    ------
+    KernelError
+        When it raises, naming it and with its own error and trace.
+    ShapeError, DTypeError
+        When it gives anything but a boolean for each element.
+    """
+    result = _called(function, lambda callee: callee(*arrays))
+    (found,) = results_of((result,), function.name)
+    if found.dtype.kind != "b":
+        raise DTypeError(f"{function.name} gave a result of dtype {found.dtype} where booleans belong")
+    if found.shape not in ((), arrays[0].shape):
+        raise ShapeError(
+            f"{function.name} gave booleans of shape {found.shape} for {len(arrays[0])} entries: one for each"
+        )
+    return np.array(np.broadcast_to(found, arrays[0].shape))
+
+
 def call_on_block(
     values: Sequence[Block],
     function: Function,

@@ -20,9 +20,11 @@ from matnb.blocks.formats import (
     to_numpy,
     to_scipy,
 )
+from matnb.blocks.kernels.calls import Function, truths_of
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
 from matnb.blocks.kernels.indexing import entries_at, replaced
-from matnb.blocks.kernels.patterns import settled
+from matnb.blocks.kernels.patterns import rows_of as entry_rows
+from matnb.blocks.kernels.patterns import settled, values_at
 
 Places: TypeAlias = npt.NDArray[np.int64]
 _WORDS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
@@ -115,6 +117,50 @@ def _is_large(values: NumericArray, threshold: float) -> NumericArray:
         large = np.less_equal(values, threshold)
         np.logical_and(large, np.greater_equal(values, -threshold), out=large)
     return np.logical_not(large, out=large)
+
+
+def select(values: Sequence[Block]) -> Block:
+    """Return a sparse block without the entries where booleans of its shape, sparse or Dense, are not true.
+
+    Returns
+    -------
+    Block
+        The block itself where all entries stay. Peak memory: the result, and a byte for each entry; for Dense
+        booleans the places of the entries.
+    """
+    block, mask = values
+    if not isinstance(block, Csr):
+        return block
+    if isinstance(mask, Dense):
+        kept = mask.values[entry_rows(block), block.columns]
+    else:
+        kept = values_at(block, mask)
+    return entries_kept(block, kept)
+
+
+def select_by(values: Sequence[Block], function: Function, start: tuple[int, int]) -> Block:
+    """Return a sparse block without the entries where a user's function is not true.
+
+    Parameters
+    ----------
+    function
+        Called with rows and columns in the whole array, int64, and values: copies, all of the block at once.
+    start
+        The first row and column of the block in the array.
+
+    Raises
+    ------
+    KernelError, ShapeError, DTypeError
+        Where the function raises, or gives no boolean for each entry.
+    """
+    (block,) = values
+    if not isinstance(block, Csr):
+        return block
+    rows, columns = (one.astype(np.int64) for one in (entry_rows(block), block.columns))
+    rows += start[0]
+    columns += start[1]
+    own = block.entries if block.values is None else block.values.copy()
+    return entries_kept(block, truths_of(function, (rows, columns, own)))
 
 
 def entries_kept(block: Csr, kept: NumericArray) -> SparseBlock:

@@ -1,0 +1,229 @@
+"""Sparse blocks from values and the row and column of each, of which several may be at one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import (
+    MAX_ENTRIES,
+    Block,
+    Csr,
+    Empty,
+    IndexArray,
+    NumericArray,
+    SparseBlock,
+    cast,
+    to_numpy,
+)
+from matnb.blocks.grid import Region
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
+from matnb.blocks.kernels.patterns import as_csr, settled
+from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.kernels.sparse_product_loops import is_less
+from matnb.errors import IndexingError, OptionError, TooLargeError
+
+Places = npt.NDArray[np.int64]
+# What becomes of values at one place. A number that the loop compares, so that it is compiled once for a dtype.
+DUPLICATES = ("sum", "last", "first", "min", "max", "error")
+_SUM, _LAST, _FIRST, _MIN, _MAX, _ERROR = map(np.int64, range(6))
+_FEW = np.int64(32)  # entries of a row that are sorted by insertion
+
+
+def entries_within(
+    values: Sequence[Block], region: Region, shape: tuple[int, int], start: int
+) -> SparseBlock:
+    """Return those of some entries that are in a region, by rows, each row's in the order they were given.
+
+    The columns of a row are in no order, and may be there more than once: such a block goes to
+    :func:`merge_entries` alone. Peak memory: the result, and places that are no int64 as such.
+
+    Parameters
+    ----------
+    values
+        Values, rows and columns of the entries, Dense, of one axis.
+    region
+        Of the array.
+    shape
+        Of the array.
+    start
+        The number of the first entry, for errors.
+
+    Raises
+    ------
+    IndexingError
+        For the first row or column outside the array.
+    """
+    entries, rows, columns = map(to_numpy, values)
+    for axis, places in enumerate((rows, columns)):
+        _check(places, axis, shape, start)
+    (first, last), (left, right) = region
+    pointers = np.zeros(last - first + 1, np.int32)
+    bounds = np.array([first, last, left, right], np.int64)
+    row, column = (given(cast(one, np.dtype(np.int64))) for one in (rows, columns))
+    count = int(_count(row, column, bounds, pointers))
+    if count > MAX_ENTRIES:
+        raise TooLargeError(f"a block of {count:,} entries: cut the array into more blocks")
+    found, kept = np.empty(count, np.int32), np.empty(count, entries.dtype)
+    if count:
+        _sort_in(row, column, given(entries), bounds, pointers[:-1].copy(), found, kept)
+    return settled(Csr((last - first, right - left), pointers, found, kept, entries.dtype))
+
+
+def _check(places: NumericArray, axis: int, shape: tuple[int, int], start: int) -> None:
+    if not places.size or (places.min() >= 0 and places.max() < shape[axis]):
+        return
+    number = int(np.argmax((places < 0) | (places >= shape[axis])))
+    name = "row" if axis == 0 else "column"
+    raise IndexingError(
+        f"{name} {places[number]} of entry {start + number:,} is outside an array of shape {shape}: {name}s "
+        f"go from 0 to {shape[axis] - 1}"
+    )
+
+
+def merge_entries(
+    values: Sequence[Block], duplicates: str, offset: tuple[int, int], dtype: np.dtype
+) -> SparseBlock:
+    """Return a sparse block of entries that :func:`entries_within` found, in the order of these parts.
+
+    Entries at one place are combined in the order they were given, however that is cut into parts. Peak
+    memory: the result, all entries by rows, and eight bytes for each of the longest row's.
+
+    Parameters
+    ----------
+    values
+        The parts, of one shape.
+    duplicates
+        One of ``DUPLICATES``.
+    offset
+        The first row and column of the block, for errors.
+    dtype
+        Of the result; sums are wide until they are whole.
+
+    Raises
+    ------
+    OptionError
+        With "error", for a place that comes twice.
+    """
+    parts = [as_csr(one) for one in values]  # type: ignore[arg-type]  # sparse, as above
+    shape, total = parts[0].shape, sum(one.nnz for one in parts)
+    if not total:
+        return Empty(shape, dtype)
+    if total > MAX_ENTRIES:
+        raise TooLargeError(f"a block of {total:,} entries: cut the array into more blocks")
+    wide = accumulator_dtype("sum", dtype) if duplicates == "sum" else dtype
+    pointers = np.zeros(shape[0] + 1, np.int32)
+    for one in parts:
+        pointers += one.pointers
+    columns, entries = np.empty(total, np.int32), np.empty(total, wide)
+    following = pointers[:-1].copy()
+    for one in parts:
+        _append(
+            unsigned(one.pointers), unsigned(one.columns), given(cast(one.entries, wide)),
+            following, columns, entries,
+        )  # fmt: skip
+    code = np.int64(DUPLICATES.index(duplicates))
+    with np.errstate(all="ignore"):
+        count, row, column = _merge(code, pointers, columns, entries)
+    if count < 0:
+        place = (int(row) + offset[0], int(column) + offset[1])
+        raise OptionError(f"coordinates {place} come more than once, and duplicates='error'")
+    columns.resize(int(count), refcheck=False)
+    entries.resize(int(count), refcheck=False)
+    return Csr(shape, pointers, columns, cast(entries, dtype), dtype)
+
+
+@compiled
+def _count(rows: Places, columns: Places, bounds: Places, pointers: IndexArray) -> np.int64:
+    # Leaves pointers as those of rows; returns how many entries there are.
+    total = np.int64(0)
+    for i in range(rows.size):
+        row, column = rows[i], columns[i]
+        if bounds[0] <= row and row < bounds[1] and bounds[2] <= column and column < bounds[3]:
+            pointers[row - bounds[0] + 1] += np.int32(1)
+            total += 1
+    for i in range(1, pointers.size):
+        pointers[i] += pointers[i - 1]
+    return total
+
+
+@compiled
+def _sort_in(
+    rows: Places,
+    columns: Places,
+    values: NumericArray,
+    bounds: Places,
+    following: IndexArray,
+    out_columns: IndexArray,
+    out: NumericArray,
+) -> None:
+    for i in range(rows.size):
+        row, column = rows[i], columns[i]
+        if bounds[0] <= row and row < bounds[1] and bounds[2] <= column and column < bounds[3]:
+            place = following[row - bounds[0]]
+            following[row - bounds[0]] = place + np.int32(1)
+            out_columns[place] = column - bounds[2]
+            out[place] = values[i]
+
+
+@compiled
+def _append(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    following: IndexArray,
+    out_columns: IndexArray,
+    out: NumericArray,
+) -> None:
+    for row in range(pointers.size - 1):
+        place = following[row]
+        for one in range(pointers[row], pointers[row + 1]):
+            out_columns[place] = columns[one]
+            out[place] = values[one]
+            place += np.int32(1)
+        following[row] = place
+
+
+@compiled
+def _merge(
+    code: np.int64, pointers: IndexArray, columns: IndexArray, values: NumericArray
+) -> tuple[np.int64, np.int64, np.int64]:
+    # Sorts each row by columns, entries of one column in their order, and combines those, in place. Returns how
+    # many are left; or -1, and the first place that comes twice where that is an error.
+    count, begin = np.int64(0), np.int64(pointers[0])
+    for row in range(pointers.size - 1):
+        end = np.int64(pointers[row + 1])
+        if end - begin <= _FEW:
+            for i in range(begin + 1, end):
+                column, value, place = columns[i], values[i], i
+                while place > begin and columns[place - 1] > column:
+                    columns[place], values[place] = columns[place - 1], values[place - 1]
+                    place -= 1
+                columns[place], values[place] = column, value
+        else:
+            order = np.argsort(columns[begin:end], kind="mergesort")
+            columns[begin:end] = columns[begin:end][order]
+            values[begin:end] = values[begin:end][order]
+        first = count
+        for i in range(begin, end):
+            if count > first and columns[count - 1] == columns[i]:
+                value, last = values[i], count - 1
+                if code == _ERROR:
+                    return np.int64(-1), np.int64(row), np.int64(columns[i])
+                if code == _SUM:
+                    values[last] += value
+                elif code == _LAST:
+                    values[last] = value
+                elif code == _MIN:
+                    if is_less(value, values[last]) or value != value:
+                        values[last] = value
+                elif code == _MAX and (is_less(values[last], value) or value != value):
+                    values[last] = value
+            else:
+                columns[count], values[count] = columns[i], values[i]
+                count += 1
+        pointers[row + 1] = count
+        begin = end
+    return count, np.int64(0), np.int64(0)

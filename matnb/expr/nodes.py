@@ -245,6 +245,20 @@ class Elementwise(Expr):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class OnEntries(Elementwise):
+    """A function of entries that its sparse operands store, all of them the same: what is absent stays so.
+
+    Passes make it of functions whose other elements nobody reads.
+    """
+
+    def _stays_sparse(self, shape: Shape) -> bool:
+        return True
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"{super()._text(operands)} of entries"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class MatMul(Expr):
     """A matrix product over a semiring, with the shape rules of ``numpy.matmul``."""
 

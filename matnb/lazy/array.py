@@ -638,8 +638,9 @@ class DistArray(Methods, Operators, Values):
         ----------
         condition
             Booleans of this shape, sparse or dense; an absent one is not true. Or a function of three NumPy
-            arrays, the rows, columns (int64) and values of some entries, which gives a boolean for each: it is
-            called on the workers, on the entries of each block, and what it gives must depend on these alone.
+            arrays, the rows, columns (int64) and values of some entries, which gives a boolean for each: it
+            is called on the workers, on the entries of each block, and what it gives must depend on these
+            alone.
 
         Returns
         -------
@@ -680,7 +681,7 @@ class DistArray(Methods, Operators, Values):
         return wrap(Select(self._expression, mask))
 
     def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> DistArray:
-        """Return how many elements are not zero, in all or along axes, int64; stored zeros are not counted."""
+        """Return how many elements are not zero, in all or along axes, int64; stored zeros do not count."""
         return recorded(np.count_nonzero)(self, axis, keepdims=keepdims)  # type: ignore[return-value]  # a handle
 
     def pattern(self, dtype: npt.DTypeLike = bool) -> DistArray:

@@ -299,8 +299,8 @@ def coo_array(
     Parameters
     ----------
     arg1
-        ``(values, (rows, columns))``: arrays of one axis, as long, of NumPy or DistArrays; coordinates are whole
-        numbers that count from 0. A single value is there for all.
+        ``(values, (rows, columns))``: arrays of one axis, as long, of NumPy or DistArrays; coordinates are
+        whole numbers that count from 0. A single value is there for all.
     shape
         Of the result. When left out, as long as the largest coordinates say, which are computed for that, and
         so have to be outside the body of a loop.

@@ -11,7 +11,6 @@ import numpy as np
 
 from matnb.blocks.formats import SPARSE_DTYPES
 from matnb.blocks.kernels.coordinates import DUPLICATES, entries_within, merge_entries
-from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense, from_flat_positions
@@ -36,7 +35,9 @@ class FromCoordinates(Expr):
     def __post_init__(self) -> None:
         shapes = [one.shape for one in (self.values, self.rows, self.columns)]
         if len(set(shapes)) != 1 or len(shapes[0]) != 1:
-            raise ShapeError(f"values, rows and columns of shapes {shapes}: give as many of each, on one axis")
+            raise ShapeError(
+                f"values, rows and columns of shapes {shapes}: give as many of each, on one axis"
+            )
         for name, one in (("rows", self.rows), ("columns", self.columns)):
             if one.dtype.kind not in "iu":
                 raise DTypeError(f"{name} of dtype {one.dtype}: give whole numbers")
@@ -62,7 +63,9 @@ def _(node: FromCoordinates, operands: Sequence[Value]) -> Value:
     for name, places, length in (("row", rows, node.shape[0]), ("column", columns, node.shape[1])):
         outside = np.flatnonzero((places < 0) | (places >= length))
         if len(outside):
-            raise IndexingError(f"{name} {places[outside[0]]} of entry {outside[0]:,} is outside {node.shape}")
+            raise IndexingError(
+                f"{name} {places[outside[0]]} of entry {outside[0]:,} is outside {node.shape}"
+            )
     flat = rows.astype(np.int64) * max(1, node.shape[1]) + columns.astype(np.int64)
     order = np.argsort(flat, kind="stable")
     flat, values = flat[order], values[order]
@@ -76,7 +79,8 @@ def _(node: FromCoordinates, operands: Sequence[Value]) -> Value:
             data = values[np.append(firsts[1:], len(flat))[: len(firsts)] - 1]
         case "sum" | "min" | "max" as rule:
             combine = {"sum": np.add, "min": np.minimum, "max": np.maximum}[rule]
-            wide = values.astype(accumulator_dtype("sum", node.dtype)) if rule == "sum" else values
+            is_wide = rule == "sum" and node.dtype.kind in "fc"
+            wide = values.astype(np.result_type(node.dtype, np.float64)) if is_wide else values
             total = wide[firsts].copy()
             combine.at(total, (np.cumsum(is_first) - 1)[~is_first], wide[~is_first])
             data = total.astype(node.dtype)

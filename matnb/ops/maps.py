@@ -21,7 +21,7 @@ from matnb.blocks.kernels.tiles import LONG_ROW
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.blocks.variates import VARIATES
-from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Reduce
+from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, OnEntries, Reduce
 from matnb.ops.indexing import Put, check_index
 from matnb.ops.joining import Pad
 from matnb.ops.products import detail_of, write_product
@@ -76,7 +76,7 @@ def _(node: Broadcast, operands: Sequence[Value]) -> Value:
     return np.broadcast_to(dense(operands[0]), node.shape)
 
 
-@means(Elementwise)
+@means(Elementwise, OnEntries)
 def _(node: Elementwise, operands: Sequence[Value]) -> Value:
     """Return a function of elements."""
     if node.sparse:

@@ -1,4 +1,4 @@
-"""Patterns: which elements a sparse array stores, each of them 1."""
+"""Patterns: which elements a sparse array stores, each of them 1; and what another has at these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from matnb.blocks.kernels import patterns
 from matnb.errors import DTypeError
 from matnb.expr.nodes import Expr
-from matnb.ops.reference import Value, positions
+from matnb.ops.reference import Value, flat_positions, from_flat_positions, positions
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
@@ -37,6 +37,33 @@ class Pattern(Expr):
         self._settle(given.shape, self.element, True, given)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class AtEntries(Expr):
+    """The elements of a sparse array where a pattern stores entries: 0 where the array itself stores none."""
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    pattern: Expr
+
+    def __post_init__(self) -> None:
+        own, pattern = self.operand, self.pattern
+        assert own.shape == pattern.shape, "a pass makes it so"
+        self._settle(own.shape, own.dtype, True, own, pattern)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"{operands[0]} at the entries of {operands[1]}"
+
+
+@means(AtEntries)
+def _(node: AtEntries, operands: Sequence[Value]) -> Value:
+    """Return the elements at the pattern's entries."""
+    own, wanted = (flat_positions(one) for one in operands)  # type: ignore[arg-type]  # sparse here
+    found = np.zeros(len(wanted), node.dtype)
+    at = np.intersect1d(wanted, own, return_indices=True)
+    found[at[1]] = operands[0].data[at[2]]  # type: ignore[arg-type, index]  # see above
+    return from_flat_positions(wanted, found, node.shape)
+
+
 @means(Pattern)
 def _(node: Pattern, operands: Sequence[Value]) -> Value:
     """Return a one for each stored entry."""
@@ -51,3 +78,15 @@ def _(node: Pattern, writer: PlanWriter, workers: Workers) -> None:
     writer.note_reuse(node.operand)
     for block in writer.each_block(node, source.layout, "map", "pattern"):
         block.do(Run(patterns.ones, (node.dtype,)), block.read(source.keys[block.number]))
+
+
+@lowers(AtEntries)
+def _(node: AtEntries, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that read an array at the entries of a pattern, each where the pattern's block is."""
+    source = writer.registers[node.pattern]
+    writer.note_reuse(node.pattern)
+    for block in writer.each_block(node, source.layout, "pick", "at entries"):
+        pattern = block.read(source.keys[block.number])
+        block.do(
+            Run(patterns.at_entries), writer.read(block, node.operand, block.region, block.owner), pattern
+        )

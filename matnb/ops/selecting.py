@@ -147,7 +147,7 @@ class Select(Expr):
         own = self.operand
         if not own.sparse or self.mask.shape != own.shape or self.mask.dtype.kind != "b":
             raise ShapeError(
-                f"booleans of shape {self.mask.shape} {self.mask.dtype} for a sparse array of shape {own.shape}"
+                f"booleans of shape {self.mask.shape} {self.mask.dtype} for entries of shape {own.shape}"
             )
         self._settle(own.shape, own.dtype, True, own, self.mask)
 

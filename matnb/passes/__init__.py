@@ -12,6 +12,7 @@ from matnb.passes.identities import drop_identities
 from matnb.passes.narrowing import narrow
 from matnb.passes.order import order_operands
 from matnb.passes.row_searches import search_rows
+from matnb.passes.sampling import sample
 from matnb.passes.transposes import move_transposes
 
 Roots = Mapping[str, Expr]
@@ -31,6 +32,9 @@ PASSES: tuple[PassEntry, ...] = (
     PassEntry("order", order_operands, "first, so that what is written in two ways is one for all others"),
     PassEntry(
         "identities", drop_identities, "next, so that what does nothing hides no pattern from the others"
+    ),
+    PassEntry(
+        "sampling", sample, "before transposes, which a product at the entries of a sparse array does without"
     ),
     PassEntry("transposes", move_transposes, "before slices, which then meet the functions below transposes"),
     PassEntry("narrowing", narrow, "before chains, whose order follows from what is left of the operands"),

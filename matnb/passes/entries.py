@@ -14,6 +14,7 @@ from matnb.ops.coordinates import FromCoordinates
 from matnb.ops.diagonals import DiagonalMatrix
 from matnb.ops.dynamic_slicing import DynamicSlice, DynamicUpdate
 from matnb.ops.indexing import Pick, Put, PutWhere
+from matnb.ops.pattern import AtEntries, Pattern
 from matnb.ops.reshaping import Repeat, RepeatEach
 from matnb.ops.selecting import Compress, Expand, Select
 
@@ -60,7 +61,9 @@ def guessed(node: Expr, found: Mapping[Expr, float], row: float) -> float:
             return min(node.shape)
         case FromCoordinates(values):
             return values.size
-        case Transpose(operand) | Regrid(operand) | Select(operand):
+        case Transpose(operand) | Regrid(operand) | Select(operand) | Pattern(operand):
+            return found[operand]
+        case AtEntries(_, operand):
             return found[operand]
         case Kron(left, right):
             return found[left] * found[right]

@@ -40,7 +40,7 @@ def ordered(node: Expr) -> Expr | None:
     """Return an operation with its operands exchanged, where they are not in order."""
     # f(x, y) = g(y, x), where g is f if f commutes, and > for <
     match node:
-        case Elementwise(name, (first, second), (dtype, other), element) if (
+        case Elementwise(name, (first, second), (dtype, other), element) if type(node) is Elementwise and (
             name in _EXCHANGED and dtype == other and _place(second) < _place(first)
         ):
             exchanged, kinds = _EXCHANGED[name]

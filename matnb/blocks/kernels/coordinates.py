@@ -26,7 +26,7 @@ from matnb.blocks.kernels.sparse_product_loops import is_less
 from matnb.errors import IndexingError, OptionError, TooLargeError
 
 Places = npt.NDArray[np.int64]
-# What becomes of values at one place. A number that the loop compares, so that it is compiled once for a dtype.
+# What becomes of values at one place: for the loop a number, so that it is compiled once for a dtype.
 DUPLICATES = ("sum", "last", "first", "min", "max", "error")
 _SUM, _LAST, _FIRST, _MIN, _MAX, _ERROR = map(np.int64, range(6))
 _FEW = np.int64(32)  # entries of a row that are sorted by insertion
@@ -190,8 +190,8 @@ def _append(
 def _merge(
     code: np.int64, pointers: IndexArray, columns: IndexArray, values: NumericArray
 ) -> tuple[np.int64, np.int64, np.int64]:
-    # Sorts each row by columns, entries of one column in their order, and combines those, in place. Returns how
-    # many are left; or -1, and the first place that comes twice where that is an error.
+    # Sorts each row by columns, entries of one column in their order, and combines those, in place. Returns
+    # how many are left; or -1, and the first place that comes twice where that is an error.
     count, begin = np.int64(0), np.int64(pointers[0])
     for row in range(pointers.size - 1):
         end = np.int64(pointers[row + 1])

@@ -475,6 +475,15 @@ def ones(values: Sequence[Block], dtype: np.dtype) -> SparseBlock:
     return settled(pattern_of(block, dtype))
 
 
+def at_entries(values: Sequence[Block]) -> SparseBlock:
+    """Return the elements of a sparse block at the entries that another stores, whose memory it shares."""
+    block, pattern = values
+    assert not isinstance(block, Dense)
+    assert not isinstance(pattern, Dense)
+    at = as_csr(pattern)
+    return settled(Csr(at.shape, at.pointers, at.columns, values_at(at, block), block.dtype))
+
+
 def rows_of(block: Csr) -> IndexArray:
     """Return the row of each stored entry."""
     return np.repeat(np.arange(block.shape[0], dtype=np.int32), np.diff(block.pointers))

@@ -7,6 +7,7 @@ from typing import Any as _Any
 import numpy as _np
 
 from matnb import errors, graph, linalg
+from matnb.blocks.semiring import semiring
 from matnb.errors import CellCancelled, MatnbError
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
 from matnb.lazy import random, special
@@ -89,6 +90,7 @@ __all__ = [
     "rolling",
     "save",
     "scatter_reduce",
+    "semiring",
     "special",
     "stamp",
     "start",

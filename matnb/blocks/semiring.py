@@ -62,9 +62,10 @@ class Semiring:
     the right one, whatever the other's. So ``min_first`` and ``lor_first`` take a vector ``x`` along the
     edges of a graph in ``x @ A``, and ``min_second`` and ``lor_second`` in ``A @ x``.
 
-    Absent entries are absent, not zero: they take no part in a product. Where the addition is min or lor, an
-    element of a dense vector that is its identity (inf, the largest integer, False) is absent too when the
-    vector meets a sparse matrix: nothing is reached from there, and a largest integer does not wrap.
+    Absent entries are absent, not zero: they take no part in a product. Where the addition is min, max or
+    lor, and the multiplication plus, first, second or land, an element of a dense vector that is the
+    addition's identity (inf, the largest integer, False) is absent too when the vector meets a sparse matrix:
+    nothing is reached from there, and a largest integer does not wrap.
     """
 
     name: str
@@ -75,12 +76,34 @@ class Semiring:
     def turned(self) -> Semiring:
         """The semiring of the product of the transposes, in the other order."""
         turned = {"first": "second", "second": "first"}.get(self.multiply)
-        return self if turned is None else Semiring(f"{self.add.name}_{turned}", self.add, turned)
+        return self if turned is None else SEMIRINGS[f"{self.add.name}_{turned}"]
 
     @property
     def leaves_out(self) -> bool:
         """True where elements of a dense vector are absent that are the identity of the addition."""
-        return self.add.name in ("min", "lor")
+        return self.add.name in ("min", "max", "lor") and self.multiply in ("plus", "first", "second", "land")
+
+    @property
+    def is_pushed(self) -> bool:
+        """True where a dense vector that meets a sparse matrix is pushed along the rows of what it has."""
+        return self.leaves_out and self.add.name != "max"
+
+    @property
+    def is_of_truths(self) -> bool:
+        """True where truths are added, so that entries count by whether they are zero."""
+        return self.add.name in ("lor", "land")
+
+    @property
+    def is_general(self) -> bool:
+        """True where products have no loop of their own, nor one of a semiring that gives the same."""
+        return (self.add.name, self.multiply) not in _WITH_LOOPS
+
+    @property
+    def is_shared(self) -> bool:
+        """True where the parts of a heavy row are multiplied apart."""
+        if self.add.name == "plus":
+            return self.multiply in ("times", "pair")
+        return self.is_pushed
 
     def result_dtype(self, left: np.dtype, right: np.dtype) -> np.dtype:
         """Return the dtype of a product's entries.
@@ -90,12 +113,13 @@ class Semiring:
         DTypeError
             When the semiring is not defined for the dtypes.
         """
-        if self.add.name == "lor":
+        if self.is_of_truths:
             return np.dtype(np.bool_)
         kept = {"first": (left,), "second": (right,)}.get(self.multiply, (left, right))
         if self.multiply == "pair":
             return np.dtype(np.int64)
-        if self.add.name == "min" and np.result_type(*kept).kind not in "iuf":
+        orders = {"min", "max"} & {self.add.name, self.multiply}
+        if orders and np.result_type(*kept).kind not in "iuf":
             given = " and ".join(map(str, kept))
             raise DTypeError(f"semiring {self.name!r} needs real numbers, not {given}")
         return np.result_type(*kept)
@@ -110,20 +134,30 @@ LAND = Monoid("land", "logical_and")
 
 MONOIDS = {monoid.name: monoid for monoid in (PLUS, TIMES, MIN, MAX, LOR, LAND)}
 
-PLUS_TIMES = Semiring("plus_times", PLUS, "times")
-MIN_PLUS = Semiring("min_plus", MIN, "plus")
-PLUS_PAIR = Semiring("plus_pair", PLUS, "pair")
-LOR_LAND = Semiring("lor_land", LOR, "land")
-MIN_FIRST = Semiring("min_first", MIN, "first")
-MIN_SECOND = Semiring("min_second", MIN, "second")
-LOR_FIRST = Semiring("lor_first", LOR, "first")
-LOR_SECOND = Semiring("lor_second", LOR, "second")
+MULTIPLICATIONS = ("times", "plus", "min", "max", "first", "second", "pair", "land", "lor")
+_OF_TRUTHS = ("land", "lor")
 
 SEMIRINGS = {
-    semiring.name: semiring
-    for semiring in (
-        PLUS_TIMES, MIN_PLUS, PLUS_PAIR, LOR_LAND, MIN_FIRST, MIN_SECOND, LOR_FIRST, LOR_SECOND,
-    )
+    f"{add.name}_{multiply}": Semiring(f"{add.name}_{multiply}", add, multiply)
+    for add in MONOIDS.values()
+    for multiply in MULTIPLICATIONS
+    if add.name in ("lor", "land") or multiply not in _OF_TRUTHS
+}
+# Any of the pairs that met: as each is 1, so is that.
+SEMIRINGS["any_pair"] = Semiring("any_pair", LOR, "pair")
+
+PLUS_TIMES = SEMIRINGS["plus_times"]
+MIN_PLUS = SEMIRINGS["min_plus"]
+PLUS_PAIR = SEMIRINGS["plus_pair"]
+LOR_LAND = SEMIRINGS["lor_land"]
+MIN_FIRST = SEMIRINGS["min_first"]
+MIN_SECOND = SEMIRINGS["min_second"]
+LOR_FIRST = SEMIRINGS["lor_first"]
+LOR_SECOND = SEMIRINGS["lor_second"]
+_WITH_LOOPS = {
+    ("plus", "times"), ("plus", "pair"), ("plus", "first"), ("plus", "second"), ("min", "plus"),
+    ("min", "first"), ("min", "second"), ("lor", "land"), ("lor", "first"), ("lor", "second"),
+    ("lor", "pair"),
 }  # fmt: skip
 
 
@@ -138,6 +172,49 @@ def semiring_named(name: str) -> Semiring:
     if name not in SEMIRINGS:
         raise OptionError(f"no semiring {name!r}; known: {', '.join(SEMIRINGS)}")
     return SEMIRINGS[name]
+
+
+def semiring(add: str, multiply: str) -> Semiring:
+    """Return the semiring of an addition and a multiplication, for ``matmul(A, B, semiring=)``.
+
+    Parameters
+    ----------
+    add
+        A monoid: "plus", "times", "min", "max", "lor" or "land"; "any" with "pair" alone.
+    multiply
+        "times", "plus", "min", "max", "first" or "second" (the value of the left or right entry), "pair" (1);
+        with "lor" and "land" also "land" and "lor". Those take entries as truths.
+
+    Raises
+    ------
+    OptionError
+        For a name that there is not, and for what does not go together.
+
+    Notes
+    -----
+    Names are GraphBLAS's: Davis, "Algorithm 1000: SuiteSparse:GraphBLAS", TOMS 45 (2019). Results are of the
+    dtype that NumPy gives both operands together, of "first" and "second" of that one's, of "pair" int64, and
+    of truths bool.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, matnb as mn
+    >>> widths = mn.asarray(sp.csr_array([[0.0, 5.0, 2.0], [0.0, 0.0, 4.0]]))
+    >>> mn.matmul(widths, np.array([9.0, 3.0, 1.0]), semiring=mn.semiring("max", "min")).compute()
+    array([3., 1.])
+    """
+    name = f"{add}_{multiply}"
+    if name in SEMIRINGS:
+        return SEMIRINGS[name]
+    if add not in (*MONOIDS, "any"):
+        raise OptionError(f"no monoid {add!r}; known: {', '.join(MONOIDS)}, any")
+    if multiply not in MULTIPLICATIONS:
+        raise OptionError(f"no multiplication {multiply!r}; known: {', '.join(MULTIPLICATIONS)}")
+    if add == "any":
+        raise OptionError(
+            f"any takes one of several values, which are alike of pairs alone, not of {multiply!r}"
+        )
+    raise OptionError(f"{multiply!r} gives truths: add them with lor or land, not with {add!r}")
 
 
 _BOTH, _FIRST = frozenset({0, 1}), frozenset({0})

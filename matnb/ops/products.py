@@ -142,8 +142,13 @@ def _joined(
     match semiring.multiply:
         case "times":
             products = a[meets].astype(dtype) * b[partner].astype(dtype)
-        case "plus":
+        case "plus" if dtype.kind != "b":
             products = a[meets].astype(dtype) + b[partner].astype(dtype)
+        case "min" | "max" if dtype.kind != "b":
+            combine = np.minimum if semiring.multiply == "min" else np.maximum
+            products = combine(a[meets].astype(dtype), b[partner].astype(dtype))
+        case "plus" | "max" | "lor":
+            products = (a[meets] != 0) | (b[partner] != 0)
         case "pair":
             products = np.ones(len(meets), dtype)
         case "first" | "second":
@@ -629,5 +634,6 @@ def _is_known(product: Product) -> bool:
     # A sparse array times a dense one, of dtypes for which there are loops
     left, right = product.left, product.right
     is_plain = product.mask is None and not (product.transposed or product.turned or product.pushed)
+    is_plain = is_plain and semiring_named(product.semiring).is_shared
     has_loop = product.dtype in SPARSE_DTYPES and product.dtype.kind != "c"  # whose shares follow no tree
     return is_plain and left.sparse and left.ndim == 2 and not right.sparse and has_loop

@@ -22,6 +22,7 @@ from matnb.blocks.kernels.operands import (
 )
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
+from matnb.blocks.kernels.semiring_loops import dense_product
 from matnb.blocks.kernels.transposed_products import gathered_by_tiles, scattered
 from matnb.blocks.semiring import MIN_PLUS, PLUS_TIMES, SEMIRINGS, Semiring
 from matnb.errors import ShapeError
@@ -80,6 +81,10 @@ def multiply_into(left: Csr, right: Dense, semiring: Semiring, out: NumericArray
     ShapeError
         When the shapes do not fit.
     """
+    if semiring.is_general:
+        _check_shapes(left, right, out)
+        out[...] = dense_product(left, right, semiring, out.dtype).values
+        return
     if right.values.ndim == 1:
         multiply_rows_into(left, right, semiring, None, out)
         return

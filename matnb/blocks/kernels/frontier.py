@@ -66,7 +66,7 @@ def push(
         For a semiring with another addition.
     """
     num_rows, width = A.shape
-    if not semiring.leaves_out:
+    if not semiring.is_pushed:
         raise UnsupportedError(f"nothing is pushed over {semiring.name!r}: its sums depend on their order")
     if sum(map(len, pieces)) != num_rows or (wanted is not None and wanted.shape != (width,)):
         lengths = [len(piece) for piece in pieces]

@@ -7,7 +7,7 @@ import numpy as np
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast, is_sparse
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.semiring import LOR_LAND, MIN, MIN_PLUS, PLUS_TIMES, Semiring
+from matnb.blocks.semiring import LOR, LOR_LAND, MIN, MIN_PLUS, PLUS, PLUS_TIMES, Semiring
 from matnb.errors import DTypeError
 
 _SUMS = {
@@ -95,14 +95,29 @@ def known_operands(
             Dense(_present(one.values, dtype)) if isinstance(one, Dense) and one.values.ndim == 1 else one
             for one in (left, right)
         )
+    if semiring.is_general:
+        return left, right, semiring
     match semiring.multiply:
+        case "pair" if semiring.add is LOR:
+            return _truths(first), _truths(second), LOR_LAND
         case "first":
             second = _neutral(second, semiring, dtype, meets_sparse)
         case "second":
             first = _neutral(first, semiring, dtype, meets_sparse)
         case _:
             return first, second, semiring
-    return first, second, MIN_PLUS if semiring.add is MIN else LOR_LAND
+    return first, second, {"min": MIN_PLUS, "plus": PLUS_TIMES}.get(semiring.add.name, LOR_LAND)
+
+
+def _truths(block: Block) -> Block:
+    # True for each entry, whatever its value.
+    truth = np.dtype(np.bool_)
+    match block:
+        case Csr(shape, pointers, columns):
+            return Csr(shape, pointers, columns, None, truth)
+        case Dense(values):
+            return Dense(np.broadcast_to(np.ones(1, truth), values.shape))
+    return block
 
 
 def _present(x: NumericArray, dtype: np.dtype) -> NumericArray:
@@ -115,6 +130,11 @@ def _present(x: NumericArray, dtype: np.dtype) -> NumericArray:
 
 
 def _neutral(block: Block, semiring: Semiring, dtype: np.dtype, meets_sparse: bool) -> Block:
+    if semiring.add is PLUS:
+        one = np.ones(1, dtype)
+        if isinstance(block, Csr):
+            return Csr(block.shape, block.pointers, block.columns, None, dtype)
+        return Dense(np.broadcast_to(one, block.shape)) if isinstance(block, Dense) else block
     # -0.0, since 0.0 would cost a -0.0 its sign.
     is_least = semiring.add is MIN
     nothing = cast(np.array([-0.0 if is_least else 1.0]), dtype if is_least else np.dtype(np.bool_))

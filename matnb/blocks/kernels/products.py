@@ -20,6 +20,7 @@ from matnb.blocks.kernels.operands import check_loop_dtype, known_operands
 from matnb.blocks.kernels.patterns import as_csr, same_pattern, settled, united
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
+from matnb.blocks.kernels.semiring_loops import dense_product
 from matnb.blocks.semiring import PLUS, Monoid, Semiring
 from matnb.errors import ShapeError, UnsupportedError
 
@@ -57,6 +58,9 @@ def multiply(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> 
     if is_sparse(left) or is_sparse(right):
         check_loop_dtype(dtype)
     left, right, semiring = known_operands(left, right, semiring, dtype)
+    if semiring.is_general and not (is_sparse(left) and is_sparse(right)):
+        with np.errstate(all="ignore"):
+            return dense_product(left, right, semiring, dtype)
     kernel = PRODUCTS.find(semiring.name, left, right)
     with np.errstate(all="ignore"):
         return kernel(left, right, dtype)

@@ -8,9 +8,19 @@ import numpy.typing as npt
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, SparseBlock, cast, is_sparse
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, prefetch
 from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, pattern_of_loop, result_shape
-from matnb.blocks.kernels.patterns import as_csr, pattern_of, rows_of, settled
+from matnb.blocks.kernels.patterns import as_csr, pattern_of, rows_of, settled, values_at
 from matnb.blocks.kernels.products import check_shapes, multiply
 from matnb.blocks.kernels.reductions import accumulator_dtype, reduce_block
+from matnb.blocks.kernels.selecting import entries_kept
+from matnb.blocks.kernels.semiring_loops import (
+    codes_of,
+    dense_product_at,
+    dtypes_of,
+    factors,
+    identity_of,
+    sparse_factors,
+    sparse_product_at,
+)
 from matnb.blocks.kernels.shaping import transpose
 from matnb.blocks.kernels.sparse_product_loops import (
     MIN_PLUS,
@@ -595,6 +605,8 @@ def _at_entries(
     Memory at its peak, inputs apart: 9 bytes an entry of the pattern; 4 for every column (or for every row of
     the right block, when that is turned round: a copy of it); operands cast where they have another dtype.
     """
+    if semiring.is_general:
+        return _general_at(left, right, at, semiring, dtype)
     code, identity = _code(left, right, semiring, dtype)
     wide = identity.dtype
     sums = np.full(at.nnz, identity)
@@ -630,6 +642,27 @@ def _at_entries(
     return sums, None
 
 
+def _general_at(
+    left: Block, right: Block, at: Csr, semiring: Semiring, dtype: np.dtype
+) -> tuple[NumericArray, NumericArray | None]:
+    codes, (factor, wide) = codes_of(semiring), dtypes_of(semiring, dtype)
+    sums = np.full(at.nnz, identity_of(semiring, dtype, wide))
+    if is_sparse(left) and is_sparse(right):
+        one, other = as_csr(left), as_csr(right)  # type: ignore[arg-type]  # both were just asked
+        met, slots = np.zeros(at.nnz, np.uint8), np.zeros(at.shape[1], np.uint32)
+        operands = sparse_factors(one, other, semiring, factor)
+        sparse_product_at(codes, *operands, *pattern_of_loop(at), slots, sums, met)
+        return sums, met.view(_TRUTH)
+    one_side, other_side = factors(left, semiring, 0, factor), factors(right, semiring, 1, factor)
+    if isinstance(one_side, Dense) and isinstance(other_side, Dense) and len(at.shape) == 2:
+        X, turned = (given(cast(each, factor)) for each in (one_side.values, other_side.values.T))
+        dense_product_at(codes, X, turned, *pattern_of_loop(at), sums)
+        return sums, None
+    product = multiply(left, right, semiring, dtype)
+    assert isinstance(product, Dense)
+    return product.values[rows_of(at), at.columns], None
+
+
 def _turned(block: Csr) -> Csr:
     turned = transpose(block, (1, 0))
     assert not isinstance(turned, Dense)
@@ -658,6 +691,11 @@ def _sparse_where(
     else:
         dense_mask = np.zeros((0, shape[1]), np.uint8)
         hidden = _true_pattern(as_csr(mask), structural)
+    if semiring.is_general:
+        product = as_csr(multiply(left, right, semiring, dtype))  # type: ignore[arg-type]  # sparse here
+        if isinstance(mask, Dense):
+            return entries_kept(product, dense_mask[rows_of(product), product.columns].view(_TRUTH))
+        return entries_kept(product, ~values_at(pattern_of(product, _TRUTH), hidden))
     code, identity = _code(left, right, semiring, dtype)
     room = room_for(one, other)
     row = np.full(shape[1] + 1, identity)
@@ -743,4 +781,4 @@ def _counts_pairs(
     if scaled is not None and isinstance(mask, Csr) and mask.values is not None:
         return False
     patterns = all(not isinstance(block, Csr) or block.values is None for block in (left, right))
-    return semiring.multiply == "pair" or (semiring.multiply == "times" and patterns)
+    return semiring.name == "plus_pair" or (semiring.name == "plus_times" and patterns)

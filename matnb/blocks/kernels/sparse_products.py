@@ -21,6 +21,13 @@ from matnb.blocks.kernels.operands import pattern_of_loop
 from matnb.blocks.kernels.patterns import settled
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
+from matnb.blocks.kernels.semiring_loops import (
+    codes_of,
+    dtypes_of,
+    identity_of,
+    sparse_factors,
+    sparse_product_over,
+)
 from matnb.blocks.semiring import MIN_PLUS, SEMIRINGS, Semiring
 from matnb.errors import TooLargeError
 
@@ -147,6 +154,23 @@ def shrink(array: NumericArray | IndexArray, count: np.int64) -> None:
     array.resize(count, refcheck=False)
 
 
+def _register_general(semiring: Semiring) -> None:
+    @PRODUCTS.register(semiring.name, Csr, Csr)
+    def product(left: Csr, right: Csr, dtype: np.dtype) -> Block:
+        factor, wide = dtypes_of(semiring, dtype)
+        width, room = right.shape[1], room_for(left, right)
+        seen, row = bits(width), np.full(width, identity_of(semiring, dtype, wide))
+        pointers, columns = np.zeros(left.shape[0] + 1, np.int32), np.empty(room, np.int32)
+        out = np.empty(room, wide)
+        count = sparse_product_over(
+            codes_of(semiring), *sparse_factors(left, right, semiring, factor), seen, row,
+            pointers.view(np.uint32), columns.view(np.uint32), out,
+        )  # fmt: skip
+        shrink(columns, count)
+        shrink(out, count)
+        return settled(Csr((left.shape[0], width), pointers, columns, cast(out, dtype), dtype))
+
+
 def _register_empty(semiring: Semiring) -> None:
     @PRODUCTS.register(semiring.name, Empty, Empty)
     @PRODUCTS.register(semiring.name, Empty, Csr)
@@ -156,4 +180,6 @@ def _register_empty(semiring: Semiring) -> None:
 
 
 for _semiring in SEMIRINGS.values():
+    if _semiring.is_general:
+        _register_general(_semiring)
     _register_empty(_semiring)

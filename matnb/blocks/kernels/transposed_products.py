@@ -18,6 +18,7 @@ from matnb.blocks.kernels.operands import (
     sums_dtype,
 )
 from matnb.blocks.kernels.registry import PRODUCTS, Family
+from matnb.blocks.kernels.semiring_loops import dense_product
 from matnb.blocks.semiring import MIN_PLUS, SEMIRINGS, Semiring
 from matnb.errors import ShapeError
 
@@ -175,11 +176,23 @@ def multiply_transposed(left: Block, right: Block, semiring: Semiring, dtype: np
     if is_sparse(left) or is_sparse(right):
         check_loop_dtype(dtype)
     left, right, semiring = known_operands(left, right, semiring, dtype)
+    if semiring.is_general:
+        with np.errstate(all="ignore"):
+            return _general(left, right, semiring, dtype)
     kernel = TRANSPOSED_PRODUCTS.find(semiring.name, left, right)
     with np.errstate(all="ignore"):
         product = kernel(left, right, semiring, dtype)
     assert isinstance(product, Dense)
     return product
+
+
+def _general(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> Dense:
+    if isinstance(left, Dense):
+        return dense_product(Dense(left.values.T), right, semiring, dtype)
+    # A' X = (X' A)', with factors in the other order
+    assert isinstance(right, Dense)
+    turned = dense_product(Dense(right.values.T), left, semiring.turned, dtype)
+    return Dense(np.ascontiguousarray(turned.values.T))
 
 
 def scattered(X: NumericArray, block: Csr, semiring: Semiring, dtype: np.dtype) -> NumericArray:

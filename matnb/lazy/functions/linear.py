@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import SPARSE_DTYPES
+from matnb.blocks.semiring import Semiring
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, TooLargeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import (
@@ -304,7 +305,7 @@ def lstsq(a: object, b: object, rcond: object = None) -> DistArray:
 
 
 def matmul(
-    left: object, right: object, semiring: str = "plus_times", mask: object | None = None
+    left: object, right: object, semiring: str | Semiring = "plus_times", mask: object | None = None
 ) -> DistArray:
     """Return the matrix product over a semiring, with the shape rules of ``numpy.matmul``.
 
@@ -313,11 +314,12 @@ def matmul(
     left, right
         Arrays of at least one axis; sparse ones meet vectors and matrices.
     semiring
-        "plus_times", "min_plus", "plus_pair" or "lor_land", as in GraphBLAS: absent entries take no part.
-        "min_first", "min_second", "lor_first" and "lor_second" give the value of the left or the right entry.
-        A dense result without any contribution is the identity of the addition (inf for "min_plus", False
-        for "lor_land", of integers the largest). Where such a vector meets a sparse matrix over min or lor,
-        its elements that are the identity are absent: ``x @ A`` reads only the rows of the others.
+        By GraphBLAS's name, such as "plus_times", "min_plus", "plus_pair", "max_min" or "any_pair", or of
+        :func:`matnb.semiring`: absent entries take no part. "min_first" and "min_second" give the value of
+        the left or the right entry. A dense result without any contribution is the identity of the addition
+        (inf for "min_plus", False for "lor_land", of integers the largest). Where such a vector meets a
+        sparse matrix over min, max or lor, with plus, first, second or land, its elements that are the
+        identity are absent: over min and lor ``x @ A`` reads only the rows of the others.
     mask
         An array of the result's shape: only elements where it is not 0 are computed. With a sparse mask the
         result is sparse: of two sparse operands the entries inside the mask where any pair met, else every
@@ -341,10 +343,11 @@ def matmul(
     array([4., 1.])
     """
     first, second = expression_of(left), expression_of(right)
+    name = semiring.name if isinstance(semiring, Semiring) else semiring
     if mask is None:
-        return wrap(MatMul(first, second, semiring))
+        return wrap(MatMul(first, second, name))
     chosen, complement = _mask_of(expression_of(mask))
-    product = MaskedMatMul(first, second, chosen, semiring, complement)
+    product = MaskedMatMul(first, second, chosen, name, complement)
     if product.sparse and product.dtype not in SPARSE_DTYPES:
         raise DTypeError(
             f"a masked product of dtype {product.dtype}: sparse ones are of "

@@ -94,7 +94,8 @@ DAILY = {
         "dynamic_slice dynamic_update_slice associative_scan rolling special.softmax "
         "special.log_softmax special.logsumexp special.expit special.logit special.log_expit special.xlogy "
         "special.entr special.psi special.gammaln special.erf special.erfinv "
-        "DistArray.eliminate_zeros DistArray.prune DistArray.pattern"
+        "DistArray.eliminate_zeros DistArray.prune DistArray.pattern "
+        "DistArray.select DistArray.count_nonzero coo_array semiring"
     ),
     "Files": "load save",
 }

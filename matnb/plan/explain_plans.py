@@ -14,6 +14,7 @@ from matnb.expr.traverse import topological
 from matnb.pictures.facts import GraphFacts, Look, NodeFacts, PanelFacts
 from matnb.pictures.graph import listed
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
+from matnb.plan.densified import MOST_TOLD, densified
 from matnb.plan.explain import bodies_of, kind_of
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
@@ -334,7 +335,8 @@ def _notes(plan: Plan) -> tuple[str, ...]:
     products = [one for one in inside if isinstance(one, MatMul | MaskedMatMul)]
     is_guess = any(one.sparse and one.left.sparse and one.right.sparse for one in products)
     needs = f"needs {'by a guess' if is_guess else 'at most'} about {_needs(plan.peaks)}"
-    return (", ".join(words), f"moves {bytes_text(plan.moved_bytes)}, {needs}")
+    dense = [one.text for one in densified(plan.stages, plan.reused)[:MOST_TOLD]]
+    return (", ".join(words), f"moves {bytes_text(plan.moved_bytes)}, {needs}", *dense)
 
 
 def _needs(peaks: Mapping[int, int]) -> str:

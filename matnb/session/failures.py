@@ -79,6 +79,12 @@ def cell_error(
     return located(error, nodes, record)
 
 
+def lines_of(nodes: Sequence[Expr], record: Recording) -> tuple[int, ...]:
+    """Return the lines of a cell that wrote some expressions, or what is made from them."""
+    lines = _lines([one for one in nodes if one in record.lines], record)
+    return lines or _lines(_writers(nodes, record), record)
+
+
 def located(error: MatnbError, nodes: Sequence[Expr], record: Recording | None) -> MatnbError:
     """Add to an error the lines of the cell that wrote some expressions, and the text of the first."""
     node = nodes[0] if nodes else None

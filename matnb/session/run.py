@@ -48,6 +48,7 @@ from matnb.lazy.array import live_expressions
 from matnb.lazy.recording import Recording, active_recording
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import plural_text
+from matnb.plan.densified import MOST_TOLD, densified
 from matnb.plan.explain_plans import control_text, plan_text
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import Measures
@@ -56,7 +57,7 @@ from matnb.plan.product_entries import meetings, operands_counted
 from matnb.plan.program_cache import ControlPlans
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot
-from matnb.session.failures import cell_error, largest, located, raised_in_cell
+from matnb.session.failures import cell_error, largest, lines_of, located, raised_in_cell
 from matnb.session.loop_parts import LoopResume, LoopTotals, LoopWatch, Span, as_kept, resume_at
 from matnb.session.memo import Memo
 from matnb.session.overrides import engine_of
@@ -355,6 +356,8 @@ class Runner:
             self.planner.check_peaks(plan.peaks, plan.reused)
         except TooLargeError as error:
             raise located(error, largest(plan.stages, planned.origins), record) from None
+        if record is not None:
+            _note_densified(plan, planned.origins, record)
         after = {name: optimized[node] for name, node in roots.items()}
         made = [name for name in fetch if after[name] in plan.outputs and not after[name].sparse]
         keys = [key for name in made for key in plan.outputs[after[name]].keys]
@@ -737,3 +740,13 @@ def missing_results(node: Loop | Cond, order: Collection[Expr], store: Store) ->
         return []
     live = live_expressions()
     return [one for one in own if one is node or one in asked or one in live]
+
+
+def _note_densified(plan: Plan, origins: Mapping[Expr, tuple[Expr, ...]], record: Recording) -> None:
+    # Tells under the cell where it makes large sparse arrays dense.
+    found = densified(plan.stages, plan.reused)
+    for one in found[:MOST_TOLD]:
+        lines = lines_of(origins.get(one.node, (one.node,)), record)
+        where = f"line {', '.join(map(str, lines))}: " if lines else ""
+        if (note := f"{where}{one.text}") not in record.notes:
+            record.notes.append(note)

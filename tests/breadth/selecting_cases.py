@@ -16,7 +16,75 @@ def pruned(xp: Any, x: Any, threshold: float) -> Any:
     return np.where(np.abs(x) <= threshold, x.dtype.type(0), x) if threshold else x
 
 
+def selected(xp: Any, x: Any, condition: Any) -> Any:
+    """Return what ``select`` of a sparse handle with the same entries means."""
+    if xp is np:
+        places = np.indices(x.shape)
+        kept = condition(*places, x)
+        return np.where(kept & (x != 0), x, x.dtype.type(0))
+    rows, columns = np.divmod(np.arange(x.size), x.shape[1])
+    sparse = xp.coo_array((xp.asarray(x).ravel(), (rows, columns)), shape=x.shape)
+    return sparse.select(condition)
+
+
+def in_order(xp: Any, x: Any, rows: Any, columns: Any, rule: str) -> Any:
+    """Return what ``coo_array`` means, entry after entry."""
+    if xp is not np:
+        return xp.coo_array((x, (rows, columns)), shape=(6, 5), duplicates=rule)
+    found: dict[tuple[int, int], Any] = {}
+    for value, row, column in zip(x, rows.tolist(), columns.tolist(), strict=True):
+        old = found.get((row, column))
+        given = {"sum": np.add, "min": np.minimum, "max": np.maximum}.get(rule)
+        if old is None or rule == "last":
+            found[row, column] = value
+        elif given is not None:
+            found[row, column] = given(old, value)
+        elif rule == "error":
+            raise ValueError("a place that comes twice")
+    out = np.zeros((6, 5), x.dtype)
+    for place, value in found.items():
+        out[place] = value
+    return out
+
+
+ROWS, COLUMNS = whole(40, low=0, high=6), whole(40, low=0, high=5)
+
 CASES = [
+    *(
+        Case("coo_array", lambda xp, x, r, c, t=t: in_order(xp, x, r, c, t), (floats(40), ROWS, COLUMNS))
+        for t in ("sum", "last", "first", "min", "max", "error")
+    ),
+    *(
+        Case("coo_array", lambda xp, x, r, c, t=t: in_order(xp, x, r, c, t), (odd(40), ROWS, COLUMNS))
+        for t in ("last", "first", "min", "max")
+    ),
+    Case(
+        "coo_array",
+        lambda xp, x, r, c: in_order(xp, x, r, c, "sum"),
+        (whole(40, dtype="int32"), ROWS, COLUMNS),
+        large=(floats(200_000), whole(200_000, low=0, high=6), whole(200_000, low=0, high=5)),
+    ),
+    Case("coo_array", lambda xp, x, r, c: in_order(xp, x, r, c, "sum"), (truths(40), ROWS, COLUMNS)),
+    *(
+        Case("DistArray.select", lambda xp, x, f=f: selected(xp, x, f), (floats(6, 5),), tolerance=0)
+        for f in (lambda i, j, v: v > 0, lambda i, j, v: i <= j, lambda i, j, v: (i + j) % 2 == v)
+    ),
+    Case("DistArray.select", lambda xp, x: selected(xp, x, lambda i, j, v: True), (whole(6, 5),)),
+    Case(
+        "DistArray.count_nonzero",
+        lambda xp, x: np.count_nonzero(x, axis=0) if xp is np else xp.asarray(x).count_nonzero(axis=0),
+        (floats(6, 5),),
+    ),
+    Case(
+        "semiring",
+        lambda xp, x: (
+            np.minimum(x[:, :, None], x[None]).max(axis=1)
+            if xp is np
+            else xp.matmul(x, x, semiring=xp.semiring("max", "min"))
+        ),
+        (whole(5, 5),),
+        sparse=False,
+    ),
     *(
         Case("DistArray.prune", lambda xp, x, t=t: pruned(xp, x, t), (floats(6, 5),), tolerance=0)
         for t in (0, 0.5, 1.75, 9)

@@ -16,6 +16,9 @@ from matnb.ops.registry import lowers
 # Kinds that no such call has, and why.
 WITHOUT = {
     "Pattern": "sparse arrays alone, block by block; the large ones are dense",
+    "Select": "sparse arrays alone, block by block; the large ones are dense",
+    "SelectBy": "sparse arrays alone, block by block; the large ones are dense",
+    "AtEntries": "made by a pass of functions of sparse arrays, block by block",
     "PutWhere": "sparse arrays alone, block by block; the large ones are dense",
     "Smallest": "made by a pass of the first columns of a sort, which have large cases",
     "RowExtremes": "made by a pass: tests/ops/test_row_extremes.py",

@@ -381,3 +381,13 @@ def test_monitor_prints_a_table_of_the_workers_where_no_widget_can_be(shell, cap
     capsys.readouterr()
     run(shell, "%distmat monitor")
     assert "2 workers" in capsys.readouterr().out
+
+
+def test_a_cell_is_told_which_line_makes_a_sparse_array_dense(shell):
+    run(shell, "A = mn.asarray(np.eye(1000), format='sparse')")
+    (summary,) = run(shell, "%%distmat\nB = A * 2\nC = np.exp(B)\nC.sum()")
+    assert "line 3: exp((1000, 1000) float64 sparse) makes a sparse array dense: 16 kB become 8 MB" in summary
+    (quiet,) = run(shell, "%%distmat\nD = np.exp(A[:100]) + 1\nE = A * np.exp(A)\nx = A @ np.ones(1000)")
+    assert "dense" not in quiet
+    text = (np.exp(shell.user_ns["A"]) + 1).explain(stage="plan")
+    assert "exp((1000, 1000) float64 sparse) makes a sparse array dense" in text

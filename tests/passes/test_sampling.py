@@ -1,0 +1,137 @@
+"""Dense arrays that meet a sparse one are worked out at its entries alone: no plan has their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import matnb as mn
+from matnb.expr.nodes import MatMul
+from matnb.expr.traverse import ExprGraph
+from matnb.passes import optimize
+from matnb.passes.sampling import sample
+from matnb.plan.lower import lower
+from matnb.program.plan import Plan, Workers
+
+ROWS, COLUMNS, RANK = 300, 200, 4
+RNG = np.random.default_rng(0)
+S0 = sp.random_array((ROWS, COLUMNS), density=0.02, format="csr", rng=2)
+S0.data[::9] = 0
+T0 = sp.random_array((ROWS, COLUMNS), density=0.02, format="csr", rng=3)
+U0, V0 = RNG.random((ROWS, RANK)), RNG.random((COLUMNS, RANK))
+U0[5] = 0  # so that a product is 0, where zeros are stored, too
+D0 = RNG.random((ROWS, COLUMNS))
+PLACES = np.repeat(np.arange(ROWS), np.diff(S0.indptr)), S0.indices
+
+Call = Callable[..., Any]
+# Each written once for handles and for NumPy's arrays at the entries: S, U @ V.T, T, D, and a column.
+CASES: dict[str, Call] = {
+    "quotient": lambda S, M, T, D, c: S / M(),
+    "exp": lambda S, M, T, D, c: S * np.exp(M()),
+    "exp first": lambda S, M, T, D, c: np.exp(M()) * S,
+    "log of a quotient": lambda S, M, T, D, c: S * np.log(S / M()),
+    "numbers": lambda S, M, T, D, c: S * (1 + 2 * M()),
+    "two products": lambda S, M, T, D, c: S * (M() ** 2 + np.abs(M() - 1)),
+    "twice": lambda S, M, T, D, c: S / M() + S * np.sqrt(M()),
+    "another pattern": lambda S, M, T, D, c: S * np.exp(T + M()),
+    "a dense array": lambda S, M, T, D, c: S * np.exp(D - M()),
+    "a column": lambda S, M, T, D, c: S / (M() + c),
+    "its own function": lambda S, M, T, D, c: S * np.exp(-S),
+    "remainder": lambda S, M, T, D, c: np.remainder(S, M() + 1),
+    "where": lambda S, M, T, D, c: S * np.where(M() > 0.5, M(), 0.25),
+    "single precision": lambda S, M, T, D, c: S * np.exp(M().astype(np.float32)),
+}
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[None]:
+    with mn.start(workers=2):
+        yield
+    mn.stop()
+
+
+def made(case: Call, blocks: object = None) -> mn.DistArray:
+    """Return the handle that a case makes."""
+    S, T = mn.asarray(S0, blocks=blocks), mn.asarray(T0)
+    U, V = mn.asarray(U0), mn.asarray(V0)
+    return case(S, lambda: U @ V.T, T, mn.asarray(D0), U[:, :1])
+
+
+def wanted(case: Call) -> np.ndarray:
+    """Return what NumPy gives on the pattern."""
+    M = (U0 @ V0.T)[PLACES]
+    with np.errstate(all="ignore"):
+        return np.asarray(case(S0.data, lambda: M, T0.toarray()[PLACES], D0[PLACES], U0[PLACES[0], 0]))
+
+
+def dense_stages(plan: Plan) -> list[str]:
+    """Return what of a plan has as many elements as the matrix, but for what is given."""
+    nodes = [
+        node for stage in plan.stages if stage.kind != "data" for node in (*stage.inside, stage.expression)
+    ]
+    return [repr(one) for one in nodes if not one.sparse and one.size >= ROWS * COLUMNS]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_plan_has_a_dense_array_of_the_whole_shape(name: str) -> None:
+    node = made(CASES[name]).expression
+    assert node.sparse
+    (root,) = optimize({"x": node}).values()
+    plan = lower([root], (), {}, Workers((0, 1), 1, 0))
+    assert dense_stages(plan) == []
+
+
+def test_without_the_pass_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matnb.passes.PASSES", [one for one in _passes() if one.name != "sampling"])
+    (root,) = optimize({"x": made(CASES["quotient"]).expression}).values()
+    assert dense_stages(lower([root], (), {}, Workers((0, 1), 1, 0)))
+
+
+def _passes() -> tuple[Any, ...]:
+    from matnb.passes import PASSES
+
+    return PASSES
+
+
+@pytest.mark.parametrize("blocks", [None, (3, 2)], ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_those_of_numpy_on_the_pattern(two_workers: None, name: str, blocks: object) -> None:
+    found = made(CASES[name], blocks).to_scipy()
+    np.testing.assert_array_equal(found.indptr, S0.indptr)
+    np.testing.assert_array_equal(found.indices, S0.indices)
+    np.testing.assert_allclose(found.data, wanted(CASES[name]), rtol=1e-6 if "single" in name else 1e-13)
+
+
+def test_what_somebody_else_reads_is_made_whole() -> None:
+    S, U, V = mn.asarray(S0), mn.asarray(U0), mn.asarray(V0)
+    product = U @ V.T
+    for other in (product, product.sum(), product + S):
+        roots = {"x": (S / product).expression, "y": other.expression}
+        assert sample(ExprGraph(roots)).roots == roots
+
+
+def test_a_plain_product_is_left_to_its_operator_and_sums_of_sparse_arrays_as_they_are() -> None:
+    S, T, U, V = mn.asarray(S0), mn.asarray(T0), mn.asarray(U0), mn.asarray(V0)
+    for handle in (S * (U @ V.T), S + T, S * T, S * U[:, :1], np.exp(S), S * mn.asarray(D0)):
+        roots = {"x": handle.expression}
+        assert sample(ExprGraph(roots)).roots == roots
+
+
+def test_a_long_chain_is_walked_without_recursion() -> None:
+    S, U, V = mn.asarray(S0), mn.asarray(U0), mn.asarray(V0)
+    dense: Any = U @ V.T
+    for _ in range(3000):
+        dense = dense + 1.5
+    found = sample(ExprGraph({"x": (S * dense).expression})).graph
+    assert not any(isinstance(node, MatMul) for node in found.order)
+
+
+def test_what_is_stored_already_is_read_at_the_entries(two_workers: None) -> None:
+    S, U, V = mn.asarray(S0), mn.asarray(U0), mn.asarray(V0)
+    quotient = (S / (U @ V.T)).persist()
+    found = (S * np.log(quotient)).to_scipy()
+    np.testing.assert_allclose(found.data, wanted(CASES["log of a quotient"]), rtol=1e-13)

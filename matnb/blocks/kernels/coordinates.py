@@ -88,8 +88,8 @@ def merge_entries(
 ) -> SparseBlock:
     """Return a sparse block of entries that :func:`entries_within` found, in the order of these parts.
 
-    Entries at one place are combined in the order they were given, however that is cut into parts. Peak
-    memory: the result, all entries by rows, and eight bytes for each of the longest row's.
+    Entries at one place are combined in the order they were given, however that is cut into parts; ones are
+    left to the pattern. Peak memory: the result, all entries by rows, and eight bytes for each of the longest row's.
 
     Parameters
     ----------
@@ -132,7 +132,8 @@ def merge_entries(
         raise OptionError(f"coordinates {place} come more than once, and duplicates='error'")
     columns.resize(int(count), refcheck=False)
     entries.resize(int(count), refcheck=False)
-    return Csr(shape, pointers, columns, cast(entries, dtype), dtype)
+    kept = cast(entries, dtype)
+    return Csr(shape, pointers, columns, None if np.all(kept == 1) else kept, dtype)
 
 
 @compiled

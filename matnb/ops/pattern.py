@@ -60,7 +60,7 @@ def _(node: AtEntries, operands: Sequence[Value]) -> Value:
     own, wanted = (flat_positions(one) for one in operands)  # type: ignore[arg-type]  # sparse here
     found = np.zeros(len(wanted), node.dtype)
     at = np.intersect1d(wanted, own, return_indices=True)
-    found[at[1]] = operands[0].data[at[2]]  # type: ignore[arg-type, index]  # see above
+    found[at[1]] = operands[0].data[at[2]]
     return from_flat_positions(wanted, found, node.shape)
 
 

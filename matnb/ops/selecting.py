@@ -224,7 +224,8 @@ def _(node: Prune, operands: Sequence[Value]) -> Value:
 @means(Select)
 def _(node: Select, operands: Sequence[Value]) -> Value:
     """Return the array with the entries where the booleans are true."""
-    own, places = sp.csr_array(operands[0]), flat_positions(operands[0])
+    own = sp.csr_array(operands[0])
+    places = flat_positions(own)
     kept = dense(operands[1]).reshape(-1)[places]
     return from_flat_positions(places[kept], own.data[kept], node.shape)
 
@@ -232,8 +233,9 @@ def _(node: Select, operands: Sequence[Value]) -> Value:
 @means(SelectBy)
 def _(node: SelectBy, operands: Sequence[Value]) -> Value:
     """Return the array with the entries of which the function says so."""
-    own, places = sp.csr_array(operands[0]), flat_positions(operands[0])
-    rows, columns = positions(operands[0])
+    own = sp.csr_array(operands[0])
+    places = flat_positions(own)
+    rows, columns = positions(own)
     kept = truths_of(node.function, (rows.astype(np.int64), columns.astype(np.int64), own.data))
     return from_flat_positions(places[kept], own.data[kept], node.shape)
 

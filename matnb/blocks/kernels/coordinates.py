@@ -75,7 +75,8 @@ def entries_within(
 def _check(places: NumericArray, axis: int, shape: tuple[int, int], start: int) -> None:
     if not places.size or (places.min() >= 0 and places.max() < shape[axis]):
         return
-    number = int(np.argmax((places < 0) | (places >= shape[axis])))
+    outside = np.less(places, 0) | np.greater_equal(places, shape[axis])
+    number = int(np.argmax(outside))
     name = "row" if axis == 0 else "column"
     raise IndexingError(
         f"{name} {places[number]} of entry {start + number:,} is outside an array of shape {shape}: {name}s "
@@ -89,7 +90,8 @@ def merge_entries(
     """Return a sparse block of entries that :func:`entries_within` found, in the order of these parts.
 
     Entries at one place are combined in the order they were given, however that is cut into parts; ones are
-    left to the pattern. Peak memory: the result, all entries by rows, and eight bytes for each of the longest row's.
+    left to the pattern. Peak memory: the result, all entries by rows, and eight bytes for each of the
+    longest row's.
 
     Parameters
     ----------

@@ -650,8 +650,8 @@ def _general_at(
     if is_sparse(left) and is_sparse(right):
         one, other = as_csr(left), as_csr(right)  # type: ignore[arg-type]  # both were just asked
         met, slots = np.zeros(at.nnz, np.uint8), np.zeros(at.shape[1], np.uint32)
-        operands = sparse_factors(one, other, semiring, factor)
-        sparse_product_at(codes, *operands, *pattern_of_loop(at), slots, sums, met)
+        A, B = sparse_factors(one, other, semiring, factor)
+        sparse_product_at(codes, *A, *B, *pattern_of_loop(at), slots, sums, met)
         return sums, met.view(_TRUTH)
     one_side, other_side = factors(left, semiring, 0, factor), factors(right, semiring, 1, factor)
     if isinstance(one_side, Dense) and isinstance(other_side, Dense) and len(at.shape) == 2:
@@ -695,7 +695,8 @@ def _sparse_where(
         product = as_csr(multiply(left, right, semiring, dtype))  # type: ignore[arg-type]  # sparse here
         if isinstance(mask, Dense):
             return entries_kept(product, dense_mask[rows_of(product), product.columns].view(_TRUTH))
-        return entries_kept(product, ~values_at(pattern_of(product, _TRUTH), hidden))
+        is_hidden = values_at(pattern_of(product, _TRUTH), hidden)
+        return entries_kept(product, np.logical_not(is_hidden))
     code, identity = _code(left, right, semiring, dtype)
     room = room_for(one, other)
     row = np.full(shape[1] + 1, identity)

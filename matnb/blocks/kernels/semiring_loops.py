@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,8 @@ _MULTIPLIES = {
 }  # fmt: skip
 _OF_TRUTHS = {"plus": _MAX, "times": _MIN}
 _TRUTH = np.dtype(np.bool_)
+_Number = Callable[[float], float]
+Factor = tuple[UnsignedArray, UnsignedArray, NumericArray, np.uint64]
 
 
 def codes_of(semiring: Semiring) -> Codes:
@@ -54,7 +57,7 @@ def dtypes_of(semiring: Semiring, dtype: np.dtype) -> tuple[np.dtype, np.dtype]:
     Halves, which Numba lacks, are doubles, and truths zeros and ones. Sums of floats are doubles.
     """
     check_loop_dtype(dtype)
-    factor = {"bool": np.dtype(np.uint8), "float16": np.dtype(np.float64)}.get(dtype.name, dtype)
+    factor = np.dtype({"bool": "uint8", "float16": "float64"}.get(dtype.name, dtype))
     if semiring.add.name == "times" and factor.kind in "fc":
         return factor, np.result_type(factor, np.float64)
     return factor, factor if dtype == _TRUTH else sums_dtype(semiring, factor)
@@ -90,16 +93,15 @@ def factors(block: Block, semiring: Semiring, place: int, dtype: np.dtype) -> Bl
     return Dense(cast(block.values, _TRUTH))
 
 
-def sparse_factors(
-    left: Csr, right: Csr, semiring: Semiring, dtype: np.dtype
-) -> tuple[UnsignedArray | NumericArray | np.uint64, ...]:
-    """Return two sparse operands as a loop takes them: pointers, columns, values, how far apart, of each."""
-    found: list[UnsignedArray | NumericArray | np.uint64] = []
-    for place, block in enumerate((left, right)):
+def sparse_factors(left: Csr, right: Csr, semiring: Semiring, dtype: np.dtype) -> tuple[Factor, Factor]:
+    """Return two sparse operands as a loop takes them: pointers, columns, values, how far apart these are."""
+
+    def factor(block: Csr, place: int) -> Factor:
         one = factors(block, semiring, place, dtype)
         assert isinstance(one, Csr)
-        found += [*pattern_of_loop(one), *entries_of_loop(one, dtype)]
-    return tuple(found)
+        return (*pattern_of_loop(one), *entries_of_loop(one, dtype))
+
+    return factor(left, 0), factor(right, 1)
 
 
 def present(block: Block, semiring: Semiring, meets_sparse: bool) -> Marks:
@@ -185,7 +187,8 @@ def _sparse_dense(
     out: NumericArray,
 ) -> None:
     add, multiply = codes[0], codes[1]
-    narrow, wide = X.dtype.type, out.dtype.type
+    narrow: _Number = X.dtype.type  # type: ignore[assignment]  # Numba's numbers
+    wide: _Number = out.dtype.type  # type: ignore[assignment]
     for i in range(np.uint64(pointers.size - 1)):
         total = out[i]
         for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + np.uint64(1)])):
@@ -209,7 +212,8 @@ def _dense_sparse(
     out: NumericArray,
 ) -> None:
     add, multiply = codes[0], codes[1]
-    narrow, wide = X.dtype.type, out.dtype.type
+    narrow: _Number = X.dtype.type  # type: ignore[assignment]  # Numba's numbers
+    wide: _Number = out.dtype.type  # type: ignore[assignment]
     for i in range(X.shape[0]):
         total = out[i]
         for k in range(np.uint64(X.shape[1])):
@@ -225,7 +229,8 @@ def _dense_sparse(
 @compiled
 def _dense_dense(codes: Codes, A: NumericArray, B: NumericArray, out: NumericArray) -> None:
     add, multiply = codes[0], codes[1]
-    narrow, wide = A.dtype.type, out.dtype.type
+    narrow: _Number = A.dtype.type  # type: ignore[assignment]  # Numba's numbers
+    wide: _Number = out.dtype.type  # type: ignore[assignment]
     for n in range(A.shape[0]):
         for i in range(A.shape[1]):
             total = out[n, i]
@@ -257,7 +262,8 @@ def sparse_product_over(
     ``row`` holds the identity of the addition for every column, and ``seen`` has a bit for every column, 0.
     """
     add, multiply, count, identity = codes[0], codes[1], np.uint64(0), row[0]
-    narrow, wide = values_a.dtype.type, row.dtype.type
+    narrow: _Number = values_a.dtype.type  # type: ignore[assignment]  # Numba's numbers
+    wide: _Number = row.dtype.type  # type: ignore[assignment]
     for i in range(pointers_a.size - 1):
         start, stop = pointers_a[i], pointers_a[i + 1]
         pairs, low, high = row_span(start, stop, columns_a, pointers_b, columns_b)
@@ -302,7 +308,8 @@ def sparse_product_at(
     ``slots`` is 0 for every column, before and after: within a row, where the mask's entry is, from 1 on.
     """
     add, multiply, one = codes[0], codes[1], np.uint64(1)
-    narrow, wide = values_a.dtype.type, sums.dtype.type
+    narrow: _Number = values_a.dtype.type  # type: ignore[assignment]  # Numba's numbers
+    wide: _Number = sums.dtype.type  # type: ignore[assignment]
     for i in range(np.uint64(pointers_m.size - 1)):
         start, stop = np.uint64(pointers_m[i]), np.uint64(pointers_m[i + one])
         for entry in range(start, stop):
@@ -330,7 +337,8 @@ def dense_product_at(
 ) -> None:
     """Add X @ Y, both dense and Y given transposed, to ``sums`` at the entries of a mask."""
     add, multiply = codes[0], codes[1]
-    narrow, wide = X.dtype.type, sums.dtype.type
+    narrow: _Number = X.dtype.type  # type: ignore[assignment]  # Numba's numbers
+    wide: _Number = sums.dtype.type  # type: ignore[assignment]
     for i in range(np.uint64(pointers_m.size - 1)):
         x = X[i]
         for entry in range(np.uint64(pointers_m[i]), np.uint64(pointers_m[i + np.uint64(1)])):

@@ -162,8 +162,9 @@ def _register_general(semiring: Semiring) -> None:
         seen, row = bits(width), np.full(width, identity_of(semiring, dtype, wide))
         pointers, columns = np.zeros(left.shape[0] + 1, np.int32), np.empty(room, np.int32)
         out = np.empty(room, wide)
+        one, other = sparse_factors(left, right, semiring, factor)
         count = sparse_product_over(
-            codes_of(semiring), *sparse_factors(left, right, semiring, factor), seen, row,
+            codes_of(semiring), *one, *other, seen, row,
             pointers.view(np.uint32), columns.view(np.uint32), out,
         )  # fmt: skip
         shrink(columns, count)

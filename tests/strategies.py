@@ -9,6 +9,15 @@ from hypothesis.extra import numpy as hnp
 from matnb.blocks.formats import Block, Csr, Dense, Empty, SparseBlock, freeze
 from matnb.blocks.grid import Grid, Region
 from matnb.blocks.layout import Layout
+from matnb.blocks.semiring import SEMIRINGS
+
+# Those whose products have loops of their own; test_semiring_loops.py has all.
+SEMIRINGS_WITH_LOOPS = {
+    name: SEMIRINGS[name]
+    for name in (
+        "plus_times", "min_plus", "plus_pair", "lor_land", "min_first", "min_second", "lor_first", "lor_second"
+    )
+}  # fmt: skip
 
 SPARSE_DTYPES = tuple(map(np.dtype, ("float64", "float32", "int64", "int32", "bool")))
 EVERY_ELEMENT: st.SearchStrategy[object] = st.nothing()  # is drawn on its own: no common fill

@@ -51,5 +51,5 @@ def test_least_sums_need_real_numbers(dtype):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(OptionError, match=f"'max_plus'; known: {', '.join(SEMIRINGS)}"):
-        semiring_named("max_plus")
+    with pytest.raises(OptionError, match=f"'most_plus'; known: {', '.join(SEMIRINGS)}"):
+        semiring_named("most_plus")

@@ -22,7 +22,7 @@ from matnb.program.plan import Plan, Task, Workers
 
 RNG = np.random.default_rng(5)
 GRAPH = sp.random_array((40, 40), density=0.2, format="csr", rng=0)
-PUSHED = [name for name, one in SEMIRINGS.items() if one.leaves_out]
+PUSHED = [name for name, one in SEMIRINGS.items() if one.is_pushed]
 
 
 def plan_of(root: mn.DistArray, num_workers: int = 1, scatters: bool = False) -> Plan:

@@ -15,7 +15,8 @@ from matnb.blocks.semiring import SEMIRINGS
 SEMIRINGS_WITH_LOOPS = {
     name: SEMIRINGS[name]
     for name in (
-        "plus_times", "min_plus", "plus_pair", "lor_land", "min_first", "min_second", "lor_first", "lor_second"
+        "plus_times", "min_plus", "plus_pair", "lor_land", "min_first", "min_second", "lor_first",
+        "lor_second",
     )
 }  # fmt: skip
 

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 from block_checks import array_of, mask_of
+from strategies import SEMIRINGS_WITH_LOOPS
 
-from matnb.blocks.semiring import SEMIRINGS
 from matnb.errors import DTypeError
 
 # What two entries that meet give, and how such values are added.
@@ -26,7 +26,7 @@ ADD = {"plus": np.add, "min": np.minimum, "lor": np.logical_or}
 # Kernels are compiled for each, which takes long; those that only choose a side are like the others.
 EVERY_SEMIRING = [
     pytest.param(name, marks=pytest.mark.slow) if name.endswith(("_first", "_second")) else name
-    for name in sorted(SEMIRINGS)
+    for name in sorted(SEMIRINGS_WITH_LOOPS)
 ]
 
 

@@ -62,10 +62,10 @@ class Semiring:
     the right one, whatever the other's. So ``min_first`` and ``lor_first`` take a vector ``x`` along the
     edges of a graph in ``x @ A``, and ``min_second`` and ``lor_second`` in ``A @ x``.
 
-    Absent entries are absent, not zero: they take no part in a product. Where the addition is min, max or
-    lor, and the multiplication plus, first, second or land, an element of a dense vector that is the
-    addition's identity (inf, the largest integer, False) is absent too when the vector meets a sparse matrix:
-    nothing is reached from there, and a largest integer does not wrap.
+    Absent entries are absent, not zero: they take no part in a product. Where the addition is min or max and
+    the multiplication plus, or they are lor and land, and with first and second, an element of a dense vector
+    that is the addition's identity (inf, the largest integer, False) is absent too when the vector meets a
+    sparse matrix: nothing is reached from there, and a largest integer does not wrap.
     """
 
     name: str
@@ -81,7 +81,8 @@ class Semiring:
     @property
     def leaves_out(self) -> bool:
         """True where elements of a dense vector are absent that are the identity of the addition."""
-        return self.add.name in ("min", "max", "lor") and self.multiply in ("plus", "first", "second", "land")
+        goes_on = {"min": "plus", "max": "plus", "lor": "land"}.get(self.add.name)
+        return goes_on is not None and self.multiply in (goes_on, "first", "second")
 
     @property
     def is_pushed(self) -> bool:

@@ -318,8 +318,8 @@ def matmul(
         :func:`matnb.semiring`: absent entries take no part. "min_first" and "min_second" give the value of
         the left or the right entry. A dense result without any contribution is the identity of the addition
         (inf for "min_plus", False for "lor_land", of integers the largest). Where such a vector meets a
-        sparse matrix over min, max or lor, with plus, first, second or land, its elements that are the
-        identity are absent: over min and lor ``x @ A`` reads only the rows of the others.
+        sparse matrix over min_plus, max_plus, lor_land, or min, max or lor with first or second, its elements
+        that are the identity are absent: over min and lor ``x @ A`` reads only the rows of the others.
     mask
         An array of the result's shape: only elements where it is not 0 are computed. With a sparse mask the
         result is sparse: of two sparse operands the entries inside the mask where any pair met, else every

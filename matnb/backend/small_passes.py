@@ -189,7 +189,9 @@ class TaskRows:
     @staticmethod
     def fits(steps: Sequence[Step]) -> bool:
         """Tell whether the steps of a task are of the kinds that can be rows."""
-        *before, last = [step.operator for step in steps] or [None]
+        if not steps:
+            return False
+        *before, last = [step.operator for step in steps]
         if not any(isinstance(one, op.Cut) for one in before):
             return False
         if isinstance(last, op.Fill):

@@ -13,13 +13,13 @@ from matnb.linalg.lobpcg import lobpcg
 from matnb.linalg.lsmr import LeastResidual, lsmr
 from matnb.linalg.lsqr import LeastSquares, lsqr
 from matnb.linalg.operators import Solution
-from matnb.linalg.svds import SingularValues, svds
+from matnb.linalg.svds import SingularTriplets, svds
 
 __all__ = [
     "Eigenpairs",
     "LeastResidual",
     "LeastSquares",
-    "SingularValues",
+    "SingularTriplets",
     "Solution",
     "bicgstab",
     "cg",

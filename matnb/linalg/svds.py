@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 Apply = Callable[[DistArray], DistArray]
 
 
-class SingularValues(NamedTuple):
+class SingularTriplets(NamedTuple):
     """What :func:`svds` gives: ``u`` m x k, ``s`` of shape (k,), ``vh`` k x n, as SciPy."""
 
     u: DistArray
@@ -42,7 +42,7 @@ class _Bases(NamedTuple):
     rest: DistArray
 
 
-class _Restart(NamedTuple):
+class _Bidiagonalization(NamedTuple):
     bases: _Bases
     num_kept: DistArray
     values: DistArray
@@ -60,7 +60,7 @@ def svds(
     oversamples: int = 10,
     power_iterations: int = 4,
     seed: int = 0,
-) -> SingularValues:
+) -> SingularTriplets:
     """Return the k largest singular values of a matrix, and their vectors.
 
     By Lanczos' bidiagonalization with thick restarts (Baglama and Reichel 2005, "Augmented Implicitly
@@ -94,7 +94,7 @@ def svds(
 
     Returns
     -------
-    SingularValues
+    SingularTriplets
         ``u``, ``s`` ascending, ``vh``, all float64, so that ``u * s @ vh`` is near A; in SciPy's order, which
         is not that of ``numpy.linalg.svd``. Signs are such that of each row of ``vh`` the element that is
         largest in magnitude is positive.
@@ -141,24 +141,24 @@ def _times(mean: DistArray, totals: DistArray) -> DistArray:
 
 def _lanczos(
     matrix: DistArray, mean: DistArray | None, k: int, tol: float, max_iterations: int, rng: Generator
-) -> SingularValues:
+) -> SingularTriplets:
     m, n = matrix.shape
     size = min(m, n, max(2 * k + 8, 20))
     products = _products(matrix, mean)
 
-    def restart(state: _Restart) -> _Restart:
+    def restart(state: _Bidiagonalization) -> _Bidiagonalization:
         bases = _extended(state.bases, products, state.num_kept, rng)
         values, X, Y, kept, num_kept, residual = replicated(
             partial(_triplets, k=k, tol=tol), bases.seen, bases.rest
         )
         new = _Bases(X.T @ bases.left, Y.T @ bases.right, kept, bases.next, bases.rest)
-        return _Restart(new, num_kept, values, residual)
+        return _Bidiagonalization(new, num_kept, values, residual)
 
     first = rng.standard_normal(n)
     bases = _Bases(zeros((size, m)), zeros((size, n)), zeros((size, size)), first / norm(first), asarray(0.0))
     final, _ = iterate(
         restart,
-        _Restart(bases, asarray(0), zeros(k), asarray(np.inf)),
+        _Bidiagonalization(bases, asarray(0), zeros(k), asarray(np.inf)),
         until=lambda old, new: new.residual <= tol,
         max_iterations=max_iterations,
     )
@@ -199,7 +199,7 @@ def _triplets(
 
 def _randomized(
     matrix: DistArray, mean: DistArray | None, k: int, drawn: DistArray, power_iterations: int
-) -> SingularValues:
+) -> SingularTriplets:
     forward, backward = _products(matrix, mean)
 
     def step(Q: DistArray) -> DistArray:
@@ -210,7 +210,7 @@ def _randomized(
     return _with_signs(Q @ u[:, :k], s[:k], vh[:k])
 
 
-def _with_signs(u: DistArray, s: DistArray, vh: DistArray) -> SingularValues:
+def _with_signs(u: DistArray, s: DistArray, vh: DistArray) -> SingularTriplets:
     # And in SciPy's order.
     signs = where(vh.max(axis=1) < -vh.min(axis=1), -1.0, 1.0)
-    return SingularValues((u * signs)[:, ::-1], s[::-1], (vh * signs[:, None])[::-1])
+    return SingularTriplets((u * signs)[:, ::-1], s[::-1], (vh * signs[:, None])[::-1])

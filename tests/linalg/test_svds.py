@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import matnb as mn
 
 
-def check(A: np.ndarray, found: mn.linalg.SingularValues, k: int, tolerance: float) -> None:
+def check(A: np.ndarray, found: mn.linalg.SingularTriplets, k: int, tolerance: float) -> None:
     u, s, vh = (one.compute() for one in found)
     wanted = np.linalg.svd(A, compute_uv=False)[:k][::-1]
     np.testing.assert_allclose(s, wanted, rtol=tolerance, atol=tolerance * wanted[-1])

@@ -158,7 +158,7 @@ def truths_of(function: Function, arrays: Sequence[NumericArray]) -> NumericArra
     ShapeError, DTypeError
         When it gives anything but a boolean for each element.
     """
-    result = _called(function, lambda callee: callee(*arrays))
+    result = called(function, lambda callee: callee(*arrays))
     (found,) = results_of((result,), function.name)
     if found.dtype.kind != "b":
         raise DTypeError(f"{function.name} gave a result of dtype {found.dtype} where booleans belong")

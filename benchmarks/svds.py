@@ -48,7 +48,7 @@ def main() -> None:
             )
         ours, call = public(
             lambda seed: mn.linalg.svds(
-                A, number, solver="randomized", power_iterations=5, seed=seed
+                A, number, solver="randomized", max_iterations=5, seed=seed
             ).s.compute()
         )
         bench.compare(

@@ -15,7 +15,7 @@ from counts import PROJECT, name_of, only_importers
 # Imports go only to the left.
 ROOMS = (
     "version", "location", "errors", "config", "events", "blocks", "pictures", "io", "expr", "program", "ops",
-    "passes", "plan", "lazy", "balance", "backend", "session", "graph", "linalg", "learn", "widgets",
+    "passes", "plan", "lazy", "balance", "backend", "session", "linalg", "graph", "learn", "widgets",
     "magics", "cli", "__main__",
 )  # fmt: skip
 # Libraries that only the named rooms know.
@@ -48,6 +48,7 @@ MANY_PARAMETERS = {
     "matnb/lazy/creation.py: eye": "NumPy's, and blocks",
     "matnb/lazy/creation.py: linspace": "NumPy's, and blocks",
     "matnb/lazy/functions/reductions.py: spread": "NumPy's",
+    "matnb/linalg/eigsh.py: eigsh": "SciPy's, and a seed",
     "matnb/ops/products.py: write_product": "a region of a product, and whose it is",
     "matnb/session/current.py: start": "a user's options",
 }
@@ -86,10 +87,10 @@ ONE_IMPORTER = {
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
-    "backend": 10.35, "balance": 2.75, "blocks": 14.05, "cli": 1.02, "config": 0.3, "errors": 0.2,
-    "events": 0.3, "expr": 1.65, "graph": 0.62, "io": 5.2, "lazy": 12.25, "linalg": 0.3, "location": 0.2,
-    "magics": 1.6, "ops": 6.25, "passes": 1.1, "pictures": 3.8, "plan": 3.7, "program": 1.82,
-    "session": 6.97, "widgets": 1.67,
+    "backend": 10.9, "balance": 2.75, "blocks": 17.3, "cli": 1.02, "config": 0.3, "errors": 0.25,
+    "events": 0.3, "expr": 1.65, "graph": 3.1, "io": 5.2, "lazy": 14.4, "linalg": 2.4, "location": 0.2,
+    "magics": 1.6, "ops": 7.8, "passes": 1.5, "pictures": 3.8, "plan": 3.95, "program": 1.9,
+    "session": 7.05, "widgets": 1.67,
 }  # fmt: skip
 VAGUE_NAMES = ("util", "utils", "helper", "helpers", "common", "base", "manager")
 NODES = PurePosixPath("matnb/expr/nodes.py")
@@ -356,7 +357,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
                 "import numpy\nfrom matnb.blocks.grid import Grid\nfrom matnb import errors",
             ),
             ("matnb/passes/fuse.py", "from ..expr import Expr\nfrom matnb.expr import traverse"),
-            ("matnb/linalg/norm.py", "from matnb.graph import degree"),
+            ("matnb/graph/degrees.py", "from matnb.linalg import norm"),
             (
                 "matnb/__init__.py",
                 "from matnb.session import start\ndef f(shell):\n    from matnb.magics import load",
@@ -525,7 +526,7 @@ def over_budget(files: Iterable[Source]) -> dict[str, int]:
 
 def test_rooms_keep_their_budgets(sources: Sources):
     assert over_budget(sources("matnb")) == {}
-    assert over_budget([parse("matnb/passes/order.py", "x = 1\n" * 1101)]) == {"passes": 1101}
+    assert over_budget([parse("matnb/passes/order.py", "x = 1\n" * 1501)]) == {"passes": 1501}
 
 
 def test_exceptions_of_the_rules_are_there(sources: Sources):

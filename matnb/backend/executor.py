@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from matnb.backend.small_passes import BoundPasses, SmallPass, TaskRows
-from matnb.backend.step_memory import FRESH, StepMemory, claim_functions, claim_product
+from matnb.backend.step_memory import FRESH, StepMemory, TakenArrays, claim_functions, claim_product
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.grid import Region, window_start
@@ -684,7 +684,7 @@ class PreparedTask:
             found = self._rows.run(values, memory, self._share)
             if found is not None:
                 return _settled(found, memory.out)
-        taken = _TakenArrays(memory) if memory.is_pooled and len(self._units) > 1 else None
+        taken = TakenArrays(memory) if memory.is_pooled and len(self._units) > 1 else None
         final = memory if taken is None else taken.memory.into(memory.out)
         between = final if memory.out is None else final.into(None)
         filled, whole = self._steps[-1].operator if self._within else None, None
@@ -742,40 +742,6 @@ def _written_within(steps: Sequence[Step], num_inputs: int) -> dict[int, tuple[s
         if isinstance(made, op.Fused) and not made.shares and made.product is None and read[place] == 1:
             found[place] = _slices(part)
     return found
-
-
-class _TakenArrays:
-    """What the steps of a task took of a pool and did not give back yet."""
-
-    def __init__(self, memory: StepMemory) -> None:
-        self._memory = memory
-        self._arrays: dict[int, NumericArray] = {}  # by the identity of what they look at
-        self.memory = StepMemory(self._take, self._give, None, True, memory.claim)
-
-    def give_back(self, gone: Values, registers: Values) -> None:
-        """Give back what values lay in that are gone; views of it may still be read."""
-        if not self._arrays:
-            return
-        held = {id(root_of(one.values)) for one in registers if isinstance(one, Dense)}
-        for one in gone:
-            if isinstance(one, Dense):
-                root = id(root_of(one.values))
-                if root in self._arrays and root not in held:
-                    self._memory.give(self._arrays.pop(root))
-
-    def give_all(self) -> None:
-        """Give back all that is left."""
-        for array in self._arrays.values():
-            self._memory.give(array)
-
-    def _take(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
-        array = self._memory.take(shape, dtype)
-        self._arrays[id(root_of(array))] = array
-        return array
-
-    def _give(self, array: NumericArray) -> None:
-        self._arrays.pop(id(root_of(array)), None)
-        self._memory.give(array)
 
 
 def _settled(value: Any, out: NumericArray | None) -> Any:

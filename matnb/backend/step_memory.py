@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from matnb.blocks.formats import Csr, NumericArray, sparse_bytes, uninitialized
+from matnb.blocks.formats import Csr, Dense, NumericArray, sparse_bytes, uninitialized
 from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.shaping import root_of
 from matnb.blocks.kernels.sparse_products import most_stored, num_stored
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.errors import TooLargeError
@@ -107,3 +108,37 @@ def claim_functions(links: Sequence[Link], values: Sequence[Any], claim: Claim) 
 def _outgrown(what: str, num_bytes: int, left_bytes: int) -> TooLargeError:
     missing = f"{bytes_text(-left_bytes)} more than the worker has left"
     return TooLargeError(f"{what} {bytes_text(num_bytes)}, {missing}; {LESS_IN_LOOPS}")
+
+
+class TakenArrays:
+    """What the steps of a task took of a pool and did not give back yet."""
+
+    def __init__(self, memory: StepMemory) -> None:
+        self._memory = memory
+        self._arrays: dict[int, NumericArray] = {}  # by the identity of what they look at
+        self.memory = StepMemory(self._take, self._give, None, True, memory.claim)
+
+    def give_back(self, gone: Sequence[Any], registers: Sequence[Any]) -> None:
+        """Give back what values lay in that are gone; views of it may still be read."""
+        if not self._arrays:
+            return
+        held = {id(root_of(one.values)) for one in registers if isinstance(one, Dense)}
+        for one in gone:
+            if isinstance(one, Dense):
+                root = id(root_of(one.values))
+                if root in self._arrays and root not in held:
+                    self._memory.give(self._arrays.pop(root))
+
+    def give_all(self) -> None:
+        """Give back all that is left."""
+        for array in self._arrays.values():
+            self._memory.give(array)
+
+    def _take(self, shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
+        array = self._memory.take(shape, dtype)
+        self._arrays[id(root_of(array))] = array
+        return array
+
+    def _give(self, array: NumericArray) -> None:
+        self._arrays.pop(id(root_of(array)), None)
+        self._memory.give(array)

@@ -23,6 +23,7 @@ from matnb.linalg.orthogonal import against, following
 
 Floats = npt.NDArray[np.float64]
 Apply = Callable[[DistArray], DistArray]
+_MORE_DRAWN = 10  # vectors than are wanted: Halko, Martinsson and Tropp's choice
 
 
 class SingularTriplets(NamedTuple):
@@ -56,9 +57,7 @@ def svds(
     tol: float = 1e-10,
     center: bool = False,
     solver: str = "lanczos",
-    max_iterations: int = 300,
-    oversamples: int = 10,
-    power_iterations: int = 4,
+    max_iterations: int | None = None,
     seed: int = 0,
 ) -> SingularTriplets:
     """Return the k largest singular values of a matrix, and their vectors.
@@ -84,11 +83,9 @@ def svds(
         "lanczos", accurate to the tolerance; or "randomized", whose work is known beforehand, and which is
         good where singular values fall off.
     max_iterations
-        Of solver "lanczos": the most restarts; where they do not suffice the triplets are as good as they
-        have become.
-    oversamples, power_iterations
-        Of solver "randomized": how many more vectors are drawn, and how often they are multiplied with A and
-        its transpose.
+        Of solver "lanczos": the most restarts, 300 when left out; where they do not suffice the triplets are
+        as good as they have become. Of solver "randomized": how often the ``k + 10`` vectors drawn are
+        multiplied with A and its transpose, 4 when left out.
     seed
         Of the draws: the result follows from it alone.
 
@@ -120,11 +117,18 @@ def svds(
         raise OptionError(f"svds: which={which!r}; known: 'LM'")
     mean = matrix.mean(axis=0) if center else None
     if solver == "lanczos":
-        return _lanczos(matrix, mean, k, max(tol, 1e-14), max_iterations, default_rng(seed))
+        return _lanczos(
+            matrix,
+            mean,
+            k,
+            max(tol, 1e-14),
+            300 if max_iterations is None else max_iterations,
+            default_rng(seed),
+        )
     if solver == "randomized":
-        size = min(k + oversamples, *matrix.shape)
+        size = min(k + _MORE_DRAWN, *matrix.shape)
         drawn = default_rng(seed).standard_normal((matrix.shape[1], size))
-        return _randomized(matrix, mean, k, drawn, power_iterations)
+        return _randomized(matrix, mean, k, drawn, 4 if max_iterations is None else max_iterations)
     raise OptionError(f"svds: solver={solver!r}; known: 'lanczos', 'randomized'")
 
 

@@ -38,7 +38,7 @@ def test_a_drawn_subspace(center: bool) -> None:
     rng = np.random.default_rng(3)
     left, right = np.linalg.qr(rng.random((90, 40)))[0], np.linalg.qr(rng.random((60, 40)))[0]
     A = left * 2.0 ** -np.arange(40) @ right.T
-    found = mn.linalg.svds(A, 5, center=center, solver="randomized", power_iterations=6)
+    found = mn.linalg.svds(A, 5, center=center, solver="randomized", max_iterations=6)
     check(A - A.mean(axis=0) if center else A, found, 5, 1e-8)
 
 

@@ -40,6 +40,35 @@ class LeastResidual(NamedTuple):
     normar: DistArray
 
 
+class _Residual(NamedTuple):
+    # What the norm of the residual follows from without a product: rotations of its own (section 5.1 of the
+    # paper, whose names these are).
+    betadd: Any
+    betad: Any
+    rhod: Any
+    tautilde: Any
+    thetatilde: Any
+    taud: Any
+    square: Any
+
+    def after(
+        self, rotations: tuple[Any, ...], thetabar: Any, rhobar: Any, zeta_before: Any, zeta: Any
+    ) -> _Residual:
+        chat, shat, cosine, sine = rotations
+        betahat, betadd = cosine * chat * self.betadd, -sine * chat * self.betadd
+        rhotilde = np.hypot(self.rhod, thetabar)
+        ctilde, stilde = self.rhod / rhotilde, thetabar / rhotilde
+        thetatilde, rhod = stilde * rhobar, ctilde * rhobar
+        betad = ctilde * betahat - stilde * self.betad
+        tautilde = (zeta_before - self.thetatilde * self.tautilde) / rhotilde
+        taud = (zeta - thetatilde * tautilde) / rhod
+        square = self.square + (shat * self.betadd) ** 2
+        return _Residual(betadd, betad, rhod, tautilde, thetatilde, taud, square)
+
+    def norm(self) -> Any:
+        return np.sqrt(self.square + (self.betad - self.taud) ** 2 + self.betadd**2)
+
+
 def lsmr(
     A: object,
     b: Operand,
@@ -84,38 +113,42 @@ def lsmr(
     size_b = norm(right)
 
     def step(state: State) -> State:
-        x, u, v, h, hbar, alpha, alphabar, rho, rhobar, cbar, sbar, zetabar, square = state
+        x, u, v, h, hbar, alpha, alphabar, rho, rhobar, cbar, sbar, zeta, zetabar, square, residual = state
         u, beta, v, following = bidiagonal(matrix, matrix @ v - alpha * u, v)
         square = square + alpha**2 + beta**2 + damp**2
         # Three rotations: the damping, beta, and what makes the triangular matrix of A' r.
         alphahat = np.hypot(alphabar, damp)
         rho_before, rho = rho, np.hypot(alphahat, beta)
-        cosine, sine = alphahat / rho, beta / rho
-        theta, alphabar = sine * following, cosine * following
-        thetabar, rhobar_before = sbar * rho, rhobar
+        rotations = alphabar / alphahat, damp / alphahat, alphahat / rho, beta / rho
+        theta, thetabar, rhobar_before = rotations[3] * following, sbar * rho, rhobar
         rhobar = np.hypot(cbar * rho, theta)
         cbar, sbar = cbar * rho / rhobar, theta / rhobar
-        zeta, zetabar = cbar * zetabar, -sbar * zetabar
+        zeta_before, zeta, zetabar = zeta, cbar * zetabar, -sbar * zetabar
         hbar = h - thetabar * rho / (rho_before * rhobar_before) * hbar
         x = x + zeta / (rho * rhobar) * hbar
         h = v - theta / rho * h
-        return x, u, v, h, hbar, following, alphabar, rho, rhobar, cbar, sbar, zetabar, square
-
-    def residual_of(x: DistArray) -> DistArray:
-        rest = first - matrix @ x
-        return np.sqrt(rest @ rest + damp**2 * (x @ x))
+        residual = residual.after(rotations, thetabar, rhobar, zeta_before, zeta)
+        alphabar = rotations[2] * following
+        return (
+            *(x, u, v, h, hbar, following, alphabar, rho, rhobar, cbar, sbar, zeta, zetabar, square),
+            residual,
+        )
 
     def is_least(state: State) -> DistArray:
-        # The norm of A' r falls; that of r is at least as large as when it was last looked at.
-        return abs(state[11]) <= atol * np.sqrt(state[12]) * not_0(residual_of(state[0]))
+        *_, zetabar, square, residual = state
+        return abs(zetabar) <= atol * np.sqrt(square) * not_0(residual.norm())
 
     def fits(state: State) -> DistArray:
-        return residual_of(state[0]) <= btol * size_b + atol * np.sqrt(state[12]) * norm(state[0])
+        x, *_, square, residual = state
+        return residual.norm() <= btol * size_b + atol * np.sqrt(square) * norm(x)
 
-    first = right - matrix @ start
-    u, beta, v, alpha = bidiagonal(matrix, first)
-    zero, one = asarray(0.0), asarray(1.0)
-    begun: State = zeros(n), u, v, v, zeros(n), alpha, alpha, one, one, one, zero, alpha * beta, zero
+    u, beta, v, alpha = bidiagonal(matrix, right - matrix @ start)
+    zero, one, nothing = asarray(0.0), asarray(1.0), zeros(n)
+    residual = _Residual(beta, zero, one, zero, zero, zero, zero)
+    begun: State = (
+        *(nothing, u, v, v, nothing, alpha, alpha, one, one, one, zero, zero, alpha * beta, zero),
+        residual,
+    )
     final, taken = iterate(
         step,
         begun,
@@ -123,4 +156,4 @@ def lsmr(
         max_iterations=where(alpha * beta == 0, 0, min(matrix.shape) if maxiter is None else maxiter),
     )
     stop = where(alpha * beta == 0, 0, where(fits(final), 1, where(is_least(final), 2, 7)))
-    return LeastResidual(start + final[0], stop, taken, residual_of(final[0]), abs(final[11]))
+    return LeastResidual(start + final[0], stop, taken, final[-1].norm(), abs(final[-3]))

@@ -24,11 +24,8 @@ class LeastResidual(NamedTuple):
     ----------
     x
         float64 of shape (n,).
-    istop
-        1 where ``A x`` is near b, 2 where x is near a solution of the least squares, 7 where the iterations
-        did not suffice, 0 where x is 0.
-    itn
-        The number of iterations.
+    istop, itn
+        As of :func:`lsqr`.
     normr, normar
         The norms of ``b - A x`` and of A' times it, with the damping in both.
     """
@@ -51,9 +48,7 @@ class _Residual(NamedTuple):
     taud: Any
     square: Any
 
-    def after(
-        self, rotations: tuple[Any, ...], thetabar: Any, rhobar: Any, zeta_before: Any, zeta: Any
-    ) -> _Residual:
+    def after(self, rotations: Any, thetabar: Any, rhobar: Any, zeta_before: Any, zeta: Any) -> _Residual:
         chat, shat, cosine, sine = rotations
         betahat, betadd = cosine * chat * self.betadd, -sine * chat * self.betadd
         rhotilde = np.hypot(self.rhod, thetabar)
@@ -129,10 +124,8 @@ def lsmr(
         h = v - theta / rho * h
         residual = residual.after(rotations, thetabar, rhobar, zeta_before, zeta)
         alphabar = rotations[2] * following
-        return (
-            *(x, u, v, h, hbar, following, alphabar, rho, rhobar, cbar, sbar, zeta, zetabar, square),
-            residual,
-        )
+        vectors = x, u, v, h, hbar
+        return *vectors, following, alphabar, rho, rhobar, cbar, sbar, zeta, zetabar, square, residual
 
     def is_least(state: State) -> DistArray:
         *_, zetabar, square, residual = state
@@ -145,10 +138,8 @@ def lsmr(
     u, beta, v, alpha = bidiagonal(matrix, right - matrix @ start)
     zero, one, nothing = asarray(0.0), asarray(1.0), zeros(n)
     residual = _Residual(beta, zero, one, zero, zero, zero, zero)
-    begun: State = (
-        *(nothing, u, v, v, nothing, alpha, alpha, one, one, one, zero, zero, alpha * beta, zero),
-        residual,
-    )
+    vectors = nothing, u, v, v, nothing
+    begun: State = *vectors, alpha, alpha, one, one, one, zero, zero, alpha * beta, zero, residual
     final, taken = iterate(
         step,
         begun,

@@ -96,7 +96,7 @@ class Expr(metaclass=Interned):
             return self
         form = node_fields(type(self))
         values = list(map(self.__dict__.__getitem__, form.names))
-        for place, operand in zip(form.operands, operands, strict=False):
+        for place, operand in zip(form.operands, operands, strict=form.inputs is None):
             values[place] = operand
         if form.inputs is not None:
             values[form.inputs] = operands[len(form.operands) :]

@@ -94,9 +94,11 @@ class Expr(metaclass=Interned):
         """Return the same operation on other operands."""
         if operands == self.operands:  # nodes are equal where they are the same
             return self
+        if len(operands) != len(self.operands):
+            raise ValueError(f"{len(operands)} operands for a node of {len(self.operands)}")
         form = node_fields(type(self))
         values = list(map(self.__dict__.__getitem__, form.names))
-        for place, operand in zip(form.operands, operands, strict=form.inputs is None):
+        for place, operand in zip(form.operands, operands, strict=False):
             values[place] = operand
         if form.inputs is not None:
             values[form.inputs] = operands[len(form.operands) :]

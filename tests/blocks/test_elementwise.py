@@ -304,7 +304,7 @@ def test_which_functions_keep_absent_elements_absent(name, dtypes, scalars, pres
 
 @pytest.mark.parametrize("name", ["matmul", "vecdot", "ndarray", "no_such_function"])
 def test_a_name_that_is_not_elementwise_is_refused(name):
-    with pytest.raises(UnsupportedError, match=f"no elementwise function '{name}'; known: astype"):
+    with pytest.raises(UnsupportedError, match=f"no elementwise function '{name}'; known: .*astype"):
         apply(name, [Dense(np.ones(2))] * 2, (FLOAT, FLOAT), FLOAT, 0, False)
 
 

@@ -34,7 +34,7 @@ from matnb.blocks.semiring import (
 from matnb.errors import ShapeError, UnsupportedError
 
 FLOAT = np.dtype(float)
-PUSHED = {name: one for name, one in SEMIRINGS.items() if one.leaves_out}
+PUSHED = {name: one for name, one in SEMIRINGS.items() if one.is_pushed}
 ALL_PUSHED = pytest.mark.parametrize("semiring", PUSHED.values(), ids=PUSHED)
 WAYS = pytest.mark.parametrize("most", [0, 1000], ids=["dense", "sorted"])
 

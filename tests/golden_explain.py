@@ -207,6 +207,12 @@ def dense_product() -> object:
 
 
 @listed
+def products_of_a_tall_matrix() -> object:
+    x, weights = matrix(10_000, 60), vector(10_000)
+    return x.T @ (weights[:, None] * x), x.T @ (1.0 - weights)
+
+
+@listed
 def chain_of_products() -> object:
     x = matrix(400, 300)
     return (x @ x.T) @ (x @ mn.ones(300))

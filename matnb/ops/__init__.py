@@ -27,5 +27,6 @@ from matnb.ops import (  # noqa: F401  registers each
     slicing,
     sliding,
     solving,
+    tall_products,
     uniques,
 )

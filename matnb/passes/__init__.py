@@ -13,6 +13,7 @@ from matnb.passes.narrowing import narrow
 from matnb.passes.order import order_operands
 from matnb.passes.row_searches import search_rows
 from matnb.passes.sampling import sample
+from matnb.passes.tall_products import multiply_tall
 from matnb.passes.transposes import move_transposes
 
 Roots = Mapping[str, Expr]
@@ -42,7 +43,8 @@ PASSES: tuple[PassEntry, ...] = (
     PassEntry(
         "order again", order_operands, "once more, so that what the others made has one name in the memo, too"
     ),
-    PassEntry("row searches", search_rows, "last, since no other pass looks into what it makes"),
+    PassEntry("tall products", multiply_tall, "with the next last: no other pass looks into what they make"),
+    PassEntry("row searches", search_rows, "last, after what is made of products in any case"),
 )
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.row_extremes import RowSearch
-from matnb.expr.nodes import Broadcast, Elementwise, Expr, MatMul, Reduce, Transpose
-from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite, topological
+from matnb.expr.nodes import Expr, MatMul, Reduce, Transpose
+from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite
 from matnb.ops.folding import Extreme
 from matnb.ops.ordering import Smallest, TopK
 from matnb.ops.row_extremes import RowExtremes
+from matnb.passes.row_chains import chain_of, made_for
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 # Elements of a product, and rows, from which on tiles are worth it; bytes of what each worker is given whole.
 _WORTH_TILES, _FEWEST_ROWS, _MOST_BYTES = 1 << 18, 64, 64 * 2**20
-_MOST_FUNCTIONS = 64
 
 
 def search_rows(graph: ExprGraph) -> Rewritten:
@@ -46,7 +43,7 @@ class _RowSearcher:
             return None
         (product,) = products
         assert isinstance(product, MatMul)
-        inputs, links = _chain_of(head, product, inside)
+        inputs, links = chain_of(head, product, [one for one in inside if one is not product])
         if any(one.sparse or one.shape == head.shape for one in inputs):
             return None
         return RowExtremes(product.left, product.right, inputs, links, search, is_places, keepdims)
@@ -57,24 +54,7 @@ class _RowSearcher:
             return []
         if any(_asked(one) is None for one in self._uses.of(head)):
             return []
-        found: list[Expr] = []
-        waiting = [head]
-        while waiting:
-            node = waiting.pop()
-            if node in found or not _is_made_by_rows(node, head) or len(found) > _MOST_FUNCTIONS:
-                continue
-            if node is head or node not in self._uses.kept:
-                found.append(node)
-                waiting += [] if isinstance(node, MatMul) else node.operands
-        while True:
-            others = [
-                one
-                for one in found
-                if one is not head and any(user not in found for user in self._uses.of(one))
-            ]
-            if not others:
-                return found
-            found = [one for one in found if one not in others]
+        return made_for(head, self._uses, _is_product)
 
 
 def _asked(node: Expr) -> tuple[RowSearch, bool, bool] | None:
@@ -92,14 +72,8 @@ def _asked(node: Expr) -> tuple[RowSearch, bool, bool] | None:
     return None
 
 
-def _is_made_by_rows(node: Expr, head: Expr) -> bool:
-    if node.shape != head.shape or node.sparse:
-        return False
+def _is_product(node: Expr) -> bool:
     match node:
-        case Elementwise():
-            return all(one.dtype.kind != "c" for one in node.operands)
-        case Broadcast(inner):
-            return not inner.sparse
         case MatMul(left, right, "plus_times"):
             dense = not left.sparse and not right.sparse and left.ndim == right.ndim == 2
             return dense and left.dtype == right.dtype == node.dtype and node.dtype in _FLOATS
@@ -115,37 +89,3 @@ def _is_worth(product: MatMul) -> bool:
 
 def _turns(node: Expr) -> bool:
     return isinstance(node, Transpose)
-
-
-def _chain_of(
-    head: Expr, product: MatMul, inside: Iterable[Expr]
-) -> tuple[tuple[Expr, ...], tuple[Link, ...]]:
-    # What functions read beside the product, and they themselves as links.
-    functions = set(inside) - {product}
-    outside: dict[Expr, int] = {product: 0}
-    order = [one for one in topological([head], _Outside(functions)) if one in functions]
-    for node in order:
-        for one in node.operands:
-            if one not in functions:
-                outside.setdefault(one, len(outside))
-    numbers, links = dict(outside), list[Link]()
-    for node in order:
-        arguments = tuple(numbers[one] for one in node.operands)
-        if isinstance(node, Broadcast):  # functions stretch what they read
-            numbers[node] = arguments[0]
-            continue
-        assert isinstance(node, Elementwise)
-        numbers[node] = len(outside) + len(links)
-        links.append(Link(node.name, node.input_dtypes, node.dtype, node.output, False, arguments))
-    inputs = tuple(one for one in outside if one is not product)
-    return inputs, tuple(links)
-
-
-class _Outside:
-    # All but some expressions.
-
-    def __init__(self, functions: set[Expr]) -> None:
-        self._functions = functions
-
-    def __contains__(self, node: object) -> bool:
-        return node not in self._functions

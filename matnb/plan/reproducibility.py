@@ -11,6 +11,7 @@ from matnb.blocks.sums import sums_as_tree
 from matnb.expr.nodes import Expr, MaskedMatMul, MatMul, Reduce
 from matnb.ops.mapping import ReduceBlocks, Replicated
 from matnb.ops.row_extremes import RowExtremes
+from matnb.ops.tall_products import TallProducts
 from matnb.program.operators import Accumulate, Multiply, Operator, Push, PutTogether, ScatterBy
 from matnb.program.plan import Stage, Task
 
@@ -59,7 +60,7 @@ def _stage_follows(stage: Stage) -> bool:
 
 def _node_follows(node: Expr) -> bool:
     match node:
-        case RowExtremes():
+        case RowExtremes() | TallProducts():
             return True  # BLAS may round by how high a tile is, and the first one begins where the block does
         case MatMul() | MaskedMatMul():
             is_dense = not any(one.sparse for one in node.operands)

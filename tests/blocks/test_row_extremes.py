@@ -12,6 +12,7 @@ from matnb.blocks.kernels import row_extremes as kernel
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.ordering import firsts_of_rows, merged_firsts, part_of_firsts
 from matnb.blocks.kernels.row_extremes import RowSearch, row_extremes
+from matnb.blocks.kernels.row_tiles import TILE_BYTES, TileRoom
 from matnb.ops.ordering import firsts_of
 
 FLOAT = np.dtype(np.float64)
@@ -129,7 +130,7 @@ def test_firsts_of_rows_and_of_blocks_of_columns_are_those_of_a_stable_sort(
 
 
 def test_memory_for_tiles_is_kept_and_no_more_than_a_few():
-    room = kernel._TileRoom()
+    room = TileRoom()
     first = room.take((256, 100), FLOAT)
     room.give(first)
     again = room.take((100, 200), FLOAT)
@@ -137,6 +138,6 @@ def test_memory_for_tiles_is_kept_and_no_more_than_a_few():
     for _ in range(9):
         room.give(np.empty((9, 9)))
     assert len(room._free[FLOAT]) == 4
-    room = kernel._TileRoom()
-    room.give(np.empty(kernel.TILE_BYTES // 8 + 1))
+    room = TileRoom()
+    room.give(np.empty(TILE_BYTES // 8 + 1))
     assert room._free[FLOAT] == []

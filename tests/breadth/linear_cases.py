@@ -136,6 +136,12 @@ CASES = [
     Case("matmul", lambda xp, x, y: x @ y, (floats(3, 4), floats(3, 4))),
     Case("matmul", lambda xp, x, y: x @ y, (floats(40, 30), floats(30, 20)), large=(floats(400, 400),) * 2),
     Case("matmul", lambda xp, x, y: x.T @ y, (floats(30, 40), floats(30, 20)), large=(floats(400, 400),) * 2),
+    Case(
+        "matmul",
+        lambda xp, x, d: (x.T @ (d[:, None] * x), x.T @ d),
+        (floats(30, 4), floats(30)),
+        large=(floats(30000, 16), floats(30000)),
+    ),
     _called("matvec", floats(2, 3, 4), floats(4)),
     _called("matvec", floats(3, 4), floats(5, 4), large=(floats(400, 300), floats(3, 300))),
     _called("vecmat", complex_numbers(2, 3), complex_numbers(3, 4)),

@@ -345,6 +345,8 @@ CASES = [
     named("linalg.matrix_norm", lambda x: mn.linalg.matrix_norm(x), matrix),
     # products
     *each("matmul linalg.matmul", square, square_too),
+    named("matmul of a tall transpose", lambda x: x.T @ (x[:, :1] * x), matrix),
+    named("matmul of one transpose, twice", lambda x: (x.T @ (x[:, :1] * x), x.T @ x[:, 0]), matrix),
     *(
         named(name, lambda x, y, name=name: _attribute(mn, name)(x, y, axes=1), square, square_too)
         for name in ("tensordot", "linalg.tensordot")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -45,7 +45,7 @@ class TallProducts(Expr):
     def operands_of_factors(self) -> tuple[tuple[Expr, ...], ...]:
         """The inputs of each factor."""
         inputs = iter(self.inputs)
-        return tuple(tuple(next(inputs) for _ in range(one.num_operands)) for one in self.factors)
+        return tuple(tuple(islice(inputs, one.num_operands)) for one in self.factors)
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ class TallProducts(Expr):
         inputs = iter(others)
         texts = []
         for factor in self.factors:
-            read = ", ".join([next(inputs) for _ in range(factor.num_operands)])
+            read = ", ".join(islice(inputs, factor.num_operands))
             texts.append(f"{' '.join(link.name for link in factor.links)}({read})" if factor.links else read)
         return f"tallproducts({left}.T @ {', '.join(texts)})"
 
@@ -68,7 +68,7 @@ def _(node: TallProducts, operands: Sequence[Value]) -> Value:
     left, *others = map(dense, operands)
     inputs, products = iter(others), []
     for factor in node.factors:
-        values = [next(inputs) for _ in range(factor.num_operands)]
+        values = list(islice(inputs, factor.num_operands))
         for link in factor.links:
             values.append(np.asarray(called(link, [values[place] for place in link.arguments])))
         products.append(np.matmul(left.T, values[-1] if factor.links else values[0]))

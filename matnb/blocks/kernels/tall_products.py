@@ -98,4 +98,4 @@ class _Sum:
             tile_room.give(tile)
             if made is not tile:
                 tile_room.give(made)
-        self.total += self._part
+        np.add(self.total, self._part, out=self.total)

@@ -1,8 +1,8 @@
 """Dense products as statistics and learning have them, against BLAS, SciPy and scikit-learn.
 
 Weighted Gram matrices, products with a residual, products of a sparse matrix with itself that come out full,
-one large dense product, the nearest of two thousand centers, and one step of Newton's method for logistic
-regression, written as a user writes them.
+one large dense product, the nearest of two thousand centers, one step of Newton's method for logistic
+regression, and whole fits of it by Newton's method and by L-BFGS, written as a user writes them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from harness.comparison import Bench, Claim, Contender
 from harness.inputs import THREADS
 from harness.sessions import public
 from harness.threads import Limit, blas_threads, by_threads
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 
@@ -28,6 +30,7 @@ POINTS, CENTERS, FEATURES, NEIGHBORS = 50_000, 2_000, 32, 10
 SMALL_POINTS, SMALL_CENTERS = 1_000, 50
 TARGET = 1.0  # of the seconds of the best peer
 TOLERANCE = 1e-7  # sums are taken in other orders
+FIT = 1e-6  # of coefficients or gradients, where fits end
 
 Given = tuple[np.ndarray, ...]
 
@@ -53,7 +56,12 @@ class Contest:
         return self._drawn(np.random.default_rng(number))
 
     def peer(
-        self, name: str, work: Callable[..., Any], limit: Limit = blas_threads, judged: bool = True
+        self,
+        name: str,
+        work: Callable[..., Any],
+        limit: Limit = blas_threads,
+        judged: bool = True,
+        tolerance: float = TOLERANCE,
     ) -> list[Contender]:
         """Return a peer on the same arrays, with one thread and with two."""
         one = Contender(
@@ -61,7 +69,7 @@ class Contest:
             lambda given: work(*self._fixed, *given),
             self._round,
             judged=judged,
-            tolerance=TOLERANCE,
+            tolerance=tolerance,
         )
         return by_threads(one, limit)
 
@@ -118,6 +126,54 @@ def newton_step(bench: Bench, X: np.ndarray) -> None:
         step,
         contest.peer("NumPy", step),
     )
+
+
+def compare_fits(bench: Bench) -> None:
+    """Time fits of a logistic regression, penalized as scikit-learn does it, to labels of each round."""
+    rows, columns = bench.sized(ROWS, SMALL_ROWS), bench.sized(COLUMNS, SMALL_COLUMNS)
+    X = np.random.default_rng(7).normal(size=(rows, columns))
+    slopes = np.random.default_rng(8).normal(size=columns) / columns
+
+    def labels(rng: np.random.Generator) -> Given:
+        return ((rng.random(rows) < 1.0 / (1.0 + np.exp(-(X @ slopes)))).astype(float),)
+
+    contest = Contest(bench, [X], labels)
+    shape = f"from zeros, X {rows:,} x {columns}, stored, labels drawn in each round"
+
+    def newton(X: mn.DistArray, y: mn.DistArray) -> mn.DistArray:
+        def step(w: mn.DistArray) -> mn.DistArray:
+            p = 1.0 / (1.0 + np.exp(-(X @ w)))
+            hessian = weighted_gram(X, p * (1.0 - p)) + np.eye(columns)
+            return w - np.linalg.solve(hessian, X.T @ (p - y) + w)
+
+        def ends(before: mn.DistArray, after: mn.DistArray) -> mn.DistArray:
+            return abs(after - before).max() < FIT
+
+        return mn.iterate(step, mn.zeros(columns), until=ends, max_iterations=20)[0]
+
+    def lbfgs(X: mn.DistArray, y: mn.DistArray) -> mn.DistArray:
+        def loss_and_gradient(w: np.ndarray) -> tuple[float, np.ndarray]:
+            margins = X @ w
+            losses = np.logaddexp(0.0, margins) - y * margins
+            residuals = 1.0 / (1.0 + np.exp(-margins)) - y
+            loss, gradient = mn.compute(losses.sum(), X.T @ residuals)
+            return (float(loss) + 0.5 * w @ w) / rows, (gradient + w) / rows
+
+        options = {"gtol": FIT, "ftol": 64 * np.finfo(float).eps, "maxiter": 100}
+        start = np.zeros(columns)
+        return mn.asarray(minimize(loss_and_gradient, start, method="L-BFGS-B", jac=True, options=options).x)
+
+    for name, solver, work in (
+        ("Newton's method, logistic", "newton-cholesky", newton),
+        ("L-BFGS, logistic", "lbfgs", lbfgs),
+    ):
+
+        def fit(X: np.ndarray, y: np.ndarray, solver: str = solver) -> np.ndarray:
+            model = LogisticRegression(solver=solver, fit_intercept=False, tol=FIT)
+            return model.fit(X, y).coef_[0]
+
+        peers = contest.peer(f"scikit-learn, {solver}", fit, tolerance=1e-3)
+        contest.compare(name, f"{name}, {shape}", work, peers)
 
 
 def compare_full(bench: Bench) -> None:
@@ -209,6 +265,7 @@ def main() -> None:
     bench = Bench(__doc__)
     with mn.start(threads=THREADS):
         compare_tall(bench)
+        compare_fits(bench)
         compare_full(bench)
         compare_nearest(bench)
         compare_squares(bench)

@@ -150,6 +150,25 @@ def test_small_matrices_and_other_operands_are_left(monkeypatch):
     assert passed(gram)
 
 
+def test_what_has_a_value_is_read_and_nothing_below_it():
+    x, y, v, w = map(mn.asarray, (X, Y, d, r))
+    turned, scaled = (x + 1.0).T, v[:, None] * y
+    product, other = turned @ (scaled * 2.0), turned @ w
+    roots = {"product": product.expression, "other": other.expression}
+
+    def made(*known: mn.DistArray) -> set[TallProducts]:
+        graph = ExprGraph(roots, {one.expression for one in known})
+        return products_of(tall_products.multiply_tall(graph).roots)
+
+    (both,) = made()
+    assert both.widths == (3, 1)
+    assert [link.name for link in both.factors[0].links] == ["multiply", "multiply"]
+    assert made(turned) == set()  # what was turned may be gone
+    assert made(product) == made(product, scaled) == set()
+    (both,) = made(scaled)
+    assert scaled.expression in both.inputs
+
+
 def newton(X, y, w, steps):
     penalty = np.eye(X.shape[1])
 

@@ -91,9 +91,13 @@ def _(node: Diagonal, operands: Sequence[Value]) -> Value:
 
 @means(DiagonalMatrix)
 def _(node: DiagonalMatrix, operands: Sequence[Value]) -> Value:
-    """Return the matrix of a diagonal."""
-    made = np.diag(dense(operands[0]), node.offset)
-    return sp.csr_array(made) if node.sparse else made
+    """Return the matrix of a diagonal, whose zeros are stored."""
+    values = dense(operands[0])
+    if not node.sparse:
+        return np.diag(values, node.offset)
+    places = np.arange(len(values))
+    rows, columns = places + max(0, -node.offset), places + max(0, node.offset)
+    return sp.csr_array((values, (rows, columns)), shape=node.shape)
 
 
 @means(Triangle)

@@ -122,6 +122,10 @@ class FileContentWarning(UserWarning):
     """A file that was read, but may mean something else than it was read as."""
 
 
+class ConvergenceWarning(UserWarning):
+    """An iterative algorithm took all its iterations and did not converge: its result is the best so far."""
+
+
 class MissingFileError(MatnbError, FileNotFoundError):
     """A file that is not there, or not visible from the workers."""
 

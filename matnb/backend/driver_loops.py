@@ -63,6 +63,7 @@ class ProgramWalker:
         self._depth = 0
         self._nested = 0
         self._first = self._iterations = first
+        self._ended_itself = False
         self._spent: dict[int, dict[Slot, float]] = {}  # by the tasks of an iteration, by worker
         self._seen: set[Slot] = set()  # tasks that have run
         self._paused: list[Slot] | None = None  # the state from which the loop goes on
@@ -84,6 +85,7 @@ class ProgramWalker:
             time.perf_counter() - begin,
             self._iterations,
             paused=paused,
+            ended_itself=self._ended_itself,
         )
 
     def _walk(self, actions: Sequence[Action]) -> None:
@@ -117,7 +119,7 @@ class ProgramWalker:
                 self._cut_lineage(names)
             number += 1
             if self._nested == 1:
-                self._iterations = number
+                self._iterations, self._ended_itself = number, done
                 self._tell(number, time.perf_counter() - begin)
                 if number < limit and not done and self._watch is not None and self._watch.wants_pause():
                     self._pause(names)

@@ -127,6 +127,8 @@ class MemberReport:
         Entries and bytes of what it published, by register.
     paused
         Whether that is the state from which the loop goes on.
+    ended_itself
+        Whether the outermost loop's condition ended it.
     """
 
     owner: int
@@ -138,6 +140,7 @@ class MemberReport:
     sent_bytes: int = 0
     allocated: tuple[int, ...] = ()
     paused: bool = False
+    ended_itself: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -222,6 +225,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         return MemberReport(
             call.owner, None, None, counts, performed.timed,
             performed.iterations, performed.sent_bytes, performed.allocated, performed.paused,
+            performed.ended_itself,
         )  # fmt: skip
 
     def _on_loop(self, work: Coroutine[Any, Any, _T], seconds: float) -> _T:

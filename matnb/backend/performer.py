@@ -47,6 +47,8 @@ class Performed:
         How many arrays of 64 KiB or more were newly made, by iteration of the outermost loop.
     paused
         Whether the outermost loop is to go on from its state.
+    ended_itself
+        Whether the outermost loop's condition ended it.
     """
 
     registers: Mapping[Slot, Block]
@@ -55,6 +57,7 @@ class Performed:
     sent_bytes: int
     allocated: tuple[int, ...]
     paused: bool = False
+    ended_itself: bool = False
 
 
 def perform(
@@ -155,6 +158,7 @@ class _MemberWalk:
         wholes, limit = Wholes(self._pool, part.stacks), program.limits.get(self._me)
         self._member = MemberRegisters(registers, mailbox, crew, wholes, limit)
         self._iterations = 0
+        self._ended_itself = False
         self._between: IterationBoundary | None = None
         self._paused: list[Slot] | None = None  # the state from which the loop goes on
 
@@ -196,6 +200,7 @@ class _MemberWalk:
             self._member.sent_bytes,
             () if self._between is None else tuple(self._between.allocated),
             self._paused is not None,
+            self._ended_itself,
         )
 
     def _walk(self, places: Sequence[Place]) -> None:
@@ -225,7 +230,7 @@ class _MemberWalk:
         limit = int(self._decided(repeat.limit))
         state, after, first = (flat(arrays) for arrays in (repeat.state, repeat.after, repeat.first))
         self._rename(place, "first", first, state, place.entered, place.boundary)
-        taken, num_bytes = begin, self._sparse_bytes(state)
+        taken, num_bytes, ends = begin, self._sparse_bytes(state), False
         if taken < limit:
             self._enter(place)
         while taken < limit:
@@ -253,7 +258,7 @@ class _MemberWalk:
         if repeat.taken in place.live and self._part.is_mine(repeat.taken):
             member.put(repeat.taken, Held(Dense(np.array(taken, _COUNT))))
         if between is not None:
-            self._iterations = taken
+            self._iterations, self._ended_itself = taken, ends
 
     def _sparse_bytes(self, state: Sequence[Slot]) -> int:
         # What this member has of a sparse state.

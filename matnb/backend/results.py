@@ -41,6 +41,8 @@ class ProgramOutcome:
         and allocated.
     paused
         Where the loop goes on if it paused; then there are no results, and ``counts`` are those of its state.
+    ended_itself
+        Whether the outermost loop's condition ended it, before or in the last iteration that there may be.
     """
 
     futures: Mapping[Slot, Kept]
@@ -52,6 +54,7 @@ class ProgramOutcome:
     allocated: tuple[int, ...] = ()
     num_members: int = 0
     paused: Resume | None = None
+    ended_itself: bool = False
 
 
 def outcome_of(
@@ -81,6 +84,7 @@ def outcome_of(
         tuple(sum(step) for step in steps),
         len(whole),
         paused,
+        any(report.ended_itself for report in whole),
     )
 
 
@@ -102,4 +106,5 @@ def alone_outcome(done: Performed, name: str, epoch: int, owner: int, seconds: f
         done.allocated,
         1,
         paused,
+        done.ended_itself,
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -187,3 +188,29 @@ def _check_alike(one: Expr, other: Expr) -> None:
     if one.dtype != other.dtype or one.sparse != other.sparse:
         kinds = [f"{node.dtype}{' sparse' if node.sparse else ''}" for node in (one, other)]
         raise DTypeError(f"an array of {kinds[0]} would become one of {kinds[1]}")
+
+
+# Loops that are iterative algorithms. Beside the nodes, whose digests say what is computed and nothing else.
+
+_algorithms: WeakKeyDictionary[Expr, tuple[str, str]] = WeakKeyDictionary()
+
+
+def name_algorithm(loop: Expr, algorithm: str, remedy: str) -> None:
+    """Name the algorithm that a loop is, and what to do where it ends before its condition is true."""
+    _algorithms[loop] = algorithm, remedy
+
+
+def keep_algorithms(new: Mapping[Expr, Expr]) -> None:
+    """Name loops as those are named that they stand for."""
+    for written, node in new.items():
+        if node is not written and written in _algorithms:
+            _algorithms[node] = _algorithms[written]
+
+
+def unconverged_text(loop: Expr, num_iterations: int) -> str:
+    """Return what a user is told of a loop whose condition did not end it; nothing if it has no name."""
+    if loop not in _algorithms or not num_iterations:
+        return ""
+    algorithm, remedy = _algorithms[loop]
+    counted = "1 iteration" if num_iterations == 1 else f"{num_iterations:,} iterations"
+    return f"{algorithm} has not converged after {counted}; the result is the best so far: {remedy}"

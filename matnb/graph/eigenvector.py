@@ -13,7 +13,7 @@ from matnb.graph.arguments import graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.functions.linear import norm
-from matnb.lazy.loop import iterate
+from matnb.lazy.loop import converging, iterate
 
 
 class Centrality(NamedTuple):
@@ -67,7 +67,8 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
         return y / norm(y)
 
     start = full(n, 1 / max(n, 1))
-    return Centrality(*iterate(step, start, until=is_settled(n * tolerance), max_iterations=max_iterations))
+    found = iterate(step, start, until=is_settled(n * tolerance), max_iterations=max_iterations)
+    return Centrality(*converging("eigenvector_centrality", found))
 
 
 def katz(
@@ -127,7 +128,9 @@ def katz(
         new: DistArray = alpha * (matrix.T @ x) + own
         return new
 
-    found, taken = iterate(step, full(n, 0.0), until=is_settled(n * tolerance), max_iterations=max_iterations)
+    iterated = iterate(step, full(n, 0.0), until=is_settled(n * tolerance), max_iterations=max_iterations)
+    remedy = "give a smaller alpha, or a larger max_iterations or tolerance"
+    found, taken = converging("katz", iterated, remedy)
     return Centrality(found / norm(found) if normalized else found, taken)
 
 

@@ -8,7 +8,7 @@ from matnb.graph.arguments import graph_from
 from matnb.graph.eigenvector import check_tolerance, is_settled
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
-from matnb.lazy.loop import iterate
+from matnb.lazy.loop import converging, iterate
 
 
 class HubsAuthorities(NamedTuple):
@@ -63,8 +63,8 @@ def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsA
         scaled: DistArray = new / new.sum()
         return scaled
 
-    hubs, taken = iterate(
-        step, full(n, 1 / max(n, 1)), until=is_settled(tolerance), max_iterations=max_iterations
-    )
+    start = full(n, 1 / max(n, 1))
+    found = iterate(step, start, until=is_settled(tolerance), max_iterations=max_iterations)
+    hubs, taken = converging("hits", found)
     authorities = matrix.T @ hubs
     return HubsAuthorities(hubs, authorities / authorities.sum(), taken)

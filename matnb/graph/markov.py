@@ -11,7 +11,7 @@ from matnb.graph.arguments import graph_from
 from matnb.graph.components import connected_components
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import eye
-from matnb.lazy.loop import iterate
+from matnb.lazy.loop import converging, iterate
 
 
 class Clusters(NamedTuple):
@@ -87,12 +87,13 @@ def markov_clustering(
         return _shares(_large(_shares(spread**inflation), threshold))
 
     start = _shares(matrix.T + loop_weight * eye(n))
-    flow, taken = iterate(
+    found = iterate(
         step,
         start,
         until=lambda old, new: abs(new - old).max() <= tolerance,
         max_iterations=max_iterations,
     )
+    flow, taken = converging("markov_clustering", found)
     return Clusters(connected_components(flow).labels, flow, taken)
 
 

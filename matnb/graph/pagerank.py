@@ -12,7 +12,7 @@ from matnb.graph.arguments import graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.functions.elementwise import where
-from matnb.lazy.loop import iterate
+from matnb.lazy.loop import converging, iterate
 
 
 class Ranking(NamedTuple):
@@ -95,7 +95,8 @@ def pagerank(
     def is_settled(old: DistArray, new: DistArray) -> object:
         return abs(new - old).sum() < tolerance
 
-    return Ranking(*iterate(step, x, until=is_settled if tolerance else None, max_iterations=max_iterations))
+    found = iterate(step, x, until=is_settled if tolerance else None, max_iterations=max_iterations)
+    return Ranking(*(converging("pagerank", found) if tolerance else found))
 
 
 def _proportions(values: npt.ArrayLike | DistArray, n: int, name: str) -> DistArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.closure_conversion import closed
-from matnb.expr.control import Body, Cond, Final, Loop, Variable
+from matnb.expr.control import Body, Cond, Final, Loop, Variable, name_algorithm
 from matnb.expr.nodes import Broadcast, Expr, Literal
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, live_expressions, wrap
@@ -392,6 +392,28 @@ def iterate(
             states = list(found.states)
     kinds = ", ".join(str(one.dtype) for one in states)
     raise DTypeError(f"the dtypes of the state ({kinds}) change with every step; convert them with astype")
+
+
+def converging(
+    algorithm: str,
+    iterated: tuple[State, DistArray],
+    remedy: str = "give a larger max_iterations or tolerance",
+) -> tuple[State, DistArray]:
+    """Return what ``iterate`` gave, as the iterations of an algorithm that are to end by ``until``.
+
+    Where they have not when its value is computed, a :class:`matnb.errors.ConvergenceWarning` says so.
+
+    Parameters
+    ----------
+    algorithm
+        Its name, as users call it.
+    iterated
+        The state and the number of iterations.
+    remedy
+        What to do then, as an imperative.
+    """
+    name_algorithm(iterated[1].expression, algorithm, remedy)
+    return iterated
 
 
 class _LoopRecorder:

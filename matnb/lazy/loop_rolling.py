@@ -11,7 +11,7 @@ import numpy as np
 
 from matnb.blocks.creation import Full
 from matnb.expr.closure_conversion import closed
-from matnb.expr.control import Body, Final, Loop, Variable
+from matnb.expr.control import Body, Final, Loop, Variable, keep_algorithms
 from matnb.expr.interning import node_fields
 from matnb.expr.nodes import (
     Broadcast,
@@ -404,6 +404,7 @@ class _Rolling:
         if any(node in self._places for node in after):
             raise _Refused
         keep_lines(self.new)
+        keep_algorithms(self.new)
 
     def _slot(self, place: int) -> tuple[int, int]:
         # Which event of a repetition, and in the how manieth repetition from the end, counted from 1.

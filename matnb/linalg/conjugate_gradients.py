@@ -11,8 +11,8 @@ from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.mapping import replicated
-from matnb.lazy.loop import iterate
-from matnb.linalg.operators import Operand, Solution, system_from
+from matnb.lazy.loop import converging, iterate
+from matnb.linalg.operators import LONGER_OR_NEARER, Operand, Solution, system_from
 
 State = tuple[Any, ...]
 
@@ -84,12 +84,13 @@ def cg(
     r = system.b - system.apply(system.x0)
     z = system.precondition(r)
     start: State = system.x0, r, z, r @ z, asarray(1.0)
-    (x, r, _, _, curvature), taken = iterate(
+    found = iterate(
         step,
         start,
         until=lambda old, new: (norm(new[1]) <= system.limit) | ~(new[4] > 0),
         max_iterations=system.iterations_from(r),
     )
+    (x, r, _, _, curvature), taken = converging("cg", found, LONGER_OR_NEARER)
     checked = x + replicated(_positive, curvature, like=0.0)
     return system.solution(checked, norm(r), taken)
 
@@ -176,10 +177,11 @@ def minres(
     limit = rtol * np.sqrt(system.b @ system.precondition(system.b))
     nothing, zero, one = zeros(system.b.shape), asarray(0.0), asarray(1.0)
     start: State = system.x0, nothing, r, y, nothing, nothing, beta, one, zero, zero, beta, -one, zero
-    (x, *_, phibar, _, _), taken = iterate(
+    found = iterate(
         step,
         start,
         until=lambda old, new: (new[10] <= limit) | ~(new[6] > 0),
         max_iterations=where(beta <= limit, 0, system.max_iterations),
     )
+    (x, *_, phibar, _, _), taken = converging("minres", found, LONGER_OR_NEARER)
     return Solution(x, where(phibar <= limit, 0, taken))

@@ -15,7 +15,7 @@ from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.linear import norm, outer
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.ordering import argsort
-from matnb.lazy.loop import iterate, iteration
+from matnb.lazy.loop import converging, iterate, iteration
 from matnb.lazy.random import Generator, default_rng
 from matnb.linalg.operators import Apply, applied
 from matnb.linalg.orthogonal import against, following
@@ -136,9 +136,8 @@ def eigsh(
     v = first / norm(first)
     start = Basis(outer(zeros(m), v), zeros((m, m)), v, asarray(0.0))
     state = _Restart(start, asarray(0), zeros(k), asarray(np.inf))
-    final, _ = iterate(
-        restart, state, until=lambda old, new: new.residual <= tol, max_iterations=max_iterations
-    )
+    found = iterate(restart, state, until=lambda old, new: new.residual <= tol, max_iterations=max_iterations)
+    final, _ = converging("eigsh", found, "give a larger max_iterations, tol or k")
     values, vectors = final.values, final.basis.vectors[:k].T
     if sigma is None:
         return Eigenpairs(values, vectors)

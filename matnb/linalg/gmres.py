@@ -12,8 +12,8 @@ from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.mapping import replicated
-from matnb.lazy.loop import iterate, iteration
-from matnb.linalg.operators import Operand, Solution, System, system_from
+from matnb.lazy.loop import converging, iterate, iteration
+from matnb.linalg.operators import LONGER_OR_NEARER, Operand, Solution, System, system_from
 
 State = tuple[Any, ...]
 
@@ -78,12 +78,13 @@ def gmres(
 
     r = system.b - system.apply(system.x0)
     start: State = system.x0, r, norm(r)
-    (x, _, beta), taken = iterate(
+    found = iterate(
         cycle,
         start,
         until=lambda old, new: new[2] <= system.limit,
         max_iterations=system.iterations_from(r),
     )
+    (x, _, beta), taken = converging("gmres", found, f"{LONGER_OR_NEARER}, or a larger restart")
     return system.solution(x, beta, taken)
 
 
@@ -180,12 +181,13 @@ def bicgstab(
 
     shadow = system.b - system.apply(system.x0)
     start: State = system.x0, shadow, shadow, shadow @ shadow
-    (x, r, _, _), taken = iterate(
+    found = iterate(
         step,
         start,
         until=lambda old, new: (norm(new[1]) <= system.limit) | (new[3] == 0),
         max_iterations=system.iterations_from(shadow),
     )
+    (x, r, _, _), taken = converging("bicgstab", found, LONGER_OR_NEARER)
     return system.solution(x, norm(r), taken)
 
 

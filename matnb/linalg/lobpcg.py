@@ -13,7 +13,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.shaping import concatenate
-from matnb.lazy.loop import iterate
+from matnb.lazy.loop import converging, iterate
 from matnb.linalg.eigsh import Eigenpairs
 from matnb.linalg.operators import Operand, matrix_from, preconditioner
 
@@ -109,7 +109,8 @@ def lobpcg(
     values, C = replicated(find, first.T @ first, projected, like=(np.zeros(k), np.zeros((k, k))))
     start = _State(first @ C, zeros((n, k)), values, asarray(np.inf))
     most = 20 if maxiter is None else maxiter
-    final, _ = iterate(step, start, until=lambda old, new: new.residual <= limit, max_iterations=most)
+    found = iterate(step, start, until=lambda old, new: new.residual <= limit, max_iterations=most)
+    final, _ = converging("lobpcg", found, "give a larger maxiter or tol, or a preconditioner M")
     return Eigenpairs(final.values, final.X)
 
 

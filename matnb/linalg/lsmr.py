@@ -10,7 +10,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
-from matnb.lazy.loop import iterate
+from matnb.lazy.loop import converging, iterate
 from matnb.linalg.bidiagonal import bidiagonal, least_squares_from, not_0
 from matnb.linalg.operators import Operand
 
@@ -140,11 +140,12 @@ def lsmr(
     residual = _Residual(beta, zero, one, zero, zero, zero, zero)
     vectors = nothing, u, v, v, nothing
     begun: State = *vectors, alpha, alpha, one, one, one, zero, zero, alpha * beta, zero, residual
-    final, taken = iterate(
+    found = iterate(
         step,
         begun,
         until=lambda old, new: fits(new) | is_least(new),
         max_iterations=where(alpha * beta == 0, 0, min(matrix.shape) if maxiter is None else maxiter),
     )
+    final, taken = converging("lsmr", found, "give a larger maxiter, atol or btol, or a damp")
     stop = where(alpha * beta == 0, 0, where(fits(final), 1, where(is_least(final), 2, 7)))
     return LeastResidual(start + final[0], stop, taken, final[-1].norm(), abs(final[-3]))

@@ -10,7 +10,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
-from matnb.lazy.loop import iterate
+from matnb.lazy.loop import converging, iterate
 from matnb.linalg.bidiagonal import bidiagonal, least_squares_from, not_0
 from matnb.linalg.operators import Operand
 
@@ -117,12 +117,13 @@ def lsqr(
     zero = asarray(0.0)
     begun: State = zeros(n), u, v, v, alpha, beta, alpha, zero, zero, alpha * beta
     most = 2 * n if iter_lim is None else iter_lim
-    final, taken = iterate(
+    found = iterate(
         step,
         begun,
         until=lambda old, new: ends(new)[0] | ends(new)[1],
         max_iterations=where(alpha * beta == 0, 0, most),
     )
+    final, taken = converging("lsqr", found, "give a larger iter_lim, atol or btol, or a damp")
     fits, is_least = ends(final)
     stop = where(alpha * beta == 0, 0, where(fits, 1, where(is_least, 2, 7)))
     x, damped = final[0], final[8]

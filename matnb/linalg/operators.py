@@ -18,6 +18,9 @@ Apply = Callable[[DistArray], DistArray]
 Operand = npt.ArrayLike | DistArray
 
 
+LONGER_OR_NEARER = "give a larger maxiter or rtol, or a preconditioner M"  # where a solver does not end
+
+
 class Solution(NamedTuple):
     """A solution as SciPy returns it.
 

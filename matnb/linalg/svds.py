@@ -15,7 +15,7 @@ from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm, outer, qr, svd
 from matnb.lazy.functions.mapping import replicated
-from matnb.lazy.loop import iterate, iteration
+from matnb.lazy.loop import converging, iterate, iteration
 from matnb.lazy.random import Generator, default_rng
 from matnb.linalg.eigsh import num_kept_of
 from matnb.linalg.operators import matrix_from
@@ -160,12 +160,13 @@ def _lanczos(
 
     first = rng.standard_normal(n)
     bases = _Bases(zeros((size, m)), zeros((size, n)), zeros((size, size)), first / norm(first), asarray(0.0))
-    final, _ = iterate(
+    found = iterate(
         restart,
         _Bidiagonalization(bases, asarray(0), zeros(k), asarray(np.inf)),
         until=lambda old, new: new.residual <= tol,
         max_iterations=max_iterations,
     )
+    final, _ = converging("svds", found, "give a larger max_iterations, tol or k")
     return _with_signs(final.bases.left[:k].T, final.values, final.bases.right[:k])
 
 

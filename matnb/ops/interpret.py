@@ -18,11 +18,19 @@ from matnb.ops.registry import means
 
 
 def interpret(
-    root: Expr, known: MutableMapping[Expr, Value] | None = None, check: Callable[[], None] = lambda: None
+    root: Expr,
+    known: MutableMapping[Expr, Value] | None = None,
+    check: Callable[[], None] = lambda: None,
+    ended: Callable[[Loop, int, bool], None] = lambda loop, number, holds: None,
 ) -> Value:
     """Return the value of an expression; values in ``known`` are used, and those of all operands added.
 
-    ``check`` is called before each operation; what it raises ends all.
+    Parameters
+    ----------
+    check
+        Called before each operation; what it raises ends all.
+    ended
+        Called after each loop that is in no other with its iterations, and whether its condition ended it.
     """
     values: MutableMapping[Expr, Value] = {} if known is None else known
     for node in topological([root], values):
@@ -30,18 +38,23 @@ def interpret(
             check()
             with np.errstate(all="ignore"):
                 if isinstance(node, Final):
-                    values.update(_controlled(node.control, values, check))
+                    values.update(_controlled(node.control, values, check, ended))
                 else:
-                    values[node] = _value(node, [values[operand] for operand in node.operands], check)
+                    values[node] = _value(node, [values[operand] for operand in node.operands], check, ended)
     return values[root]
 
 
-def _controlled(node: Expr, values: Mapping[Expr, Value], check: Callable[[], None]) -> dict[Expr, Value]:
+def _controlled(
+    node: Expr,
+    values: Mapping[Expr, Value],
+    check: Callable[[], None],
+    ended: Callable[[Loop, int, bool], None],
+) -> dict[Expr, Value]:
     # All that a loop or a branch gives.
     operands = [values[operand] for operand in node.operands]
     match node:
         case Loop():
-            _, results = _looped(node, operands, check)
+            _, results = _looped(node, operands, check, ended)
         case Cond(_, then, otherwise):
             body = then if operands[0] else otherwise
             inside: dict[Expr, Value] = dict(zip(node.variables, operands[1:], strict=True))
@@ -49,7 +62,12 @@ def _controlled(node: Expr, values: Mapping[Expr, Value], check: Callable[[], No
     return {Final(node, place): value for place, value in enumerate(results)}
 
 
-def _looped(node: Loop, operands: Sequence[Value], check: Callable[[], None]) -> tuple[int, Sequence[Value]]:
+def _looped(
+    node: Loop,
+    operands: Sequence[Value],
+    check: Callable[[], None],
+    ended: Callable[[Loop, int, bool], None],
+) -> tuple[int, Sequence[Value]]:
     state = list(operands[: node.num_state])
     limit, given = int(dense(operands[node.num_state])[()]), operands[node.num_state + 1 :]
     for number in range(limit):
@@ -57,7 +75,9 @@ def _looped(node: Loop, operands: Sequence[Value], check: Callable[[], None]) ->
         results = _body(node.body, dict(zip(node.variables, arrays, strict=True)), check)
         state = results[: node.num_state]
         if node.body.until is not None and results[-1]:
+            ended(node, number + 1, True)
             return number + 1, state
+    ended(node, max(0, limit), False)
     return max(0, limit), state
 
 
@@ -66,10 +86,15 @@ def _body(body: Body, values: MutableMapping[Expr, Value], check: Callable[[], N
     return [interpret(root, values, check) for root in body.roots]
 
 
-def _value(node: Expr, operands: Sequence[Value], check: Callable[[], None]) -> Value:
+def _value(
+    node: Expr,
+    operands: Sequence[Value],
+    check: Callable[[], None],
+    ended: Callable[[Loop, int, bool], None],
+) -> Value:
     match node:
         case Loop():
-            return np.asarray(_looped(node, operands, check)[0])
+            return np.asarray(_looped(node, operands, check, ended)[0])
         case Cond():
             return np.asarray(operands[0])
     return means.of(node)(node, operands)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 import warnings
 from collections.abc import Callable
+from pathlib import Path
+from weakref import WeakSet
 
+from matnb.errors import ConvergenceWarning
 from matnb.events import Event
+from matnb.expr.control import unconverged_text
+from matnb.expr.nodes import Expr
+
+# Whose frames are between a user's line and what runs: matnb's, and those of decorators.
+_INSIDE = (str(Path(__file__).parents[1]), contextlib.__file__)
 
 
 class Listeners:
@@ -117,3 +127,49 @@ class Subscription:
         if error is not None:
             words = f"a listener to events raised {type(error).__name__}: {error}"
             warnings.warn(words, stacklevel=stacklevel)
+
+
+class Convergence:
+    """Warns of iterative algorithms that ended before they converged, of each once.
+
+    As what a listener raised, it becomes a warning on the process's main thread: where this leaves the
+    context with the values, and of what ran in the background with the next ones. It is at the line that
+    asked.
+    """
+
+    def __init__(self) -> None:
+        self._known: WeakSet[Expr] = WeakSet()
+        self._waiting: list[str] = []
+        self._depth = 0  # of contexts of the main thread
+
+    def note(self, loop: Expr, num_iterations: int, ended_itself: bool, place: str = "") -> None:
+        """Take a loop that has ended; ``place`` says where it was written, if that is known."""
+        if ended_itself or loop in self._known:
+            return
+        if text := unconverged_text(loop, num_iterations):
+            self._known.add(loop)
+            self._waiting.append(f"{place}{text}")
+
+    def __enter__(self) -> None:
+        """Begin to compute values."""
+        self._depth += threading.current_thread() is threading.main_thread()
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        """Warn of what was noted, where this was the outermost context and nothing was raised.
+
+        Raises
+        ------
+        ConvergenceWarning
+            Where warnings are errors: the values are there.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._depth -= 1
+        if self._depth or error_type is not None or not self._waiting:
+            return
+        frame, level = sys._getframe(), 1
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
+            frame, level = frame.f_back, level + 1
+        waiting, self._waiting = self._waiting, []
+        for text in waiting:
+            warnings.warn(text, ConvergenceWarning, stacklevel=level)

@@ -58,6 +58,7 @@ from matnb.plan.program_cache import ControlPlans
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot
 from matnb.session.failures import cell_error, largest, lines_of, located, raised_in_cell
+from matnb.session.listeners import Convergence
 from matnb.session.loop_parts import LoopResume, LoopTotals, LoopWatch, Span, as_kept, resume_at
 from matnb.session.memo import Memo
 from matnb.session.overrides import engine_of
@@ -93,8 +94,8 @@ class RunLog:
         Expressions that the loops of the run which is under way gave.
     """
 
-    def __init__(self, cluster: Cluster, emit: Callable[[Event], None]) -> None:
-        self._cluster, self._emit = cluster, emit
+    def __init__(self, cluster: Cluster, emit: Callable[[Event], None], convergence: Convergence) -> None:
+        self._cluster, self._emit, self._convergence = cluster, emit, convergence
         self.record: Recording | None = None
         self.num_runs = 0
         self.measures = Measures()
@@ -187,6 +188,9 @@ class RunLog:
             seconds=totals.seconds,
             is_branch=isinstance(node, Cond),
         )
+        lines = [] if self.record is None else lines_of([node], self.record)
+        place = f"line {', '.join(map(str, lines))}: " if lines else ""
+        self._convergence.note(node, done.iterations, done.ended_itself, place)
         if self.record is not None:
             self.record.loops.append(finished)
             self.record.loop_texts.append(partial(control_text, node, plan))
@@ -210,6 +214,7 @@ class Runner:
         gang: GangEngine,
         store: Store,
         emit: Callable[[Event], None],
+        convergence: Convergence,
         folder: ResultFolder | None = None,
     ) -> None:
         self._cluster, self._engine, self._store = cluster, engine, store
@@ -217,7 +222,7 @@ class Runner:
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine, self.planner, folder)
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
-        self.log = RunLog(cluster, emit)
+        self.log = RunLog(cluster, emit, convergence)
         repartitioner = Repartitioner(engine, self.planner, self.memo.replaced)
         self.balancer = Balancer(config.rebalance, store, self.planner, repartitioner, self.log.emit)
         self._loops = LoopRunner(config, engine, gang, store, self.planner, self.log, self.balancer)

@@ -52,7 +52,7 @@ from matnb.program.plan import Plan, Stored, Workers
 from matnb.session.background import Background, Later
 from matnb.session.failures import raised_in_cell
 from matnb.session.inspect import Looker
-from matnb.session.listeners import Listeners, Subscription
+from matnb.session.listeners import Convergence, Listeners, Subscription
 from matnb.session.memo import Memo
 from matnb.session.overrides import chosen, engine_of, hiding, note_written, remembers
 from matnb.session.rebalance import Balancer
@@ -73,9 +73,14 @@ class Session:
         self._engine = self._engine_for(prefix, in_process)
         self._gang = GangEngine(cluster, prefix, in_process, telemetry=self._telemetry)
         self._store = Store(config.memo_bytes, hiding)
-        self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit, folder)
+        self._convergence = Convergence()
+        self._runner = Runner(
+            config, cluster, self._engine, self._gang, self._store, self._emit, self._convergence, folder
+        )
         self.memo = self._runner.memo
-        self._interpreter = Interpreter(config, self._store, self._value, cluster.stopping)
+        self._interpreter = Interpreter(
+            config, self._store, self._value, cluster.stopping, self._convergence.note
+        )
         self._lock = SessionLock(cluster.stopping, self._emit, lambda thread: self._background.found(thread))
         self._background = Background(cluster.stopping, self._lock)
         self._end_resending = resend_dropped()
@@ -162,6 +167,10 @@ class Session:
         TooLargeError
             When the result exceeds the limit of ``compute()``.
         """
+        with self._convergence:
+            return self._found(node)
+
+    def _found(self, node: Expr) -> Block:
         self.check_result(node)
         if self._interpreter.is_used:
             (node,) = self.rolled([node])
@@ -221,7 +230,7 @@ class Session:
 
     def persist(self, nodes: Sequence[Expr]) -> None:
         """Compute expressions in one run and keep them on the workers."""
-        with self._lock, self.memo.request():
+        with self._convergence, self._lock, self.memo.request():
             nodes = self.rolled(nodes)
             for node in nodes:
                 self._store.pin(node)
@@ -231,10 +240,11 @@ class Session:
         """Compute expressions in one run, and remember their arrays."""
         nodes = self.rolled(nodes)
         if self._interpreter.is_used:
-            for node in nodes:
-                self._interpreter.make(node)
+            with self._convergence:
+                for node in nodes:
+                    self._interpreter.make(node)
             return
-        with self._lock, self.memo.request():
+        with self._convergence, self._lock, self.memo.request():
             self._runner.run({f"array {place}": node for place, node in enumerate(nodes)}, live_expressions())
             self.memo.keep(nodes)
 
@@ -258,7 +268,7 @@ class Session:
         keep
             Names to compute even if they exceed the memo's budget.
         """
-        with self._lock, self.memo.request():
+        with self._convergence, self._lock, self.memo.request():
             note_written(record)
             self._emit(CellRecorded(record.num_operations, record.num_merged))
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
@@ -535,12 +545,20 @@ class Interpreter:
         Returns what is on the workers.
     stopping
         Looked at between two operations, for a wish to end what runs.
+    ended
+        Called after a loop, as :func:`interpret` does.
     """
 
     def __init__(
-        self, config: Config, store: Store, bring: Callable[[Expr], Block], stopping: Stopping
+        self,
+        config: Config,
+        store: Store,
+        bring: Callable[[Expr], Block],
+        stopping: Stopping,
+        ended: Callable[[Expr, int, bool], None],
     ) -> None:
         self._config, self._store, self._bring, self._stopping = config, store, bring, stopping
+        self._ended = ended
         self._values: WeakKeyDictionary[Expr, Value] = WeakKeyDictionary()
 
     @property
@@ -576,7 +594,7 @@ class Interpreter:
                     block = self._bring(leaf)
                     known[leaf] = block.values if isinstance(block, Dense) else to_scipy(block)
         with self._stopping.scope(), self._stopping.heeding():
-            return interpret(node, known, self._stopping.check)
+            return interpret(node, known, self._stopping.check, self._ended)
 
 
 # A source read through on the workers, and its arrays left there.

@@ -1,4 +1,4 @@
-"""Each algorithm on graphs gives the same on any threads, workers, processes and cuts, and for the interpreter."""
+"""Each algorithm on graphs gives the same on any threads, workers, processes and cuts, and interpreted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each algorithm of linear algebra gives the same on any threads, workers, processes and cuts, and interpreted."""
+"""Each solver gives the same on any threads, workers, processes and cuts, and interpreted."""
 
 from __future__ import annotations
 

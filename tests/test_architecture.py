@@ -92,6 +92,11 @@ BUDGETS = {
     "magics": 1.6, "ops": 7.8, "passes": 1.5, "pictures": 3.8, "plan": 3.95, "program": 1.9,
     "session": 7.05, "widgets": 1.67,
 }  # fmt: skip
+# Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
+ALGORITHMS = ("graph", "linalg")
+ALGORITHM_LIMIT = 149
+ALGORITHMS_KNOW = ("lazy", "graph", "linalg", "errors")
+OF_ARGUMENTS = "matnb.blocks.foreign"  # what a user's matrix or graph is
 VAGUE_NAMES = ("util", "utils", "helper", "helpers", "common", "base", "manager")
 NODES = PurePosixPath("matnb/expr/nodes.py")
 # What nodes mean is what the workers' kernels are compared with, so it is made without them and without any
@@ -326,6 +331,37 @@ def has_a_telling_name(source: Source) -> list[str]:
     return [source.at(1, f"{name!r} does not say what it holds") for name in vague]
 
 
+def reads_as_the_mathematics(source: Source) -> list[str]:
+    if source.room not in ALGORITHMS:
+        return []
+    count = len(source.text.splitlines())
+    complaints = []
+    if count > ALGORITHM_LIMIT:
+        complaints.append(source.at(count, f"{count} lines; an algorithm has {ALGORITHM_LIMIT} at most"))
+    complaints += [
+        source.at(found.line, f"{found.name}: algorithms know {', '.join(ALGORITHMS_KNOW)} alone")
+        for found in imports(source)
+        if found.room is not None
+        and found.room not in ALGORITHMS_KNOW
+        and not found.name.startswith(OF_ARGUMENTS)
+    ]
+    return complaints + [
+        source.at(node.lineno, "a loop of Python's; rows, vertices and batches are gone through by iterate")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.While | ast.For | ast.AsyncFor) and not _repeats(node)
+    ]
+
+
+def _repeats(node: ast.While | ast.For | ast.AsyncFor) -> bool:
+    # A number of repetitions that a caller gives or a constant is, not one that an array has.
+    match getattr(node, "iter", None):
+        case ast.Call(func=ast.Name(id="range"), args=[count]):
+            names = {one.id for one in ast.walk(count) if isinstance(one, ast.Name)}
+            looks = any(isinstance(one, ast.Attribute | ast.Subscript | ast.Call) for one in ast.walk(count))
+            return not looks and not names & {"n", "m", "num_vertices", "batch"}
+    return False
+
+
 Rule = Callable[[Source], list[str]]
 Sources = Callable[..., list[Source]]
 
@@ -349,6 +385,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
             ("matnb/graph/pagerank.py", "import importlib\nimportlib.import_module('matnb.cli')"),
             ("matnb/graph/pagerank.py", "import matnb as mn"),
             ("matnb/graph/pagerank.py", "from matnb import load"),
+            ("matnb/linalg/norm.py", "from matnb.graph import degree"),
             ("matnb/__init__.py", "from matnb.magics import load"),
         ],
         [
@@ -357,7 +394,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
                 "import numpy\nfrom matnb.blocks.grid import Grid\nfrom matnb import errors",
             ),
             ("matnb/passes/fuse.py", "from ..expr import Expr\nfrom matnb.expr import traverse"),
-            ("matnb/graph/degrees.py", "from matnb.linalg import norm"),
+            ("matnb/graph/triangles.py", "from matnb.linalg import eigsh"),
             (
                 "matnb/__init__.py",
                 "from matnb.session import start\ndef f(shell):\n    from matnb.magics import load",
@@ -415,6 +452,28 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
                 "from matnb.blocks.kernels.uniques import distinct\n"
                 "@lowers(Unique)\ndef _(node):\n    distinct(1)",
             ),
+        ],
+    ),
+    (
+        reads_as_the_mathematics,
+        [
+            ("matnb/graph/pagerank.py", "x = 1\n" * (ALGORITHM_LIMIT + 1)),
+            ("matnb/graph/pagerank.py", "from matnb.session import start"),
+            ("matnb/linalg/cg.py", "from matnb.blocks.kernels.calls import call"),
+            ("matnb/graph/pagerank.py", "def f(A):\n    for i in range(A.shape[0]):\n        g(i)"),
+            ("matnb/graph/pagerank.py", "def f(n):\n    for i in range(n):\n        g(i)"),
+            ("matnb/graph/bfs.py", "def f(batches):\n    for sources in batches:\n        g(sources)"),
+            ("matnb/graph/bfs.py", "def f(x):\n    while x.any():\n        x = g(x)"),
+        ],
+        [
+            ("matnb/graph/pagerank.py", "x = 1\n" * ALGORITHM_LIMIT),
+            ("matnb/graph/arguments.py", "from matnb.blocks.foreign import is_graph"),
+            ("matnb/graph/markov.py", "def f(power):\n    for _ in range(power - 1):\n        g()"),
+            (
+                "matnb/graph/markov.py",
+                "from matnb.linalg.eigsh import eigsh\nimport matnb.errors",
+            ),
+            ("matnb/io/text.py", "for line in lines:\n    pass"),
         ],
     ),
     (

@@ -5,7 +5,7 @@ Vertices are rows; ``A.labels`` tells the original ids of a relabelled graph.
 """
 
 from matnb.graph.betweenness import betweenness
-from matnb.graph.bfs import BreadthFirst, bfs
+from matnb.graph.bfs import bfs
 from matnb.graph.closeness import closeness, harmonic
 from matnb.graph.clustering import average_clustering, clustering, transitivity
 from matnb.graph.communities import label_propagation, modularity
@@ -21,6 +21,7 @@ from matnb.graph.independent_set import maximal_independent_set
 from matnb.graph.louvain import Communities, louvain
 from matnb.graph.markov import Clusters, markov_clustering
 from matnb.graph.pagerank import Ranking, pagerank
+from matnb.graph.searches import BreadthFirst
 from matnb.graph.similarity import common_neighbors, jaccard
 from matnb.graph.spanning_forest import minimum_spanning_forest
 from matnb.graph.sssp import ShortestPaths, sssp

@@ -120,6 +120,18 @@ def _no_way(least: np.floating | np.integer, algorithm: str) -> float:
     return np.inf
 
 
+def check_tolerance(tolerance: float, algorithm: str) -> None:
+    """Refuse a tolerance that nothing reaches.
+
+    Raises
+    ------
+    OptionError
+        When it is not above 0.
+    """
+    if not tolerance > 0:
+        raise OptionError(f"{algorithm}: tolerance={tolerance}; give a number above 0")
+
+
 def vertices_of(num_vertices: int) -> DistArray:
     """Return the numbers of all vertices, in the shortest dtype that has room for them."""
     return arange(num_vertices, dtype=np.int32 if num_vertices <= np.iinfo(np.int32).max else np.int64)

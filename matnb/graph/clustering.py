@@ -75,7 +75,7 @@ def average_clustering(A: object, symmetric: bool = False) -> DistArray:
     >>> float(mn.graph.average_clustering(sp.csr_array([[0, 1, 1], [0, 0, 1], [0, 0, 0]])))
     1.0
     """
-    return clustering(A, symmetric=symmetric).mean()
+    return clustering(graph_from(A, "average_clustering"), symmetric=symmetric).mean()
 
 
 def transitivity(A: object, symmetric: bool = False) -> DistArray:

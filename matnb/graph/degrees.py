@@ -84,7 +84,7 @@ def degree_centrality(A: object, direction: str = "out") -> DistArray:
     >>> mn.graph.degree_centrality(sp.csr_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])).compute()
     array([1. , 0.5, 0.5])
     """
-    degrees = degree(A, direction)
+    degrees = degree(graph_from(A, "degree_centrality"), direction)
     n = degrees.shape[0]
     if n == 1:
         return degrees * 0 + 1.0  # as NetworkX has it

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import OptionError, ShapeError
-from matnb.graph.arguments import graph_from
+from matnb.errors import ShapeError
+from matnb.graph.arguments import check_tolerance, graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.functions.linear import norm
@@ -137,15 +137,3 @@ def katz(
 def is_settled(limit: float) -> Callable[[DistArray, DistArray], object]:
     """Return a test for the end of a loop: no more than this is changed, in the 1-norm."""
     return lambda old, new: abs(new - old).sum() < limit
-
-
-def check_tolerance(tolerance: float, algorithm: str) -> None:
-    """Refuse a tolerance that nothing reaches.
-
-    Raises
-    ------
-    OptionError
-        When it is not above 0.
-    """
-    if not tolerance > 0:
-        raise OptionError(f"{algorithm}: tolerance={tolerance}; give a number above 0")

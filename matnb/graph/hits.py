@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from matnb.graph.arguments import graph_from
-from matnb.graph.eigenvector import check_tolerance, is_settled
+from matnb.graph.arguments import check_tolerance, graph_from
+from matnb.graph.eigenvector import is_settled
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
 from matnb.lazy.loop import converging, iterate

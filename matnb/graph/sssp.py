@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 
 from matnb.graph.arguments import graph_from, no_way, vertex_from, vertices_of
-from matnb.graph.bfs import parents_along
+from matnb.graph.searches import parents_along
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul

@@ -5,15 +5,17 @@ import numpy as np
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.namespace import recorded_in
 from matnb.lazy.functions.stacks import segment_solves
-from matnb.linalg.conjugate_gradients import cg, minres
+from matnb.linalg.bicgstab import bicgstab
+from matnb.linalg.conjugate_gradients import cg
 from matnb.linalg.eigsh import Eigenpairs, eigsh
 from matnb.linalg.exponential import expm_multiply
-from matnb.linalg.gmres import bicgstab, gmres
+from matnb.linalg.gmres import gmres
 from matnb.linalg.lobpcg import lobpcg
 from matnb.linalg.lsmr import LeastResidual, lsmr
 from matnb.linalg.lsqr import LeastSquares, lsqr
-from matnb.linalg.operators import Solution
+from matnb.linalg.minimal_residuals import minres
 from matnb.linalg.svds import SingularTriplets, svds
+from matnb.linalg.systems import Solution
 
 __all__ = [
     "Eigenpairs",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -11,21 +10,16 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray, zeros
+from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.linear import norm, outer
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.ordering import argsort
-from matnb.lazy.loop import converging, iterate, iteration
-from matnb.lazy.random import Generator, default_rng
-from matnb.linalg.operators import Apply, applied
-from matnb.linalg.orthogonal import against, following
+from matnb.lazy.loop import converging, iterate
+from matnb.lazy.random import default_rng
+from matnb.linalg.lanczos import ORDERS, Basis, extended, rayleigh_ritz
+from matnb.linalg.operators import applied
 
 Floats = npt.NDArray[np.float64]
-_ORDERS: dict[str, Callable[[Floats], Floats]] = {
-    "LM": lambda values: -abs(values),
-    "LA": np.negative,
-    "SA": np.positive,
-}
 
 
 class Eigenpairs(NamedTuple):
@@ -114,8 +108,8 @@ def eigsh(
     n = matrix.shape[0]
     if not 1 <= k <= n:
         raise OptionError(f"eigsh: k={k} eigenvalues of a matrix of {n} rows; give 1 to {n}")
-    if which not in _ORDERS:
-        raise OptionError(f"eigsh: which={which!r}; known: {', '.join(_ORDERS)}; the others need a solve")
+    if which not in ORDERS:
+        raise OptionError(f"eigsh: which={which!r}; known: {', '.join(ORDERS)}; the others need a solve")
     if (sigma is None) != (OPinv is None):
         raise OptionError("eigsh: sigma= and OPinv=, which solves with A - sigma I, are given together")
     apply = applied("eigsh", "A" if sigma is None else "OPinv", matrix if sigma is None else OPinv, n)
@@ -129,7 +123,7 @@ def eigsh(
     def restart(state: _Restart) -> _Restart:
         basis = extended(state.basis, apply, state.num_kept, rng)
         values, Y, T, num_kept, residual = replicated(
-            partial(_rayleigh_ritz, k=k, which=which, tol=tol), basis.projected, basis.rest
+            partial(rayleigh_ritz, k=k, which=which, tol=tol), basis.projected, basis.rest
         )
         return _Restart(Basis(Y.T @ basis.vectors, T, basis.next, basis.rest), num_kept, values, residual)
 
@@ -144,100 +138,3 @@ def eigsh(
     values = sigma + 1 / values
     order = argsort(values)
     return Eigenpairs(values[order], vectors[:, order])
-
-
-def num_kept_of(k: int, m: int, num_converged: int) -> int:
-    """Return how many of m vectors a restart keeps.
-
-    A pair that has converged gives its place in the search to the next one, as ARPACK has it; a quarter of
-    the others is kept in any case, since with k alone the search for few pairs loses what it found.
-
-    Parameters
-    ----------
-    k
-        How many pairs are wanted.
-    m
-        The vectors of the basis.
-    num_converged
-        How many of the pairs are near enough.
-    """
-    return max(k, min(k + max((m - k) // 4, min(num_converged, (m - k) // 2)), m - 1))
-
-
-def _rayleigh_ritz(
-    projected: Floats, rest: Floats, k: int, which: str, tol: float
-) -> tuple[Floats, Floats, Floats, int, Floats]:
-    # The eigenpairs (t, y) of V' A V give those of A, t and V y, up to |A V y - V y t| = rest |last of y|.
-    m = len(projected)
-    values, vectors = np.linalg.eigh(projected, UPLO="U")
-    order = np.argsort(_ORDERS[which](values), kind="stable")
-    order[:k] = np.sort(order[:k])  # eigh's are ascending
-    values, vectors = values[order], vectors[:, order]
-    residuals = np.abs(rest * vectors[-1, :k]) / max(np.abs(values).max(), np.finfo(float).tiny)
-    # What is kept for the next restart; the vectors after it are written anew.
-    num_kept = num_kept_of(k, m, int(np.count_nonzero(residuals <= tol)))
-    dropped = np.arange(m) >= num_kept
-    T = np.diag(np.where(dropped, 0, values))
-    return values[:k], np.where(dropped, 0, vectors), T, num_kept, residuals.max()
-
-
-# Lanczos' recurrence: orthonormal vectors of a Krylov space, and a symmetric matrix as seen in them.
-
-
-class Basis(NamedTuple):
-    """Vectors V, the rows, and A in them: ``A V' = V' projected + rest next e'``, e the last unit vector.
-
-    Attributes
-    ----------
-    vectors
-        m x n, so that each vector lies in one piece; those that are not made yet are 0.
-    projected
-        V A V', m x m; of the new columns the upper triangle.
-    next
-        The unit vector that comes next, orthogonal to V.
-    rest
-        How far A V reaches out of what V spans.
-    """
-
-    vectors: DistArray
-    projected: DistArray
-    next: DistArray
-    rest: DistArray
-
-
-def extended(basis: Basis, apply: Apply, begin: DistArray, rng: Generator) -> Basis:
-    """Return a basis with the vectors from ``begin`` on made.
-
-    Of A v what Lanczos' recurrence says is taken away first, so that the orthogonalization against all
-    vectors, those of a Krylov space or of a thick restart, seldom has to be done again.
-
-    Parameters
-    ----------
-    basis
-        With vectors from 0 to ``begin`` - 1.
-    apply
-        Records the product of A, symmetric, with a vector.
-    begin
-        A whole number without axes.
-    rng
-        Draws a direction where the basis spans an invariant subspace.
-    """
-
-    def add_vector(state: tuple[Basis, DistArray]) -> tuple[Basis, DistArray]:
-        (V, projected, v, _), before = state
-        j = begin + iteration()
-        V[j] = v
-        # Lanczos: w = A v - alpha v - beta before, and of that (1 - V' V) w
-        w = apply(v)
-        alpha, beta = v @ w, before @ w
-        w = w - alpha * v - beta * before
-        w, rest, along = against(V, w)
-        place = arange(V.shape[0])
-        along += alpha * (place == j) + beta * (place == j - 1)
-        projected[:, j] = along
-        return Basis(V, projected, following(V, w, rest, norm(along), rng), rest), v
-
-    (made, _), _ = iterate(
-        add_vector, (basis, zeros(basis.next.shape)), max_iterations=basis.projected.shape[0] - begin
-    )
-    return made

@@ -11,8 +11,9 @@ from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.loop import converging, iterate
-from matnb.linalg.bidiagonal import bidiagonal, least_squares_from, not_0
+from matnb.linalg.bidiagonal import bidiagonal, not_0
 from matnb.linalg.operators import Operand
+from matnb.linalg.systems import least_squares_from
 
 State = tuple[Any, ...]
 

@@ -3,97 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.errors import DTypeError, ShapeError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, zeros
-from matnb.lazy.functions.elementwise import where
-from matnb.lazy.functions.linear import norm
+from matnb.lazy.creation import asarray
 
 Apply = Callable[[DistArray], DistArray]
 Operand = npt.ArrayLike | DistArray
-
-
-LONGER_OR_NEARER = "give a larger maxiter or rtol, or a preconditioner M"  # where a solver does not end
-
-
-class Solution(NamedTuple):
-    """A solution as SciPy returns it.
-
-    Attributes
-    ----------
-    x
-        float64 of shape (n,): the solution, or the best so far.
-    info
-        int64, without axes: 0 where the tolerance was reached, else the number of iterations taken.
-    """
-
-    x: DistArray
-    info: DistArray
-
-
-class System(NamedTuple):
-    """A square system: its matrix and preconditioner as functions, its right side, where to begin."""
-
-    apply: Apply
-    precondition: Apply
-    b: DistArray
-    x0: DistArray
-    limit: DistArray
-    max_iterations: int
-
-    def iterations_from(self, residual: DistArray) -> DistArray:
-        """Return how many iterations may be taken: none where the beginning is near enough."""
-        return where(norm(residual) <= self.limit, 0, self.max_iterations)
-
-    def solution(self, x: DistArray, residual: DistArray, num_iterations: DistArray) -> Solution:
-        """Return what SciPy does; ``residual`` is its norm."""
-        return Solution(x, where(residual <= self.limit, 0, num_iterations))
-
-
-def system_from(
-    algorithm: str,
-    A: object,
-    b: Operand,
-    x0: Operand | None,
-    M: object,
-    tolerances: tuple[float, float],
-    max_iterations: int | None,
-) -> System:
-    """Return a system whose parts fit each other.
-
-    Raises
-    ------
-    ShapeError
-        For a matrix that is not square, or vectors of another length.
-    DTypeError
-        For complex numbers.
-    OptionError
-        For a tolerance that is negative, or a number of iterations below 0.
-    """
-    right = vector_from(algorithm, "b", b)
-    n = right.shape[0]
-    rtol, atol = tolerances
-    if not (rtol >= 0 and atol >= 0):
-        raise OptionError(f"{algorithm}: rtol={rtol}, atol={atol}; give 0 or more")
-    if max_iterations is not None and max_iterations < 0:
-        raise OptionError(f"{algorithm}: maxiter={max_iterations}; give 0 or more")
-    start = zeros(n) if x0 is None else vector_from(algorithm, "x0", x0)
-    if start.shape != right.shape:
-        raise ShapeError(f"{algorithm}: x0 of shape {start.shape} for b of shape {right.shape}")
-    reached = norm(right) * rtol
-    return System(
-        applied(algorithm, "A", A, n),
-        preconditioner(algorithm, M, n),
-        right,
-        start,
-        where(reached > atol, reached, atol),
-        10 * n if max_iterations is None else max_iterations,
-    )
 
 
 def applied(algorithm: str, name: str, A: object, n: int) -> Apply:

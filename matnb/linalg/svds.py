@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +10,12 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
-from matnb.lazy.functions.linear import norm, outer, qr, svd
-from matnb.lazy.functions.mapping import replicated
-from matnb.lazy.loop import converging, iterate, iteration
-from matnb.lazy.random import Generator, default_rng
-from matnb.linalg.eigsh import num_kept_of
+from matnb.lazy.functions.linear import outer, qr, svd
+from matnb.lazy.loop import iterate
+from matnb.lazy.random import default_rng
+from matnb.linalg.bidiagonal import largest_triplets
 from matnb.linalg.operators import matrix_from
-from matnb.linalg.orthogonal import against, following
 
 Floats = npt.NDArray[np.float64]
 Apply = Callable[[DistArray], DistArray]
@@ -32,22 +28,6 @@ class SingularTriplets(NamedTuple):
     u: DistArray
     s: DistArray
     vh: DistArray
-
-
-class _Bases(NamedTuple):
-    # A right' = left' seen, and A' left' = right' seen' + rest next e', e the last unit vector.
-    left: DistArray
-    right: DistArray
-    seen: DistArray
-    next: DistArray
-    rest: DistArray
-
-
-class _Bidiagonalization(NamedTuple):
-    bases: _Bases
-    num_kept: DistArray
-    values: DistArray
-    residual: DistArray
 
 
 def svds(
@@ -117,14 +97,10 @@ def svds(
         raise OptionError(f"svds: which={which!r}; known: 'LM'")
     mean = matrix.mean(axis=0) if center else None
     if solver == "lanczos":
-        return _lanczos(
-            matrix,
-            mean,
-            k,
-            max(tol, 1e-14),
-            300 if max_iterations is None else max_iterations,
-            default_rng(seed),
-        )
+        products, rng = _products(matrix, mean), default_rng(seed)
+        most = 300 if max_iterations is None else max_iterations
+        u, s, vh, _ = largest_triplets(matrix.shape, products, k, max(tol, 1e-14), most, rng)
+        return _with_signs(u, s, vh)
     if solver == "randomized":
         size = min(k + _MORE_DRAWN, *matrix.shape)
         drawn = default_rng(seed).standard_normal((matrix.shape[1], size))
@@ -141,65 +117,6 @@ def _products(matrix: DistArray, mean: DistArray | None) -> tuple[Apply, Apply]:
 
 def _times(mean: DistArray, totals: DistArray) -> DistArray:
     return outer(mean, totals) if totals.ndim else mean * totals
-
-
-def _lanczos(
-    matrix: DistArray, mean: DistArray | None, k: int, tol: float, max_iterations: int, rng: Generator
-) -> SingularTriplets:
-    m, n = matrix.shape
-    size = min(m, n, max(2 * k + 8, 20))
-    products = _products(matrix, mean)
-
-    def restart(state: _Bidiagonalization) -> _Bidiagonalization:
-        bases = _extended(state.bases, products, state.num_kept, rng)
-        values, X, Y, kept, num_kept, residual = replicated(
-            partial(_triplets, k=k, tol=tol), bases.seen, bases.rest
-        )
-        new = _Bases(X.T @ bases.left, Y.T @ bases.right, kept, bases.next, bases.rest)
-        return _Bidiagonalization(new, num_kept, values, residual)
-
-    first = rng.standard_normal(n)
-    bases = _Bases(zeros((size, m)), zeros((size, n)), zeros((size, size)), first / norm(first), asarray(0.0))
-    found = iterate(
-        restart,
-        _Bidiagonalization(bases, asarray(0), zeros(k), asarray(np.inf)),
-        until=lambda old, new: new.residual <= tol,
-        max_iterations=max_iterations,
-    )
-    final, _ = converging("svds", found, "give a larger max_iterations, tol or k")
-    return _with_signs(final.bases.left[:k].T, final.values, final.bases.right[:k])
-
-
-def _extended(bases: _Bases, products: tuple[Apply, Apply], begin: DistArray, rng: Generator) -> _Bases:
-    forward, backward = products
-
-    def add_vectors(state: _Bases) -> _Bases:
-        left, right, seen, v, _ = state
-        j = begin + iteration()
-        right[j] = v
-        u, size, along = against(left, forward(v))
-        u = following(left, u, size, norm(along), rng)
-        left[j] = u
-        seen[:, j] = along
-        seen[j, j] = size
-        w, rest, back = against(right, backward(u))
-        return _Bases(left, right, seen, following(right, w, rest, norm(back), rng), rest)
-
-    made, _ = iterate(add_vectors, bases, max_iterations=bases.seen.shape[0] - begin)
-    return made
-
-
-def _triplets(
-    seen: Floats, rest: Floats, k: int, tol: float
-) -> tuple[Floats, Floats, Floats, Floats, int, Floats]:
-    # The triplets of A as seen give those of A up to |A' u - s v| = rest |last of x|.
-    m = len(seen)
-    X, values, Yt = np.linalg.svd(seen)
-    residuals = np.abs(rest * X[-1, :k]) / max(values[0], np.finfo(float).tiny)
-    num_kept = num_kept_of(k, m, int(np.count_nonzero(residuals <= tol)))
-    dropped = np.arange(m) >= num_kept
-    kept = np.diag(np.where(dropped, 0, values))
-    return values[:k], np.where(dropped, 0, X), np.where(dropped, 0, Yt.T), kept, num_kept, residuals.max()
 
 
 def _randomized(

@@ -21,7 +21,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from matnb.errors import CellCancelled, CellSyntaxError, OptionError, UnsupportedError
 from matnb.events import Event, LoopAdvanced, LoopFinished, SessionAwaited
 from matnb.expr.nodes import Expr
-from matnb.graph.bfs import BreadthFirst
+from matnb.graph.searches import BreadthFirst
 from matnb.lazy.array import DistArray
 from matnb.lazy.loop_rolling import roll
 from matnb.lazy.recording import Recording, recording

@@ -92,10 +92,12 @@ class RunLog:
         Of the last runs.
     made
         Expressions that the loops of the run which is under way gave.
+    convergence
+        Warns of loops.
     """
 
-    def __init__(self, cluster: Cluster, emit: Callable[[Event], None], convergence: Convergence) -> None:
-        self._cluster, self._emit, self._convergence = cluster, emit, convergence
+    def __init__(self, cluster: Cluster, emit: Callable[[Event], None]) -> None:
+        self._cluster, self._emit, self.convergence = cluster, emit, Convergence()
         self.record: Recording | None = None
         self.num_runs = 0
         self.measures = Measures()
@@ -190,7 +192,7 @@ class RunLog:
         )
         lines = [] if self.record is None else lines_of([node], self.record)
         place = f"line {', '.join(map(str, lines))}: " if lines else ""
-        self._convergence.note(node, done.iterations, done.ended_itself, place)
+        self.convergence.note(node, done.iterations, done.ended_itself, place)
         if self.record is not None:
             self.record.loops.append(finished)
             self.record.loop_texts.append(partial(control_text, node, plan))
@@ -214,7 +216,6 @@ class Runner:
         gang: GangEngine,
         store: Store,
         emit: Callable[[Event], None],
-        convergence: Convergence,
         folder: ResultFolder | None = None,
     ) -> None:
         self._cluster, self._engine, self._store = cluster, engine, store
@@ -222,7 +223,7 @@ class Runner:
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine, self.planner, folder)
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
-        self.log = RunLog(cluster, emit, convergence)
+        self.log = RunLog(cluster, emit)
         repartitioner = Repartitioner(engine, self.planner, self.memo.replaced)
         self.balancer = Balancer(config.rebalance, store, self.planner, repartitioner, self.log.emit)
         self._loops = LoopRunner(config, engine, gang, store, self.planner, self.log, self.balancer)

@@ -73,14 +73,10 @@ class Session:
         self._engine = self._engine_for(prefix, in_process)
         self._gang = GangEngine(cluster, prefix, in_process, telemetry=self._telemetry)
         self._store = Store(config.memo_bytes, hiding)
-        self._convergence = Convergence()
-        self._runner = Runner(
-            config, cluster, self._engine, self._gang, self._store, self._emit, self._convergence, folder
-        )
+        self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit, folder)
+        self._convergence = self._runner.log.convergence
         self.memo = self._runner.memo
-        self._interpreter = Interpreter(
-            config, self._store, self._value, cluster.stopping, self._convergence.note
-        )
+        self._interpreter = Interpreter(config, self._store, self._value, cluster.stopping, self._convergence)
         self._lock = SessionLock(cluster.stopping, self._emit, lambda thread: self._background.found(thread))
         self._background = Background(cluster.stopping, self._lock)
         self._end_resending = resend_dropped()
@@ -167,15 +163,11 @@ class Session:
         TooLargeError
             When the result exceeds the limit of ``compute()``.
         """
-        with self._convergence:
-            return self._found(node)
-
-    def _found(self, node: Expr) -> Block:
         self.check_result(node)
         if self._interpreter.is_used:
             (node,) = self.rolled([node])
             return self._interpreter.value(node, self.check_result)
-        with self.memo.request():
+        with self._convergence, self.memo.request():
             if (small := self.memo.take(node)) is not None:
                 with self.stoppable():  # for a wish that came before
                     return small
@@ -240,9 +232,8 @@ class Session:
         """Compute expressions in one run, and remember their arrays."""
         nodes = self.rolled(nodes)
         if self._interpreter.is_used:
-            with self._convergence:
-                for node in nodes:
-                    self._interpreter.make(node)
+            for node in nodes:
+                self._interpreter.make(node)
             return
         with self._convergence, self._lock, self.memo.request():
             self._runner.run({f"array {place}": node for place, node in enumerate(nodes)}, live_expressions())
@@ -545,8 +536,8 @@ class Interpreter:
         Returns what is on the workers.
     stopping
         Looked at between two operations, for a wish to end what runs.
-    ended
-        Called after a loop, as :func:`interpret` does.
+    convergence
+        Is told of loops.
     """
 
     def __init__(
@@ -555,10 +546,10 @@ class Interpreter:
         store: Store,
         bring: Callable[[Expr], Block],
         stopping: Stopping,
-        ended: Callable[[Expr, int, bool], None],
+        convergence: Convergence,
     ) -> None:
         self._config, self._store, self._bring, self._stopping = config, store, bring, stopping
-        self._ended = ended
+        self._convergence = convergence
         self._values: WeakKeyDictionary[Expr, Value] = WeakKeyDictionary()
 
     @property
@@ -593,8 +584,8 @@ class Interpreter:
                 if isinstance(leaf, Data | Load) and leaf not in known and leaf in self._store:
                     block = self._bring(leaf)
                     known[leaf] = block.values if isinstance(block, Dense) else to_scipy(block)
-        with self._stopping.scope(), self._stopping.heeding():
-            return interpret(node, known, self._stopping.check, self._ended)
+        with self._convergence, self._stopping.scope(), self._stopping.heeding():
+            return interpret(node, known, self._stopping.check, self._convergence.note)
 
 
 # A source read through on the workers, and its arrays left there.

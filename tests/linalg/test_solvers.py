@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sl
 
 import matnb as mn
+from matnb.errors import ConvergenceWarning
 
 SOLVERS = [mn.linalg.cg, mn.linalg.minres, mn.linalg.gmres, mn.linalg.bicgstab]
 GENERAL = [mn.linalg.gmres, mn.linalg.bicgstab]
@@ -49,7 +50,8 @@ def test_a_function_and_preconditioners(solver: Callable[..., mn.linalg.Solution
 
 def test_a_preconditioner_saves_iterations(b: np.ndarray) -> None:
     A = sp.csr_array(laplace() + sp.diags_array(np.linspace(0, 3000, N * N)))
-    plain = int(mn.linalg.cg(A, b, rtol=1e-8, maxiter=30).info)
+    with pytest.warns(ConvergenceWarning, match=r"^cg .* 30 iterations"):
+        plain = int(mn.linalg.cg(A, b, rtol=1e-8, maxiter=30).info)
     assert plain == 30  # not converged: the number of iterations
     assert int(mn.linalg.cg(A, b, rtol=1e-8, maxiter=30, M=1 / A.diagonal()).info) == 0
 
@@ -65,7 +67,8 @@ def test_where_nothing_is_to_be_done(solver: Callable[..., mn.linalg.Solution], 
     np.testing.assert_array_equal(x.compute(), 0)
     assert int(info) == 0
     x, info = solver(A, b, maxiter=2, rtol=1e-10)
-    assert int(info) == 2
+    with pytest.warns(ConvergenceWarning, match=f"^{solver.__name__} .* 2 iterations"):
+        assert int(info) == 2
     assert np.linalg.norm(b - A @ x.compute()) <= np.linalg.norm(b) * 2
 
 
@@ -118,7 +121,8 @@ def test_least_squares(name: str, damp: float, shape: tuple[int, int]) -> None:
     nothing = getattr(mn.linalg, name)(A, 0 * b)
     assert (int(nothing.istop), int(nothing.itn)) == (0, 0)
     few = getattr(mn.linalg, name)(A, b, 0.0, 1e-12, 1e-12, 2)
-    assert (int(few.istop), int(few.itn)) == (7, 2)
+    with pytest.warns(ConvergenceWarning, match=f"^{name} .* 2 iterations"):
+        assert (int(few.istop), int(few.itn)) == (7, 2)
 
 
 @pytest.mark.parametrize("columns", [None, 3])

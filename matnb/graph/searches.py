@@ -1,0 +1,107 @@
+"""Searches in breadth: what they give, how they begin, and the vertices before on their ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+
+from matnb.graph.arguments import vertex_from, vertices_of
+from matnb.lazy.array import DistArray
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.functions.linear import matmul
+from matnb.lazy.loop import iterate
+
+Vectors = tuple[DistArray, DistArray]
+Along = Callable[[DistArray, str, DistArray], DistArray]  # what arrives, of what, by which addition, where
+
+
+class BreadthFirst(Sequence[DistArray]):
+    """What :func:`bfs` gives: ``levels``, then ``parents``, each recorded when it is first asked for."""
+
+    def __init__(self, levels: Callable[[], DistArray], parents: Callable[[], DistArray]) -> None:
+        self._levels, self._parents = levels, parents
+
+    @cached_property
+    def levels(self) -> DistArray:
+        """The number of edges of a shortest way."""
+        return self._levels()
+
+    @cached_property
+    def parents(self) -> DistArray:
+        """The vertex before on such a way."""
+        return self._parents()
+
+    def __repr__(self) -> str:
+        """Return what it has, and compute nothing."""
+        return "BreadthFirst(levels, parents): searches that are made when they are asked for"
+
+    def __len__(self) -> int:
+        """Return 2."""
+        return 2
+
+    def __iter__(self) -> Iterator[DistArray]:
+        """Give both."""
+        yield self.levels
+        yield self.parents
+
+    @overload
+    def __getitem__(self, place: int) -> DistArray: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[DistArray, ...]: ...
+    def __getitem__(self, place: int | slice) -> DistArray | tuple[DistArray, ...]:
+        """Return one by its place."""
+        if isinstance(place, slice):
+            return tuple(self)[place]
+        return self.levels if range(2)[place] == 0 else self.parents
+
+
+def parents_along(edges: DistArray, source: int) -> DistArray:
+    """Return the vertex before on a way of the fewest edges from a vertex, as :func:`bfs` has its parents.
+
+    Parameters
+    ----------
+    edges
+        Sparse n x n.
+    source
+        A vertex.
+    """
+    return parents_of(*searched(edges, source))
+
+
+def parents_of(at_source: DistArray, numbers: DistArray, along: Along) -> DistArray:
+    """Return the parents of the searches that :func:`searched` begins."""
+    none = int(np.iinfo(numbers.dtype).max)  # a vertex not in the frontier: what min has no part in
+
+    def next_parents(state: Vectors) -> Vectors:
+        frontier, parents = state
+        # p[j] = min of i over the edges (i, j) from the frontier, where j has no parent yet
+        found = along(frontier, "min", parents < 0)
+        is_new = found < none
+        return where(is_new, numbers, none), where(is_new, found, parents)
+
+    start = where(at_source, numbers, none), where(at_source, numbers, -1)
+    (_, parents), _ = iterate(
+        next_parents,
+        start,
+        until=lambda old, new: (new[0] == none).all(),
+        max_iterations=at_source.shape[0],
+    )
+    return parents
+
+
+def searched(matrix: DistArray, source: int | Sequence[int]) -> tuple[DistArray, DistArray, Along]:
+    """Return where a search begins, the vertices' numbers, and how it goes along the edges.
+
+    Of one source these are vectors, of several matrices with a column for each.
+    """
+    n = matrix.shape[0]
+    vertices = vertices_of(n)
+    if np.ndim(source) == 0:
+        at_source = vertices == vertex_from(source, n, "bfs")
+        return at_source, vertices, lambda x, add, mask: matmul(x, matrix, f"{add}_first", mask)
+    begins = np.array([vertex_from(one, n, "bfs") for one in np.ravel(source).tolist()], np.int64)
+    at_source = vertices[:, None] == begins
+    return at_source, vertices[:, None], lambda x, add, mask: matmul(matrix.T, x, f"{add}_second", mask)

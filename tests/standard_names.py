@@ -99,3 +99,28 @@ DAILY = {
     ),
     "Files": "load save",
 }
+# Algorithms on whole arrays: of a graph's adjacency matrix, and of linear algebra under SciPy's names.
+LIBRARY = {
+    "Graphs: distances and searches": (
+        "graph.bfs graph.sssp graph.all_pairs_shortest_path_length graph.floyd_warshall "
+        "graph.minimum_spanning_forest"
+    ),
+    "Graphs: centralities": (
+        "graph.degree graph.degree_centrality graph.closeness graph.harmonic graph.betweenness "
+        "graph.edge_betweenness graph.eigenvector_centrality graph.katz graph.hits graph.pagerank"
+    ),
+    "Graphs: components and communities": (
+        "graph.connected_components graph.strongly_connected_components graph.label_propagation graph.louvain "
+        "graph.leiden graph.markov_clustering graph.modularity graph.core_number graph.k_core graph.k_truss "
+        "graph.maximal_independent_set"
+    ),
+    "Graphs: triangles and neighbors": (
+        "graph.triangles graph.triangle_count graph.triangle_estimate graph.clustering "
+        "graph.average_clustering graph.transitivity graph.common_neighbors graph.jaccard graph.laplacian"
+    ),
+    "Linear algebra: solvers": (
+        "linalg.cg linalg.minres linalg.gmres linalg.bicgstab linalg.lsqr linalg.lsmr linalg.expm_multiply "
+        "linalg.solve_triangular"
+    ),
+    "Linear algebra: some eigenvalues and singular values": "linalg.eigsh linalg.lobpcg linalg.svds",
+}

@@ -110,9 +110,9 @@ LIBRARY = {
         "graph.edge_betweenness graph.eigenvector_centrality graph.katz graph.hits graph.pagerank"
     ),
     "Graphs: components and communities": (
-        "graph.connected_components graph.strongly_connected_components graph.label_propagation graph.louvain "
-        "graph.leiden graph.markov_clustering graph.modularity graph.core_number graph.k_core graph.k_truss "
-        "graph.maximal_independent_set"
+        "graph.connected_components graph.strongly_connected_components graph.label_propagation "
+        "graph.louvain graph.leiden graph.markov_clustering graph.modularity graph.core_number "
+        "graph.k_core graph.k_truss graph.maximal_independent_set"
     ),
     "Graphs: triangles and neighbors": (
         "graph.triangles graph.triangle_count graph.triangle_estimate graph.clustering "

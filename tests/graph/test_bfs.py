@@ -45,11 +45,12 @@ def test_searches_from_other_vertices_are_their_own(graph: sp.csr_array, peer: n
 def test_what_is_not_asked_for_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[object] = []
     iterate = mn.iterate
-    monkeypatch.setattr(
-        sys.modules["matnb.graph.bfs"],
-        "iterate",
-        lambda step, *arguments, **options: recorded.append(step) or iterate(step, *arguments, **options),
-    )
+    for module in ("bfs", "searches"):
+        monkeypatch.setattr(
+            sys.modules[f"matnb.graph.{module}"],
+            "iterate",
+            lambda step, *arguments, **options: recorded.append(step) or iterate(step, *arguments, **options),
+        )
     found = mn.graph.bfs(sp.csr_array(np.eye(3)), 0)
     assert not recorded
     assert found.levels is found[0]

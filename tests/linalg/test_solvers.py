@@ -120,7 +120,7 @@ def test_least_squares(name: str, damp: float, shape: tuple[int, int]) -> None:
         assert float(found[3]) == pytest.approx(wanted[3], abs=1e-8)
     nothing = getattr(mn.linalg, name)(A, 0 * b)
     assert (int(nothing.istop), int(nothing.itn)) == (0, 0)
-    few = getattr(mn.linalg, name)(A, b, 0.0, 1e-12, 1e-12, 2)
+    few = getattr(mn.linalg, name)(A, b, damp, 1e-12, 1e-12, 2)
     with pytest.warns(ConvergenceWarning, match=f"^{name} .* 2 iterations"):
         assert (int(few.istop), int(few.itn)) == (7, 2)
 

@@ -14,10 +14,12 @@ from scipy.sparse.csgraph import connected_components
 pytestmark = pytest.mark.notebook
 
 SAVED = """
+import scipy.sparse as sp
 sp.save_npz("links.npz", S.to_scipy())
 np.savez(
     "found.npz", triangles=np.asarray(triangles), before=before, after=after, num_ties=len(one) // 2,
     number=np.asarray(number), number_held=np.asarray(number_held),
+    community=np.asarray(community), modularity=float(modularity),
 )
 """
 
@@ -48,6 +50,12 @@ def test_the_made_up_communities_are_those_of_scipy(tmp_path: Path) -> None:
     assert found["number_held"] == number_held
     assert found["after"].tolist() == of_three(labels_held)
     assert len(found["after"]) > 30  # of the 40 groups that were made up
+    ends = links.nonzero()
+    shares = np.bincount(found["community"], links.sum(axis=1)) / links.sum()
+    inside = np.mean(found["community"][ends[0]] == found["community"][ends[1]])
+    assert found["modularity"] == pytest.approx(inside - (shares**2).sum(), abs=1e-12)
+    assert found["modularity"] > 0.8
+    assert 25 < len(of_three(found["community"])) <= 40
 
 
 @pytest.mark.slow

@@ -1,4 +1,8 @@
-"""Linear algebra on whole arrays, written on DistArray and iterate; and ``numpy.linalg`` under its names."""
+"""Linear algebra on whole arrays, written on DistArray and iterate; and ``numpy.linalg`` under its names.
+
+What takes all its iterations without converging gives the best so far, with a
+:class:`matnb.errors.ConvergenceWarning` when it is computed.
+"""
 
 import numpy as np
 

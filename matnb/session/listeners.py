@@ -133,22 +133,24 @@ class Convergence:
     """Warns of iterative algorithms that ended before they converged, of each once.
 
     As what a listener raised, it becomes a warning on the process's main thread: where this leaves the
-    context with the values, and of what ran in the background with the next ones. It is at the line that
-    asked.
+    context with the values, and of what ran in the background with the next ones. It is at the line of the
+    cell that wrote the loop, or else at the line that asked.
     """
 
     def __init__(self) -> None:
         self._known: WeakSet[Expr] = WeakSet()
-        self._waiting: list[str] = []
+        self._waiting: list[tuple[str, tuple[str, int] | None]] = []
         self._depth = 0  # of contexts of the main thread
 
-    def note(self, loop: Expr, num_iterations: int, ended_itself: bool, place: str = "") -> None:
-        """Take a loop that has ended; ``place`` says where it was written, if that is known."""
+    def note(
+        self, loop: Expr, num_iterations: int, ended_itself: bool, place: tuple[str, int] | None = None
+    ) -> None:
+        """Take a loop that has ended; ``place`` is the file and line that wrote it, if they are known."""
         if ended_itself or loop in self._known:
             return
         if text := unconverged_text(loop, num_iterations):
             self._known.add(loop)
-            self._waiting.append(f"{place}{text}")
+            self._waiting.append((text, place))
 
     def __enter__(self) -> None:
         """Begin to compute values."""
@@ -167,9 +169,11 @@ class Convergence:
         self._depth -= 1
         if self._depth or error_type is not None or not self._waiting:
             return
-        frame, level = sys._getframe(), 1
+        frame = sys._getframe()
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
-            frame, level = frame.f_back, level + 1
+            frame = frame.f_back
+        asked = frame.f_code.co_filename, frame.f_lineno
         waiting, self._waiting = self._waiting, []
-        for text in waiting:
-            warnings.warn(text, ConvergenceWarning, stacklevel=level)
+        for text, place in waiting:
+            # Not by warnings.warn, which would hide the same words of another loop at that line.
+            warnings.warn_explicit(text, ConvergenceWarning, *(place or asked))

@@ -190,8 +190,8 @@ class RunLog:
             seconds=totals.seconds,
             is_branch=isinstance(node, Cond),
         )
-        lines = [] if self.record is None else lines_of([node], self.record)
-        place = f"line {', '.join(map(str, lines))}: " if lines else ""
+        lines = () if self.record is None else lines_of([node], self.record)
+        place = (self.record.filename, lines[0]) if self.record is not None and lines else None
         self.convergence.note(node, done.iterations, done.ended_itself, place)
         if self.record is not None:
             self.record.loops.append(finished)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 
 import pytest
 from cells import fail, run
 
-from matnb.errors import IndexingError, KernelError, LoopBodyError, MatnbError, ShapeError
+from matnb.errors import ConvergenceWarning, IndexingError, KernelError, LoopBodyError, MatnbError, ShapeError
 from matnb.magics import cell
 
 LOOP = """%%distmat
@@ -31,6 +32,34 @@ def test_a_loop_run_task_by_task_says_why(shell):
     run(shell, 'mn.start(engine="dask")')
     *_, summary = run(shell, LOOP.format(8))
     assert summary.endswith(' tasks, task by task (engine="dask")')
+
+
+SOLVED = """%%distmat{}
+A = mn.asarray(np.diag(np.arange(1.0, 41.0)), blocks=2)
+b = mn.ones(40)
+
+x, info = mn.linalg.cg(A, b, maxiter={})
+"""
+
+
+@pytest.mark.parametrize("engine", ["gang", "dask", "interpret"])
+def test_under_its_cell_an_algorithm_says_that_it_has_not_converged(shell, engine):
+    run(shell, f'mn.start(engine="{engine}")')
+    with pytest.warns(ConvergenceWarning, match="^cg has not converged after 3 iterations") as caught:
+        run(shell, SOLVED.format("", 3))
+    (said,) = caught
+    if engine != "interpret":
+        assert said.lineno == 5
+        assert linecache.getline(said.filename, 5).startswith("x, info = mn.linalg.cg(")
+    run(shell, SOLVED.format("", 100))  # where warnings are errors
+
+
+def test_of_the_background_it_is_said_with_the_next_value(shell):
+    run(shell, SOLVED.format(" --nowait --out handle", 4))
+    shell.user_ns["handle"].wait()
+    with pytest.warns(ConvergenceWarning, match="cg has not converged after 4 iterations"):
+        run(shell, "x.compute()")
+    run(shell, "(x + 1).compute()")
 
 
 def test_live_a_long_loop_shows_its_progress_and_its_seconds(shell, monkeypatch):

@@ -2,7 +2,8 @@
 
 A stored entry is an edge, whatever its value, which is the edge's weight where an algorithm takes weights.
 What takes all its iterations without converging gives the best so far, with a
-:class:`matnb.errors.ConvergenceWarning` when it is computed. Vertices are rows; ``A.labels`` tells the original ids of a relabelled graph.
+:class:`matnb.errors.ConvergenceWarning` when it is computed.
+Vertices are rows; ``A.labels`` tells the original ids of a relabelled graph.
 """
 
 from matnb.graph.betweenness import betweenness

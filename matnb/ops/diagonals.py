@@ -97,7 +97,7 @@ def _(node: DiagonalMatrix, operands: Sequence[Value]) -> Value:
         return np.diag(values, node.offset)
     places = np.arange(len(values))
     rows, columns = places + max(0, -node.offset), places + max(0, node.offset)
-    return sp.csr_array((values, (rows, columns)), shape=node.shape)
+    return sp.csr_array((values, (rows, columns)), shape=(node.shape[0], node.shape[1]))
 
 
 @means(Triangle)

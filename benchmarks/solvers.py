@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -14,6 +15,7 @@ from harness.sessions import public
 from harness.threads import blas_threads, by_threads
 
 import matnb as mn
+from matnb.errors import ConvergenceWarning
 
 SIDES = {200: 2.0, 2000: 0.6}
 SMALL_SIDE = 12
@@ -76,6 +78,7 @@ def compare(bench: Bench, side: int, target: float, sweeps: int) -> None:
 
 def main() -> None:
     bench = Bench(__doc__)
+    warnings.simplefilter("ignore", ConvergenceWarning)  # all take a number of iterations, and none converges
     with mn.start(threads=THREADS):
         for side, target in SIDES.items():
             compare(bench, bench.sized(side, SMALL_SIDE), target, bench.sized(SWEEPS[side], 20))

@@ -13,7 +13,7 @@ from matnb.blocks.foreign import is_graph
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
-from matnb.lazy.functions.diagonals import tril, triu
+from matnb.lazy.functions.diagonals import tril
 from matnb.lazy.functions.mapping import replicated
 
 
@@ -84,7 +84,8 @@ def both_ways(matrix: DistArray, symmetric: bool, dtype: npt.DTypeLike = np.floa
     """
     edges = matrix.pattern(dtype)
     if symmetric:
-        return tril(edges, -1) + triu(edges, 1)
+        vertices = vertices_of(matrix.shape[0])
+        return edges.select(vertices[:, None] != vertices)
     lower = tril(np.maximum(edges, edges.T), -1)
     return lower + lower.T
 

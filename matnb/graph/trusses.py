@@ -6,6 +6,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.graph.arguments import both_ways, graph_from
+from matnb.graph.triangles import toward_more_neighbors
 from matnb.lazy.array import DistArray
 from matnb.lazy.loop import iterate
 
@@ -50,16 +51,18 @@ def k_truss(A: object, k: int, symmetric: bool = False) -> DistArray:
         raise OptionError(f"k_truss: k={k}; give 2 or more")
     edges = both_ways(matrix, symmetric)
 
-    def step(edges: DistArray) -> DistArray:
-        triangles = (edges @ edges) * edges
-        return (triangles * (triangles >= k - 2)).eliminate_zeros().pattern(np.float64)
+    def step(D: DistArray) -> DistArray:
+        # An edge of a triangle i -> j -> k, i -> k is the one from i to k, from j to k, or from i to j.
+        triangles = (D @ D) * D + (D.T @ D) * D + (D @ D.T) * D
+        return triangles.select(triangles >= k - 2).pattern(np.float64)
 
     if k == 2:
         return edges
-    truss, _ = iterate(
+    D, _ = iterate(
         step,
-        edges,
+        toward_more_neighbors(edges),
         until=lambda old, new: old.sum() == new.sum(),
         max_iterations=max(1, matrix.shape[0] ** 2),
     )
+    truss: DistArray = D + D.T
     return truss

@@ -9,6 +9,7 @@ from matnb.blocks.semiring import ANNIHILATORS
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul, OnEntries
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite, topological, until_settled
 from matnb.ops.pattern import AtEntries, Pattern
+from matnb.ops.selecting import Select
 
 _TRUTH = np.dtype(np.bool_)
 
@@ -17,7 +18,8 @@ def sample(graph: ExprGraph) -> Rewritten:
     """Make of products, and of functions of them, only the elements that entries of sparse arrays meet.
 
     Where a product or quotient with a sparse array is all that a dense one is read for, as in ``S / (U @ V)``
-    and ``S * np.log(S / (U @ V))``, what it is at other places changes nothing.
+    and ``S * np.log(S / (U @ V))``, or what selects entries, as in ``S.select(u[:, None] > v)``, what it is
+    at other places changes nothing.
     """
     return until_settled(_sampled, graph)
 
@@ -30,6 +32,8 @@ def _sampled(graph: ExprGraph) -> Rewritten:
 
 def _met(node: Expr) -> tuple[int, int] | None:
     # Of a function that is absent where a sparse operand is: the places of that operand and of a dense one.
+    if isinstance(node, Select):
+        return None if node.mask.sparse else (0, 1)
     if not isinstance(node, Elementwise) or not node.sparse or len(node.inputs) != 2:
         return None
     for place, (one, other) in enumerate((node.inputs, node.inputs[::-1])):
@@ -80,7 +84,8 @@ class _Sampler:
 
     def _is_made_so(self, node: Expr, dense: Expr) -> bool:
         # S * (A @ B) becomes one operator, if it is all of one dtype.
-        assert isinstance(node, Elementwise)
+        if not isinstance(node, Elementwise):
+            return False
         kinds = {node.dtype, *node.input_dtypes, *(one.dtype for one in (*node.inputs, *dense.operands))}
         return (
             isinstance(dense, MatMul)
@@ -103,6 +108,8 @@ class _Sampler:
                 # f(x, y) at the entries is f of x and y there
                 case Elementwise(name, inputs, dtypes, element, output) if node in self._partly:
                     inside = tuple(found[one] for one in inputs)
+                    if all(one.size < node.size for one in inside):
+                        inside = (_stretched(inside[0], pattern), *inside[1:])
                     if any(one.sparse and one.shape == node.shape for one in inside):
                         found[node] = OnEntries(name, inside, dtypes, element, output)
                 case _ if node.sparse and node.shape == sparse.shape and self._pattern(node) is not pattern:
@@ -112,6 +119,15 @@ class _Sampler:
     def _pattern(self, node: Expr) -> Expr:
         # The pattern of a sparse expression: the same for all that surely store the same entries.
         return Pattern(self._stored.get(node, node), _TRUTH)
+
+
+def _stretched(vector: Expr, pattern: Expr) -> Expr:
+    # A vector as the entries of a pattern; what is made of vectors alone is else a matrix of every element.
+    dtype = vector.dtype
+    if dtype not in SPARSE_DTYPES:
+        return vector
+    name = "logical_and" if dtype == _TRUTH else "multiply"
+    return OnEntries(name, (pattern, vector), (dtype, dtype), dtype)
 
 
 def _same_entries(graph: ExprGraph) -> dict[Expr, Expr]:

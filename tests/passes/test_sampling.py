@@ -85,6 +85,45 @@ def test_no_plan_has_a_dense_array_of_the_whole_shape(name: str) -> None:
     assert dense_stages(plan) == []
 
 
+# A column and a row that meet nothing else of the matrix's shape, and what selects entries.
+SELECTIONS: dict[str, Call] = {
+    "a row and a column": lambda c, r: c > r,
+    "two of them": lambda c, r: (c > r) | (c < 0.1),
+    "another function": lambda c, r: np.exp(c - r) > 1.5,
+}
+
+
+def of_vectors(name: str, selects: bool) -> tuple[mn.DistArray, sp.csr_array]:
+    """Return a matrix that vectors met, or of which they selected, and what SciPy makes of it."""
+    S, c, r = mn.asarray(S0), mn.asarray(U0)[:, :1], mn.asarray(V0)[:, 0]
+    kept = SELECTIONS[name](U0[PLACES[0], 0], V0[PLACES[1], 0])
+    condition = SELECTIONS[name](c, r)
+    if not selects:
+        return S * condition, sp.csr_array((S0.data * kept, S0.indices, S0.indptr), shape=S0.shape)
+    own = S0.data[kept], (PLACES[0][kept], PLACES[1][kept])
+    return S.select(condition), sp.csr_array(own, shape=S0.shape)
+
+
+@pytest.mark.parametrize("selects", [False, True])
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_vectors_alone_make_no_dense_array_either(two_workers: None, name: str, selects: bool) -> None:
+    handle, wanted = of_vectors(name, selects)
+    (root,) = optimize({"x": handle.expression}).values()
+    assert dense_stages(lower([root], (), {}, Workers((0, 1), 1, 0))) == []
+    found = handle.to_scipy()
+    np.testing.assert_array_equal(found.indptr, wanted.indptr)
+    np.testing.assert_array_equal(found.indices, wanted.indices)
+    np.testing.assert_array_equal(found.data, wanted.data)
+
+
+def test_a_product_that_selects_entries_is_made_at_these(two_workers: None) -> None:
+    S, U, V = mn.asarray(S0), mn.asarray(U0), mn.asarray(V0)
+    handle = S.select(U @ V.T > 0.8)
+    (root,) = optimize({"x": handle.expression}).values()
+    assert dense_stages(lower([root], (), {}, Workers((0, 1), 1, 0))) == []
+    np.testing.assert_array_equal(handle.to_scipy().data, S0.data[(U0 @ V0.T)[PLACES] > 0.8])
+
+
 def test_without_the_pass_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matnb.passes.PASSES", [one for one in _passes() if one.name != "sampling"])
     (root,) = optimize({"x": made(CASES["quotient"]).expression}).values()

@@ -89,6 +89,12 @@ class Semiring:
         """True where a dense vector that meets a sparse matrix is pushed along the rows of what it has."""
         return self.leaves_out and self.add.name != "max"
 
+    def pushes(self, dtype: np.dtype) -> bool:
+        """Tell whether a product of this dtype is pushed: whole numbers are added in any order, too."""
+        return self.is_pushed or (
+            self.add.name == "plus" and self.multiply in ("times", "first") and dtype.kind in "iu"
+        )
+
     @property
     def is_of_truths(self) -> bool:
         """True where truths are added, so that entries count by whether they are zero."""

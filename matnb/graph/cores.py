@@ -7,11 +7,11 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, full, ones
+from matnb.lazy.creation import asarray, ones
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import iterate
 
-State = tuple[DistArray, DistArray, DistArray]
+State = tuple[DistArray, DistArray]
 
 
 def core_number(A: object, symmetric: bool = False) -> DistArray:
@@ -46,24 +46,22 @@ def core_number(A: object, symmetric: bool = False) -> DistArray:
     >>> mn.graph.core_number(A).compute()
     array([2, 2, 2, 1])
     """
-    edges = both_ways(graph_from(A, "core_number"), symmetric)
+    edges = both_ways(graph_from(A, "core_number"), symmetric, np.int64)
     n = edges.shape[0]
 
     def step(state: State) -> State:
-        degrees, cores, k = state  # a degree of inf: the vertex has left
-        least = degrees.min(initial=np.inf)
-        k = where(least > k, least, k)
+        degrees, k = state  # of a vertex that has left n and its core number, which is more than any degree
         leaves = degrees <= k
-        degrees = where(leaves, np.inf, degrees - edges @ leaves.astype(np.float64))
-        return degrees, where(leaves, k, cores), k
+        # Few leave in a round, and only their edges are read: whole numbers are pushed.
+        lost = leaves.astype(np.int64) @ edges
+        degrees = where(leaves, n + k, where(degrees < n, degrees - lost, degrees))
+        return degrees, np.maximum(k, degrees.min(initial=2 * n))
 
-    (_, cores, _), _ = iterate(
-        step,
-        (edges.sum(axis=1), full(n, 0.0), asarray(0.0)),
-        until=lambda old, new: (new[0] == np.inf).all(),
-        max_iterations=n,
+    (found, _), _ = iterate(
+        step, (edges.sum(axis=1), asarray(0)), until=lambda old, new: new[1] >= n, max_iterations=n
     )
-    return cores.astype(np.int64)
+    cores: DistArray = found - n
+    return cores
 
 
 def k_core(A: object, k: int, symmetric: bool = False) -> DistArray:

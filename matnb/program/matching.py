@@ -172,7 +172,7 @@ def _plain(node: MatMul | MaskedMatMul) -> Product:
 
 def _pushes(product: Product) -> bool:
     left, right = product.left, product.right
-    return left.ndim == 1 and right.sparse and semiring_named(product.semiring).is_pushed
+    return left.ndim == 1 and right.sparse and semiring_named(product.semiring).pushes(product.dtype)
 
 
 def _samples(node: Elementwise, product: MatMul, mask: Expr) -> bool:

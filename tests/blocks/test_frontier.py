@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import strategies
-from block_checks import assert_well_formed
+from block_checks import array_of, assert_well_formed, mask_of
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import expected_product, is_defined
@@ -36,6 +36,7 @@ from matnb.errors import ShapeError, UnsupportedError
 FLOAT = np.dtype(float)
 PUSHED = {name: one for name, one in SEMIRINGS.items() if one.is_pushed}
 ALL_PUSHED = pytest.mark.parametrize("semiring", PUSHED.values(), ids=PUSHED)
+LEAVING_OUT = {name: one for name, one in SEMIRINGS.items() if one.leaves_out}
 WAYS = pytest.mark.parametrize("most", [0, 1000], ids=["dense", "sorted"])
 
 
@@ -94,7 +95,7 @@ def test_a_pushed_vector_is_the_product_without_what_is_absent(semiring, most, d
     np.testing.assert_array_equal(dense_of(part, semiring, dtype), expected[0])
 
 
-@ALL_PUSHED
+@pytest.mark.parametrize("semiring", LEAVING_OUT.values(), ids=LEAVING_OUT)
 @given(data=st.data())
 def test_absent_elements_are_left_out_of_every_product_of_a_vector(semiring, data):
     A = data.draw(strategies.sparse_blocks(data.draw(strategies.matrix_shapes(5)), exact=True))
@@ -113,6 +114,28 @@ def test_absent_elements_are_left_out_of_every_product_of_a_vector(semiring, dat
             expected, _ = expected_product(swapped, turned, semiring.turned, dtype, present[np.newaxis])
         found = multiply(*operands, semiring, dtype)
         np.testing.assert_array_equal(found.values, expected[0])
+
+
+@WAYS
+@pytest.mark.parametrize("name", ["plus_times", "plus_first"])
+@given(data=st.data())
+def test_whole_numbers_are_pushed_over_sums(name, most, data):
+    shape = data.draw(strategies.matrix_shapes(9))
+    x = np.array(data.draw(st.lists(st.integers(-3, 3), min_size=shape[0], max_size=shape[0])), np.int32)
+    kind = np.dtype(data.draw(st.sampled_from(["int32", "int64", "uint8"])))
+    A = data.draw(strategies.sparse_blocks(shape, kind, exact=True))
+    wanted = np.array(data.draw(st.lists(st.booleans(), min_size=shape[1], max_size=shape[1])), bool)
+    semiring = SEMIRINGS[name]
+    dtype = semiring.result_dtype(x.dtype, A.dtype)
+    for chosen in (None, wanted):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(frontier, "most_sorted", lambda width: most)
+            part = push(A, [x[: shape[0] // 2], x[shape[0] // 2 :]], chosen, semiring, dtype)
+        entries = array_of(A) if name == "plus_times" else mask_of(A)
+        expected = x.astype(np.int64) @ entries.astype(np.int64)
+        assert part.dtype == dtype
+        expected = expected if chosen is None else np.where(chosen, expected, 0)
+        np.testing.assert_array_equal(dense_of(part, semiring, dtype), expected.astype(dtype))
 
 
 @ALL_PUSHED

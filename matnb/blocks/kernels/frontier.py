@@ -14,7 +14,7 @@ from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
 from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, loop_dtype, own_entries
 from matnb.blocks.kernels.products import accumulate
 from matnb.blocks.kernels.shaping import Memory, cut
-from matnb.blocks.semiring import MAX, Monoid, Semiring
+from matnb.blocks.semiring import MAX, PLUS, Monoid, Semiring
 from matnb.errors import ShapeError, UnsupportedError
 
 _TRUTH = np.dtype(np.bool_)
@@ -43,7 +43,7 @@ def push(
     wanted
         For each column whether the product is made there, or None for all.
     semiring
-        One that adds by min or lor, so that the order in which entries meet changes no bit.
+        One that adds by min or lor, or whole numbers, so that the order in which entries meet changes no bit.
     dtype
         Of the result.
     memory
@@ -66,7 +66,7 @@ def push(
         For a semiring with another addition.
     """
     num_rows, width = A.shape
-    if not semiring.is_pushed:
+    if not semiring.pushes(dtype):
         raise UnsupportedError(f"nothing is pushed over {semiring.name!r}: its sums depend on their order")
     if sum(map(len, pieces)) != num_rows or (wanted is not None and wanted.shape != (width,)):
         lengths = [len(piece) for piece in pieces]
@@ -91,7 +91,10 @@ def push(
         shape = (width,)
         out = memory(shape, dtype) if operand == dtype else np.empty(shape, operand)
         out.fill(frontier.identity[0])
-        fill = _firsts if keeps_elements and frontier.rises else _least
+        if semiring.add is PLUS:
+            fill = _sums
+        else:
+            fill = _firsts if keeps_elements and frontier.rises else _least
         fill(frontier, wanted, out)
         return Dense(cast(out, dtype))
 
@@ -200,7 +203,8 @@ def _sorted(frontier: _Frontier, wanted: NumericArray | None, dtype: np.dtype) -
         met &= values != 0
         found = np.unique(columns[met])
         return _row(shape, found, None, dtype)
-    products = (cast(values, x.dtype) + products)[met]
+    meet = np.multiply if semiring.add is PLUS else np.add
+    products = meet(cast(values, x.dtype), products)[met]
     columns = columns[met]
     order = np.argsort(columns, kind="stable")
     found, firsts = np.unique(columns[order], return_index=True)
@@ -251,6 +255,14 @@ def _least(frontier: _Frontier, wanted: NumericArray | None, out: NumericArray) 
     entries, columns = own_entries(frontier.block), unsigned(frontier.block.columns)
     for one in frontier.pieces:
         loops.keep_least(given(one.rows), one.pointers, columns, *entries, one.x, chosen, out)
+
+
+def _sums(frontier: _Frontier, wanted: NumericArray | None, out: NumericArray) -> None:
+    entries, columns = own_entries(frontier.block), unsigned(frontier.block.columns)
+    for one in frontier.pieces:
+        loops.add_products(given(one.rows), one.pointers, columns, *entries, one.x, out)
+    if wanted is not None:
+        out[np.logical_not(wanted)] = 0
 
 
 # Frontiers of several sources at once: a dense matrix, most of whose rows are 0, pulled along the rows of a

@@ -109,6 +109,24 @@ def keep_least(
 
 
 @compiled
+def add_products(
+    rows: UnsignedArray,
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    apart: np.uint64,
+    x: NumericArray,
+    out: NumericArray,
+) -> None:
+    """Add A[i, k] x[i] to the elements of ``out``, whole numbers, over the rows."""
+    narrow = out.dtype.type
+    for k in range(np.uint64(rows.size)):
+        i = np.uint64(rows[k])
+        for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
+            out[columns[place]] += narrow(values[place * apart]) * x[i]
+
+
+@compiled
 def copy_rows(
     rows: UnsignedArray,
     pointers: UnsignedArray,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from matnb.errors import OptionError
+from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.mapping import replicated
@@ -81,13 +82,19 @@ def cg(
         following = r @ z
         return x, r, z + following / rz * p, following, curvature
 
+    def size_of(state: State) -> DistArray:
+        # Without a preconditioner r'z is r'r, and r need not be read once more.
+        _, r, _, rz, _ = state
+        size: DistArray = np.sqrt(rz) if M is None else norm(r)
+        return size
+
     r = system.b - system.apply(system.x0)
     z = system.precondition(r)
     start: State = system.x0, r, z, r @ z, asarray(1.0)
     found = iterate(
         step,
         start,
-        until=lambda old, new: (norm(new[1]) <= system.limit) | ~(new[4] > 0),
+        until=lambda old, new: (size_of(new) <= system.limit) | ~(new[4] > 0),
         max_iterations=system.iterations_from(r),
     )
     (x, r, _, _, curvature), taken = converging("cg", found, LONGER_OR_NEARER)

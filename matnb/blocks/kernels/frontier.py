@@ -91,10 +91,8 @@ def push(
         shape = (width,)
         out = memory(shape, dtype) if operand == dtype else np.empty(shape, operand)
         out.fill(frontier.identity[0])
-        if semiring.add is PLUS:
-            fill = _sums
-        else:
-            fill = _firsts if keeps_elements and frontier.rises else _least
+        fill = _firsts if keeps_elements and frontier.rises else _least
+        fill = _sums if semiring.add is PLUS else fill
         fill(frontier, wanted, out)
         return Dense(cast(out, dtype))
 

@@ -36,7 +36,6 @@ from matnb.errors import ShapeError, UnsupportedError
 FLOAT = np.dtype(float)
 PUSHED = {name: one for name, one in SEMIRINGS.items() if one.is_pushed}
 ALL_PUSHED = pytest.mark.parametrize("semiring", PUSHED.values(), ids=PUSHED)
-LEAVING_OUT = {name: one for name, one in SEMIRINGS.items() if one.leaves_out}
 WAYS = pytest.mark.parametrize("most", [0, 1000], ids=["dense", "sorted"])
 
 
@@ -95,7 +94,7 @@ def test_a_pushed_vector_is_the_product_without_what_is_absent(semiring, most, d
     np.testing.assert_array_equal(dense_of(part, semiring, dtype), expected[0])
 
 
-@pytest.mark.parametrize("semiring", LEAVING_OUT.values(), ids=LEAVING_OUT)
+@ALL_PUSHED
 @given(data=st.data())
 def test_absent_elements_are_left_out_of_every_product_of_a_vector(semiring, data):
     A = data.draw(strategies.sparse_blocks(data.draw(strategies.matrix_shapes(5)), exact=True))

@@ -55,7 +55,8 @@ def core_number(A: object, symmetric: bool = False) -> DistArray:
         # Few leave in a round, and only their edges are read: whole numbers are pushed.
         lost = leaves.astype(np.int64) @ edges
         degrees = where(leaves, n + k, where(degrees < n, degrees - lost, degrees))
-        return degrees, np.maximum(k, degrees.min(initial=2 * n))
+        least = degrees.min(initial=2 * n)
+        return degrees, where(least > k, least, k)
 
     (found, _), _ = iterate(
         step, (edges.sum(axis=1), asarray(0)), until=lambda old, new: new[1] >= n, max_iterations=n

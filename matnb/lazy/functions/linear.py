@@ -32,6 +32,15 @@ from matnb.lazy.creation import eye
 from matnb.lazy.functions.indexing import within
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.stacks import decomposed
+from matnb.lazy.functions.tall import (
+    basis_and_triangle,
+    check_width,
+    inexact_of,
+    is_tall,
+    least_squares,
+    singular_triplets,
+    triangle_of,
+)
 from matnb.lazy.indexing.keys import normalize_axes, one_axis, with_new_axes
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements, recorded
@@ -57,6 +66,15 @@ class QRDecomposition(NamedTuple):
 
     Q: DistArray
     R: DistArray
+
+
+class LeastSquaresFit(NamedTuple):
+    """What solves a system best, sums of squares of what is left, the rank, and the singular values."""
+
+    x: DistArray
+    residuals: DistArray
+    rank: DistArray
+    s: DistArray
 
 
 class SignAndLogarithm(NamedTuple):
@@ -170,18 +188,42 @@ def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
 
 @implements(np.linalg.qr)
 def qr(a: object, /, mode: str = "reduced") -> QRDecomposition | DistArray:
-    """``numpy.linalg.qr`` with mode "reduced", "complete" or "r", of matrices of up to 64 MB, or stacks."""
+    """``numpy.linalg.qr`` with mode "reduced", "complete" or "r", of matrices of up to 64 MB, or stacks.
+
+    Tall matrices of any size, above 8 MB by slabs of rows (Benson, Gleich and Demmel 2013, "Direct QR
+    factorizations for tall-and-skinny matrices in MapReduce architectures"): Q is orthonormal to rounding,
+    whatever the condition, and R, also alone, exact for a matrix that differs by rounding. Slabs follow from
+    the shape: bits are the same for any cuts. Of wide ones the first columns are decomposed.
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise OptionError(f"qr(mode={mode!r}): choose 'reduced', 'complete' or 'r'")
+    node = expression_of(a)
+    if mode != "complete" and is_tall(node):
+        check_width("qr", node)
+        return triangle_of(node) if mode == "r" else QRDecomposition(*basis_and_triangle(node))
+    if node.ndim == 2 and node.shape[0] < node.shape[1] and _bytes_of(node) > SHIP_BYTES:
+        return _wide_qr(DistArray(node), mode)
     nodes = _matrices("qr", a)
     *batch, m, n = nodes[0].shape
     lengths = tuple(batch)
-    if mode not in ("reduced", "complete", "r"):
-        raise OptionError(f"qr(mode={mode!r}): choose 'reduced', 'complete' or 'r'")
     inner = m if mode == "complete" else min(m, n)
     upper = (*batch, inner, n)
     if mode == "r":
         return _called(np.linalg.qr, nodes, [upper], batch=lengths, mode=mode)[0]
     shapes = [(*batch, m, inner), upper]
     return QRDecomposition(*_called(np.linalg.qr, nodes, shapes, batch=lengths, mode=mode))
+
+
+def _wide_qr(matrix: DistArray, mode: str) -> QRDecomposition | DistArray:
+    # [B C] = Q [R Q'C], where B = Q R
+    first, height = wrap(ufuncs.astype(matrix.expression, inexact_of(matrix.expression))), matrix.shape[0]
+    Q, R = qr(first[:, :height])
+    triangle = recorded(np.concatenate)((R, Q.T.conj() @ first[:, height:]), axis=1)
+    return triangle if mode == "r" else QRDecomposition(Q, triangle)
+
+
+def _bytes_of(node: Expr) -> int:
+    return node.size * node.dtype.itemsize
 
 
 @implements(np.linalg.eigh)
@@ -211,9 +253,20 @@ def _triangle(name: str) -> str:
 def svd(
     a: object, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SingularValues | DistArray:
-    """``numpy.linalg.svd``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    """``numpy.linalg.svd``, of matrices of up to 64 MB; stacks are cut along the first axis.
+
+    With ``full_matrices=False`` tall or wide matrices of any size, above 8 MB by slabs of rows as :func:`qr`.
+    """
     if not compute_uv:
         return svdvals(a)
+    node = expression_of(a)
+    if not full_matrices and not hermitian:
+        if is_tall(node):
+            check_width("svd", node)
+            return SingularValues(*singular_triplets(node))
+        if is_tall(turned := _turned(node)):
+            V, S, Uh = svd(DistArray(turned), full_matrices=False)
+            return SingularValues(Uh.T, S, V.T)
     nodes = _matrices("svd", a, square=bool(hermitian))
     *batch, m, n = nodes[0].shape
     short = min(m, n)
@@ -228,7 +281,11 @@ def svd(
 
 @implements(np.linalg.svdvals)
 def svdvals(x: object, /) -> DistArray:
-    """``numpy.linalg.svdvals``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    """``numpy.linalg.svdvals``, of up to 64 MB or tall or wide ones; stacks are cut along the first axis."""
+    for node in (given := expression_of(x), _turned(given)):
+        if is_tall(node):
+            check_width("svdvals", node)
+            return svdvals(triangle_of(node))
     nodes = _matrices("svdvals", x)
     *batch, m, n = nodes[0].shape
     return _called(np.linalg.svdvals, nodes, [(*batch, min(m, n))], batch=tuple(batch))[0]
@@ -295,13 +352,28 @@ def eig(a: object, /) -> DistArray:
     )
 
 
+def _turned(node: Expr) -> Expr:
+    return Transpose(node, (1, 0)) if node.ndim == 2 else node
+
+
 @implements(np.linalg.lstsq)
-def lstsq(a: object, b: object, rcond: object = None) -> DistArray:
-    """Refuse ``numpy.linalg.lstsq``, whose residuals' length depends on the values."""
-    raise UnsupportedError(
-        "np.linalg.lstsq of a DistArray: the length of its residuals depends on the values; use "
-        "mn.linalg.solve(X.T @ X, X.T @ y), or mn.linalg.pinv(X) @ y where columns depend on each other"
-    )
+def lstsq(a: object, b: object, rcond: object = None) -> LeastSquaresFit:
+    """``numpy.linalg.lstsq``, of up to 64 MB or tall or wide matrices, by slabs of rows as :func:`qr`.
+
+    The solution is the shortest one where columns depend on each other, by singular values. Residuals are
+    there for every matrix with more rows than columns, also where its rank is lower and NumPy gives none.
+    """
+    left, right = expression_of(a), expression_of(b)
+    if left.ndim != 2 or right.ndim not in (1, 2) or left.shape[0] != right.shape[0]:
+        raise ShapeError(f"lstsq: shapes {left.shape} and {right.shape}: a matrix, and as many rows right")
+    if rcond is not None and (not isinstance(rcond, int | float | np.integer | np.floating)):
+        raise OptionError(f"lstsq(rcond={rcond!r}): give a number, or None")
+    for node in (left, right):
+        if node.dtype in (np.float16, np.longdouble, np.clongdouble):
+            raise DTypeError(f"lstsq of dtype {node.dtype}: convert with astype to float32 or float64 first")
+    given = DistArray(right)[:, None] if right.ndim == 1 else DistArray(right)
+    found = least_squares(left, given.expression, None if rcond is None else float(rcond))
+    return LeastSquaresFit(found[0][:, 0] if right.ndim == 1 else found[0], *found[1:])
 
 
 def matmul(

@@ -38,7 +38,11 @@ class Scheduler:
 
     def persist(self, array: da.Array) -> da.Array:
         """Return the array with its blocks computed and kept."""
-        kept: da.Array = dask.persist(array, **self._options)[0]
+        return self.persist_all(array)[0]
+
+    def persist_all(self, *arrays: da.Array) -> tuple[da.Array, ...]:
+        """Return arrays whose blocks are computed together and kept."""
+        kept: tuple[da.Array, ...] = dask.persist(*arrays, **self._options)
         if self.client is not None:  # it returns at once
             with self.client.as_current():
                 wait(kept)

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.functions.decompositions import qr, svd
 from matnb.lazy.functions.elementwise import where
-from matnb.lazy.functions.linear import outer, qr, svd
+from matnb.lazy.functions.linear import outer
 from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
 from matnb.linalg.bidiagonal import largest_triplets

@@ -1,4 +1,4 @@
-"""QR decompositions of tall matrices, slab of rows by slab: their triangles, and bases that belong to these."""
+"""QR decompositions of tall matrices, slab of rows by slab: triangles, and the bases that belong to them."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def _(node: SlabBases, operands: Sequence[Value]) -> Value:
     return np.concatenate(found)
 
 
-# Each slab is decomposed where most of it lies: a second time for its basis, which costs less than to keep one
-# as large as the matrix and to read it again.
+# Each slab is decomposed where its first row lies: a second time for its basis, which costs little more than
+# to keep one as large as the matrix and to read it again.
 
 _WORKING_DOUBLES = 4  # of a slab: NumPy's copy, LAPACK's columns, the bases of its leaves, their triangles
 
@@ -132,7 +132,7 @@ def _(node: SlabTriangles, writer: PlanWriter, workers: Workers) -> None:
     slabs = list(pairwise(node.cuts))
     owners = tuple(writer.home_of(heaviest, rows_region(heaviest.shape, rows)) for rows in slabs)
     cuts = tuple(width * place for place in range(len(slabs) + 1))
-    for block in writer.each_block(node, Layout(Grid((cuts, (0, width))), owners), "qr", "slabs"):
+    for block in writer.each_block(node, Layout(Grid((cuts, (0, width))), owners), "solve", "qr of slabs"):
         start, stop = slabs[block.number]
         parts = [rows_region(one.shape, (start, stop)) for one in node.inputs]
         values = [
@@ -149,7 +149,7 @@ def _(node: SlabBases, writer: PlanWriter, workers: Workers) -> None:
     slabs = list(pairwise(node.cuts))
     owners = tuple(writer.home_of(matrix, rows_region(matrix.shape, rows)) for rows in slabs)
     grid = Grid((node.cuts, (0, node.shape[1])))
-    for block in writer.each_block(node, Layout(grid, owners), "qr", "slabs"):
+    for block in writer.each_block(node, Layout(grid, owners), "solve", "qr of slabs"):
         start, stop = slabs[block.number]
         own = writer.read(block, matrix, rows_region(matrix.shape, (start, stop)), block.owner, alone=True)
         part = rows_region(after.shape, node.rows_after(block.number))

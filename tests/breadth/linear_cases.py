@@ -47,6 +47,12 @@ def solved_rows(ratings: np.ndarray, factors: np.ndarray) -> np.ndarray:
     return found
 
 
+def _fixed_signs(Q: mn.DistArray, R: mn.DistArray) -> tuple[mn.DistArray, mn.DistArray]:
+    # Signs that make R's diagonal positive.
+    signs = np.sign(np.diagonal(R))
+    return Q * signs, R * signs[:, None]
+
+
 def stored(array: mn.DistArray) -> mn.DistArray:
     """Return an array as a sparse one that stores what is not zero."""
     everywhere = mn.asarray(sp.csr_array(np.ones(array.shape)))
@@ -300,6 +306,27 @@ CASES = [
     _called("linalg.qr", normal(3, 5), mode="complete", tolerance=ROUNDED),
     _called("linalg.qr", normal(5, 3), mode="r", tolerance=ROUNDED),
     _called("linalg.qr", normal(5, 3), mode="whole"),
+    Case(
+        "linalg.qr",
+        lambda xp, x: _fixed_signs(*xp.linalg.qr(x)),
+        (normal(5, 3),),
+        tolerance=ROUNDED,
+        large=(floats(600_000, 6),),
+    ),
+    Case(
+        "linalg.lstsq",
+        lambda xp, a, b: tuple(xp.linalg.lstsq(a, b)),
+        (normal(9, 3), floats(9, 2)),
+        tolerance=ROUNDED,
+        large=(floats(600_000, 5), floats(600_000)),
+    ),
+    Case(
+        "linalg.lstsq",
+        lambda xp, a, b: tuple(xp.linalg.lstsq(a, b, rcond=1e-12)),
+        (normal(3, 9), floats(3)),
+        tolerance=ROUNDED,
+    ),
+    _called("linalg.lstsq", normal(3, 9), floats(4)),
     _called("linalg.eigh", definite(4, 4), tolerance=ROUNDED),
     _called("linalg.eigvalsh", definite(2, 4, 4), UPLO="U", tolerance=ROUNDED),
     _called("linalg.svd", normal(4, 3), tolerance=ROUNDED),

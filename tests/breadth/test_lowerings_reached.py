@@ -23,7 +23,6 @@ WITHOUT = {
     "Smallest": "made by a pass of the first columns of a sort, which have large cases",
     "RowExtremes": "made by a pass: tests/ops/test_row_extremes.py",
     "TallProducts": "made by a pass: tests/ops/test_tall_products.py",
-    "Replicated": "a function on whole arrays, which each worker is given: that is what it is for",
     "Load": "a file: tests/io and tests/session/test_files.py",
     "Regrid": "cuts that are asked for: tests/plan/test_lower.py",
 }

@@ -403,6 +403,8 @@ CASES = [
         named(f"{name}, tall", lambda x, name=name: _attribute(mn, name)(x), matrix, share=0.5)
         for name in ("linalg.pinv", "linalg.svdvals", "linalg.qr")
     ),
+    named("linalg.qr, tall, R alone", lambda x: mn.linalg.qr(x, mode="r"), matrix, share=0.5),
+    named("linalg.lstsq, tall", lambda x, y: mn.linalg.lstsq(x, y).x, matrix, lambda n: matrix(n)[:, 0]),
     named("linalg.svd, tall", lambda x: mn.linalg.svd(x, full_matrices=False), matrix, share=0.5),
     # assigning
     named("copyto", changed(lambda x, y: mn.copyto(x, y)), vector, other),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.errors import DTypeError, OptionError, ShapeError, SingularError, TooLargeError
-from matnb.lazy.functions import linear
+from matnb.lazy.functions import decompositions
 from matnb.ops.interpret import interpret
 
 RNG = np.random.default_rng(0)
@@ -63,7 +63,7 @@ def test_systems_of_a_stack(engine: str, cuts: Any) -> None:
 
 
 def test_a_stack_above_the_limit_of_one_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "SHIP_BYTES", 5 * 5 * 8)
+    monkeypatch.setattr(decompositions, "SHIP_BYTES", 5 * 5 * 8)
     stack, large = mn.asarray(STACK), mn.asarray(np.eye(6))
     np.testing.assert_array_equal(interpret(np.linalg.inv(stack).expression), np.linalg.inv(STACK))
     with pytest.raises(TooLargeError, match=r"inv of shape \(6, 6\), 288 B: it is made on one worker"):

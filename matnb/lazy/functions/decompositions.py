@@ -1,0 +1,482 @@
+"""NumPy's decompositions and solutions: of small matrices and stacks, and of tall ones by slabs of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import DTypeError, OptionError, ShapeError, TooLargeError, UnsupportedError
+from matnb.expr.client_data import SHIP_BYTES
+from matnb.expr.nodes import Expr, Transpose, broadcast_shapes
+from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.functions.stacks import decomposed
+from matnb.lazy.registry import implements, recorded
+from matnb.lazy.ufuncs import astype
+from matnb.ops.tall import SlabBases, SlabTriangles, slab_cuts
+from matnb.pictures.quantities import bytes_text
+
+_NEAREST = "mn.linalg.eigsh finds some eigenpairs of a large symmetric matrix; X.T @ X of a tall X is small"
+Shape = tuple[int, ...]
+Numbers = npt.NDArray[np.inexact]
+
+
+class EigenDecomposition(NamedTuple):
+    """The eigenvalues, in increasing order, and the eigenvectors, one a column."""
+
+    eigenvalues: DistArray
+    eigenvectors: DistArray
+
+
+class QRDecomposition(NamedTuple):
+    """An array with orthonormal columns, and an upper triangular one."""
+
+    Q: DistArray
+    R: DistArray
+
+
+class LeastSquaresFit(NamedTuple):
+    """What solves a system best, sums of squares of what is left, the rank, and the singular values."""
+
+    x: DistArray
+    residuals: DistArray
+    rank: DistArray
+    s: DistArray
+
+
+class SignAndLogarithm(NamedTuple):
+    """The sign of a determinant, and the logarithm of its size."""
+
+    sign: DistArray
+    logabsdet: DistArray
+
+
+class SingularValues(NamedTuple):
+    """Left singular vectors, singular values in decreasing order, and right singular vectors, one a row."""
+
+    U: DistArray
+    S: DistArray
+    Vh: DistArray
+
+
+def _matrices(name: str, *given: object, square: bool = False, stacked: bool = True) -> list[Expr]:
+    # What is given, where one matrix is small, or all of a stack of which each worker would need all.
+    nodes = [expression_of(one) for one in given]
+    for node in nodes:
+        if node.dtype in (np.float16, np.longdouble, np.clongdouble):
+            raise DTypeError(f"{name} of dtype {node.dtype}: convert with astype to float32 or float64 first")
+        shape = node.shape[-2:] if stacked else node.shape
+        num_bytes = prod(shape) * node.dtype.itemsize
+        if num_bytes > SHIP_BYTES:
+            raise TooLargeError(
+                f"{name} of shape {shape}, {bytes_text(num_bytes)}: it is made on one worker, of up to "
+                f"{bytes_text(SHIP_BYTES)}; {_NEAREST}"
+            )
+    first = nodes[0]
+    if first.ndim < 2:
+        raise ShapeError(f"{name} of shape {first.shape}: give a matrix, or a stack of them")
+    if square and first.shape[-1] != first.shape[-2]:
+        raise ShapeError(f"{name} of shape {first.shape}: the last two axes must be equally long")
+    return nodes
+
+
+def _called(
+    function: Callable[..., Any],
+    nodes: Sequence[Expr],
+    shapes: Sequence[Shape],
+    bounds: Sequence[Expr] = (),
+    batch: Shape = (),
+    **options: object,
+) -> tuple[DistArray, ...]:
+    # What NumPy's function gives, of these shapes; matrices of one row and numbers as bounds tell its dtypes.
+    # A stack of such lengths is cut along its first axis; else it is one call.
+    matrices = (np.ones((1, 1), one.dtype) for one in nodes)
+    examples = function(*matrices, *(np.ones((), one.dtype) for one in bounds), **options)
+    several = examples if isinstance(examples, tuple) else (examples,)
+    if batch:
+        outputs = [(shape, np.asarray(one).dtype) for one, shape in zip(several, shapes, strict=True)]
+        return decomposed(function.__name__, nodes, batch, outputs, options)
+    call = partial(function, **options)
+    shown = function.args[0] if isinstance(function, partial) else function
+    call.__name__ = shown.__name__  # type: ignore[attr-defined]  # for a user, in errors and plans
+    like = tuple(
+        np.broadcast_to(np.empty((), np.asarray(one).dtype), shape)
+        for one, shape in zip(several, shapes, strict=True)
+    )
+    found = replicated(
+        call, *map(DistArray, (*nodes, *bounds)), like=like if isinstance(examples, tuple) else like[0]
+    )
+    return found if isinstance(found, tuple) else (found,)
+
+
+@implements(np.linalg.det)
+def det(a: object, /) -> DistArray:
+    """``numpy.linalg.det``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    nodes = _matrices("det", a, square=True)
+    batch = nodes[0].shape[:-2]
+    return _called(np.linalg.det, nodes, [batch], batch=batch)[0]
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: object, /) -> SignAndLogarithm:
+    """``numpy.linalg.slogdet``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    nodes = _matrices("slogdet", a, square=True)
+    batch = nodes[0].shape[:-2]
+    return SignAndLogarithm(*_called(np.linalg.slogdet, nodes, [batch] * 2, batch=batch))
+
+
+@implements(np.linalg.inv)
+def inv(a: object, /) -> DistArray:
+    """``numpy.linalg.inv``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    nodes = _matrices("inv", a, square=True)
+    return _called(np.linalg.inv, nodes, [nodes[0].shape], batch=nodes[0].shape[:-2])[0]
+
+
+@implements(np.linalg.solve)
+def solve(a: object, b: object, /) -> DistArray:
+    """``numpy.linalg.solve``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    left, right = _matrices("solve", a, b, square=True)
+    columns = right.shape if right.ndim == 1 else right.shape[-2:]
+    if not columns or columns[0] != left.shape[-1]:
+        raise ShapeError(
+            f"solve: shapes {left.shape} and {right.shape}: one row on the right for each column"
+        )
+    batch = broadcast_shapes(left.shape[:-2], right.shape[: right.ndim - len(columns)], name="solve")
+    return _called(np.linalg.solve, [left, right], [(*batch, *columns)], batch=batch)[0]
+
+
+@implements(np.linalg.cholesky)
+def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
+    """``numpy.linalg.cholesky``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    nodes = _matrices("cholesky", a, square=True)
+    shape = nodes[0].shape
+    return _called(np.linalg.cholesky, nodes, [shape], batch=shape[:-2], upper=bool(upper))[0]
+
+
+@implements(np.linalg.qr)
+def qr(a: object, /, mode: str = "reduced") -> QRDecomposition | DistArray:
+    """``numpy.linalg.qr`` with mode "reduced", "complete" or "r", of matrices of up to 64 MB, or stacks.
+
+    Tall matrices of any size, above 8 MB by slabs of rows (Benson, Gleich and Demmel 2013, "Direct QR
+    factorizations for tall-and-skinny matrices in MapReduce architectures"): Q is orthonormal to rounding,
+    whatever the condition, and R, also alone, exact for a matrix that differs by rounding. Slabs follow from
+    the shape: bits are the same for any cuts. Of wide ones the first columns are decomposed.
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise OptionError(f"qr(mode={mode!r}): choose 'reduced', 'complete' or 'r'")
+    node = expression_of(a)
+    if mode != "complete" and _is_tall(node):
+        _check_width("qr", node)
+        return _triangle_of(node) if mode == "r" else QRDecomposition(*_basis_and_triangle(node))
+    if node.ndim == 2 and node.shape[0] < node.shape[1] and _bytes_of(node) > SHIP_BYTES:
+        return _wide_qr(DistArray(node), mode)
+    nodes = _matrices("qr", a)
+    *batch, m, n = nodes[0].shape
+    lengths = tuple(batch)
+    inner = m if mode == "complete" else min(m, n)
+    upper = (*batch, inner, n)
+    if mode == "r":
+        return _called(np.linalg.qr, nodes, [upper], batch=lengths, mode=mode)[0]
+    shapes = [(*batch, m, inner), upper]
+    return QRDecomposition(*_called(np.linalg.qr, nodes, shapes, batch=lengths, mode=mode))
+
+
+def _wide_qr(matrix: DistArray, mode: str) -> QRDecomposition | DistArray:
+    # [B C] = Q [R Q'C], where B = Q R
+    first, height = wrap(astype(matrix.expression, _inexact_of(matrix.expression))), matrix.shape[0]
+    Q, R = qr(first[:, :height])
+    triangle = recorded(np.concatenate)((R, Q.T.conj() @ first[:, height:]), axis=1)
+    return triangle if mode == "r" else QRDecomposition(Q, triangle)
+
+
+def _bytes_of(node: Expr) -> int:
+    return node.size * node.dtype.itemsize
+
+
+@implements(np.linalg.eigh)
+def eigh(a: object, /, UPLO: str = "L") -> EigenDecomposition:
+    """``numpy.linalg.eigh``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    nodes = _matrices("eigh", a, square=True)
+    shape = nodes[0].shape
+    shapes, triangle = [shape[:-1], shape], _triangle(UPLO)
+    return EigenDecomposition(*_called(np.linalg.eigh, nodes, shapes, batch=shape[:-2], UPLO=triangle))
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: object, /, UPLO: str = "L") -> DistArray:
+    """``numpy.linalg.eigvalsh``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    nodes = _matrices("eigvalsh", a, square=True)
+    shape = nodes[0].shape
+    return _called(np.linalg.eigvalsh, nodes, [shape[:-1]], batch=shape[:-2], UPLO=_triangle(UPLO))[0]
+
+
+def _triangle(name: str) -> str:
+    if not isinstance(name, str) or name.upper() not in ("L", "U"):
+        raise OptionError(f"UPLO={name!r}: choose 'L' or 'U', the triangle that is read")
+    return name.upper()
+
+
+@implements(np.linalg.svd)
+def svd(
+    a: object, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> SingularValues | DistArray:
+    """``numpy.linalg.svd``, of matrices of up to 64 MB; stacks are cut along the first axis.
+
+    With ``full_matrices=False`` tall or wide matrices of any size, above 8 MB by slabs of rows as :func:`qr`.
+    """
+    if not compute_uv:
+        return svdvals(a)
+    node = expression_of(a)
+    if not full_matrices and not hermitian:
+        if _is_tall(node):
+            _check_width("svd", node)
+            return SingularValues(*_singular_triplets(node))
+        if _is_tall(turned := _turned(node)):
+            V, S, Uh = svd(DistArray(turned), full_matrices=False)
+            return SingularValues(Uh.T, S, V.T)
+    nodes = _matrices("svd", a, square=bool(hermitian))
+    *batch, m, n = nodes[0].shape
+    short = min(m, n)
+    left, right = ((m, m), (n, n)) if full_matrices else ((m, short), (short, n))
+    shapes = [(*batch, *left), (*batch, short), (*batch, *right)]
+    found = _called(
+        np.linalg.svd, nodes, shapes, batch=tuple(batch),
+        full_matrices=bool(full_matrices), hermitian=bool(hermitian),
+    )  # fmt: skip
+    return SingularValues(*found)
+
+
+@implements(np.linalg.svdvals)
+def svdvals(x: object, /) -> DistArray:
+    """``numpy.linalg.svdvals``, of up to 64 MB or tall or wide ones; stacks are cut along the first axis."""
+    for node in (given := expression_of(x), _turned(given)):
+        if _is_tall(node):
+            _check_width("svdvals", node)
+            return svdvals(_triangle_of(node))
+    nodes = _matrices("svdvals", x)
+    *batch, m, n = nodes[0].shape
+    return _called(np.linalg.svdvals, nodes, [(*batch, min(m, n))], batch=tuple(batch))[0]
+
+
+@implements(np.linalg.pinv)
+def pinv(a: object, /, rcond: object = None, hermitian: bool = False, *, rtol: object = None) -> DistArray:
+    """``numpy.linalg.pinv``, of up to 64 MB; ``rcond`` and ``rtol`` are numbers, or one for each matrix."""
+    (node,) = _matrices("pinv", a, stacked=False)
+    option, bounds = _bound("pinv", rcond=rcond, rtol=rtol)
+    *batch, m, n = (*_batch(node, bounds, "pinv"), *node.shape[-2:])
+    call = partial(_bounded, np.linalg.pinv, option, bool(hermitian))
+    if tuple(batch) != node.shape[:-2]:
+        raise ShapeError(f"pinv({option}=) of shape {bounds[0].shape} for matrices of shape {node.shape}")
+    return _called(call, [node], [(*batch, n, m)], bounds)[0]
+
+
+@implements(np.linalg.matrix_rank)
+def matrix_rank(
+    A: object, /, tol: object = None, hermitian: bool = False, *, rtol: object = None
+) -> DistArray:
+    """``numpy.linalg.matrix_rank``, of up to 64 MB; ``tol`` and ``rtol`` are numbers, or one a matrix."""
+    node = expression_of(A)
+    if node.ndim < 2:
+        return wrap(astype(expression_of(np.any(DistArray(node) != 0)), np.int64))
+    (node,) = _matrices("matrix_rank", A, stacked=False)
+    option, bounds = _bound("matrix_rank", tol=tol, rtol=rtol)
+    call = partial(_bounded, np.linalg.matrix_rank, option, bool(hermitian))
+    return _called(call, [node], [_batch(node, bounds, "matrix_rank")], bounds)[0]
+
+
+def _bounded(
+    function: Callable[..., Any], option: str, hermitian: bool, matrices: object, *bound: object
+) -> Any:
+    # What NumPy's function gives with a bound for singular values, if there is one.
+    return function(matrices, hermitian=hermitian, **({option: bound[0]} if bound else {}))
+
+
+def _batch(node: Expr, bounds: Sequence[Expr], name: str) -> Shape:
+    return broadcast_shapes(node.shape[:-2], *(one.shape for one in bounds), name=name)
+
+
+def _bound(name: str, **given: object) -> tuple[str, list[Expr]]:
+    # Which of the options was given, and its value; none if none was.
+    named = {
+        option: value for option, value in given.items() if value is not None and value is not np._NoValue
+    }
+    if len(named) > 1:
+        raise OptionError(f"{name}: give {' or '.join(named)}, not both")
+    for option, value in named.items():
+        bound = expression_of(value)
+        if bound.dtype.kind not in "biuf":
+            raise DTypeError(f"{name}({option}=) of dtype {bound.dtype}: give real numbers")
+        return option, [bound]
+    return "", []
+
+
+@implements(np.linalg.eig, np.linalg.eigvals)
+def eig(a: object, /) -> DistArray:
+    """Refuse ``numpy.linalg.eig`` and ``eigvals``, whose dtype depends on the values."""
+    raise UnsupportedError(
+        "np.linalg.eig of a DistArray: whether the result is complex depends on the values; use "
+        "mn.linalg.eigh of a symmetric matrix, or np.linalg.eig(x.compute())"
+    )
+
+
+def _turned(node: Expr) -> Expr:
+    return Transpose(node, (1, 0)) if node.ndim == 2 else node
+
+
+@implements(np.linalg.lstsq)
+def lstsq(a: object, b: object, rcond: object = None) -> LeastSquaresFit:
+    """``numpy.linalg.lstsq``, of up to 64 MB or tall or wide matrices, by slabs of rows as :func:`qr`.
+
+    The solution is the shortest one where columns depend on each other, by singular values. Residuals are
+    there for every matrix with more rows than columns, also where its rank is lower and NumPy gives none.
+    """
+    left, right = expression_of(a), expression_of(b)
+    if left.ndim != 2 or right.ndim not in (1, 2) or left.shape[0] != right.shape[0]:
+        raise ShapeError(f"lstsq: shapes {left.shape} and {right.shape}: a matrix, and as many rows right")
+    if rcond is not None and (not isinstance(rcond, int | float | np.integer | np.floating)):
+        raise OptionError(f"lstsq(rcond={rcond!r}): give a number, or None")
+    for node in (left, right):
+        if node.dtype in (np.float16, np.longdouble, np.clongdouble):
+            raise DTypeError(f"lstsq of dtype {node.dtype}: convert with astype to float32 or float64 first")
+    given = DistArray(right)[:, None] if right.ndim == 1 else DistArray(right)
+    found = _least_squares(left, given.expression, None if rcond is None else float(rcond))
+    return LeastSquaresFit(found[0][:, 0] if right.ndim == 1 else found[0], *found[1:])
+
+
+# Tall matrices: R of slabs of rows, and of their R's, as a tree.
+
+
+def _inexact_of(*nodes: Expr) -> np.dtype:
+    """Return the dtype in which ``numpy.linalg`` decomposes matrices of these."""
+    found = np.result_type(*(one.dtype for one in nodes))
+    return found if found.kind in "fc" else np.dtype(np.float64)
+
+
+def _is_tall(node: Expr) -> bool:
+    """Whether a matrix is decomposed by slabs of rows: where there are several."""
+    if node.ndim != 2 or not node.size or node.dtype in (np.float16, np.longdouble, np.clongdouble):
+        return False
+    return len(slab_cuts(*node.shape, _inexact_of(node))) > 2
+
+
+def _check_width(name: str, *nodes: Expr) -> None:
+    """Refuse tall matrices side by side of whose slabs, higher than wide, one is above the limit of a worker.
+
+    Raises
+    ------
+    TooLargeError
+        With what the slab takes.
+    """
+    triangles = SlabTriangles(nodes, _inexact_of(*nodes))
+    height = max(stop - start for start, stop in pairwise(triangles.cuts))
+    num_bytes = height * triangles.width * triangles.dtype.itemsize
+    if num_bytes > SHIP_BYTES:
+        shapes = " and ".join(str(one.shape) for one in nodes)
+        raise TooLargeError(
+            f"{name} of shape {shapes}: {height:,} rows, decomposed at a time on one worker, take "
+            f"{bytes_text(num_bytes)}, over {bytes_text(SHIP_BYTES)}: give fewer columns"
+        )
+
+
+def _triangle_of(*nodes: Expr) -> DistArray:
+    """Return R of tall matrices side by side: of the R's of their slabs, as a tree."""
+    triangles = wrap(SlabTriangles(nodes, _inexact_of(*nodes)))
+    if _is_tall(triangles.expression):
+        return _triangle_of(triangles.expression)
+    size = triangles.shape[1]
+    return _alone(_triangle_here, triangles, [(size, size)])[0]
+
+
+def _basis_and_triangle(node: Expr) -> tuple[DistArray, ...]:
+    """Return Q and R of a tall matrix (Benson, Gleich and Demmel 2013, section III.B: direct TSQR)."""
+    size = node.shape[1]
+    return _by_slabs(node, np.linalg.qr, [(size, size)])
+
+
+def _singular_triplets(node: Expr) -> tuple[DistArray, ...]:
+    """Return U, s and Vh of a tall matrix: of the triangles of its slabs, with their bases before U."""
+    size = node.shape[1]
+    return _by_slabs(node, _svd_here, [(size,), (size, size)])
+
+
+def _by_slabs(
+    node: Expr, function: Callable[[Numbers], tuple[Numbers, ...]], shapes: Sequence[Shape]
+) -> tuple[DistArray, ...]:
+    # What a function gives for the triangles, their bases multiplied with the first of it, as large as they.
+    triangles = wrap(SlabTriangles((node,), _inexact_of(node)))
+    if _is_tall(triangles.expression):
+        after, *others = _by_slabs(triangles.expression, function, shapes)
+    else:
+        after, *others = _alone(function, triangles, [triangles.shape, *shapes])
+    return wrap(SlabBases(node, after.expression)), *others
+
+
+def _alone(function: Callable[..., object], small: DistArray, shapes: Sequence[Shape]) -> list[DistArray]:
+    # Called once on one worker; singular values are real.
+    real = np.empty((), small.dtype).real.dtype
+    like = tuple(
+        np.broadcast_to(np.empty((), small.dtype if len(shape) == 2 else real), shape) for shape in shapes
+    )
+    found = replicated(function, small, like=like)
+    assert isinstance(found, tuple), "several results"
+    return list(found)
+
+
+def _triangle_here(matrix: Numbers) -> tuple[Numbers]:
+    return (np.linalg.qr(matrix, mode="r"),)
+
+
+def _svd_here(matrix: Numbers) -> tuple[Numbers, ...]:
+    return tuple(np.linalg.svd(matrix, full_matrices=False))
+
+
+def _least_squares(a: Expr, b: Expr, rcond: float | None) -> tuple[DistArray, ...]:
+    """Return what ``numpy.linalg.lstsq`` does, b a matrix; residuals where a has more rows than columns.
+
+    Of a tall matrix from R of ``[a b]``, which has the same solutions, residuals and singular values; of a
+    wide one, where Q R is its conjugate transpose, Q times the solution of ``R' y = b``.
+    """
+    element, (rows, columns) = _inexact_of(a, b), a.shape
+    bound = float(np.finfo(element).eps * max(rows, columns)) if rcond is None else rcond
+    given, right = DistArray(a), DistArray(b)
+    beside = SlabTriangles((a, b), element)
+    turned = expression_of(given.T.conj())
+    if a.size and len(beside.cuts) > 2:
+        _check_width("lstsq", a, b)
+        triangle = _triangle_of(a, b)
+        given, right = triangle[:, :columns], triangle[:, columns:]
+    elif _is_tall(turned):
+        _check_width("lstsq", turned)
+        Q, R = _basis_and_triangle(turned)
+        x, *others = _solved(R.T.conj(), right, bound, element, False)
+        return Q @ x, *others
+    return _solved(given, right, bound, element, rows > columns)
+
+
+def _solved(
+    a: DistArray, b: DistArray, rcond: float, element: np.dtype, is_over: bool
+) -> tuple[DistArray, ...]:
+    columns, count = a.shape[1], b.shape[1]
+    real = np.empty((), element).real.dtype
+    like = (
+        np.broadcast_to(np.empty((), element), (columns, count)),
+        np.empty(count if is_over else 0, real),
+        np.int32(0),
+        np.empty(min(a.shape), real),
+    )
+    found = replicated(partial(_least_squares_here, rcond=rcond), a, b, like=like)
+    assert isinstance(found, tuple), "several results"
+    return found
+
+
+def _least_squares_here(a: Numbers, b: Numbers, rcond: float) -> tuple[object, ...]:
+    x, residuals, rank, s = np.linalg.lstsq(a, b, rcond)
+    if a.shape[0] > a.shape[1] and not residuals.size:
+        residuals = (np.abs(b - a @ x) ** 2).sum(axis=0)
+    return x, residuals, rank, s

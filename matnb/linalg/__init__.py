@@ -6,6 +6,7 @@ What takes all its iterations without converging gives the best so far, with a
 
 import numpy as np
 
+from matnb.lazy.functions.decompositions import solve_triangular
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.namespace import recorded_in
 from matnb.lazy.functions.stacks import segment_solves
@@ -38,6 +39,7 @@ __all__ = [
     "minres",
     "norm",
     "segment_solves",
+    "solve_triangular",
     "svds",
 ]
 _from_numpy = {name: one for name, one in recorded_in(np.linalg).items() if name not in __all__}

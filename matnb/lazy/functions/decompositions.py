@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import get_lapack_funcs
+from scipy.linalg import solve_triangular as solve_triangular_here
 
-from matnb.errors import DTypeError, OptionError, ShapeError, TooLargeError, UnsupportedError
+from matnb.errors import DTypeError, OptionError, ShapeError, SingularError, TooLargeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Expr, Transpose, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.creation import eye, zeros
+from matnb.lazy.functions.mapping import map_blocks, replicated
 from matnb.lazy.functions.stacks import decomposed
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype
@@ -140,7 +143,15 @@ def inv(a: object, /) -> DistArray:
 
 @implements(np.linalg.solve)
 def solve(a: object, b: object, /) -> DistArray:
-    """``numpy.linalg.solve``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    """``numpy.linalg.solve``, of dense matrices of any size; stacks are cut along the first axis.
+
+    Above 64 MB by a QR decomposition by panels of columns, which is slower than NumPy's L U; of a positive
+    definite matrix :func:`cholesky` and two calls of ``mn.linalg.solve_triangular`` take a twelfth of its
+    operations. A matrix that is singular up to rounding is refused, with the first column that depends on
+    others.
+    """
+    if _is_large(given := expression_of(a)):
+        return _solved_by_panels(given, expression_of(b))
     left, right = _matrices("solve", a, b, square=True)
     columns = right.shape if right.ndim == 1 else right.shape[-2:]
     if not columns or columns[0] != left.shape[-1]:
@@ -153,7 +164,16 @@ def solve(a: object, b: object, /) -> DistArray:
 
 @implements(np.linalg.cholesky)
 def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
-    """``numpy.linalg.cholesky``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    """``numpy.linalg.cholesky``, of dense matrices of any size; stacks are cut along the first axis.
+
+    Above 64 MB by halves (Gustavson 1997, "Recursion leads to automatic variable blocking for dense
+    linear-algebra algorithms"); the error for what is not positive definite names the leading minor.
+    """
+    if _is_large(given := expression_of(a)):
+        if given.shape[0] != given.shape[1]:
+            raise ShapeError(f"cholesky of shape {given.shape}: the last two axes must be equally long")
+        matrix = wrap(astype(given, _inexact_of(given)))
+        return _blocked_cholesky(matrix.T.conj()).T.conj() if upper else _blocked_cholesky(matrix)
     nodes = _matrices("cholesky", a, square=True)
     shape = nodes[0].shape
     return _called(np.linalg.cholesky, nodes, [shape], batch=shape[:-2], upper=bool(upper))[0]
@@ -480,3 +500,177 @@ def _least_squares_here(a: Numbers, b: Numbers, rcond: float) -> tuple[object, .
     if a.shape[0] > a.shape[1] and not residuals.size:
         residuals = (np.abs(b - a @ x) ** 2).sum(axis=0)
     return x, residuals, rank, s
+
+
+# Dense matrices above the limit, by halves or panels of columns: the rest are products.
+
+_PANEL = 768  # columns that one worker decomposes or solves at a time
+
+
+def _is_large(node: Expr) -> bool:
+    return node.ndim == 2 and not node.sparse and _bytes_of(node) > SHIP_BYTES
+
+
+def _blocked_cholesky(A: DistArray, start: int = 0) -> DistArray:
+    # L of the lower half: [A B'; B C] = [L 0; X M] [L 0; X M]', X = B L'^-1, M M' = C - X X'
+    n = A.shape[0]
+    if n <= _PANEL:
+        like = np.broadcast_to(np.empty((), A.dtype), (n, n))
+        return _one(replicated(partial(_cholesky_here, start=start), A, like=like))
+    half = -(-n // 2)
+    L = _blocked_cholesky(A[:half, :half], start)
+    X = _substituted(L, A[half:, :half].T.conj(), True, "cholesky", start).T.conj()
+    M = _blocked_cholesky(A[half:, half:] - X @ X.T.conj(), start + half)
+    return _joined([_joined([L, zeros((half, n - half), A.dtype)], 1), _joined([X, M], 1)], 0)
+
+
+def _cholesky_here(matrix: Numbers, start: int) -> Numbers:
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        _, order = get_lapack_funcs(("potrf",), (matrix,))[0](matrix, lower=True)
+        raise SingularError(
+            f"the leading minor of order {start + max(order, 1)} is not positive definite"
+        ) from None
+
+
+def _joined(parts: Sequence[DistArray], axis: int) -> DistArray:
+    found: DistArray = recorded(np.concatenate)(parts, axis=axis)
+    return found
+
+
+def _one(found: DistArray | tuple[DistArray, ...]) -> DistArray:
+    assert isinstance(found, DistArray), "one result"
+    return found
+
+
+def _substituted(T: DistArray, B: DistArray, lower: bool, name: str, start: int = 0) -> DistArray:
+    # [L 0; X M] [y; z] = [b; c]: L y = b, M z = c - X y; of upper ones from below.
+    n = T.shape[0]
+    if n <= _PANEL:
+        call = partial(_substituted_here, lower=lower, start=start)
+        call.__name__ = name  # type: ignore[attr-defined]  # for a user, in errors and plans
+        return _one(map_blocks(call, B.T, align="rows", replicate=T, shape=B.T.shape, dtype=B.dtype)).T
+    half = -(-n // 2)
+    first, second = slice(None, half), slice(half, None)
+    if lower:
+        y = _substituted(T[first, first], B[first], True, name, start)
+        z = _substituted(T[second, second], B[second] - T[second, first] @ y, True, name, start + half)
+    else:
+        z = _substituted(T[second, second], B[second], False, name, start + half)
+        y = _substituted(T[first, first], B[first] - T[first, second] @ z, False, name, start)
+    return _joined([y, z], 0)
+
+
+def _substituted_here(turned: Numbers, triangle: Numbers, lower: bool, start: int) -> Numbers:
+    zero = np.flatnonzero(np.diagonal(triangle) == 0)
+    if len(zero):
+        raise SingularError(f"the matrix is singular: 0 on the diagonal in column {start + zero[0]}")
+    found: Numbers = solve_triangular_here(triangle, turned.T, lower=lower, check_finite=False).T
+    return found
+
+
+def solve_triangular(
+    a: object, b: object, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
+) -> DistArray:
+    """Return x of ``a x = b`` for a triangular matrix of any size, as ``scipy.linalg.solve_triangular``.
+
+    By halves: those of the solution follow each other, with a product between; triangles of up to 768 columns
+    are solved with LAPACK, rows of many right sides where they lie.
+
+    Parameters
+    ----------
+    a
+        n x n and dense; only one triangle is read.
+    b
+        n numbers, or n x k.
+    trans
+        0 or "N"; 1 or "T" to solve with the transpose; 2 or "C" with the conjugate transpose.
+    lower
+        Whether the lower triangle of a is read, else the upper one.
+    unit_diagonal
+        Whether the diagonal is taken for ones, and not read.
+
+    Returns
+    -------
+    DistArray
+        Of b's shape, float64 for whole numbers.
+
+    Raises
+    ------
+    ShapeError, DTypeError, OptionError
+        For what is no dense square matrix with as many rows on the right, and an unknown ``trans``.
+    SingularError
+        When there is a zero on the diagonal, with its column.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> mn.linalg.solve_triangular([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0], lower=True).compute()
+    array([1., 2.])
+    """
+    left, right = expression_of(a), expression_of(b)
+    _check_system("solve_triangular", left, right)
+    if trans not in (0, 1, 2, "N", "T", "C"):
+        raise OptionError(f"solve_triangular(trans={trans!r}): choose 0, 1 or 2, or 'N', 'T' or 'C'")
+    element = _inexact_of(left, right)
+    T, B = wrap(astype(left, element)), wrap(astype(right, element))
+    if unit_diagonal:
+        T = T - recorded(np.diag)(recorded(np.diagonal)(T)) + eye(left.shape[0], dtype=element)
+    if trans in (1, "T", 2, "C"):
+        T, lower = (T.T if trans in (1, "T") else T.T.conj()), not lower
+    if not B.size:
+        return B
+    columns = B[:, None] if B.ndim == 1 else B
+    found = _substituted(T, columns, bool(lower), "solve_triangular")
+    return found[:, 0] if B.ndim == 1 else found
+
+
+def _check_system(name: str, left: Expr, right: Expr) -> None:
+    if left.ndim != 2 or left.shape[0] != left.shape[1] or right.ndim not in (1, 2):
+        raise ShapeError(
+            f"{name} of shapes {left.shape} and {right.shape}: give a square matrix, and columns"
+        )
+    if left.shape[0] != right.shape[0]:
+        raise ShapeError(
+            f"{name}: shapes {left.shape} and {right.shape}: one row on the right for each column"
+        )
+    for node in (left, right):
+        if node.sparse:
+            raise DTypeError(f"{name} of a sparse array of shape {node.shape}: give a dense one")
+        if node.dtype in (np.float16, np.longdouble, np.clongdouble):
+            raise DTypeError(f"{name} of dtype {node.dtype}: convert with astype to float32 or float64 first")
+
+
+def _solved_by_panels(left: Expr, right: Expr) -> DistArray:
+    # A = Q R by panels of columns, each made orthogonal to those before twice, with its own QR between
+    # (Barlow and Smoktunowicz 2013, "Reorthogonalized Block Classical Gram-Schmidt"). Q needs no pivots,
+    # which in a factorization L U each column would look for in all rows, one after the other.
+    _check_system("solve", left, right)
+    element = _inexact_of(left, right)
+    A, B = wrap(astype(left, element)), wrap(astype(right, element))
+    columns = B[:, None] if B.ndim == 1 else B
+    n = left.shape[0]
+    Q, R = qr(A[:, :_PANEL])
+    for start in range(_PANEL, n, _PANEL):
+        W = A[:, start : start + _PANEL]
+        along = Q.T.conj() @ W
+        P, own = qr(W - Q @ along)
+        more = Q.T.conj() @ P
+        P, again = qr(P - Q @ more)
+        below = zeros((own.shape[0], start), element)
+        R = _joined([_joined([R, along + more @ own], 1), _joined([below, again @ own], 1)], 0)
+        Q = _joined([Q, P], 1)
+    sizes = abs(R)
+    largest = (sizes * sizes).sum(axis=0) ** 0.5
+    checked = _one(replicated(_regular, recorded(np.diagonal)(sizes), largest, like=np.float64(0)))
+    found = _substituted(R, Q.T.conj() @ columns + wrap(astype(checked.expression, element)), False, "solve")
+    return found[:, 0] if B.ndim == 1 else found
+
+
+def _regular(rest: Numbers, sizes: Numbers) -> float:
+    # Nothing, or refused: what is left of a column that depends on those before is rounding beside its size.
+    small = np.flatnonzero(~(rest > len(rest) * np.finfo(rest.dtype).eps * sizes))
+    if len(small):
+        raise SingularError(f"the matrix is singular: column {small[0]} depends on those before it")
+    return 0.0

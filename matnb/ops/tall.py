@@ -12,7 +12,7 @@ from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.slabs import basis_of_slab, slab_basis, slab_triangle, triangle_of_slab
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
-from matnb.expr.nodes import Expr
+from matnb.expr.nodes import Expr, Shape
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
@@ -27,11 +27,12 @@ _MOST_SLABS = 1024
 _LEAST_HEIGHT = 3
 
 
-def slab_cuts(length: int, width: int, dtype: np.dtype) -> tuple[int, ...]:
+def slab_cuts(shape: Shape, dtype: np.dtype) -> tuple[int, ...]:
     """Return where slabs of a matrix begin and end, as its shape and dtype alone have it.
 
     Each has as many rows as columns, or more, but where there is one alone.
     """
+    length, width = shape
     rows = max(
         1, _LEAST_HEIGHT * width, _SLAB_BYTES // max(1, width * dtype.itemsize), -(-length // _MOST_SLABS)
     )
@@ -62,7 +63,7 @@ class SlabTriangles(Expr):
     @property
     def cuts(self) -> tuple[int, ...]:
         """Where slabs begin and end."""
-        return slab_cuts(self.inputs[0].shape[0], self.width, self.element)
+        return slab_cuts((self.inputs[0].shape[0], self.width), self.element)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"triangles({', '.join(operands)})"
@@ -91,7 +92,7 @@ class SlabBases(Expr):
     @property
     def cuts(self) -> tuple[int, ...]:
         """Where slabs begin and end."""
-        return slab_cuts(*self.matrix.shape, self.after.dtype)
+        return slab_cuts(self.matrix.shape, self.after.dtype)
 
     def rows_after(self, place: int) -> tuple[int, int]:
         """Return the rows of the other matrix that belong to a slab."""

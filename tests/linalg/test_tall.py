@@ -73,7 +73,7 @@ def test_single_precision_stays() -> None:
 @settings(max_examples=60, deadline=None)
 def test_slabs_of_every_shape(rows: int, columns: int, seed: int) -> None:
     x = np.random.default_rng(seed).integers(-3, 4, (rows, columns)).astype(float)
-    cuts = tall.slab_cuts(rows, columns, x.dtype)
+    cuts = tall.slab_cuts((rows, columns), x.dtype)
     assert cuts[0] == 0
     assert cuts[-1] == rows
     if len(cuts) > 2:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
+from matnb.blocks.formats import Block, Dense, cast, to_numpy
 
+Numbers = npt.NDArray[Any]
 _LEAF_BYTES = 128 * 1024  # of rows decomposed at a time: below, triangles take much of the work
 _LEAST_HEIGHT = 4  # of such rows, in widths: their triangles are a quarter of them, or less
 
@@ -20,34 +23,36 @@ def triangle_of_slab(values: Sequence[Block], dtype: np.dtype) -> Dense:
 def basis_of_slab(values: Sequence[Block], dtype: np.dtype) -> Dense:
     """Return Q of the QR decomposition of the first block, multiplied with the last one."""
     *given, after = values
-    return Dense(slab_basis(_slab(given, dtype), to_numpy(after)))
+    return Dense(slab_basis(_slab(given, dtype), cast(to_numpy(after), dtype)))
 
 
-def _slab(values: Sequence[Block], dtype: np.dtype) -> NumericArray:
-    given = [to_numpy(one) for one in values]
-    if len(given) == 1:
-        return given[0].astype(dtype, copy=False)
-    return np.concatenate(given, axis=1, dtype=dtype)
+def _slab(values: Sequence[Block], dtype: np.dtype) -> Numbers:
+    given = [cast(to_numpy(one), dtype) for one in values]
+    return given[0] if len(given) == 1 else np.concatenate(given, axis=1)
 
 
-def slab_triangle(slab: NumericArray) -> NumericArray:
+def slab_triangle(slab: Numbers) -> Numbers:
     """Return R of a slab: of the R's of its leaves, one below the other."""
     first, last = _leaves(slab)
-    own: NumericArray = np.linalg.qr(last, mode="r")
+    own = _triangle(last)
     if not len(first):
         return own
-    above = np.linalg.qr(first, mode="r").reshape(-1, slab.shape[1])
-    found: NumericArray = np.linalg.qr(np.concatenate((above, own)), mode="r")
-    return found
+    above = _triangle(first).reshape(-1, slab.shape[1])
+    return _triangle(np.concatenate((above, own)))
 
 
-def slab_basis(slab: NumericArray, after: NumericArray) -> NumericArray:
+def _triangle(matrices: Numbers) -> Numbers:
+    return np.linalg.qr(matrices, mode="r")  # type: ignore[return-value]  # of this mode
+
+
+def slab_basis(slab: Numbers, after: Numbers) -> Numbers:
     """Return Q of a slab, whose R is that of :func:`slab_triangle`, multiplied with a matrix."""
     first, last = _leaves(slab)
     width = slab.shape[1]
     Q, R = np.linalg.qr(last)
     if not len(first):
-        return Q @ after
+        own: Numbers = Q @ after
+        return own
     above, triangles = np.linalg.qr(first)
     inner = np.linalg.qr(np.concatenate((triangles.reshape(-1, width), R)))[0] @ after
     found = np.empty((len(slab), after.shape[1]), inner.dtype)
@@ -61,7 +66,7 @@ def slab_basis(slab: NumericArray, after: NumericArray) -> NumericArray:
     return found
 
 
-def _leaves(slab: NumericArray) -> tuple[NumericArray, NumericArray]:
+def _leaves(slab: Numbers) -> tuple[Numbers, Numbers]:
     # As many rows each as their length alone has it, and the last ones with what remains.
     rows, width = slab.shape
     height = max(_LEAST_HEIGHT * width, _LEAF_BYTES // (width * slab.itemsize))

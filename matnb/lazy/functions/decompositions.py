@@ -27,7 +27,7 @@ from matnb.pictures.quantities import bytes_text
 
 _NEAREST = "mn.linalg.eigsh finds some eigenpairs of a large symmetric matrix; X.T @ X of a tall X is small"
 Shape = tuple[int, ...]
-Numbers = npt.NDArray[np.inexact]
+Numbers = npt.NDArray[Any]
 
 
 class EigenDecomposition(NamedTuple):
@@ -211,7 +211,7 @@ def _wide_qr(matrix: DistArray, mode: str) -> QRDecomposition | DistArray:
     # [B C] = Q [R Q'C], where B = Q R
     first, height = wrap(astype(matrix.expression, _inexact_of(matrix.expression))), matrix.shape[0]
     Q, R = qr(first[:, :height])
-    triangle = recorded(np.concatenate)((R, Q.T.conj() @ first[:, height:]), axis=1)
+    triangle = _joined([R, Q.T.conj() @ first[:, height:]], 1)
     return triangle if mode == "r" else QRDecomposition(Q, triangle)
 
 
@@ -382,7 +382,7 @@ def _is_tall(node: Expr) -> bool:
     """Whether a matrix is decomposed by slabs of rows: where there are several."""
     if node.ndim != 2 or not node.size or node.dtype in (np.float16, np.longdouble, np.clongdouble):
         return False
-    return len(slab_cuts(*node.shape, _inexact_of(node))) > 2
+    return len(slab_cuts(node.shape, _inexact_of(node))) > 2
 
 
 def _check_width(name: str, *nodes: Expr) -> None:
@@ -449,7 +449,7 @@ def _alone(function: Callable[..., object], small: DistArray, shapes: Sequence[S
 
 
 def _triangle_here(matrix: Numbers) -> tuple[Numbers]:
-    return (np.linalg.qr(matrix, mode="r"),)
+    return (np.linalg.qr(matrix, mode="r"),)  # type: ignore[return-value]  # of this mode
 
 
 def _svd_here(matrix: Numbers) -> tuple[Numbers, ...]:
@@ -528,14 +528,15 @@ def _cholesky_here(matrix: Numbers, start: int) -> Numbers:
     try:
         return np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
-        _, order = get_lapack_funcs(("potrf",), (matrix,))[0](matrix, lower=True)
+        factor: Any = get_lapack_funcs("potrf", (matrix,))
+        _, order = factor(matrix, lower=True)
         raise SingularError(
             f"the leading minor of order {start + max(order, 1)} is not positive definite"
         ) from None
 
 
 def _joined(parts: Sequence[DistArray], axis: int) -> DistArray:
-    found: DistArray = recorded(np.concatenate)(parts, axis=axis)
+    found: DistArray = recorded(np.concatenate)(parts, axis=axis)  # type: ignore[assignment]  # of arrays
     return found
 
 
@@ -670,7 +671,7 @@ def _solved_by_panels(left: Expr, right: Expr) -> DistArray:
 
 def _regular(rest: Numbers, sizes: Numbers) -> float:
     # Nothing, or refused: what is left of a column that depends on those before is rounding beside its size.
-    small = np.flatnonzero(~(rest > len(rest) * np.finfo(rest.dtype).eps * sizes))
+    small = np.flatnonzero(~(rest > len(rest) * float(np.finfo(rest.dtype.type).eps) * sizes))
     if len(small):
         raise SingularError(f"the matrix is singular: column {small[0]} depends on those before it")
     return 0.0

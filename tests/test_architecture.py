@@ -79,6 +79,7 @@ ONE_IMPORTER = {
     "matnb/magics/cell.py": LARGE,
     "matnb/magics/options.py": "what commands take; with the magics it would have nearly 800 lines",
     "matnb/ops/interpret.py": ANOTHER_ROOM,
+    "matnb/ops/tall.py": "one tall matrix by slabs; ops/solving.py is of many small ones",
     "matnb/plan/grouping.py": "an idea of its own: what is made in one pass",
     "matnb/widgets/busy_history.py": "rings of numbers, which change; the state beside them is frozen",
     "matnb/widgets/views.py": ANOTHER_ROOM,

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels.slabs import basis_of_slab, slab_basis, slab_triangle, triangle_of_slab
+from matnb.blocks.kernels.slabs import basis_of_slab, triangle_of_slab
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape
@@ -105,20 +105,17 @@ class SlabBases(Expr):
 
 @means(SlabTriangles)
 def _(node: SlabTriangles, operands: Sequence[Value]) -> Value:
-    """Return what NumPy gives for the slabs of the whole matrix."""
+    """Return what NumPy gives for the slabs; signs of its rows may be others than workers find."""
     matrix = np.concatenate([dense(one) for one in operands], axis=1, dtype=node.dtype)
-    pairs = pairwise(node.cuts)
-    return np.concatenate([slab_triangle(matrix[start:stop]) for start, stop in pairs])
+    return np.concatenate([np.linalg.qr(matrix[a:b])[1] for a, b in pairwise(node.cuts)])
 
 
 @means(SlabBases)
 def _(node: SlabBases, operands: Sequence[Value]) -> Value:
-    """Return what NumPy gives for the slabs of the whole matrix."""
+    """Return what NumPy gives for the slabs; signs are those of :class:`SlabTriangles`."""
     matrix, after = dense(operands[0]).astype(node.dtype, copy=False), dense(operands[1])
-    found = []
-    for place, (start, stop) in enumerate(pairwise(node.cuts)):
-        found.append(slab_basis(matrix[start:stop], after[slice(*node.rows_after(place))]))
-    return np.concatenate(found)
+    bases = [np.linalg.qr(matrix[a:b])[0] for a, b in pairwise(node.cuts)]
+    return np.concatenate([own @ after[slice(*node.rows_after(n))] for n, own in enumerate(bases)])
 
 
 # Each slab is decomposed where its first row lies: a second time for its basis, which costs little more than

@@ -15,7 +15,7 @@ from harness.threads import blas_threads, by_threads
 import matnb as mn
 from matnb.lazy.evaluator import evaluator
 
-ROWS, COLUMNS, SMALL_ROWS = 2_000_000, 32, 100_000
+ROWS, COLUMNS, SMALL_ROWS = 2_000_000, 32, 40_000
 TARGET_WITH_Q, TARGET_R = 0.8, 1.0
 SHOWN = 1_000  # every so many rows of Q are compared; all of them take part in Q'Q
 TOLERANCE = 1e-9

@@ -78,7 +78,7 @@ DAILY = {
     ),
     "Matrices": (
         "tril triu diag diagonal diagflat trace kron outer inner dot vdot matmul tensordot einsum cross "
-        "linalg.norm"
+        "linalg.lstsq linalg.norm"
     ),
     "Elementwise": (
         "round nan_to_num isclose allclose array_equal array_equiv real imag angle sinc i0 fix interp "
@@ -90,7 +90,8 @@ DAILY = {
         "array copy identity logspace geomspace fromfunction indices tri vander fromiter frombuffer loadtxt"
     ),
     "matnb's own": (
-        "reduce groupby map_blocks reduce_blocks scatter_reduce replicated linalg.segment_solves topk "
+        "reduce groupby map_blocks reduce_blocks scatter_reduce replicated linalg.segment_solves "
+        "linalg.solve_triangular topk "
         "dynamic_slice dynamic_update_slice associative_scan rolling special.softmax "
         "special.log_softmax special.logsumexp special.expit special.logit special.log_expit special.xlogy "
         "special.entr special.psi special.gammaln special.erf special.erfinv "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 import matnb as mn
@@ -327,6 +328,16 @@ CASES = [
         tolerance=ROUNDED,
     ),
     _called("linalg.lstsq", normal(3, 9), floats(4)),
+    Case(
+        "linalg.solve_triangular",
+        lambda xp, a, b: (
+            scipy.linalg.solve_triangular(a, b, trans=1)
+            if xp is np
+            else xp.linalg.solve_triangular(a, b, trans=1)
+        ),
+        (normal(5, 5), floats(5, 2)),
+        tolerance=ROUNDED,
+    ),
     _called("linalg.eigh", definite(4, 4), tolerance=ROUNDED),
     _called("linalg.eigvalsh", definite(2, 4, 4), UPLO="U", tolerance=ROUNDED),
     _called("linalg.svd", normal(4, 3), tolerance=ROUNDED),

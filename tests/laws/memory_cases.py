@@ -404,7 +404,14 @@ CASES = [
         for name in ("linalg.pinv", "linalg.svdvals", "linalg.qr")
     ),
     named("linalg.qr, tall, R alone", lambda x: mn.linalg.qr(x, mode="r"), matrix, share=0.5),
-    named("linalg.lstsq, tall", lambda x, y: mn.linalg.lstsq(x, y).x, matrix, lambda n: matrix(n)[:, 0]),
+    named("linalg.lstsq", lambda x, y: mn.linalg.lstsq(x, y).x, matrix, lambda n: matrix(n)[:, 0]),
+    named(
+        "linalg.solve_triangular",
+        lambda x, y: mn.linalg.solve_triangular(x, y, lower=True),
+        square,
+        square_too,
+        share=0.25,
+    ),
     named("linalg.svd, tall", lambda x: mn.linalg.svd(x, full_matrices=False), matrix, share=0.5),
     # assigning
     named("copyto", changed(lambda x, y: mn.copyto(x, y)), vector, other),

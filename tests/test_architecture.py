@@ -89,9 +89,9 @@ SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "remo
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
     "backend": 10.9, "balance": 2.75, "blocks": 17.3, "cli": 1.02, "config": 0.3, "errors": 0.25,
-    "events": 0.3, "expr": 1.65, "graph": 3.1, "io": 5.2, "lazy": 14.4, "linalg": 2.4, "location": 0.2,
-    "magics": 1.6, "ops": 7.8, "passes": 1.5, "pictures": 3.8, "plan": 3.95, "program": 1.9,
-    "session": 7.05, "widgets": 1.67,
+    "events": 0.3, "expr": 1.7, "graph": 3.1, "io": 5.2, "lazy": 14.65, "linalg": 2.4, "location": 0.2,
+    "magics": 1.6, "ops": 7.95, "passes": 1.6, "pictures": 3.8, "plan": 3.95, "program": 1.9,
+    "session": 7.12, "widgets": 1.67,
 }  # fmt: skip
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
 ALGORITHMS = ("graph", "linalg")
@@ -586,7 +586,7 @@ def over_budget(files: Iterable[Source]) -> dict[str, int]:
 
 def test_rooms_keep_their_budgets(sources: Sources):
     assert over_budget(sources("matnb")) == {}
-    assert over_budget([parse("matnb/passes/order.py", "x = 1\n" * 1501)]) == {"passes": 1501}
+    assert over_budget([parse("matnb/passes/order.py", "x = 1\n" * 1601)]) == {"passes": 1601}
 
 
 def test_exceptions_of_the_rules_are_there(sources: Sources):

@@ -39,8 +39,7 @@ class LeastResidual(NamedTuple):
 
 
 class _Residual(NamedTuple):
-    # What the norm of the residual follows from without a product: rotations of its own (section 5.1 of the
-    # paper, whose names these are).
+    # What the norm of the residual follows from without a product (section 5.1 of the paper).
     betadd: Any
     betad: Any
     rhod: Any
@@ -54,8 +53,7 @@ class _Residual(NamedTuple):
         betahat, betadd = cosine * chat * self.betadd, -sine * chat * self.betadd
         rhotilde = np.hypot(self.rhod, thetabar)
         ctilde, stilde = self.rhod / rhotilde, thetabar / rhotilde
-        thetatilde, rhod = stilde * rhobar, ctilde * rhobar
-        betad = ctilde * betahat - stilde * self.betad
+        thetatilde, rhod, betad = stilde * rhobar, ctilde * rhobar, ctilde * betahat - stilde * self.betad
         tautilde = (zeta_before - self.thetatilde * self.tautilde) / rhotilde
         taud = (zeta - thetatilde * tautilde) / rhod
         square = self.square + (shat * self.betadd) ** 2
@@ -114,9 +112,9 @@ def lsmr(
         square = square + alpha**2 + beta**2 + damp**2
         # Three rotations: the damping, beta, and what makes the triangular matrix of A' r.
         alphahat = np.hypot(alphabar, damp)
-        rho_before, rho = rho, np.hypot(alphahat, beta)
+        rho_before, rhobar_before, rho = rho, rhobar, np.hypot(alphahat, beta)
         rotations = alphabar / alphahat, damp / alphahat, alphahat / rho, beta / rho
-        theta, thetabar, rhobar_before = rotations[3] * following, sbar * rho, rhobar
+        theta, thetabar = rotations[3] * following, sbar * rho
         rhobar = np.hypot(cbar * rho, theta)
         cbar, sbar = cbar * rho / rhobar, theta / rhobar
         zeta_before, zeta, zetabar = zeta, cbar * zetabar, -sbar * zetabar
@@ -137,9 +135,9 @@ def lsmr(
         return residual.norm() <= btol * size_b + atol * np.sqrt(square) * norm(x)
 
     u, beta, v, alpha = bidiagonal(matrix, right - matrix @ start)
-    zero, one, nothing = asarray(0.0), asarray(1.0), zeros(n)
+    zero, one = asarray(0.0), asarray(1.0)
     residual = _Residual(beta, zero, one, zero, zero, zero, zero)
-    vectors = nothing, u, v, v, nothing
+    vectors = zeros(n), u, v, v, zeros(n)
     begun: State = *vectors, alpha, alpha, one, one, one, zero, zero, alpha * beta, zero, residual
     found = iterate(
         step,

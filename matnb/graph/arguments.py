@@ -93,7 +93,7 @@ def both_ways(matrix: DistArray, symmetric: bool, dtype: npt.DTypeLike = np.floa
 def in_batches(vertices: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.int64]:
     """Return vertices in rows of equal length, ``batch`` or all of them; the last one is filled up with -1.
 
-    From -1, a source that no vertex is, no way begins.
+    From -1, a source that no vertex is, no path begins.
     """
     batch = max(1, min(batch, len(vertices)))
     batches = np.full((-(-len(vertices) // batch), batch), -1)
@@ -102,7 +102,7 @@ def in_batches(vertices: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.in
 
 
 def no_way(matrix: DistArray, algorithm: str) -> DistArray:
-    """Return inf, the length of a way that is not there, which cannot be had without a look at the weights.
+    """Return inf, the length of a path that is not there, which cannot be had without a look at the weights.
 
     Raises
     ------
@@ -119,6 +119,17 @@ def _no_way(least: np.floating | np.integer, algorithm: str) -> float:
     if not least >= 0:
         raise OptionError(f"{algorithm}: a weight is {float(least)}; weights are 0 or more")
     return np.inf
+
+
+def one_where_not_negative(matrix: DistArray, algorithm: str) -> DistArray:
+    """Return 1, which cannot be had without a look at the weights: what is multiplied with it is checked.
+
+    Raises
+    ------
+    OptionError
+        For a weight that is negative or NaN, when it is computed.
+    """
+    return 1 + 1 / no_way(matrix, algorithm)
 
 
 def check_tolerance(tolerance: float, algorithm: str) -> None:

@@ -26,25 +26,25 @@ def betweenness(
     batch: int = 32,
     seed: int = 0,
 ) -> DistArray:
-    """Return for each vertex the shortest ways between others that lead over it.
+    """Return the betweenness centrality of each vertex: the shortest paths between others through it.
 
-    Brandes 2001, "A Faster Algorithm for Betweenness Centrality": of ``number`` shortest ways from s to t,
-    a vertex is given the share that leads over it, summed over all pairs.
+    Brandes 2001, "A Faster Algorithm for Betweenness Centrality": of ``number`` shortest paths from s to t,
+    a vertex is given the share that passes through it, summed over all pairs.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     sources
-        Vertices where the ways begin; all when left out. A number k stands for k vertices drawn with
+        Vertices where the paths begin; all when left out. A number k stands for k vertices drawn with
         ``seed``, from which the result is estimated: times n - 1 over how many of them are other vertices.
     normalized
         Divide by the number of pairs of other vertices, as NetworkX does.
     directed
-        False when the edges of A go both ways, so that every way is found twice: halves what is not
+        False when the edges of A go both ways, so that every path is found twice: halves what is not
         normalized.
     weighted
-        Ways are shortest by their sums of weights, which are above 0, instead of by their numbers of edges.
+        Paths are shortest by their sums of weights, which are above 0, instead of by their numbers of edges.
         From one source at a time.
     batch
         Sources taken at once: the work needs a handful of dense n x batch matrices.

@@ -14,7 +14,7 @@ from matnb.lazy.loop import iterate, iteration
 
 
 def bfs(A: object, source: int | Sequence[int]) -> BreadthFirst:
-    """Return how many edges lead from a vertex to each other one, and the last vertex on such a way.
+    """Return how many edges lead from a vertex to each other one, and the last vertex on such a path.
 
     Each round takes the vertices found last to their neighbors, over the semirings of or and first, min and
     first, with the vertices not found yet as mask (Kepner and Gilbert 2011, "Graph Algorithms in the Language
@@ -30,10 +30,10 @@ def bfs(A: object, source: int | Sequence[int]) -> BreadthFirst:
     Returns
     -------
     BreadthFirst
-        ``levels``, int32 of shape (n,): the number of edges of a shortest way from the source, -1 where
+        ``levels``, int32 of shape (n,): the number of edges of a shortest path from the source, -1 where
         there is none. ``parents``, int32 of shape (n,), int64 from 2**31 vertices on: the vertex before on
-        such a way, of several the one of the smallest number; the source itself at the source; -1 where there
-        is none. Each is a search of its own, recorded when it is first asked for. From k sources both have
+        such a path, of several the one of the smallest number; the source itself at the source; -1 where
+        there is none. Each is a search of its own, recorded when it is first asked for. From k sources both have
         shape (k, n).
 
     Raises

@@ -1,4 +1,4 @@
-"""Brandes' algorithm: numbers of shortest ways, and what of them depends on each vertex and edge."""
+"""Brandes' algorithm: numbers of shortest paths, and what of them depends on each vertex and edge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Matrices = tuple[DistArray, DistArray, DistArray]
 
 
 class Ways(NamedTuple):
-    """The shortest ways from a batch of vertices, by numbers of edges.
+    """The shortest paths from a batch of vertices, by numbers of edges.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Ways(NamedTuple):
 
 
 def ways_outward(edges: DistArray, at_source: DistArray) -> Ways:
-    """Return the numbers of shortest ways from where ``at_source``, bool of n x batch, is true."""
+    """Return the numbers of shortest paths from where ``at_source``, bool of n x batch, is true."""
 
     def outward(state: Matrices) -> Matrices:
         newest, num_ways, depth = state
@@ -51,7 +51,7 @@ def ways_outward(edges: DistArray, at_source: DistArray) -> Ways:
 
 
 def dependencies_inward(edges: DistArray, ways: Ways) -> DistArray:
-    """Return which share of the ways to all ends leads over each vertex, n x batch; nothing for sources."""
+    """Return which share of the paths to all ends passes through each vertex: n x batch, 0 for sources."""
     num_ways, depth, rounds = ways
 
     def inward(dependency: DistArray) -> DistArray:
@@ -67,7 +67,7 @@ def dependencies_inward(edges: DistArray, ways: Ways) -> DistArray:
 
 
 def edges_of_ways(edges: DistArray, ways: Ways, dependency: DistArray) -> DistArray:
-    """Return which share of the ways to all ends leads over each edge: of the batch the sum, sparse."""
+    """Return which share of the paths to all ends passes through each edge: of the batch the sum, sparse."""
     num_ways, depth, rounds = ways
     shares = where(depth >= 0, (1 + dependency) / num_ways, 0.0)
 

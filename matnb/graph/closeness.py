@@ -17,7 +17,7 @@ from matnb.lazy.loop import iterate
 def closeness(
     A: object, weighted: bool = False, wf_improved: bool = True, batch: int = 32, symmetric: bool = False
 ) -> DistArray:
-    """Return for each vertex how near it is to those that have a way to it.
+    """Return for each vertex how near it is to those that have a path to it.
 
     The number of these over the sum of their distances (Freeman 1978, "Centrality in Social Networks:
     Conceptual Clarification"), as NetworkX's ``closeness_centrality``: distances are those to the vertex.
@@ -29,7 +29,7 @@ def closeness(
     weighted
         Distances are sums of weights, 0 or more, instead of numbers of edges.
     wf_improved
-        Times the share of the other vertices that have a way (Wasserman and Faust 1994), so that vertices of
+        Times the share of the other vertices that have a path (Wasserman and Faust 1994), so that vertices of
         a small component are not the nearest ones.
     batch
         Vertices taken at once, as in :func:`all_pairs_shortest_path_length`.
@@ -39,7 +39,7 @@ def closeness(
     Returns
     -------
     DistArray
-        float64 of shape (n,); 0 for a vertex that no other has a way to.
+        float64 of shape (n,); 0 for a vertex that no other has a path to.
 
     Raises
     ------
@@ -71,8 +71,8 @@ def closeness(
 def harmonic(A: object, weighted: bool = False, batch: int = 32, symmetric: bool = False) -> DistArray:
     """Return for each vertex the sum of one over the distances of all others to it.
 
-    Boldi and Vigna 2014, "Axioms for Centrality"; NetworkX's ``harmonic_centrality``. What has no way to it
-    counts 0.
+    Boldi and Vigna 2014, "Axioms for Centrality"; NetworkX's ``harmonic_centrality``. What has no path to it
+    counts 0, and what is at distance 0.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def harmonic(A: object, weighted: bool = False, batch: int = 32, symmetric: bool
     """
 
     def near(lengths: Lengths, begins: DistArray) -> DistArray:
-        counts = _reached(lengths) & (vertices[:, None] != begins)
+        counts = _reached(lengths) & (vertices[:, None] != begins) & (lengths > 0)
         return where(counts, 1 / where(counts, lengths, 1), 0.0).sum(axis=0)
 
     matrix = graph_from(A, "harmonic")

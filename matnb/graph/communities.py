@@ -52,6 +52,8 @@ def label_propagation(A: object, max_iterations: int = 10, symmetric: bool = Fal
     """
     edges = graph_from(A, "label_propagation").pattern(np.float64)
     n = edges.shape[0]
+    if n == 0:
+        return arange(0)
     neighbors = edges if symmetric else edges + edges.T
 
     def step(labels: DistArray) -> DistArray:

@@ -23,7 +23,7 @@ class Components(NamedTuple):
 
 
 def connected_components(A: object, symmetric: bool = False) -> Components:
-    """Return which vertices hang together, in whichever direction the edges go.
+    """Return which vertices are connected, in whichever direction the edges go.
 
     FastSV (Zhang, Azad and Hu 2020, "FastSV: A Distributed-Memory Connected Component Algorithm with Fast
     Convergence", algorithm 2): trees of parents are hooked on each other and made flat, a number of rounds

@@ -23,7 +23,7 @@ def all_pairs_shortest_path_length(
     weighted: bool = False,
     batch: int = 32,
 ) -> DistArray:
-    """Return the lengths of the shortest ways from many vertices to all.
+    """Return the lengths of the shortest paths from many vertices to all.
 
     A search from ``batch`` vertices at a time, all of them one product of a matrix with the columns of a
     matrix a round: breadth first over the semiring of or and and, weighted Bellman and Ford's over that of
@@ -43,8 +43,8 @@ def all_pairs_shortest_path_length(
     Returns
     -------
     DistArray
-        k x n: the length of the shortest way from ``sources[i]`` to j. Unweighted int32, and -1 where there
-        is no way; weighted float64, and inf.
+        k x n: the length of the shortest path from ``sources[i]`` to j. Unweighted int32, and -1 where there
+        is no path; weighted float64, and inf.
 
     Raises
     ------
@@ -77,10 +77,10 @@ def all_pairs_shortest_path_length(
         over=asarray(batches),
         collect=lambda new: new,
     )
-    return rows.reshape(-1, n)[: len(chosen)]
+    return rows.reshape(batches.size, n)[: len(chosen)]
 
 
-Lengths = DistArray  # n x batch: of the ways from the beginnings of a batch to each vertex
+Lengths = DistArray  # n x batch: of the paths from the beginnings of a batch to each vertex
 
 
 def checked_batches(vertices: npt.NDArray[np.int64], batch: int, algorithm: str) -> npt.NDArray[np.int64]:
@@ -97,14 +97,14 @@ def checked_batches(vertices: npt.NDArray[np.int64], batch: int, algorithm: str)
 
 
 def search_from(matrix: DistArray, weighted: bool, algorithm: str) -> Callable[[DistArray], Lengths]:
-    """Return a function of a batch of vertices that gives the lengths of the shortest ways from them.
+    """Return a function of a batch of vertices that gives the lengths of the shortest paths from them.
 
     Parameters
     ----------
     matrix
         Sparse n x n: the edges.
     weighted
-        By sums of weights, float64 and inf where there is no way; else by numbers of edges, int32 and -1.
+        By sums of weights, float64 and inf where there is no path; else by numbers of edges, int32 and -1.
     algorithm
         What the user called.
     """

@@ -26,26 +26,26 @@ def edge_betweenness(
     batch: int = 32,
     seed: int = 0,
 ) -> DistArray:
-    """Return for each edge the shortest ways between vertices that lead over it.
+    """Return for each edge how many of the shortest paths between vertices use it.
 
     Brandes 2008, "On Variants of Shortest-Path Betweenness Centrality and their Generic Computation",
-    section 3.5: of the shortest ways from s to t, an edge is given the share that leads over it, summed over
-    all pairs.
+    section 3.5: of the shortest paths from s to t, an edge is given the share that uses it, summed over all
+    pairs.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     sources
-        Vertices where the ways begin; all when left out. A number k stands for k vertices drawn with
+        Vertices where the paths begin; all when left out. A number k stands for k vertices drawn with
         ``seed``, from which the result is estimated: times n over k.
     normalized
         Divide by the number of pairs of vertices, as NetworkX does.
     directed
-        False when the edges of A go both ways, so that every way is found twice: each direction of an edge
+        False when the edges of A go both ways, so that every path is found twice: each direction of an edge
         has what NetworkX gives the edge.
     weighted
-        Ways are shortest by their sums of weights, which are above 0, instead of by their numbers of edges.
+        Paths are shortest by their sums of weights, which are above 0, instead of by their numbers of edges.
         From one source at a time.
     batch
         Sources taken at once: the work needs a handful of dense n x batch matrices.
@@ -100,7 +100,7 @@ def edge_betweenness(
         total, _ = iterate(add_batch, edges * 0.0, over=asarray(in_batches(chosen, batch)))
     if isinstance(sources, int | np.integer):
         total = total * (n / len(chosen))
-    # Both directions of an edge that goes both ways have half of the ways, each found in one direction.
+    # Both directions of an edge that goes both ways have half of the paths, each found in one direction.
     pairs = max(1, n * (n - 1)) if normalized else 1
     scaled: DistArray = total / pairs if directed else (total + total.T) / (pairs if normalized else 2)
     return scaled

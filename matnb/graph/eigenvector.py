@@ -27,7 +27,7 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     """Return the centrality of vertices in proportion to the sum of that of those with an edge to them.
 
     The eigenvector of the largest eigenvalue of A' (Bonacich 1987, "Power and Centrality: A Family of
-    Measures"), by power iteration with A' + I, which converges on graphs of two sides too.
+    Measures"), by power iteration with A' + I, which converges on bipartite graphs too.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def katz(
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
 ) -> Centrality:
-    """Return the number of ways that end at each vertex, long ones counted for less.
+    """Return the number of paths that end at each vertex, long ones counted for less.
 
     ``x = alpha A' x + beta`` (Katz 1953, "A New Status Index Derived from Sociometric Analysis"), which has a
     finite answer for an alpha below 1 over the largest eigenvalue of A.

@@ -1,4 +1,4 @@
-"""Shortest ways between all pairs of vertices of a small graph: Floyd and Warshall's algorithm."""
+"""Shortest paths between all pairs of vertices of a small graph: Floyd and Warshall's algorithm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from matnb.lazy.loop import iterate, iteration
 
 
 def floyd_warshall(A: object, unweighted: bool = False) -> DistArray:
-    """Return the lengths of the shortest ways between all pairs of vertices, n steps over an n x n matrix.
+    """Return the lengths of the shortest paths between all pairs of vertices, n steps over an n x n matrix.
 
     Floyd 1962, "Algorithm 97: Shortest Path"; SciPy's ``csgraph.floyd_warshall``. For a graph of some
     thousands of vertices; :func:`all_pairs_shortest_path_length` is for larger sparse ones.
@@ -32,14 +32,14 @@ def floyd_warshall(A: object, unweighted: bool = False) -> DistArray:
     Returns
     -------
     DistArray
-        float64, n x n, dense: inf where there is no way.
+        float64, n x n, dense: inf where there is no path.
 
     Raises
     ------
     DTypeError, ShapeError
         For what is no sparse square matrix.
     OptionError
-        When it is computed: for a way around of negative length, and for a weight that is NaN.
+        When it is computed: for a cycle of negative length, and for a weight that is NaN.
 
     Examples
     --------
@@ -72,6 +72,6 @@ def _nothing(least: np.floating) -> float:
         raise OptionError(
             "floyd_warshall: a weight is NaN"
             if np.isnan(least)
-            else "floyd_warshall: a way around has a negative length, so that none is the shortest"
+            else "floyd_warshall: there is a cycle of negative length, so that no path is the shortest"
         )
     return 0.0

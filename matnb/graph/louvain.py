@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import graph_from
+from matnb.graph.arguments import graph_from, one_where_not_negative
 from matnb.graph.communities import check_resolution, modularity_of
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, eye
+from matnb.lazy.creation import arange, asarray, eye
 from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
@@ -18,8 +18,9 @@ from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
 
 Level = tuple[DistArray, DistArray, DistArray]  # a graph of communities, each vertex's, their modularity
-Moved = tuple[DistArray, DistArray, DistArray]  # communities now, the best ones, their modularity
-_MOST_ROUNDS = 1000
+# Communities now, the best ones, their modularity, and for how many rounds nothing was gained.
+Moved = tuple[DistArray, DistArray, DistArray, DistArray]
+_MOST_ROUNDS, _QUIET_ROUNDS = 1000, 4
 
 
 class Communities(NamedTuple):
@@ -48,7 +49,8 @@ def louvain(
     resolution
         Larger than 1 it favors smaller communities.
     threshold
-        A round of moves goes on, and another level is made, as long as modularity grows by more than this.
+        Vertices move until modularity has not grown by more than this for four rounds, and another level is
+        made as long as one gains more.
     symmetric
         True when it is known that A is symmetric.
     seed
@@ -57,7 +59,7 @@ def louvain(
     Returns
     -------
     Communities
-        ``labels``, int64 of shape (n,): one of the vertices of the community that a vertex is in;
+        ``labels``, int64 of shape (n,): the smallest vertex of the community that a vertex is in;
         ``modularity``, float64: of these labels, as :func:`modularity` has it.
 
     Raises
@@ -65,7 +67,7 @@ def louvain(
     DTypeError, ShapeError
         For what is no sparse square matrix.
     OptionError
-        For a negative resolution or threshold.
+        For a negative resolution or threshold; when it is computed, for a weight that is negative or NaN.
 
     Examples
     --------
@@ -79,9 +81,12 @@ def louvain(
     check_resolution(resolution, "louvain")
     if not threshold >= 0:
         raise OptionError(f"louvain: threshold={threshold}; give 0 or more")
+    n = matrix.shape[0]
+    if n == 0:
+        return Communities(arange(0), asarray(np.nan))
+    matrix = matrix * one_where_not_negative(matrix, "louvain")
     if not symmetric:
         matrix = matrix + matrix.T
-    n = matrix.shape[0]
     rng = default_rng(seed)
     vertices = arange(n)
 
@@ -96,8 +101,12 @@ def louvain(
         own = (weights * stays).sum(axis=1) - by_chance * (totals[labels] - degrees)
         gains = weights - by_chance[:, None] * totals - own[:, None]
         better = weights.pattern(np.float64) * where(stays, 0.0, np.maximum(gains, 0.0))
-        moves = (better.max(axis=1) > 0) & (rng.random(n) < 0.5)
-        return where(moves, better.argmax(axis=1), labels)
+        wanted = better.argmax(axis=1)
+        # Of two communities of one vertex each that would change places the one of the larger number moves.
+        sizes = scatter_reduce(vertices * 0 + 1, labels, n)
+        changes_places = (sizes[labels] == 1) & (sizes[wanted] == 1) & (wanted > labels)
+        moves = (better.max(axis=1) > 0) & ~changes_places & (rng.random(n) < 0.5)
+        return where(moves, wanted, labels)
 
     def no_gain(old: Level, new: Level) -> DistArray:
         return ~(new[2] - old[2] > threshold)  # true of NaN too, the modularity without edges
@@ -106,16 +115,17 @@ def louvain(
         level, labels, value = state
 
         def step(moved: Moved) -> Moved:
-            current, best, highest = moved
+            current, best, highest, quiet = moved
             current = move(level, current)
             reached = modularity_of(level, current, resolution)
             better = reached > highest
-            return current, where(better, current, best), where(better, reached, highest)
+            quiet = where(reached > highest + threshold, 0, quiet + 1)
+            return current, where(better, current, best), where(better, reached, highest), quiet
 
-        (_, best, value), _ = iterate(
+        (_, best, value, _), _ = iterate(
             step,
-            (vertices, vertices, value),
-            until=no_gain,
+            (vertices, vertices, value, asarray(0)),
+            until=lambda old, new: new[3] >= _QUIET_ROUNDS,
             max_iterations=_MOST_ROUNDS,
         )
         joined = eye(n)[best]
@@ -123,4 +133,4 @@ def louvain(
 
     start = matrix, vertices, modularity_of(matrix, vertices, resolution)
     (_, labels, value), _ = iterate(next_level, start, until=no_gain, max_iterations=_MOST_ROUNDS)
-    return Communities(labels, value)
+    return Communities(scatter_reduce(vertices, labels, n, monoid="min")[labels], value)

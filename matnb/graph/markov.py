@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import graph_from
+from matnb.graph.arguments import graph_from, one_where_not_negative
 from matnb.graph.components import connected_components
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import eye
+from matnb.lazy.creation import arange, asarray, eye
 from matnb.lazy.loop import converging, iterate
 
 
@@ -67,7 +67,7 @@ def markov_clustering(
         For what is no sparse square matrix.
     OptionError
         For an expansion below 2, an inflation that is not above 1, a threshold outside 0 to 1, a tolerance
-        that is not above 0.
+        that is not above 0; when it is computed, for a weight that is negative or NaN.
 
     Examples
     --------
@@ -79,6 +79,8 @@ def markov_clustering(
     matrix = graph_from(A, "markov_clustering").astype(np.float64)
     _check(expansion, inflation, threshold, tolerance)
     n = matrix.shape[0]
+    if n == 0:
+        return Clusters(arange(0), matrix, asarray(0))
 
     def step(flow: DistArray) -> DistArray:
         spread = flow
@@ -86,7 +88,7 @@ def markov_clustering(
             spread = spread @ flow
         return _shares(_large(_shares(spread**inflation), threshold))
 
-    start = _shares(matrix.T + loop_weight * eye(n))
+    start = _shares(matrix.T * one_where_not_negative(matrix, "markov_clustering") + loop_weight * eye(n))
     found = iterate(
         step,
         start,

@@ -26,12 +26,12 @@ class BreadthFirst(Sequence[DistArray]):
 
     @cached_property
     def levels(self) -> DistArray:
-        """The number of edges of a shortest way."""
+        """The number of edges of a shortest path."""
         return self._levels()
 
     @cached_property
     def parents(self) -> DistArray:
-        """The vertex before on such a way."""
+        """The vertex before on such a path."""
         return self._parents()
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class BreadthFirst(Sequence[DistArray]):
 
 
 def parents_along(edges: DistArray, source: int) -> DistArray:
-    """Return the vertex before on a way of the fewest edges from a vertex, as :func:`bfs` has its parents.
+    """Return the vertex before on a path of the fewest edges from a vertex, as :func:`bfs` has its parents.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def sssp(A: object, source: int, predecessors: Literal[False] = ...) -> DistArra
 @overload
 def sssp(A: object, source: int, predecessors: Literal[True]) -> ShortestPaths: ...
 def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | ShortestPaths:
-    """Return the length of the shortest way from a vertex to each other one.
+    """Return the length of the shortest path from a vertex to each other one.
 
     Bellman and Ford's rounds over the semiring of min and plus, from the vertices alone whose distance the
     round before made shorter.
@@ -38,15 +38,15 @@ def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | Shor
     source
         The vertex to begin at.
     predecessors
-        Return also the vertex before on such a way.
+        Return also the vertex before on such a path.
 
     Returns
     -------
     DistArray
-        float64 of shape (n,): the least sum of weights on a way from the source; inf where there is none.
+        float64 of shape (n,): the least sum of weights on a path from the source; inf where there is none.
         With predecessors a named tuple of ``distances`` and ``predecessors``, int32 of shape (n,), int64 from
-        2**31 vertices on: of several such ways one of the fewest edges, the source itself at the source, -1
-        where there is none. They are found by a search along the edges that are on a shortest way.
+        2**31 vertices on: of several such paths one of the fewest edges, the source itself at the source, -1
+        where there is none. They are found by a search along the edges that are on a shortest path.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | Shor
 
 
 def distances_along(matrix: DistArray, at_source: DistArray, far: DistArray) -> DistArray:
-    """Return the length of the shortest way from a vertex to each other one, as :func:`sssp` has it.
+    """Return the length of the shortest path from a vertex to each other one, as :func:`sssp` has it.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def distances_along(matrix: DistArray, at_source: DistArray, far: DistArray) -> 
     at_source
         bool of shape (n,).
     far
-        The length of a way that is not there.
+        The length of a path that is not there.
     """
 
     def step(state: tuple[DistArray, DistArray]) -> tuple[DistArray, DistArray]:
@@ -102,8 +102,8 @@ def distances_along(matrix: DistArray, at_source: DistArray, far: DistArray) -> 
 
 
 def tight_edges(matrix: DistArray, distances: DistArray) -> DistArray:
-    """Return the edges that are the last one of a shortest way, as ones: sparse, n x n, float64."""
+    """Return the edges that are the last one of a shortest path, as ones: sparse, n x n, float64."""
     reached = distances < np.inf
-    begins = where(reached, distances, np.nan)[:, None]  # equal to no length
-    tight = matrix.pattern(np.float64) * (begins + matrix == distances)
+    lengths = where(reached, distances, np.nan)  # of what is not reached equal to none
+    tight = matrix.pattern(np.float64) * (lengths[:, None] + matrix == lengths)
     return tight.eliminate_zeros()

@@ -13,13 +13,13 @@ from matnb.lazy.loop import iterate
 
 
 def strongly_connected_components(A: object) -> Components:
-    """Return which vertices have ways to each other in both directions.
+    """Return which vertices are reachable from each other.
 
     Orzan 2004, "On Distributed Verification and Verified Distribution", section 3.3, with the trimming of
     McLendon, Hendrickson, Plimpton and Rauchwerger 2005, "Finding strongly connected components in
     distributed graphs". Each round, among the vertices that have no component yet: one without an edge from,
     or without one to another such vertex is its own component; the others take on the smallest vertex that
-    has a way to them as color; and what of a color has a way back to the vertex that gave it is a component.
+    reaches them as color; and what of a color reaches the vertex that gave it is a component.
 
     Parameters
     ----------

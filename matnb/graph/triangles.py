@@ -7,7 +7,7 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange
+from matnb.lazy.creation import arange, asarray
 from matnb.lazy.functions.diagonals import tril
 from matnb.linalg.eigsh import eigsh
 
@@ -85,7 +85,7 @@ def triangle_estimate(A: object, k: int = 30, symmetric: bool = False, seed: int
     """Return about how many triangles a graph has, by the largest of its eigenvalues.
 
     A sixth of the sum of their cubes (Tsourakakis 2008, "Fast Counting of Triangles in Large Real Networks
-    without Counting"): all n of them would give the number itself, and few suffice where they fall off fast.
+    without Counting"): all n of them would give the number itself, and few suffice where they decay fast.
 
     Parameters
     ----------
@@ -117,13 +117,15 @@ def triangle_estimate(A: object, k: int = 30, symmetric: bool = False, seed: int
     if k < 1:
         raise OptionError(f"triangle_estimate: k={k} eigenvalues; give 1 or more")
     U = both_ways(graph_from(A, "triangle_estimate"), symmetric)
+    if U.shape == (0, 0):
+        return asarray(0.0)
     values, _ = eigsh(U, k=min(k, U.shape[0]), which="LM", tol=1e-8, seed=seed)
     estimate: DistArray = (values**3).sum() / 6
     return estimate
 
 
 def closed_ways(U: DistArray) -> DistArray:
-    """Return of each vertex v the ways u - v - w over it whose ends have an edge: twice its triangles.
+    """Return of each vertex v the paths u - v - w over it whose ends have an edge: twice its triangles.
 
     Parameters
     ----------
@@ -140,9 +142,7 @@ def closed_ways(U: DistArray) -> DistArray:
 def toward_more_neighbors(U: DistArray) -> DistArray:
     """Return each edge once: to the end with more neighbors, of two with equally many to the larger vertex.
 
-    From no vertex of m edges lead more than sqrt(2 m), however many it has.
-
-    ``U`` has ones at the edges, in both directions.
+    ``U`` has ones at the edges, in both directions. No vertex then has more than sqrt(2 m) of the m edges.
     """
     n = U.shape[0]
     place = U.sum(axis=1).astype(np.int64) * n + arange(n)

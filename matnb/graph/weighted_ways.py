@@ -18,7 +18,7 @@ from matnb.lazy.loop import iterate
 
 
 class WeightedWays(NamedTuple):
-    """The shortest ways from one vertex, by the sums of weights.
+    """The shortest paths from one vertex, by the sums of weights.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class WeightedWays(NamedTuple):
     num_ways
         float64 of shape (n,): how many lead to each vertex.
     dependency
-        float64 of shape (n,): which share of those to all ends leads over each vertex, but for the source.
+        float64 of shape (n,): which share of those to all ends passes through each vertex; 0 for the source.
     """
 
     tight: DistArray
@@ -36,10 +36,10 @@ class WeightedWays(NamedTuple):
 
 
 def weighted_ways(matrix: DistArray, at_source: DistArray, far: DistArray) -> WeightedWays:
-    """Return the shortest ways from the vertex where ``at_source``, bool of shape (n,), is true.
+    """Return the shortest paths from the vertex where ``at_source``, bool of shape (n,), is true.
 
-    Both the numbers of ways and what depends on each vertex follow from those of neighbors along the edges
-    that are on a shortest way: as many rounds as the longest of these has edges.
+    Both the numbers of paths and what depends on each vertex follow from those of neighbors along the edges
+    that are on a shortest path: as many rounds as the longest of these has edges.
 
     Parameters
     ----------

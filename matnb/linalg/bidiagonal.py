@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
@@ -128,6 +129,8 @@ def _triplets(
     seen: Floats, rest: Floats, k: int, tol: float
 ) -> tuple[Floats, Floats, Floats, Floats, int, Floats]:
     # The triplets of A as seen give those of A up to |A' u - s v| = rest |last of x|.
+    if not np.isfinite(seen).all():
+        raise OptionError("svds: A has an element that is NaN or infinite")
     m = len(seen)
     X, values, Yt = np.linalg.svd(seen)
     residuals = np.abs(rest * X[-1, :k]) / max(values[0], np.finfo(float).tiny)

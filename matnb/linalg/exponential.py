@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.errors import ShapeError
+from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, eye
+from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate, iteration
 from matnb.linalg.operators import Operand, matrix_from
 
@@ -36,6 +37,8 @@ def expm_multiply(A: object, B: Operand) -> DistArray:
     ------
     ShapeError, DTypeError
         For a matrix that is not square, a B that does not fit it, complex numbers.
+    OptionError
+        When it is computed: for an A with NaN or infinite elements.
 
     Examples
     --------
@@ -53,7 +56,7 @@ def expm_multiply(A: object, B: Operand) -> DistArray:
         raise ShapeError(f"expm_multiply: B of shape {start.shape} for a matrix of {n} rows")
     mu = matrix.diagonal().sum() / max(n, 1)
     shifted = matrix - mu * eye(n)
-    parts = np.maximum(np.ceil(abs(shifted).sum(axis=0).max(initial=0.0) / _NORM), 1.0)
+    parts: DistArray = replicated(_num_parts, abs(shifted).sum(axis=0).max(initial=0.0), like=1.0)  # type: ignore[assignment]
 
     def size(values: DistArray) -> DistArray:
         return abs(values).max(initial=0.0)
@@ -74,3 +77,9 @@ def expm_multiply(A: object, B: Operand) -> DistArray:
 
     result, _ = iterate(step, start, max_iterations=parts.astype(np.int64))
     return result
+
+
+def _num_parts(size: np.floating) -> float:
+    if not np.isfinite(size):
+        raise OptionError("expm_multiply: A has an element that is NaN or infinite")
+    return float(max(np.ceil(size / _NORM), 1.0))

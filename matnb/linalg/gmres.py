@@ -122,6 +122,8 @@ def _arnoldi(system: System, first: DistArray, beta: DistArray, m: int) -> tuple
 
 
 def _least_squares(H: np.ndarray, beta: np.floating) -> np.ndarray:
+    if not np.isfinite(H).all():
+        raise OptionError("gmres: A, b or x0 has an element that is NaN or infinite")
     right = np.zeros(len(H))
     right[0] = beta
     return np.linalg.lstsq(H, right, rcond=None)[0]

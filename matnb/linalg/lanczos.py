@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, zeros
 from matnb.lazy.functions.linear import norm
@@ -109,6 +110,8 @@ def rayleigh_ritz(
     They are t and V y, up to ``|A V y - V y t| = rest |last of y|``: k values, the vectors y, V' A V of those
     that are kept, their number, and the largest of the k residuals.
     """
+    if not np.isfinite(projected).all():
+        raise OptionError("eigsh: A or v0 has an element that is NaN or infinite, or v0 is 0")
     m = len(projected)
     values, vectors = np.linalg.eigh(projected, UPLO="U")
     order = np.argsort(ORDERS[which](values), kind="stable")

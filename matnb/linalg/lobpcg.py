@@ -115,12 +115,16 @@ def lobpcg(
 
 
 def _rayleigh_ritz(gram: Floats, projected: Floats, k: int, sign: float) -> tuple[Floats, Floats]:
+    if not np.isfinite(gram).all() or not np.isfinite(projected).all():
+        raise OptionError("lobpcg: A or X has an element that is NaN or infinite")
     # Columns of norm 1, an orthonormal basis of what they span, and the pairs of A as seen in it.
     scale = np.diag(gram) ** 0.5
     scale = np.where(scale > 0, 1 / np.where(scale > 0, scale, 1), 0)
     gram = gram * scale[:, None] * scale
     weights, vectors = np.linalg.eigh((gram + gram.T) / 2)
     stays = weights > 1e-13 * len(weights) * max(weights[-1], 0.0)
+    if np.count_nonzero(stays) < k:
+        raise OptionError("lobpcg: the columns of X depend on each other, or have NaN; give independent ones")
     basis = scale[:, None] * (vectors[:, stays] / np.sqrt(weights[stays]))
     seen = basis.T @ ((projected + projected.T) / 2) @ basis
     values, inner = np.linalg.eigh((seen + seen.T) / 2 * sign)

@@ -103,8 +103,7 @@ def lsmr(
     array([ 1., -1.])
     """
     matrix, right, start = least_squares_from("lsmr", A, b, x0, (damp, atol, btol))
-    n = matrix.shape[1]
-    size_b = norm(right)
+    n, size_b = matrix.shape[1], norm(right)
 
     def step(state: State) -> State:
         x, u, v, h, hbar, alpha, alphabar, rho, rhobar, cbar, sbar, zeta, zetabar, square, residual = state

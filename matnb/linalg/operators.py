@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator
 
-from matnb.errors import DTypeError, ShapeError
+from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 
@@ -25,12 +26,25 @@ def applied(algorithm: str, name: str, A: object, n: int) -> Apply:
     DTypeError
         For complex numbers.
     """
+    if isinstance(A, LinearOperator):
+        raise OptionError(
+            f"{algorithm}: {name} is a LinearOperator, which multiplies here: give the matrix, or a function "
+            "of a DistArray x that records the product"
+        )
     if callable(A):
-        return A
+        return lambda x: _product_of(algorithm, name, A, x)
     matrix = matrix_from(algorithm, name, A)
     if matrix.shape != (n, n):
         raise ShapeError(f"{algorithm}: {name} of shape {matrix.shape} for {n} unknowns; give ({n}, {n})")
     return lambda x: matrix @ x
+
+
+def _product_of(algorithm: str, name: str, A: Callable[[DistArray], object], x: DistArray) -> DistArray:
+    product = A(x)
+    if not isinstance(product, DistArray) or product.shape != x.shape:
+        shape = f"shape {product.shape}" if isinstance(product, DistArray) else type(product).__name__
+        raise ShapeError(f"{algorithm}: the function {name} gave {shape} for an x of shape {x.shape}")
+    return product
 
 
 def matrix_from(algorithm: str, name: str, A: object) -> DistArray:

@@ -100,8 +100,11 @@ def svds(
     if solver == "lanczos":
         products, rng = _products(matrix, mean), default_rng(seed)
         most = 300 if max_iterations is None else max_iterations
-        u, s, vh, _ = largest_triplets(matrix.shape, products, k, max(tol, 1e-14), most, rng)
-        return _with_signs(u, s, vh)
+        # From the shorter side, so that a basis of all of it spans what A' makes of the other.
+        is_wide = matrix.shape[0] < matrix.shape[1]
+        shape, products = (matrix.shape[::-1], products[::-1]) if is_wide else (matrix.shape, products)
+        u, s, vh, _ = largest_triplets(shape, products, k, max(tol, 1e-14), most, rng)
+        return _with_signs(vh.T, s, u.T) if is_wide else _with_signs(u, s, vh)
     if solver == "randomized":
         size = min(k + _MORE_DRAWN, *matrix.shape)
         drawn = default_rng(seed).standard_normal((matrix.shape[1], size))

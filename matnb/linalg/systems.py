@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import zeros
@@ -21,7 +23,7 @@ class Solution(NamedTuple):
     Attributes
     ----------
     x
-        float64 of shape (n,): the solution, or the best so far.
+        float64 of shape (n,): the solution, or what the last iteration came to.
     info
         int64, without axes: 0 where the tolerance was reached, else the number of iterations taken.
     """
@@ -80,12 +82,13 @@ def system_from(
     if start.shape != right.shape:
         raise ShapeError(f"{algorithm}: x0 of shape {start.shape} for b of shape {right.shape}")
     reached = norm(right) * rtol
+    reached = where(reached < np.inf, reached, np.nan)  # nothing is near an infinite right side
     return System(
         applied(algorithm, "A", A, n),
         preconditioner(algorithm, M, n),
         right,
         start,
-        where(reached > atol, reached, atol),
+        where(reached < atol, atol, reached),
         10 * n if max_iterations is None else max_iterations,
     )
 

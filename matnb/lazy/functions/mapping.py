@@ -581,7 +581,8 @@ def replicated(
     """
     if not callable(fn):
         raise OptionError(f"replicated: {fn!r} is no function")
-    name = getattr(fn, "__name__", type(fn).__name__)
+    named = fn.func if isinstance(fn, partial) else fn
+    name = getattr(named, "__name__", type(named).__name__)
     arguments = [expression_of(one) for one in small]
     for place, node in enumerate(arguments):
         num_bytes = node.size * node.dtype.itemsize

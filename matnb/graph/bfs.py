@@ -33,8 +33,8 @@ def bfs(A: object, source: int | Sequence[int]) -> BreadthFirst:
         ``levels``, int32 of shape (n,): the number of edges of a shortest path from the source, -1 where
         there is none. ``parents``, int32 of shape (n,), int64 from 2**31 vertices on: the vertex before on
         such a path, of several the one of the smallest number; the source itself at the source; -1 where
-        there is none. Each is a search of its own, recorded when it is first asked for. From k sources both have
-        shape (k, n).
+        there is none. Each is a search of its own, recorded when it is first asked for. From k sources both
+        have shape (k, n).
 
     Raises
     ------

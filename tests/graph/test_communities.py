@@ -178,3 +178,34 @@ def test_refusals() -> None:
     ):
         with pytest.raises(mn.errors.OptionError, match=message):
             mn.graph.markov_clustering(A, **options)
+
+
+def test_louvain_does_not_end_with_a_quiet_draw() -> None:
+    pair, two = sp.csr_array([[0.0, 1], [1, 0]]), sp.csr_array(np.kron(np.eye(2), [[0.0, 1], [1, 0]]))
+    barbell = sp.csr_array(nx.to_scipy_sparse_array(nx.barbell_graph(4, 0), dtype=float))
+    for seed in range(8):
+        for A, wanted in ((pair, 0.0), (two, 0.5), (barbell, 0.4230769230769231)):
+            labels, value = mn.graph.louvain(A, symmetric=True, seed=seed)
+            assert float(value) == pytest.approx(wanted)
+            found = labels.compute()
+            np.testing.assert_array_equal(found[found], found)
+
+
+def test_graphs_without_vertices() -> None:
+    nothing = sp.csr_array((0, 0))
+    assert mn.graph.label_propagation(nothing).compute().shape == (0,)
+    assert mn.graph.louvain(nothing).labels.compute().shape == (0,)
+    assert mn.graph.markov_clustering(nothing).labels.compute().shape == (0,)
+    assert mn.graph.all_pairs_shortest_path_length(nothing).compute().shape == (0, 0)
+    assert float(mn.graph.triangle_estimate(nothing)) == 0
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan])
+def test_weights_that_are_none(bad: float) -> None:
+    A = sp.csr_array(([1.0, bad], ([0, 1], [1, 0])), shape=(2, 2))
+    for algorithm in (mn.graph.louvain, mn.graph.markov_clustering):
+        with pytest.raises(mn.errors.OptionError, match=f"{algorithm.__name__}: a weight is {bad}"):
+            algorithm(A).labels.compute()
+    if np.isnan(bad):
+        with pytest.raises(mn.errors.OptionError, match="minimum_spanning_forest: a weight is NaN"):
+            mn.graph.minimum_spanning_forest(A).to_scipy()

@@ -68,7 +68,7 @@ pytestmark = pytest.mark.usefixtures("interpreter")
         (lambda x: list(x[0, 0]), NotScalarError, ["iterated"]),
         (lambda x: x.to_scipy(), DTypeError, ["dense"]),
         (lambda x: np.asarray(x, copy=False), DTypeError, ["copy"]),
-        (lambda x: mn.matmul(x, x.T, semiring="max_min"), OptionError, ["max_min"]),
+        (lambda x: mn.matmul(x, x.T, semiring="max_mean"), OptionError, ["max_mean"]),
         (lambda x: mn.matmul(x, x.T, mask=np.ones((2, 3))), ShapeError, ["(2, 3)", "(2, 2)"]),
         (
             lambda x: mn.matmul(x.astype(np.int8), x.T.astype(np.int8), mask=mn.eye(2)),

@@ -109,3 +109,25 @@ def test_refusals() -> None:
         mn.linalg.eigsh(A, 1, sigma=1.0)
     with pytest.raises(mn.errors.OptionError, match="lobpcg: 3 vectors for a matrix of 6 rows; give 1 to 2"):
         mn.linalg.lobpcg(A, np.ones((6, 3)))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 30), (10, 50), (8, 9)])
+def test_all_values_of_a_wide_matrix(shape: tuple[int, int]) -> None:
+    A = np.random.default_rng(8).standard_normal(shape)
+    check(A, mn.linalg.svds(A, shape[0]), shape[0], 1e-9)
+
+
+def test_elements_that_are_no_numbers_are_named() -> None:
+    bad = np.eye(12)
+    bad[1, 2] = np.nan
+    for name, call in (
+        ("eigsh", lambda: mn.linalg.eigsh(bad, 2)[0]),
+        ("svds", lambda: mn.linalg.svds(bad, 2)[1]),
+        ("lobpcg", lambda: mn.linalg.lobpcg(bad, np.random.default_rng(0).random((12, 2)))[0]),
+        ("gmres", lambda: mn.linalg.gmres(bad, np.ones(12)).x),
+        ("expm_multiply", lambda: mn.linalg.expm_multiply(bad, np.ones(12))),
+    ):
+        with pytest.raises(mn.errors.OptionError, match=f"{name}: .*NaN or infinite"):
+            call().compute()
+    with pytest.raises(mn.errors.OptionError, match="the columns of X depend on each other"):
+        mn.linalg.lobpcg(np.eye(12), np.ones((12, 2)))[0].compute()

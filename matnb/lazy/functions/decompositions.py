@@ -15,7 +15,7 @@ from scipy.linalg import solve_triangular as solve_triangular_here
 
 from matnb.errors import DTypeError, OptionError, ShapeError, SingularError, TooLargeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
-from matnb.expr.nodes import Expr, Transpose, broadcast_shapes
+from matnb.expr.nodes import Broadcast, Expr, Transpose, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import eye, zeros
 from matnb.lazy.functions.mapping import map_blocks, replicated
@@ -610,7 +610,7 @@ def solve_triangular(
     >>> mn.linalg.solve_triangular([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0], lower=True).compute()
     array([1., 2.])
     """
-    left, right = expression_of(a), expression_of(b)
+    left, right = map(_dense_if_small, (a, b))
     _check_system("solve_triangular", left, right)
     if trans not in (0, 1, 2, "N", "T", "C"):
         raise OptionError(f"solve_triangular(trans={trans!r}): choose 0, 1 or 2, or 'N', 'T' or 'C'")
@@ -625,6 +625,12 @@ def solve_triangular(
     columns = B[:, None] if B.ndim == 1 else B
     found = _substituted(T, columns, bool(lower), "solve_triangular")
     return found[:, 0] if B.ndim == 1 else found
+
+
+def _dense_if_small(value: object) -> Expr:
+    node = expression_of(value)
+    is_small = node.size * node.dtype.itemsize <= SHIP_BYTES
+    return Broadcast(node, node.shape) if node.sparse and is_small else node
 
 
 def _check_system(name: str, left: Expr, right: Expr) -> None:

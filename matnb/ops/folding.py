@@ -24,6 +24,8 @@ from matnb.program.writer import PlanWriter, TaskWriter
 
 _PLACE = np.dtype(np.intp)
 
+_PLACE_BYTES, _NUMBERS_AN_ENTRY = 8, 6  # what the places of extremes are found with in a sparse block
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Extreme(Expr):
@@ -120,6 +122,16 @@ def _(node: Fold, writer: PlanWriter, workers: Workers) -> None:
     _lower_lines(node, lambda _: share, Run(folded, parameters), node.dtype.itemsize, writer, node.ufunc)
 
 
+def _copied_bytes(node: Extreme | Fold, region: Region, writer: PlanWriter) -> int:
+    # Copies: along the axis and without NaN, or in another dtype; of a sparse block of what is stored.
+    if isinstance(node, Fold):
+        return node.dtype.itemsize * region_size(region)
+    if node.operand.sparse:
+        lines = sum(end - begin for begin, end in region)
+        return _PLACE_BYTES * (_NUMBERS_AN_ENTRY * writer.entries_of(node.operand, region) + 6 * lines)
+    return 2 * (node.operand.dtype.itemsize + 1) * region_size(region)
+
+
 def _lower_lines(
     node: Extreme | Fold,
     share_of: Callable[[Region], Run],
@@ -146,9 +158,7 @@ def _lower_lines(
             region, where = grid.region(index), layout.owners[grid.number(index)]
             own = block if len(group) == 1 else TaskWriter()
             value = writer.read(own, node.operand, region, where)
-            # Copies: along the axis and without NaN, or in another dtype.
-            each = 2 * (node.operand.dtype.itemsize + 1) if isinstance(node, Extreme) else node.dtype.itemsize
-            own.take(each * region_size(region))
+            own.take(_copied_bytes(node, region, writer))
             part = own.do(share_of(region), value, num_bytes=num_lines * line_bytes)
             if own is not block:
                 part = block.read(writer.part_of(block, own, where, kind, num_lines * line_bytes))

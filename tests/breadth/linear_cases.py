@@ -56,6 +56,7 @@ def _fixed_signs(Q: mn.DistArray, R: mn.DistArray) -> tuple[mn.DistArray, mn.Dis
 
 def stored(array: mn.DistArray) -> mn.DistArray:
     """Return an array as a sparse one that stores what is not zero."""
+    array = mn.asarray(array)
     everywhere = mn.asarray(sp.csr_array(np.ones(array.shape)))
     return array if array.sparse else (everywhere * array).eliminate_zeros()
 

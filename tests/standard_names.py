@@ -91,7 +91,7 @@ DAILY = {
     ),
     "matnb's own": (
         "reduce groupby map_blocks reduce_blocks scatter_reduce replicated linalg.segment_solves "
-        "linalg.solve_triangular topk "
+        "topk "
         "dynamic_slice dynamic_update_slice associative_scan rolling special.softmax "
         "special.log_softmax special.logsumexp special.expit special.logit special.log_expit special.xlogy "
         "special.entr special.psi special.gammaln special.erf special.erfinv "

@@ -25,7 +25,6 @@ PAGE = TESTS.parent / "docs" / "coverage.md"
 REASONS = {
     "fft": "FFT is left out",
     "graph.leiden": "not there: `graph.louvain` finds communities",
-    "linalg.solve_triangular": "not there: `linalg.solve`",
 }
 # What operators and built-in functions call; cases named so call all of them.
 ATTRIBUTES = " ".join(STANDARD[f"Array object: {kind}"] for kind in ("attributes", "methods")).split()

@@ -89,6 +89,12 @@ def _(node: FromCoordinates, operands: Sequence[Value]) -> Value:
     return from_flat_positions(flat[firsts], data, node.shape)
 
 
+_PICKED_BYTES, _MERGED_BYTES = (
+    24,
+    96,
+)  # an entry: its place, whether it is picked; sorted by rows, then columns
+
+
 # Tasks: the entries that a worker has go by rows to the block that each belongs to.
 
 
@@ -97,6 +103,7 @@ def _(node: FromCoordinates, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that pick what each block gets of each part of the entries, and put that together."""
     layout = default_layout(node, writer.bytes_of(node), workers)
     (cuts,) = writer.registers[node.values].layout.grid.cuts
+    num_blocks = max(1, layout.grid.num_blocks)
     for block in writer.each_block(node, layout, "scatter", "by coordinates"):
         parts = []
         for start, stop in pairwise(cuts):
@@ -105,8 +112,9 @@ def _(node: FromCoordinates, writer: PlanWriter, workers: Workers) -> None:
             task = TaskWriter()
             read = [writer.read(task, one, region, owner) for one in node.operands]
             task.do(Run(entries_within, (block.region, node.shape, start)), *read)
-            size = block.num_bytes * (stop - start) // max(1, node.values.size)
+            task.take(_PICKED_BYTES * (stop - start))
+            size = (node.dtype.itemsize + 8) * (stop - start) // num_blocks
             parts.append(writer.part_of(block, task, owner, "part", size))
         offset = (block.region[0][0], block.region[1][0])
         block.do(Run(merge_entries, (node.duplicates, offset, node.dtype)), *map(block.read, parts))
-        block.take(block.num_bytes)
+        block.take(block.num_bytes + _MERGED_BYTES * node.values.size // num_blocks)

@@ -31,6 +31,8 @@ FAST = (
 WITHOUT = {
     "attributes": "told by the handle",
     "Constants": "a number",
+    "Graphs: ": "written on what has its case",
+    "Linear algebra: ": "written on what has its case",
     "Data types": "no array",
     "Data type functions": "no array",
     "Inspection": "no array",

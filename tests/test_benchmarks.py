@@ -389,6 +389,7 @@ def test_matnb_alone_is_timed_after_all_were_compared(tmp_path: Path):
 @pytest.mark.usefixtures("_idle")
 @pytest.mark.parametrize(("options", "timed"), [(["--alone"], {"matnb"}), ([], {"dask.array, threads"})])
 def test_loops_are_tried_small_and_alone(options: list[str], timed: set[str], tmp_path: Path):
+    pytest.importorskip("graphblas")
     loops = importlib.import_module("loops")
     path = tmp_path / "found.jsonl"
     bench = bench_with("--record", str(path), "--trial", "--rounds", "1", *options)

@@ -82,7 +82,6 @@ def test_iterations_of_the_library_allocate_nothing() -> None:
             "sssp": lambda: graphs.sssp(A, 0),
             "bfs": lambda: graphs.bfs(A, 0).levels,
             "parents of bfs": lambda: graphs.bfs(A, 0).parents,
-            "core_number": lambda: graphs.core_number(A),
             "maximal_independent_set": lambda: graphs.maximal_independent_set(A),
             "all pairs": lambda: graphs.all_pairs_shortest_path_length(A, range(8), batch=2),
             "cg": lambda: linear.cg(S, b, rtol=1e-3)[0],

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.notebook
 # everybody who reads it has to find in it.
 EXAMPLES = {
     PAGERANK: ({"top": 3}, 3, 1, "none in 12 digits"),
-    COMMUNITIES: ({}, 2, 1, "communities of three or more"),
+    COMMUNITIES: ({}, 2, 2, "communities of three or more"),
     TAXI: ({"num_trips": 20_000}, 2, 1, "Who pays by card tips"),
     LOAD_BALANCING: ({}, 3, 3, "the ranks are the same to the last bit: True"),
     NOTHING_TWICE: ({"num_stations": 60}, 4, 1, "values above 25 degrees"),

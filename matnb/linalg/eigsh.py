@@ -52,6 +52,8 @@ def eigsh(
     Lanczos' method with full orthogonalization and thick restarts (Wu and Simon 2000, "Thick-Restart Lanczos
     Method for Large Symmetric Eigenvalue Problems"), on a basis of ``min(n, max(2 k + 8, 20))`` vectors.
 
+    Of an eigenvalue with several independent vectors copies may be missed, as by any such method.
+
     Parameters
     ----------
     A

@@ -123,7 +123,7 @@ class FileContentWarning(UserWarning):
 
 
 class ConvergenceWarning(UserWarning):
-    """An iterative algorithm took all its iterations and did not converge: its result is the best so far."""
+    """An iterative algorithm took all its iterations and did not converge: its result is the last one's."""
 
 
 class MissingFileError(MatnbError, FileNotFoundError):

@@ -35,9 +35,8 @@ from matnb.program.plan import Step
 
 _MOST_BOUND = 16  # sets of arrays
 _MOST_TABLES = 8
-_MOST_ROWS = (
-    1 << 13
-)  # of a task: its table is then at most 640 KiB, and of longer ones what a task costs is little
+# Of a task: its table is then at most 640 KiB, and of longer ones what a task costs is little.
+_MOST_ROWS = 1 << 13
 _PART = 1 << 17  # elements that are taken at a time where threads share them
 
 Place: TypeAlias = tuple[slice, ...]

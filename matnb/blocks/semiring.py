@@ -160,7 +160,6 @@ LOR_LAND = SEMIRINGS["lor_land"]
 MIN_FIRST = SEMIRINGS["min_first"]
 MIN_SECOND = SEMIRINGS["min_second"]
 LOR_FIRST = SEMIRINGS["lor_first"]
-LOR_SECOND = SEMIRINGS["lor_second"]
 _WITH_LOOPS = {
     ("plus", "times"), ("plus", "pair"), ("plus", "first"), ("plus", "second"), ("min", "plus"),
     ("min", "first"), ("min", "second"), ("lor", "land"), ("lor", "first"), ("lor", "second"),

@@ -213,4 +213,4 @@ def unconverged_text(loop: Expr, num_iterations: int) -> str:
         return ""
     algorithm, remedy = _algorithms[loop]
     counted = "1 iteration" if num_iterations == 1 else f"{num_iterations:,} iterations"
-    return f"{algorithm} has not converged after {counted}; the result is the best so far: {remedy}"
+    return f"{algorithm} has not converged after {counted}; the result is that of the last one: {remedy}"

@@ -1,7 +1,7 @@
 """Algorithms on graphs, written on DistArray and iterate; ``A[i, j]`` is the edge from i to j.
 
 A stored entry is an edge, whatever its value, which is the edge's weight where an algorithm takes weights.
-What takes all its iterations without converging gives the best so far, with a
+What takes all its iterations without converging gives what the last one came to, with a
 :class:`matnb.errors.ConvergenceWarning` when it is computed.
 Vertices are rows; ``A.labels`` tells the original ids of a relabelled graph.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from functools import partial
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,9 @@ import scipy.sparse as sp
 from matnb.blocks.foreign import is_graph
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray
+from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.diagonals import tril
+from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import replicated
 
 
@@ -90,46 +92,43 @@ def both_ways(matrix: DistArray, symmetric: bool, dtype: npt.DTypeLike = np.floa
     return lower + lower.T
 
 
-def in_batches(vertices: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.int64]:
-    """Return vertices in rows of equal length, ``batch`` or all of them; the last one is filled up with -1.
+def in_batches(vertices: npt.NDArray[np.int64], batch: int, algorithm: str) -> npt.NDArray[np.int64]:
+    """Return vertices in rows of ``batch``; the last one is filled up with -1, from where no path begins.
 
-    From -1, a source that no vertex is, no path begins.
+    Raises
+    ------
+    OptionError
+        For a batch below 1.
     """
+    if batch < 1:
+        raise OptionError(f"{algorithm}: batch={batch}; give 1 or more")
     batch = max(1, min(batch, len(vertices)))
     batches = np.full((-(-len(vertices) // batch), batch), -1)
     batches.flat[: len(vertices)] = vertices
     return batches
 
 
-def no_way(matrix: DistArray, algorithm: str) -> DistArray:
-    """Return inf, the length of a path that is not there, which cannot be had without a look at the weights.
+def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or more") -> DistArray:
+    """Return a number, which cannot be had without a look at the weights of edges.
 
     Raises
     ------
     OptionError
-        For a weight that is negative or NaN, when it is computed.
+        When it is computed, for a weight that is not "0 or more", "above 0" or, of "numbers", NaN.
     """
-    if matrix.dtype.kind not in "if":
-        return asarray(np.inf)
-    far: DistArray = replicated(partial(_no_way, algorithm=algorithm), matrix.min(), like=np.inf)  # type: ignore[assignment]
-    return far
+    if matrix.dtype.kind not in "if" or not matrix.shape[0]:
+        return asarray(value)
+    least = matrix.min()
+    if rule == "above 0":  # of what is stored
+        least = matmul(matrix.astype(np.float64), zeros(matrix.shape[0]), "min_plus").min()
+    call = partial(_checked, value=value, algorithm=algorithm, rule=rule)
+    return cast(DistArray, replicated(call, least, like=value))
 
 
-def _no_way(least: np.floating | np.integer, algorithm: str) -> float:
-    if not least >= 0:
-        raise OptionError(f"{algorithm}: a weight is {float(least)}; weights are 0 or more")
-    return np.inf
-
-
-def one_where_not_negative(matrix: DistArray, algorithm: str) -> DistArray:
-    """Return 1, which cannot be had without a look at the weights: what is multiplied with it is checked.
-
-    Raises
-    ------
-    OptionError
-        For a weight that is negative or NaN, when it is computed.
-    """
-    return 1 + 1 / no_way(matrix, algorithm)
+def _checked(least: np.floating | np.integer, value: float, algorithm: str, rule: str) -> float:
+    if not {"0 or more": least >= 0, "above 0": least > 0, "numbers": least == least}[rule]:
+        raise OptionError(f"{algorithm}: a weight is {float(least)}; weights are {rule}")
+    return value
 
 
 def check_tolerance(tolerance: float, algorithm: str) -> None:

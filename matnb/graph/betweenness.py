@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import graph_from, in_batches, vertex_from
+from matnb.graph.arguments import checked, graph_from, in_batches, vertex_from
 from matnb.graph.brandes import dependencies_inward, ways_outward
-from matnb.graph.weighted_ways import positive_weights, weighted_ways
+from matnb.graph.weighted_ways import weighted_ways
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.grouping import scatter_reduce
@@ -76,8 +76,7 @@ def betweenness(
     matrix = graph_from(A, "betweenness")
     n = matrix.shape[0]
     chosen = chosen_sources(sources, n, seed, "betweenness")
-    if batch < 1:
-        raise OptionError(f"betweenness: batch={batch}; give 1 or more")
+    batches = in_batches(chosen, batch, "betweenness")
     vertices = arange(n)
     edges = matrix.pattern(np.float64)
 
@@ -91,10 +90,10 @@ def betweenness(
         return total
 
     if weighted:
-        far = positive_weights(matrix, "betweenness")
+        far = checked(np.inf, matrix, "betweenness", "above 0")
         total, _ = iterate(add_source, zeros(n), over=asarray(chosen))
     else:
-        total, _ = iterate(add_batch, zeros(n), over=asarray(in_batches(chosen, batch)))
+        total, _ = iterate(add_batch, zeros(n), over=asarray(batches))
     pairs = max(1, (n - 1) * (n - 2)) if normalized else 1 if directed else 2
     if isinstance(sources, int | np.integer):
         # No way from a vertex counts for itself, so for a drawn one there is a source less than for others.

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from matnb.graph.arguments import graph_from
-from matnb.graph.searches import BreadthFirst, Vectors, parents_of, searched
-from matnb.lazy.array import DistArray
-from matnb.lazy.functions.elementwise import where
-from matnb.lazy.loop import iterate, iteration
+from matnb.graph.searches import BreadthFirst, levels_of, parents_of, searched
 
 
 def bfs(A: object, source: int | Sequence[int]) -> BreadthFirst:
@@ -53,17 +48,6 @@ def bfs(A: object, source: int | Sequence[int]) -> BreadthFirst:
     """
     matrix = graph_from(A, "bfs")
     at_source, numbers, along = searched(matrix, source)
-    n = matrix.shape[0]
-
-    def next_level(state: Vectors) -> Vectors:
-        frontier, levels = state
-        # q'[j] = or of q[i] over the edges (i, j), where j has no level yet
-        frontier = along(frontier, "lor", levels < 0)
-        return frontier, where(frontier, (iteration() + 1).astype(np.int32), levels)
-
-    def all_levels() -> DistArray:
-        start = at_source, where(at_source, np.int32(0), np.int32(-1))
-        (_, levels), _ = iterate(next_level, start, until=lambda old, new: ~new[0].any(), max_iterations=n)
-        return levels.T
-
-    return BreadthFirst(all_levels, lambda: parents_of(at_source, numbers, along).T)
+    return BreadthFirst(
+        lambda: levels_of(at_source, along).T, lambda: parents_of(at_source, numbers, along).T
+    )

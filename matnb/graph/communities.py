@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
-from matnb.graph.arguments import graph_from
+from matnb.graph.arguments import checked, graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye
 from matnb.lazy.functions.elementwise import where
@@ -110,6 +110,7 @@ def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float =
     if given.shape != (n,):
         raise ShapeError(f"modularity: labels of shape {given.shape} for {n} vertices; give {n}")
     check_resolution(resolution, "modularity")
+    matrix = matrix * checked(1.0, matrix, "modularity")
     return modularity_of(matrix, given, resolution)
 
 

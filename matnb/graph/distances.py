@@ -8,13 +8,13 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import OptionError
-from matnb.graph.arguments import graph_from, in_batches, no_way, vertex_from, vertices_of
+from matnb.graph.arguments import checked, graph_from, in_batches, vertex_from, vertices_of
+from matnb.graph.searches import by_columns, levels_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
-from matnb.lazy.loop import iterate, iteration
+from matnb.lazy.loop import iterate
 
 
 def all_pairs_shortest_path_length(
@@ -69,7 +69,7 @@ def all_pairs_shortest_path_length(
     n = matrix.shape[0]
     given = np.arange(n) if sources is None else np.asarray(sources).ravel()
     chosen = np.array([vertex_from(one, n, algorithm) for one in given.tolist()], np.int64)
-    batches = checked_batches(chosen, batch, algorithm)
+    batches = in_batches(chosen, batch, algorithm)
     search = search_from(matrix, weighted, algorithm)
     _, _, rows = iterate(
         lambda last, begins: search(begins).T,
@@ -81,19 +81,6 @@ def all_pairs_shortest_path_length(
 
 
 Lengths = DistArray  # n x batch: of the paths from the beginnings of a batch to each vertex
-
-
-def checked_batches(vertices: npt.NDArray[np.int64], batch: int, algorithm: str) -> npt.NDArray[np.int64]:
-    """Return vertices in rows of equal length, the last one filled up with -1.
-
-    Raises
-    ------
-    OptionError
-        For a batch below 1.
-    """
-    if batch < 1:
-        raise OptionError(f"{algorithm}: batch={batch}; give 1 or more")
-    return in_batches(vertices, batch)
 
 
 def search_from(matrix: DistArray, weighted: bool, algorithm: str) -> Callable[[DistArray], Lengths]:
@@ -110,19 +97,6 @@ def search_from(matrix: DistArray, weighted: bool, algorithm: str) -> Callable[[
     """
     vertices = vertices_of(matrix.shape[0])
 
-    def levels(begins: DistArray) -> Lengths:
-        def step(state: tuple[DistArray, DistArray]) -> tuple[DistArray, DistArray]:
-            frontier, level = state
-            frontier = matmul(edges.T, frontier, semiring="lor_second", mask=level < 0)
-            return frontier, where(frontier, (iteration() + 1).astype(np.int32), level)
-
-        at_source = vertices[:, None] == begins
-        start = at_source, where(at_source, np.int32(0), np.int32(-1))
-        (_, level), _ = iterate(
-            step, start, until=lambda old, new: ~new[0].any(), max_iterations=matrix.shape[0]
-        )
-        return level
-
     def nearest(begins: DistArray) -> Lengths:
         def step(distance: DistArray) -> DistArray:
             nearer = np.minimum(distance, matmul(matrix.T, distance, semiring="min_plus"))
@@ -135,7 +109,7 @@ def search_from(matrix: DistArray, weighted: bool, algorithm: str) -> Callable[[
         return distance
 
     if weighted:
-        far = no_way(matrix, algorithm)
+        far = checked(np.inf, matrix, algorithm)
         return nearest
-    edges = matrix.pattern(bool)
-    return levels
+    along = by_columns(matrix)
+    return lambda begins: levels_of(vertices[:, None] == begins, along)

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import OptionError
-from matnb.graph.arguments import graph_from, in_batches, vertices_of
+from matnb.graph.arguments import checked, graph_from, in_batches, vertices_of
 from matnb.graph.betweenness import chosen_sources
 from matnb.graph.brandes import dependencies_inward, edges_of_ways, ways_outward
-from matnb.graph.weighted_ways import positive_weights, weighted_ways
+from matnb.graph.weighted_ways import weighted_ways
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.loop import iterate
@@ -79,8 +78,7 @@ def edge_betweenness(
     matrix = graph_from(A, "edge_betweenness")
     n = matrix.shape[0]
     chosen = chosen_sources(sources, n, seed, "edge_betweenness")
-    if batch < 1:
-        raise OptionError(f"edge_betweenness: batch={batch}; give 1 or more")
+    batches = in_batches(chosen, batch, "edge_betweenness")
     vertices = vertices_of(n)
     edges = matrix.pattern(np.float64)
 
@@ -94,10 +92,10 @@ def edge_betweenness(
         return total + tight * num_ways[:, None] * ((1 + dependency) / counts)
 
     if weighted:
-        far = positive_weights(matrix, "edge_betweenness")
+        far = checked(np.inf, matrix, "edge_betweenness", "above 0")
         total, _ = iterate(add_source, edges * 0.0, over=asarray(chosen))
     else:
-        total, _ = iterate(add_batch, edges * 0.0, over=asarray(in_batches(chosen, batch)))
+        total, _ = iterate(add_batch, edges * 0.0, over=asarray(batches))
     if isinstance(sources, int | np.integer):
         total = total * (n / len(chosen))
     # Both directions of an edge that goes both ways have half of the paths, each found in one direction.

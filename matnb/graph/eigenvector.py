@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import ShapeError
-from matnb.graph.arguments import check_tolerance, graph_from
+from matnb.graph.arguments import check_tolerance, checked, graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.functions.linear import norm
@@ -66,7 +66,7 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
         y = x + matrix.T @ x
         return y / norm(y)
 
-    start = full(n, 1 / max(n, 1))
+    start = full(n, 1 / max(n, 1)) * checked(1.0, matrix, "eigenvector_centrality")
     found = iterate(step, start, until=is_settled(n * tolerance), max_iterations=max_iterations)
     return Centrality(*converging("eigenvector_centrality", found))
 

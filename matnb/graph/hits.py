@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from matnb.graph.arguments import check_tolerance, graph_from
+from matnb.graph.arguments import check_tolerance, checked, graph_from
 from matnb.graph.eigenvector import is_settled
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
@@ -44,7 +44,7 @@ def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsA
     DTypeError, ShapeError
         For what is no sparse square matrix.
     OptionError
-        For a tolerance that is not above 0.
+        For a tolerance that is not above 0; when it is computed, for a weight that is negative or NaN.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsA
         scaled: DistArray = new / new.sum()
         return scaled
 
-    start = full(n, 1 / max(n, 1))
+    start = full(n, 1 / max(n, 1)) * checked(1.0, matrix, "hits")
     found = iterate(step, start, until=is_settled(tolerance), max_iterations=max_iterations)
     hubs, taken = converging("hits", found)
     authorities = matrix.T @ hubs

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import graph_from, one_where_not_negative
+from matnb.graph.arguments import checked, graph_from
 from matnb.graph.components import connected_components
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye
@@ -88,7 +88,7 @@ def markov_clustering(
             spread = spread @ flow
         return _shares(_large(_shares(spread**inflation), threshold))
 
-    start = _shares(matrix.T * one_where_not_negative(matrix, "markov_clustering") + loop_weight * eye(n))
+    start = _shares(matrix.T * checked(1.0, matrix, "markov_clustering") + loop_weight * eye(n))
     found = iterate(
         step,
         start,

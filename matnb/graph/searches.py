@@ -1,4 +1,4 @@
-"""Searches in breadth: what they give, how they begin, and the vertices before on their ways."""
+"""Searches in breadth: what they give, how they begin, levels, and the vertices before on their paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matnb.graph.arguments import vertex_from, vertices_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
-from matnb.lazy.loop import iterate
+from matnb.lazy.loop import iterate, iteration
 
 Vectors = tuple[DistArray, DistArray]
 Along = Callable[[DistArray, str, DistArray], DistArray]  # what arrives, of what, by which addition, where
@@ -56,6 +56,22 @@ class BreadthFirst(Sequence[DistArray]):
         if isinstance(place, slice):
             return tuple(self)[place]
         return self.levels if range(2)[place] == 0 else self.parents
+
+
+def levels_of(at_source: DistArray, along: Along) -> DistArray:
+    """Return how many edges lead to each vertex from where a search begins; -1 where there is no path."""
+
+    def next_level(state: Vectors) -> Vectors:
+        frontier, levels = state
+        # q'[j] = or of q[i] over the edges (i, j), where j has no level yet
+        frontier = along(frontier, "lor", levels < 0)
+        return frontier, where(frontier, (iteration() + 1).astype(np.int32), levels)
+
+    start = at_source, where(at_source, np.int32(0), np.int32(-1))
+    (_, levels), _ = iterate(
+        next_level, start, until=lambda old, new: ~new[0].any(), max_iterations=at_source.shape[0]
+    )
+    return levels
 
 
 def parents_along(edges: DistArray, source: int) -> DistArray:
@@ -103,5 +119,9 @@ def searched(matrix: DistArray, source: int | Sequence[int]) -> tuple[DistArray,
         at_source = vertices == vertex_from(source, n, "bfs")
         return at_source, vertices, lambda x, add, mask: matmul(x, matrix, f"{add}_first", mask)
     begins = np.array([vertex_from(one, n, "bfs") for one in np.ravel(source).tolist()], np.int64)
-    at_source = vertices[:, None] == begins
-    return at_source, vertices[:, None], lambda x, add, mask: matmul(matrix.T, x, f"{add}_second", mask)
+    return vertices[:, None] == begins, vertices[:, None], by_columns(matrix)
+
+
+def by_columns(matrix: DistArray) -> Along:
+    """Return how searches go along the edges that have a column each."""
+    return lambda x, add, mask: matmul(matrix.T, x, f"{add}_second", mask)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.errors import OptionError
-from matnb.graph.arguments import both_ways, graph_from
+from matnb.graph.arguments import both_ways, checked, graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, eye, full, zeros
 from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.functions.linear import matmul
-from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate
 
 State = tuple[DistArray, DistArray]
@@ -55,8 +53,7 @@ def minimum_spanning_forest(A: object) -> DistArray:
     n = matrix.shape[0]
     vertices = arange(n)
     edges = both_ways(matrix, symmetric=False)
-    # A NaN is the least weight of all, and is refused.
-    weights = _lighter_way(matrix) * replicated(_one, matrix.min(), like=1.0) if n else matrix
+    weights = _lighter_way(matrix) * checked(1.0, matrix, "minimum_spanning_forest", "numbers")
     # What an edge is called in both directions: its smaller vertex times n, and its larger one.
     numbers = edges * (np.minimum(vertices[:, None], vertices) * n + np.maximum(vertices[:, None], vertices))
 
@@ -98,12 +95,6 @@ def _least(values: DistArray, trees: DistArray) -> DistArray:
     # Of each tree, at its root, the least stored value in the rows of its vertices.
     n = trees.shape[0]
     return scatter_reduce(matmul(values, zeros(n), semiring="min_plus"), trees, n, monoid="min")
-
-
-def _one(least: np.floating) -> float:
-    if np.isnan(least):
-        raise OptionError("minimum_spanning_forest: a weight is NaN")
-    return 1.0
 
 
 def _ends(edge: DistArray, n: int) -> tuple[DistArray, DistArray]:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
-from matnb.graph.arguments import graph_from, no_way, vertex_from, vertices_of
+from matnb.graph.arguments import checked, graph_from, vertex_from, vertices_of
 from matnb.graph.searches import parents_along
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.elementwise import where
@@ -66,7 +66,9 @@ def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | Shor
     """
     matrix = graph_from(A, "sssp")
     source = vertex_from(source, matrix.shape[0], "sssp")
-    distances = distances_along(matrix, vertices_of(matrix.shape[0]) == source, no_way(matrix, "sssp"))
+    distances = distances_along(
+        matrix, vertices_of(matrix.shape[0]) == source, checked(np.inf, matrix, "sssp")
+    )
     if not predecessors:
         return distances
     return ShortestPaths(distances, parents_along(tight_edges(matrix, distances), source))

@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matnb.errors import OptionError
 from matnb.graph.sssp import distances_along, tight_edges
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import zeros
 from matnb.lazy.functions.elementwise import where
-from matnb.lazy.functions.linear import matmul
-from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate
 
 
@@ -48,7 +45,7 @@ def weighted_ways(matrix: DistArray, at_source: DistArray, far: DistArray) -> We
     at_source
         Nowhere true: there are no ways.
     far
-        Of :func:`positive_weights`.
+        The length of a path that is not there.
     """
     n = matrix.shape[0]
     tight = tight_edges(matrix, distances_along(matrix, at_source, far))
@@ -64,24 +61,3 @@ def _settled(step: Callable[[DistArray], DistArray], start: DistArray) -> DistAr
         step, start, until=lambda old, new: (old == new).all(), max_iterations=start.shape[0] + 1
     )
     return found
-
-
-def positive_weights(matrix: DistArray, algorithm: str) -> DistArray:
-    """Return inf, the length of a way that is not there, which cannot be had without a look at the weights.
-
-    Raises
-    ------
-    OptionError
-        For a weight that is not above 0, when it is computed: around edges of weight 0 ways have no number.
-    """
-    lengths = matmul(matrix.astype(np.float64), zeros(matrix.shape[0]), semiring="min_plus")
-    far: DistArray = replicated(
-        lambda least: _far(least, algorithm), lengths.min(initial=np.inf), like=np.inf
-    )  # type: ignore[assignment]
-    return far
-
-
-def _far(least: np.floating, algorithm: str) -> float:
-    if not least > 0:
-        raise OptionError(f"{algorithm}: a weight is {float(least)}; weights are above 0")
-    return np.inf

@@ -1,6 +1,6 @@
 """Linear algebra on whole arrays, written on DistArray and iterate; and ``numpy.linalg`` under its names.
 
-What takes all its iterations without converging gives the best so far, with a
+What takes all its iterations without converging gives what the last one came to, with a
 :class:`matnb.errors.ConvergenceWarning` when it is computed.
 """
 

@@ -51,13 +51,14 @@ def densified(stages: Sequence[Stage], stored: Mapping[Expr, Stored]) -> list[De
     stored
         Arrays that the stages read.
     """
+    nodes = (one for stage in stages for one in (*stage.inside, stage.expression))
+    made = {node: operand for node in nodes if (operand := _made_dense(node)) is not None}
+    if not made:
+        return []
     sizes = {stage.expression: stage.estimated_bytes for stage in stages}
     sizes |= {node: sum(array.block_bytes) for node, array in stored.items() if array.block_bytes}
     found = []
-    for node in dict.fromkeys(one for stage in stages for one in (*stage.inside, stage.expression)):
-        operand = _made_dense(node)
-        if operand is None:
-            continue
+    for node, operand in made.items():
         after = prod(node.shape) * node.dtype.itemsize
         before = sizes.get(operand)
         if before is None:

@@ -143,14 +143,18 @@ class Convergence:
         self._depth = 0  # of contexts of the main thread
 
     def note(
-        self, loop: Expr, num_iterations: int, ended_itself: bool, place: tuple[str, int] | None = None
+        self,
+        loop: Expr,
+        num_iterations: int,
+        ended_itself: bool,
+        place_of: Callable[[Expr], tuple[str, int] | None] = lambda loop: None,
     ) -> None:
-        """Take a loop that has ended; ``place`` is the file and line that wrote it, if they are known."""
+        """Take a loop that has ended; ``place_of`` gives the file and line that wrote it, or None."""
         if ended_itself or loop in self._known:
             return
         if text := unconverged_text(loop, num_iterations):
             self._known.add(loop)
-            self._waiting.append((text, place))
+            self._waiting.append((text, place_of(loop)))
 
     def __enter__(self) -> None:
         """Begin to compute values."""

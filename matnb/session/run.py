@@ -190,13 +190,17 @@ class RunLog:
             seconds=totals.seconds,
             is_branch=isinstance(node, Cond),
         )
-        lines = () if self.record is None else lines_of([node], self.record)
-        place = (self.record.filename, lines[0]) if self.record is not None and lines else None
-        self.convergence.note(node, done.iterations, done.ended_itself, place)
+        self.convergence.note(node, done.iterations, done.ended_itself, self._place_of)
         if self.record is not None:
             self.record.loops.append(finished)
             self.record.loop_texts.append(partial(control_text, node, plan))
         self._emit(finished)
+
+    def _place_of(self, node: Expr) -> tuple[str, int] | None:
+        # The file and line of the cell that wrote an expression.
+        if self.record is None or not (lines := lines_of([node], self.record)):
+            return None
+        return self.record.filename, lines[0]
 
 
 class Runner:

@@ -118,3 +118,15 @@ def test_refusals() -> None:
             centrality(A, batch=0)
         with pytest.raises(mn.errors.OptionError, match=r"a weight is -1\.0"):
             centrality(sp.csr_array([[0, -1.0], [0, 0]]), weighted=True).compute()
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan])
+def test_weights_that_are_none(bad: float) -> None:
+    A = sp.csr_array(([1.0, bad], ([0, 1], [1, 0])), shape=(2, 2))
+    for name, result in (
+        ("hits", mn.graph.hits(A).hubs),
+        ("eigenvector_centrality", mn.graph.eigenvector_centrality(A).values),
+        ("modularity", mn.graph.modularity(A, [0, 1])),
+    ):
+        with pytest.raises(mn.errors.OptionError, match=f"{name}: a weight is {bad}; weights are 0 or more"):
+            result.compute()

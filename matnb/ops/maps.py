@@ -30,7 +30,7 @@ from matnb.ops.registry import means
 from matnb.ops.slicing import is_cut_out, window_region
 from matnb.program.matching import Product
 from matnb.program.operators import Constant, Fill, Fused, Make, Operator, Stretch
-from matnb.program.regions import operand_region
+from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter
 
 
@@ -359,7 +359,7 @@ def _pieces(
     is_reduced = any(isinstance(node, Reduce) for node in inside)
     windows = [one for node in inside for one in node.operands if is_cut_out(one, writer)]
     is_whole = any(node in writer.products for node in inside) or any(node.sparse for node in wanted)
-    if is_whole or not (frames or (windows and not is_reduced)):
+    if is_whole or not (frames or (windows and not is_reduced)) or not region_size(region):
         return [region]
     cuts = _piece_cuts(inside, wanted, region, writer, with_blocks=not is_reduced)
     if prod(len(one) - 1 for one in cuts) > _MOST_PIECES:

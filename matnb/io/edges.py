@@ -76,6 +76,7 @@ class EdgeList(PlainSource):
     vertices: File | None = None
     room_bytes: int | None = field(default=None, compare=False)
     first: tuple[int, ...] = ()  # the numbers of the first line, where it may tell what follows
+    comments: bytes = _COMMENTS
 
     def __repr__(self) -> str:
         return f"EdgeList({self.file!r})"
@@ -96,7 +97,8 @@ class EdgeList(PlainSource):
         )
         num_vertices = -1 if self.num_vertices is None else self.num_vertices
         vertices = () if self.vertices is None else self.vertices.identity
-        return ("edges", *self.file.identity, *options, num_vertices, *vertices, self.begin)
+        marks = self.comments.hex()
+        return ("edges", *self.file.identity, *options, num_vertices, *vertices, self.begin, marks)
 
     def estimated_entries(self) -> int:
         """Return about how many entries there are."""
@@ -136,7 +138,7 @@ class EdgeList(PlainSource):
         )
 
     def _edges(self, chunk: Chunk) -> PieceEdges:
-        blank_comments(chunk, _COMMENTS)
+        blank_comments(chunk, self.comments)
         try:
             starts, stops = columns_of(chunk, self.num_columns, commas=True)
         except FileFormatError as error:
@@ -323,8 +325,9 @@ def open_edges(
     num_vertices: int | None = None,
     vertices: str | os.PathLike[str] | None = None,
     skip: int = 0,
+    comments: str = "#%",
 ) -> Source:
-    """Return the source of an edge list: comments from # or %, columns parted by spaces, tabs or commas.
+    """Return the source of an edge list: comments, and columns separated by spaces, tabs or commas.
 
     A web address before the first edge, as archived SNAP files have it, is skipped. A first line that has the
     numbers of vertices and edges is an edge as any other, unless it is skipped; where the numbers fit what
@@ -354,6 +357,8 @@ def open_edges(
         is found without asking.
     skip
         Lines at the beginning that are not read.
+    comments
+        Each of these characters begins a comment, which goes to the end of its line; "" for none.
     """
     choose("relabel", relabel, (True, False))
     choose("directed", directed, (True, False))
@@ -368,7 +373,8 @@ def open_edges(
                 f"num_vertices={num_vertices!r}: give a whole number from 0 to {LARGEST_LENGTH}"
             )
     check_skip(skip)
-    begin, num_columns, line, first = _first_edge(file, skip)
+    marks = _marks(comments)
+    begin, num_columns, line, first = _first_edge(file, skip, marks)
     if num_columns < 2 or (num_columns == 2 and weights is True):
         raise file.error(f"{num_columns} columns where an edge needs {3 if weights is True else 2}", line)
     if num_columns > 3 and weights == "auto":
@@ -383,11 +389,21 @@ def open_edges(
         duplicates = "last" if weighted else "merge"
     return EdgeList(
         file, begin, num_columns, weighted, relabel, directed, self_loops, duplicates, num_vertices, listed,
-        None, first,
+        None, first, marks,
     )  # fmt: skip
 
 
-def _first_edge(file: File, skip: int) -> tuple[int, int, int, tuple[int, ...]]:
+def _marks(comments: str) -> bytes:
+    # What begins a comment must not be what a number has, or what is between two.
+    usual = isinstance(comments, str) and comments.isascii() and comments.isprintable()
+    if not usual or re.search(r"[\w\s.,+-]", comments):
+        raise OptionError(
+            f"comments={comments!r}: give characters such as '#%', none of a number or separator"
+        )
+    return comments.encode()
+
+
+def _first_edge(file: File, skip: int, marks: bytes) -> tuple[int, int, int, tuple[int, ...]]:
     # Where the first edge begins, how many columns it has, its line, and its numbers where all are whole.
     begin = number = 0
     for line, number, end in head_lines(file):
@@ -397,10 +413,10 @@ def _first_edge(file: File, skip: int) -> tuple[int, int, int, tuple[int, ...]]:
         if (
             number > skip
             and words
-            and line.lstrip()[:1] not in (b"#", b"%")
+            and line.lstrip()[0] not in marks
             and not (len(words) == 1 and b"://" in line)
         ):
-            kept = next((place for place, word in enumerate(words) if word[:1] in (b"#", b"%")), len(words))
+            kept = next((place for place, word in enumerate(words) if word[0] in marks), len(words))
             whole = all(re.fullmatch(rb"[0-9]{1,18}", word) for word in words[:kept])
             return begin, kept, number, tuple(map(int, words[:kept])) if whole and kept in (2, 3) else ()
         begin = end

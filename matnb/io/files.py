@@ -21,6 +21,7 @@ from matnb.errors import (
     TooLargeError,
     UnsupportedError,
     WriteError,
+    meant,
 )
 from matnb.location import Location
 from matnb.pictures.quantities import bytes_text
@@ -75,7 +76,7 @@ class File:
     @property
     def compressed(self) -> bool:
         """Whether the text inside is compressed, so that only one worker can read it."""
-        return self.name.lower().endswith(".gz")
+        return self.name.lower().endswith((".gz", ".zst"))
 
     @property
     def largest_text(self) -> int:
@@ -84,8 +85,8 @@ class File:
 
     def stated_text(self) -> int:
         """Return the bytes of text inside; of compressed text what its end claims, which may be wrong."""
-        if not self.compressed:
-            return self.size
+        if not self.compressed or self.name.lower().endswith(".zst"):
+            return self.size  # what Zstandard says of its length may be left out
         with self.open() as stream:
             stream.seek(max(0, self.size - 4))
             return max(self.size, int.from_bytes(stream.read(4), "little"))
@@ -148,6 +149,9 @@ class File:
             if not self.compressed:
                 yield stream
                 return
+            if self.name.lower().endswith(".zst"):
+                yield from self._zstandard(stream)
+                return
             try:
                 with gzip.GzipFile(fileobj=stream, mode="rb") as inflated:
                     yield inflated  # type: ignore[misc]  # a GzipFile is read as any binary file
@@ -155,6 +159,39 @@ class File:
                 raise self.error("compressed data ends early: the file is truncated") from None
             except (gzip.BadGzipFile, zlib.error) as error:
                 raise self.error(f"is not a gzip file, or a damaged one: {error}") from None
+
+    def _zstandard(self, stream: IO[bytes]) -> Iterator[IO[bytes]]:
+        import pyarrow
+
+        try:
+            with pyarrow.CompressedInputStream(stream, "zstd") as inflated:
+                yield _Forward(inflated)  # type: ignore[misc]  # as above
+        except (pyarrow.ArrowException, OSError) as error:
+            if isinstance(error, MatnbError):
+                raise
+            raise self.error(f"is not a Zstandard file, or a damaged one: {error}") from None
+
+
+class _Forward(io.RawIOBase):
+    """What a stream gives that can only be read on: places before the present one are not gone back to."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self._stream, self._position = stream, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        while self._position < offset and self.read(min(1 << 20, offset - self._position)):
+            pass
+        return self._position
 
 
 def local_path(shown: str) -> str:
@@ -189,10 +226,19 @@ def find_local(shown: str) -> File:
     try:
         found = os.stat(absolute)
     except OSError as error:
-        raise MissingFileError(f"{given}: {error.strerror or 'no such file'}") from None
+        raise MissingFileError(f"{given}: {error.strerror or 'no such file'}{near_file(absolute)}") from None
     except ValueError as error:  # a NUL in the name
         raise MissingFileError(f"{given!r}: {error}") from None
     return _version(absolute, found, given)
+
+
+def near_file(path: str) -> str:
+    """Return the end of a sentence about a file that is not there: which of its folder has such a name."""
+    folder, name = os.path.split(path)
+    try:
+        return meant(name, os.listdir(folder or os.curdir), before="; ")
+    except (OSError, ValueError):
+        return ""
 
 
 def _version(path: str, found: os.stat_result, shown: Location) -> File:

@@ -149,6 +149,53 @@ def count_lines(file: File, stop: int) -> int:
 def read_chunks(file: File, piece: Piece, begin: int, longest: int = LONGEST_LINE) -> Iterator[Chunk]:
     """Yield the lines that start in a piece, in chunks of about ``CHUNK_BYTES``.
 
+    Raises
+    ------
+    FileFormatError
+        For a line that is longer than allowed, or a control character.
+    """
+    for lines in read_lines(file, piece, begin, CHUNK_BYTES, longest):
+        chunk = lines.chunk()
+        lines.check_controls(chunk)
+        yield chunk
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Whole lines of a piece as bytes, and where they are in the file, as of :class:`Chunk`."""
+
+    file: File
+    data: bytes
+    origin: int
+    lines_before: int
+
+    def chunk(self) -> Chunk:
+        """Return the lines as what tokens are looked for in."""
+        text = text_of(self.data)
+        return Chunk(self.file, text, self.origin, self.lines_before, np.flatnonzero(text.buffer == 10))
+
+    def check_controls(self, chunk: Chunk) -> None:
+        """Refuse control characters.
+
+        Raises
+        ------
+        FileFormatError
+            For the first.
+        """
+        buffer = chunk.text.buffer
+        control = np.flatnonzero(buffer < 32)
+        codes = buffer[control]
+        odd = np.flatnonzero((codes != 9) & (codes != 10) & (codes != 13))
+        if odd.size:
+            code = int(codes[odd[0]])
+            raise chunk.error_at(int(control[odd[0]]), f"a control character (byte {code}): not a text file?")
+
+
+def read_lines(
+    file: File, piece: Piece, begin: int, chunk_bytes: int, longest: int = LONGEST_LINE
+) -> Iterator[Lines]:
+    """Yield the lines that start in a piece, about ``chunk_bytes`` at a time.
+
     Parameters
     ----------
     file, piece
@@ -161,11 +208,11 @@ def read_chunks(file: File, piece: Piece, begin: int, longest: int = LONGEST_LIN
     Raises
     ------
     FileFormatError
-        For a longer line, or a control character.
+        For a longer line.
     """
     with file.text() as stream:
         position = _skip(stream, piece.start if piece.start == begin else piece.start - 1)
-        carried, size, lines = b"", CHUNK_BYTES, 0
+        carried, size, lines = b"", chunk_bytes, 0
         origin = -1 if piece.start > begin else begin  # -1: still inside a line of the piece before
         while data := stream.read(size):
             block = carried + data
@@ -184,16 +231,16 @@ def read_chunks(file: File, piece: Piece, begin: int, longest: int = LONGEST_LIN
             last = block.find(b"\n", max(0, piece.stop - 1 - begins)) if position >= piece.stop else -1
             cut = last + 1 if last >= 0 else block.rfind(b"\n") + 1
             if cut:
-                yield _chunk(file, block[:cut], origin, lines)
+                yield Lines(file, block[:cut], origin, lines)
                 lines += block.count(b"\n", 0, cut)
-            carried, size = block[cut:], CHUNK_BYTES
+            carried, size = block[cut:], chunk_bytes
             if last >= 0:
                 return
-            if len(carried) > CHUNK_BYTES:
+            if len(carried) > chunk_bytes:
                 _check_length(file, position - len(carried), carried, longest)
                 size = len(carried)
         if carried and origin >= 0:
-            yield _chunk(file, carried, origin, lines)
+            yield Lines(file, carried, origin, lines)
 
 
 def _skip(stream: IO[bytes], position: int) -> int:
@@ -205,19 +252,6 @@ def _skip(stream: IO[bytes], position: int) -> int:
 def _check_length(file: File, start: int, line: bytes, longest: int) -> None:
     if len(line) > longest:
         raise file.error(f"a line of more than {longest} bytes", count_lines(file, start) + 1)
-
-
-def _chunk(file: File, data: bytes, origin: int, lines: int) -> Chunk:
-    text = text_of(data)
-    control = np.flatnonzero(text.buffer < 32)
-    codes = text.buffer[control]
-    is_newline = codes == 10
-    chunk = Chunk(file, text, origin, lines, control[is_newline])
-    odd = np.flatnonzero(~is_newline & (codes != 9) & (codes != 13))
-    if odd.size:
-        code = int(codes[odd[0]])
-        raise chunk.error_at(int(control[odd[0]]), f"a control character (byte {code}): not a text file?")
-    return chunk
 
 
 def columns_of(chunk: Chunk, num_columns: int, commas: bool = False) -> tuple[Places, Places]:
@@ -264,8 +298,8 @@ def columns_of(chunk: Chunk, num_columns: int, commas: bool = False) -> tuple[Pl
 def blank_comments(chunk: Chunk, marks: bytes) -> None:
     """Overwrite comments, from one of ``marks`` to the end of its line, with spaces."""
     buffer = chunk.text.buffer
-    is_mark = buffer == marks[0]
-    for mark in marks[1:]:
+    is_mark = np.zeros(buffer.size, np.bool_)
+    for mark in marks:
         is_mark |= buffer == mark
     places = np.flatnonzero(is_mark)
     if not places.size:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -26,6 +28,8 @@ from matnb.io.source import Found, Piece, PlainSource, Source, reader, split_ran
 _LARGEST_TEXT = 1000  # bytes of a member that is a word
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of others it is not known how far they inflate
 _READ_BYTES = 1 << 20
+_ENCRYPTED = 1  # of a member's flags
+_HEAD = struct.Struct("<26xHH")  # what stands before a member: lengths of its name and of what follows that
 _MOST_FACTS = 1_000_000  # numbers of a member that tells of the others: cuts, counts of blocks
 
 
@@ -35,6 +39,7 @@ class _Inside:
     def __init__(self, stream: IO[bytes], size: int) -> None:
         self._stream, self._size = stream, size
         self.read, self.tell = stream.read, stream.tell
+        self.readinto = stream.readinto  # type: ignore[attr-defined]  # a raw stream's
 
     def seekable(self) -> bool:
         return True
@@ -47,11 +52,45 @@ class _Inside:
         return self._stream.seek(place)
 
 
+class _Stored(io.RawIOBase):
+    """A member that is not compressed, read to where it is wanted; its checksum is looked at as it ends."""
+
+    def __init__(self, stream: IO[bytes], begin: int, member: zipfile.ZipInfo) -> None:
+        super().__init__()
+        self._stream, self._place, self._member = stream, begin, member
+        self._stop, self._sum = begin + member.file_size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # as RawIOBase calls it
+        room = buffer[: self._stop - self._place]
+        self._stream.seek(self._place)  # which members that are read in turns share
+        have: int = self._stream.readinto(room)  # type: ignore[attr-defined]  # a file's has it
+        self._sum = zlib.crc32(room[:have], self._sum)
+        self._place += have
+        if self._place == self._stop and self._sum != self._member.CRC:
+            raise zipfile.BadZipFile(f"Bad CRC-32 for file {self._member.filename!r}")
+        return have
+
+
+def fill_from(stream: IO[bytes], room: npt.NDArray[np.uint8]) -> int:
+    """Read bytes until an array has as many as it can take, or there are no more; returns how many there are.
+
+    Bit by bit, so that memory is taken for what is there and not for what is claimed, and a checksum is
+    worked out while the bytes are in the cache.
+    """
+    view, have = room.data, 0
+    while part := stream.readinto(view[have : have + _READ_BYTES]):  # type: ignore[attr-defined]  # both have it
+        have += part
+    return have
+
+
 class Archive:
     """An open .npz file; made by :func:`open_archive`."""
 
-    def __init__(self, file: File, opened: zipfile.ZipFile) -> None:
-        self.file, self._opened = file, opened
+    def __init__(self, file: File, opened: zipfile.ZipFile, stream: _Inside) -> None:
+        self.file, self._zip, self._stream = file, opened, stream
         self.names = {name[:-4] for name in opened.namelist() if name.endswith(".npy")}
 
     def array(self, name: str, kinds: str = NUMBERS) -> npt.NDArray[np.generic]:
@@ -62,15 +101,10 @@ class Archive:
         FileFormatError
             When it is missing, not of the kinds of dtype wanted, or has not as many elements as it claims.
         """
-        with self._checked(name, kinds) as (header, stream):
-            # Filled bit by bit, so that memory is taken for what is there and not for what is claimed.
-            data, have = np.empty(header.num_bytes, np.uint8), 0
-            while part := stream.read(_READ_BYTES):  # to the end, where the checksum is looked at
-                room = data[have : have + len(part)]
-                have += len(part)
-                room[:] = np.frombuffer(part, np.uint8)[: room.size]
-                if have > header.num_bytes:
-                    break
+        with self.opened(name, kinds) as (header, stream):
+            data = np.empty(header.num_bytes, np.uint8)
+            have = fill_from(stream, data)
+            have += len(stream.read(1))  # where it ends the checksum is looked at
         if have != header.num_bytes:
             raise self.file.error(f"member {name!r} ends after {have} of {header.num_bytes} bytes")
         values = data.view(header.dtype)
@@ -79,15 +113,16 @@ class Archive:
 
     def header(self, name: str) -> NpyHeader:
         """Return what a member says of itself, checked as :meth:`array` does; reads no more."""
-        with self._checked(name, NUMBERS) as (header, _):
+        with self.opened(name, NUMBERS) as (header, _):
             return header
 
     @contextmanager
-    def _checked(self, name: str, kinds: str) -> Iterator[tuple[NpyHeader, IO[bytes]]]:
+    def opened(self, name: str, kinds: str = NUMBERS) -> Iterator[tuple[NpyHeader, IO[bytes]]]:
+        """Open a member after its header, which is checked, to read its elements bit by bit."""
         if name not in self.names:
             raise self.file.error(f"has no member {name!r}; members: {', '.join(sorted(self.names)[:20])}")
-        member = self._opened.getinfo(f"{name}.npy")
-        with self._opened.open(member) as stream:
+        member = self._zip.getinfo(f"{name}.npy")
+        with self._zip.open(member) as stream:
             try:
                 header = read_header(stream)
             except ValueError as error:
@@ -104,7 +139,19 @@ class Archive:
                     f"member {name!r}: shape {header.shape} of {header.dtype} needs {header.num_bytes} "
                     f"bytes; {min(follow, room)} follow at most"
                 )
-            yield header, stream
+            if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED:
+                yield header, stream
+                return
+            stored = _Stored(self._stream, self._begin_of(member), member)  # type: ignore[arg-type]
+            stored.read(header.begin)
+            yield header, stored  # type: ignore[misc]  # a raw stream is read as any binary file
+
+    def _begin_of(self, member: zipfile.ZipInfo) -> int:
+        # Where the bytes of a member are that was opened, and so has a sound header of its own.
+        self._stream.seek(member.header_offset)
+        head = self._stream.read(_HEAD.size)
+        name_length, extra_length = _HEAD.unpack(head)
+        return int(member.header_offset + _HEAD.size + name_length + extra_length)
 
     def num_indices(self, name: str) -> int:
         """Return the length of a member of whole numbers on one axis; reads its header only."""
@@ -138,7 +185,7 @@ class Archive:
 
     def word(self, name: str) -> str:
         """Return a member that is a short text."""
-        with self._checked(name, "SU") as (header, _):
+        with self.opened(name, "SU") as (header, _):
             if header.shape != () or header.num_bytes > _LARGEST_TEXT:
                 raise self.file.error(f"member {name!r} is not a word")
         value = self.array(name, "SU").item()
@@ -150,8 +197,9 @@ def open_archive(file: File) -> Iterator[Archive]:
     """Open a .npz file; what is wrong with the zip becomes FileFormatError."""
     with file.open() as stream:
         try:
-            with zipfile.ZipFile(_Inside(stream, file.size)) as opened:
-                yield Archive(file, opened)
+            inside = _Inside(stream, file.size)
+            with zipfile.ZipFile(inside) as opened:
+                yield Archive(file, opened, inside)
         except (zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
             raise file.error(f"is not a zip file, or a damaged one: {error}") from None
         except (

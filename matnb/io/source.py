@@ -17,10 +17,11 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 from matnb.io.files import find_file
 
 ROW_ENTRIES = 4  # what a row costs in a product with a vector, beside its entries: 3.8 ns to 0.8 an entry
+_NUMBERS = np.dtype(np.int64)
 ORDERING_BYTES = 48  # of an entry, while a block of entries is put together
 
 # Each reader has its own; they are picklable, and read-only once returned.
@@ -77,10 +78,12 @@ class Found:
         pattern in which an entry is listed twice has values, since SciPy counts such entries.)
     nnz
         Entries listed, mirrored ones included: what is stored, or more where duplicates are merged.
-    names, dtypes
-        Of the columns of a table; what is stored is ``dtype``, and a column is cast when it is used.
+    columns
+        Of a table: ``ColumnFacts`` of each of its columns, which are arrays of their own.
     has_labels
-        Whether vertices have original ids that differ from their numbers.
+        Whether vertices have original ids that differ from their numbers, or rows have targets.
+    labels_dtype
+        Type of these.
     edges
         Of an edge list.
     """
@@ -90,10 +93,20 @@ class Found:
     sparse: bool
     pattern: bool = False
     nnz: int | None = None
-    names: tuple[str, ...] = ()
-    dtypes: tuple[np.dtype, ...] = ()
+    columns: tuple[Any, ...] = ()
     has_labels: bool = False
+    labels_dtype: np.dtype = _NUMBERS
     edges: EdgeCounts | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of a table."""
+        return tuple(one.name for one in self.columns)
+
+    @property
+    def dtypes(self) -> tuple[np.dtype, ...]:
+        """The dtypes of the columns of a table, as NumPy knows the values."""
+        return tuple(one.kind.dtype for one in self.columns)
 
 
 @dataclass(frozen=True)
@@ -121,6 +134,9 @@ class Source(Protocol):
 
     def estimated_entries(self) -> int:
         """Return about how many entries there are, without reading."""
+
+    def reading(self) -> Source:
+        """Return the source whose pieces are read: a table, where this is one of its columns."""
 
     def row_cuts(self, count: int, transposed: bool = False) -> tuple[int, ...] | None:
         """Return cuts of the rows in ``count`` parts of about equal work, if known without reading.
@@ -170,6 +186,10 @@ class Source(Protocol):
 
 class PlainSource:
     """What most sources have in common: no vertex ids of their own, and no word on rows before reading."""
+
+    def reading(self) -> Self:
+        """Return the source itself."""
+        return self
 
     def row_cuts(self, count: int, transposed: bool = False) -> tuple[int, ...] | None:
         """Return None: where the entries are is not known without reading."""
@@ -233,8 +253,8 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     path
         A path, or a url that fsspec reads.
     kind
-        How to read it: "matrixmarket", "npz", "npy", "edges", "metis", "csv" or "parquet"; None goes by the
-        suffix.
+        How to read it: "matrixmarket", "npz", "npy", "edges", "metis", "svmlight", "lda-c", "csv",
+        "parquet" or "arrow"; None goes by the suffix.
     **options
         What the reader of the kind takes.
 
@@ -261,13 +281,14 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     file = find_file(path)
     found = READERS.get(kind) if kind is not None else _by_suffix(file.name)
     if found is None:
-        known = "; ".join(f"{one.kind!r} ({' '.join(one.suffixes)})" for one in READERS.values())
+        known = {one.kind: f"{one.kind!r} ({' '.join(one.suffixes)})" for one in READERS.values()}
         wrong = f"no kind {kind!r}" if kind is not None else "no reader for this suffix"
-        raise OptionError(f"{file.shown}: {wrong}: give kind= as one of {known}")
+        near = suggestion(kind, known, "give kind= as one of", lambda one: known[str(one)])
+        raise OptionError(f"{file.shown}: {wrong}; {near}")
     for option in options:
         if option not in found.options:
-            known = ", ".join(found.options) or "none"
-            raise OptionError(f"{file.shown}: no option {option!r} for kind {found.kind!r}; known: {known}")
+            near = suggestion(option, found.options)
+            raise OptionError(f"{file.shown}: no option {option!r} for kind {found.kind!r}; {near}")
     file.check_readable()
     return found.open(file, **options)
 
@@ -288,7 +309,7 @@ def choose(option: str, value: object, allowed: Sequence[object]) -> None:
         When it is not; the message lists them.
     """
     if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
-        raise OptionError(f"{option}={value!r}: choose one of {', '.join(map(repr, allowed))}")
+        raise OptionError(f"{option}={value!r}: {suggestion(value, allowed, 'choose one of')}")
 
 
 def split_range(start: int, stop: int, count: int, smallest: int) -> tuple[Piece, ...]:

@@ -17,7 +17,15 @@ from numpy.lib import format as npy_format
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, to_numpy
 from matnb.blocks.grid import Grid, Region, region_shape
-from matnb.errors import DTypeError, MatnbError, MissingFileError, OptionError, ShapeError, WriteError
+from matnb.errors import (
+    DTypeError,
+    MatnbError,
+    MissingFileError,
+    OptionError,
+    ShapeError,
+    WriteError,
+    suggestion,
+)
 from matnb.io.files import file_system, is_remote, local_path, upload, without_query
 from matnb.io.npz import MARK, VERSION
 from matnb.location import Location
@@ -63,9 +71,22 @@ def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: boo
             write(made, grid, dtype, sparse, fetch)
             upload(made, Location(target))
         return
+    with written_atomically(path, target) as stream:
+        _WRITERS[suffix](stream, grid, dtype, sparse, fetch)
+
+
+@contextmanager
+def written_atomically(path: str | os.PathLike[str], target: str) -> Iterator[IO[bytes]]:
+    """Open a new file that takes its place when all was written, and is gone after an error.
+
+    Raises
+    ------
+    WriteError
+        When the system does not let the file be written, as on a full disk.
+    """
     try:
         with _atomically(target) as stream:
-            _WRITERS[suffix](stream, grid, dtype, sparse, fetch)
+            yield stream
     except MatnbError:  # of a block that could not be computed; some of these are OSErrors too
         raise
     except OSError as error:
@@ -88,17 +109,23 @@ def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
     shown = Location(given)
     suffix = os.path.splitext(without_query(given) if "://" in given else given)[1].lower()
     if suffix not in _WRITERS:
-        known = ", ".join(_WRITERS)
-        raise OptionError(f"{shown}: no writer for suffix {suffix!r}; known: {known}")
+        raise OptionError(f"{shown}: no writer for suffix {suffix!r}; {suggestion(suffix, _WRITERS)}")
+    return checked_place(path), suffix
+
+
+def checked_place(path: str | os.PathLike[str]) -> str:
+    """Return where a path or url points, if a file may be written; errors as :func:`check_target`."""
+    given = os.fsdecode(path)
+    shown = Location(given)
     if is_remote(given):
         file_system(shown)  # raises for a protocol that is not known
-        return given, suffix
+        return given
     target = os.path.abspath(os.path.expanduser(local_path(given)))
     if os.path.isdir(target):
         raise OptionError(f"{shown}: is a directory; give the name of a file")
     if not os.path.isdir(os.path.dirname(target)):
         raise MissingFileError(f"{shown}: there is no folder {os.path.dirname(target)}")
-    return target, suffix
+    return target
 
 
 def _write_error(path: str | os.PathLike[str], target: str, error: OSError) -> WriteError:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from matnb.io import lines, npy
+from matnb.io import delimited, lines, npy
 
 WriteFile = Callable[[str, bytes | str], Path]
 
@@ -23,6 +23,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def small_chunks(small_pieces: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read 16 bytes at a time too."""
     monkeypatch.setattr(lines, "CHUNK_BYTES", 16)
+    monkeypatch.setattr(delimited, "CHUNK_BYTES", 16)
 
 
 @pytest.fixture

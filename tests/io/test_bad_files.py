@@ -77,7 +77,7 @@ def test_a_file_that_changed_is_refused(write_file):
 
 def test_bad_options_name_what_there_is(write_file):
     path = write_file("a.mtx", GOOD)
-    with pytest.raises(OptionError, match=r"no option 'header'.*known: none"):
+    with pytest.raises(OptionError, match=r"no option 'header'.*there are none"):
         open_source(path, header=True)
     with pytest.raises(OptionError, match=r"no kind 'excel'.*'matrixmarket' \(.mtx"):
         open_source(path, kind="excel")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reading import read_whole
 
-from matnb.errors import FileFormatError, MissingFileError
+from matnb.errors import FileFormatError, MissingFileError, OptionError
 from matnb.io.source import open_source
 from matnb.ops.creation import read_here
 
@@ -101,6 +101,24 @@ def test_vertices_without_an_edge(write_file):
         open_source(path, vertices=listed.with_name("nowhere"))
     with pytest.raises(FileFormatError, match=r"nodes.txt, line 2: 'x'"):
         read_here(open_source(path, vertices=write_file("nodes.txt", "1\nx\n")))
+
+
+def test_characters_that_begin_a_comment(write_file):
+    path = write_file("a.txt", "; vertices 2\n0 1 ; the first\n1 0;late\n! 0 0\n")
+    assert read(path, comments=";!") == [[0, 1], [1, 0]]
+    with pytest.raises(FileFormatError, match=r"line 4.*!"):
+        read(path, comments=";")
+    assert read(write_file("b.txt", "0 1\n"), comments="") == [[0, 1], [0, 0]]
+    with pytest.raises(FileFormatError, match="#"):
+        read(write_file("c.txt", "0 1\n# 1 0\n"), comments="")
+    ids = {open_source(path, comments=one).identity() for one in (";!", "!;", ";!%")}
+    assert len(ids) == 3
+
+
+@pytest.mark.parametrize("bad", [b"#", "#1", "- ", ",", "//x", "\N{DEGREE SIGN}", 7], ids=repr)
+def test_characters_that_numbers_have_begin_no_comment(write_file, bad: object):
+    with pytest.raises(OptionError, match="comments="):
+        open_source(write_file("a.txt", "0 1\n"), comments=bad)
 
 
 def test_no_edge(write_file):

@@ -66,7 +66,7 @@ def test_the_threads_of_a_session_read_and_write_urls(put: Put) -> None:
         table = mn.load(put("a.csv", files()["a.csv"]), blocks=4)
         np.testing.assert_array_equal(table["7"].compute(), MATRIX.toarray()[:, 7])
         for name in ("out.npz", "out.npy"):
-            mn.save(table.array * 2, f"memory://matnb-tests/{name}")
+            mn.save(table.to_matrix() * 2, f"memory://matnb-tests/{name}")
             back = mn.load(f"memory://matnb-tests/{name}", blocks=3)
             np.testing.assert_array_equal(back.compute(), MATRIX.toarray() * 2)
     mn.stop()

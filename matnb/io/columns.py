@@ -1,0 +1,538 @@
+"""Typed columns of a table: how Arrow's become arrays of numbers, and those of all pieces one block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import Block
+from matnb.blocks.grid import Region, relative
+from matnb.errors import FileFormatError, OptionError, suggestion
+from matnb.io.entries import ReaderValue, Slab, common, dense_of
+from matnb.io.files import File
+from matnb.io.source import Found, Piece, PlainSource
+
+if TYPE_CHECKING:
+    import pyarrow
+
+DType: TypeAlias = str | type | np.dtype
+DTypes: TypeAlias = DType | Mapping[str, DType] | None
+NO_TIME = np.iinfo(np.int64).min  # NumPy's "not a time", as a whole number
+MOST_COLUMNS = 4000  # each is an array of its own
+_UNITS = ("D", "s", "ms", "us", "ns")  # from coarse to fine
+_PER_UNIT = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+@dataclass(frozen=True)
+class ColumnKind:
+    """What a column holds, and how workers keep it.
+
+    Attributes
+    ----------
+    word
+        "bool", "number", "text", "datetime" or "timedelta".
+    stored
+        Dtype on the workers: of text int32, the places of labels; of times int64, a count of units.
+    unit
+        Of times, as NumPy writes it.
+    """
+
+    word: str
+    stored: np.dtype
+    unit: str = ""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the values as NumPy knows it."""
+        if self.word == "text":
+            return np.dtypes.StringDType()
+        return np.dtype(f"{self.word}64[{self.unit}]") if self.unit else self.stored
+
+    @property
+    def has_mask(self) -> bool:
+        """Whether missing values are told by an array beside: floats have NaN, times NaT, text no label."""
+        return self.stored.kind in "biu" and self.word in ("bool", "number")
+
+
+TEXT = ColumnKind("text", np.dtype(np.int32))
+
+
+def number(dtype: npt.DTypeLike) -> ColumnKind:
+    """Return the kind of a column of numbers or booleans."""
+    made = np.dtype(dtype)
+    return ColumnKind("bool" if made.kind == "b" else "number", made)
+
+
+def time(word: str, unit: str) -> ColumnKind:
+    """Return the kind of a column of "datetime" or "timedelta"."""
+    return ColumnKind(word, np.dtype(np.int64), unit)
+
+
+def wider(one: ColumnKind, other: ColumnKind) -> ColumnKind | None:
+    """Return the kind that holds the values of two, None where there is none."""
+    if one == other:
+        return one
+    if one.word != other.word:
+        return None
+    if one.unit:
+        return time(one.word, max(one.unit, other.unit, key=_UNITS.index))
+    return number(np.result_type(one.stored, other.stored))
+
+
+def kind_of(arrow: pyarrow.DataType) -> ColumnKind | None:
+    """Return the kind of a column of an Arrow type; None for those that have none, such as lists."""
+    from pyarrow import types
+
+    if types.is_dictionary(arrow):
+        return kind_of(arrow.value_type)
+    if types.is_boolean(arrow) or types.is_integer(arrow) or types.is_floating(arrow):
+        return number(arrow.to_pandas_dtype())
+    if types.is_null(arrow) or types.is_decimal(arrow):
+        return number(np.float64)
+    if types.is_string(arrow) or types.is_large_string(arrow) or str(arrow) == "string_view":
+        return TEXT
+    if types.is_date(arrow):
+        return time("datetime", "D" if types.is_date32(arrow) else "ms")
+    if types.is_timestamp(arrow):
+        return time("datetime", arrow.unit)
+    return time("timedelta", arrow.unit) if types.is_duration(arrow) or types.is_time(arrow) else None
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What is known of a column that was read through.
+
+    Attributes
+    ----------
+    name, kind
+        What it is called, and what it holds.
+    num_missing
+        How many values are missing; None where that is not known.
+    labels
+        Of text: the distinct values by code point, an Arrow array of strings.
+    """
+
+    name: str
+    kind: ColumnKind
+    num_missing: int | None
+    labels: pyarrow.Array | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnValues:
+    """The values of a column, where they are missing if a mask tells, and the labels of its codes."""
+
+    kind: ColumnKind
+    values: npt.NDArray[Any]
+    missing: npt.NDArray[np.bool_] | None = None
+    labels: pyarrow.Array | None = None
+
+    @property
+    def num_missing(self) -> int:
+        """How many values are missing."""
+        if self.kind.has_mask:
+            return 0 if self.missing is None else int(np.count_nonzero(self.missing))
+        if self.kind.word == "text":
+            return int(np.count_nonzero(self.values < 0))
+        return int(np.count_nonzero(self.values == NO_TIME if self.kind.unit else np.isnan(self.values)))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that they take."""
+        mask = 0 if self.missing is None else self.missing.nbytes
+        return self.values.nbytes + mask + (0 if self.labels is None else self.labels.nbytes)
+
+
+def values_of(column: pyarrow.Array | pyarrow.ChunkedArray) -> ColumnValues:
+    """Return an Arrow column as arrays of numbers; the type has a kind."""
+    import pyarrow
+
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.unify_dictionaries() if pyarrow.types.is_dictionary(column.type) else column
+        column = column.combine_chunks()
+        if isinstance(column, pyarrow.ChunkedArray):  # of no chunk, or of dictionaries
+            column = column.chunk(0) if column.num_chunks else pyarrow.array([], column.type)
+    kind = kind_of(column.type)
+    assert kind is not None, "checked by the caller"
+    if kind.word == "text":
+        return _codes_of(column)
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if kind.unit:
+        if pyarrow.types.is_date32(column.type) or pyarrow.types.is_time32(column.type):
+            column = column.cast(pyarrow.int32())
+        return ColumnValues(kind, _plain(column.cast(pyarrow.int64()), NO_TIME))
+    if not kind.has_mask:
+        if column.type != pyarrow.from_numpy_dtype(kind.stored):
+            column = column.cast(pyarrow.from_numpy_dtype(kind.stored))
+        return ColumnValues(kind, _plain(column, np.nan))
+    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    return ColumnValues(kind, _plain(column, False if kind.word == "bool" else 0), missing)
+
+
+def _plain(column: pyarrow.Array, instead: object) -> npt.NDArray[Any]:
+    import pyarrow
+
+    if column.null_count:
+        column = column.fill_null(pyarrow.scalar(instead, column.type))
+    return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # pyarrow has no types
+
+
+def _codes_of(column: pyarrow.Array) -> ColumnValues:
+    import pyarrow
+
+    if not pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    codes = _plain(column.indices, -1) if column.indices.null_count else column.indices.to_numpy()
+    codes = codes.astype(np.int32, copy=False)
+    labels = column.dictionary
+    if labels.type != pyarrow.string():
+        labels = labels.cast(pyarrow.string())
+    # A dictionary may list what no row has, nothing, and a label twice.
+    counts = np.bincount(codes[codes >= 0], minlength=len(labels))
+    if labels.null_count or not counts.all() or len(labels.unique()) < len(labels):
+        distinct = labels.filter(pyarrow.array(counts > 0)).drop_null().unique()
+        codes = _renumbered(codes, labels, distinct)
+        labels = distinct
+    return ColumnValues(TEXT, codes, labels=labels)
+
+
+def _renumbered(
+    codes: npt.NDArray[np.int32], labels: pyarrow.Array, wanted: pyarrow.Array
+) -> npt.NDArray[np.int32]:
+    return places_among(labels, wanted)[codes]
+
+
+def places_among(labels: pyarrow.Array, wanted: pyarrow.Array) -> npt.NDArray[np.int32]:
+    """Return of each label its place among others, -1 where it is not there; then -1, for no label."""
+    from pyarrow import compute
+
+    places = compute.index_in(labels, wanted, skip_nulls=True).fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.append(places, -1).astype(np.int32)
+
+
+def by_code_point(labels: Sequence[pyarrow.Array]) -> pyarrow.Array:
+    """Return the distinct labels of several arrays, by code point, which is the order of their UTF-8."""
+    import pyarrow
+
+    distinct = pyarrow.chunked_array(labels, pyarrow.string()).unique()
+    return distinct.take(pyarrow.compute.sort_indices(distinct))
+
+
+# The columns of pieces, put together.
+
+
+@dataclass(frozen=True, eq=False)
+class TablePart(ReaderValue):
+    """The columns of a piece; or the error that reading it met, so that the first of all pieces is told."""
+
+    number: int
+    num_rows: int = 0
+    columns: tuple[ColumnValues, ...] = ()
+    error: FileFormatError | None = None
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(one.nbytes for one in self.columns)
+
+
+@dataclass(frozen=True)
+class PartFacts:
+    """What is known of a piece: its rows, and of each column the kind, the missing values, the labels."""
+
+    num_rows: int
+    columns: tuple[tuple[ColumnKind, int, Any], ...]
+    error: FileFormatError | None
+
+
+@dataclass(frozen=True)
+class TableContext:
+    """What the pieces say together.
+
+    Attributes
+    ----------
+    found
+        What is known of the table.
+    firsts
+        Number of the first row of each piece, and how many there are.
+    places
+        Of each piece, and of each of its columns of text, the place of each label among all of them.
+    """
+
+    found: Found
+    firsts: tuple[int, ...]
+    places: tuple[tuple[npt.NDArray[np.int32] | None, ...], ...]
+
+
+class TableSource(PlainSource):
+    """A table: what readers of its kinds of file have in common.
+
+    Attributes
+    ----------
+    file
+        The table.
+    names
+        Of all columns.
+    picked
+        The places of the columns that are read.
+    """
+
+    file: File
+    names: tuple[str, ...]
+    picked: tuple[int, ...]
+
+    def pieces(self, count: int) -> tuple[Piece, ...]:
+        """Return at most so many pieces."""
+        raise NotImplementedError
+
+    def identity(self) -> tuple[str | int, ...]:
+        """Return what tells the table from any other."""
+        raise NotImplementedError
+
+    @property
+    def kinds(self) -> tuple[ColumnKind, ...]:
+        """What the columns that are read hold, as far as is known before they are read."""
+        raise NotImplementedError
+
+    @property
+    def read_names(self) -> tuple[str, ...]:
+        """The names of the columns that are read."""
+        return tuple(self.names[place] for place in self.picked)
+
+    def summary(self, parsed: TablePart) -> PartFacts:
+        """Return what is known of a piece."""
+        facts = tuple((one.kind, one.num_missing, one.labels) for one in parsed.columns)
+        return PartFacts(parsed.num_rows, facts, parsed.error)
+
+    def merge(self, summaries: Sequence[PartFacts]) -> TableContext:
+        """Return what is known of the table.
+
+        Raises
+        ------
+        FileFormatError
+            The first that reading met; and for a column that holds different things in two pieces.
+        """
+        for one in summaries:
+            if one.error is not None:
+                raise one.error
+        firsts = tuple(np.cumsum([0, *(one.num_rows for one in summaries)]).tolist())
+        facts, places = [], []
+        for place, name in enumerate(self.read_names):
+            column = [one.columns[place] for one in summaries]
+            known = self._facts(name, column)
+            facts.append(known)
+            places.append(
+                [None if known.labels is None else places_among(one[2], known.labels) for one in column]
+            )
+        shape = (firsts[-1], len(facts))
+        found = Found(shape, np.dtype(np.float64), False, nnz=shape[0] * shape[1], columns=tuple(facts))
+        by_piece = tuple(zip(*places, strict=True)) if places else ((),) * len(summaries)
+        return TableContext(found, firsts, by_piece)
+
+    def _facts(self, name: str, column: Sequence[tuple[ColumnKind, int, Any]]) -> ColumnFacts:
+        kind = column[0][0]
+        for other, _, _ in column[1:]:
+            both = wider(kind, other)
+            if both is None:
+                raise self.file.error(f"column {name!r} holds {kind.dtype} at first and {other.dtype} later")
+            kind = both
+        labels = by_code_point([one[2] for one in column]) if kind.word == "text" else None
+        return ColumnFacts(name, kind, sum(one[1] for one in column), labels)
+
+    def part(self, parsed: TablePart, context: TableContext, region: Region) -> Slab | None:
+        """Return the rectangle of a piece that lies in a region of all columns, as floats.
+
+        Of text these are the places of labels, of times counts. Arrays of tables are those of
+        :class:`ColumnSource`.
+        """
+        rows, (left, right) = region
+        made = []
+        for place in range(left, right):
+            found = ColumnSource(self, place).part(parsed, context, (rows,))
+            if found is None:
+                return None
+            values = found.values.astype(np.float64)
+            if context.found.columns[place].kind.has_mask:
+                gone = ColumnSource(self, place, mask=True).part(parsed, context, (rows,))
+                assert gone is not None, "of the same rows"
+                values[gone.values.astype(np.bool_)] = np.nan
+            made.append(values)
+            rows_there = found.region[0]
+        return Slab((rows_there, (left, right)), np.stack(made, axis=1)) if made else None
+
+    def assemble(self, parts: Sequence[Slab | None], context: TableContext, region: Region) -> Block:
+        """Return the block of a region of all columns."""
+        return dense_of([part for part in parts if part is not None], region, np.dtype(np.float64))
+
+    def parts(self, piece: Piece) -> Any:
+        """Yield the columns of some rows of a piece at a time."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ColumnSource(PlainSource):
+    """One column of a table: its values, or where they are missing."""
+
+    table: Any  # a TableSource
+    place: int
+    mask: bool = False
+
+    def __repr__(self) -> str:
+        name = self.table.read_names[self.place]
+        return f"{'missing of ' if self.mask else ''}{name!r} of {self.table!r}"
+
+    @property
+    def file(self) -> File:
+        """The table's."""
+        return self.table.file  # type: ignore[no-any-return]  # a TableSource
+
+    def reading(self) -> Any:
+        """Return the table, which is read through once for all its columns."""
+        return self.table
+
+    def identity(self) -> tuple[str | int, ...]:
+        """Return what tells the column from any other."""
+        return ("column", self.place, int(self.mask), *self.table.identity())
+
+    def estimated_entries(self) -> int:
+        """Return about how many rows there are."""
+        return self.table.estimated_entries() // max(1, len(self.table.picked))  # type: ignore[no-any-return]
+
+    def pieces(self, count: int) -> tuple[Piece, ...]:
+        """Return the table's."""
+        return self.table.pieces(count)  # type: ignore[no-any-return]
+
+    def parse(self, piece: Piece) -> TablePart:
+        """Read a piece of the table."""
+        return self.table.parse(piece)  # type: ignore[no-any-return]
+
+    def summary(self, parsed: TablePart) -> PartFacts:
+        """Return what is known of a piece."""
+        return self.table.summary(parsed)  # type: ignore[no-any-return]
+
+    def merge(self, summaries: Sequence[PartFacts]) -> TableContext:
+        """Return what is known of the column, where it is read alone."""
+        whole = self.table.merge(summaries)
+        columns = whole.found.columns
+        found = Found(whole.found.shape[:1], self._dtype(whole), False, columns=columns)
+        return TableContext(found, whole.firsts, whole.places)
+
+    def _dtype(self, context: TableContext) -> np.dtype:
+        if self.mask:
+            return np.dtype(np.bool_)
+        return context.found.columns[self.place].kind.stored  # type: ignore[no-any-return]
+
+    def part(self, parsed: TablePart, context: TableContext, region: Region) -> Slab | None:
+        """Return the rows of a piece that lie in a region."""
+        first = context.firsts[parsed.number]
+        own = ((first, first + parsed.num_rows),)
+        both = common(own, region)
+        if both is None:
+            return None
+        column, rows = parsed.columns[self.place], relative(both, own)
+        dtype = self._dtype(context)
+        if self.mask:
+            found = np.zeros(parsed.num_rows, np.bool_) if column.missing is None else column.missing
+            return Slab(both, found[rows].copy())
+        places = context.places[parsed.number][self.place]
+        values = column.values[rows]
+        if places is not None:
+            return Slab(both, places[values])
+        unit = context.found.columns[self.place].kind.unit
+        if column.kind.unit != unit:
+            fine = values * unit_ratio(column.kind.unit, unit)
+            return Slab(both, np.where(values == NO_TIME, NO_TIME, fine))
+        if values.dtype == dtype:
+            return Slab(both, values.copy())
+        made = values.astype(dtype)
+        if column.missing is not None:  # whole numbers here, and floats in another piece
+            made[column.missing[rows]] = np.nan
+        return Slab(both, made)
+
+    def assemble(self, parts: Sequence[Slab | None], context: TableContext, region: Region) -> Block:
+        """Return the block of a region."""
+        return dense_of([part for part in parts if part is not None], region, self._dtype(context))
+
+
+def unit_ratio(coarse: str, fine: str) -> int:
+    """Return how many of one unit of time are in another."""
+    return _PER_UNIT[fine] // _PER_UNIT[coarse]
+
+
+# What a user asks of columns.
+
+
+def picked_columns(file: File, names: Sequence[str], columns: Sequence[str] | None) -> tuple[int, ...]:
+    """Return the places of the columns to read; None reads all.
+
+    Raises
+    ------
+    OptionError
+        For a name that no column has, or more than one.
+    FileFormatError
+        When all are read and two have one name, or there are too many.
+    """
+    if columns is None:
+        if len(names) > MOST_COLUMNS:
+            raise file.error(
+                f"has {len(names):,} columns; a table has {MOST_COLUMNS:,} at most: pick some with columns=",
+                1,
+            )
+        seen = set()
+        for name in names:
+            if name in seen:
+                advice = "give each a name of its own, or pick others with columns="
+                raise file.error(f"{names.count(name)} columns named {name!r}: {advice}", 1)
+            seen.add(name)
+        return tuple(range(len(names)))
+    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
+        raise OptionError(f"columns={columns!r}: give a list of names")
+    for name in columns:
+        if name not in names:
+            raise OptionError(f"{file.shown}: no column {name!r}; {suggestion(name, names)}")
+        if names.count(name) > 1:
+            raise OptionError(f"{file.shown}: {names.count(name)} columns named {name!r}")
+        if columns.count(name) > 1:
+            raise OptionError(f"columns={columns!r}: {name!r} comes twice")
+    return tuple(names.index(name) for name in columns)
+
+
+def wanted_dtypes(file: File, dtype: DTypes, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the dtype asked for of each column, as NumPy writes it or "text": one for all, or one a name.
+
+    Raises
+    ------
+    OptionError
+        For one that no column has, or a name that is not read.
+    """
+    if dtype is None:
+        return ()
+    by_name = dtype if isinstance(dtype, Mapping) else dict.fromkeys(names, dtype)
+    wanted = []
+    for name, one in by_name.items():
+        if name not in names:
+            raise OptionError(
+                f"{file.shown}: dtype= of {name!r}, a column that is not read: {_listed(names)}"
+            )
+        if one is str or one in ("text", "str", "string", "category"):
+            wanted.append((name, "text"))
+            continue
+        try:
+            made = np.dtype(one)
+        except TypeError:
+            made = np.dtype(object)
+        has_unit = made.kind == "M" and made.name.removeprefix("datetime64[").rstrip("]") in _UNITS
+        if made.kind not in "biuf" and not has_unit:
+            raise OptionError(
+                f'dtype={one!r}: give a bool, integer or float dtype, "text", or a time such as '
+                '"datetime64[us]"'
+            )
+        wanted.append((name, made.name))
+    return tuple(wanted)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:50]))

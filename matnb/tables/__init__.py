@@ -1,0 +1,1 @@
+"""Tables: named, typed columns beside each other, on the way to matrices and back."""

@@ -1,0 +1,225 @@
+"""Rows of a table grouped by the values of columns: thin over ``mn.groupby``, with labels in the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from matnb.errors import DTypeError, suggestion
+from matnb.io.columns import NO_TIME
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import arange
+from matnb.lazy.functions.grouping import GroupBy, groupby
+from matnb.tables.columns import Column, MaskedColumn, TextColumn, TimeColumn
+
+if TYPE_CHECKING:
+    from matnb.tables.table import Table
+
+_METHODS = ("count", "sum", "mean", "std", "min", "max", "median", "nunique", "first", "last")
+_OF_NUMBERS = ("sum", "mean", "std", "median")  # the others are of text and times too
+_MOST_SHOWN = 100_000  # groups of a result that is looked at at once
+
+
+@dataclass(frozen=True, eq=False)
+class Keyed:
+    """Rows by the values of some columns.
+
+    Attributes
+    ----------
+    groups
+        The rows grouped.
+    numbers
+        Of each row the number of its group.
+    keys
+        The values of the groups, ascending, a column each.
+    """
+
+    groups: GroupBy
+    numbers: DistArray
+    keys: tuple[DistArray | Column, ...]
+
+    @property
+    def num_groups(self) -> int:
+        """How many groups there are."""
+        return self.groups.num_groups
+
+
+def keyed(table: Table, names: Sequence[str]) -> Keyed:
+    """Return the rows of a table, none of which misses a key, grouped by columns."""
+    columns = [table[name] for name in names]
+    handles = [one.codes if isinstance(one, Column) else one for one in columns]
+    groups = groupby(tuple(handles) if len(handles) > 1 else handles[0])
+    numbers = groups.transform(handles[0], lambda found, _: arange(found.num_groups))
+    found = groups.keys if isinstance(groups.keys, tuple) else (groups.keys,)
+    keys = (_as_column(one, key) for one, key in zip(columns, found, strict=True))
+    return Keyed(groups, numbers, tuple(keys))
+
+
+def _as_column(like: DistArray | Column, codes: DistArray) -> DistArray | Column:
+    # Values of a column from numbers; none of them is missing.
+    if isinstance(like, MaskedColumn):
+        return codes
+    return like._like(codes, may_miss=False) if isinstance(like, Column) else codes
+
+
+class TableGroups:
+    """Rows of a table grouped; ``Table.groupby`` makes it.
+
+    ``groups["tip"]`` and ``groups[["tip", "fare"]]`` pick what is computed. Each method returns a table of
+    the keys, ascending, and a value for each group; missing values are left out, as pandas and polars do.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> t = mn.table({"zone": ["b", "a", "b"], "tip": [1.0, None, 4.0]})
+    >>> print(t.groupby("zone")["tip"].sum())
+    2 rows x 2 columns
+    zone  tip
+    text  float64
+    a     0.0
+    b     5.0
+    """
+
+    def __init__(self, table: Table, names: tuple[str, ...], values: tuple[str, ...]) -> None:
+        self._table, self._names, self._values = table, names, values
+        self._known: tuple[Table, Keyed] | None = None
+
+    def __getitem__(self, names: str | list[str]) -> TableGroups:
+        found = TableGroups(self._table, self._names, self._table._named(names))
+        found._known = self._known
+        return found
+
+    def __repr__(self) -> str:
+        return f"groups of {len(self._table):,} rows by {', '.join(map(repr, self._names))}"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"groups have no {name!r}; {suggestion(name, ('size', *_METHODS))}")
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._table.columns)
+
+    def _grouped(self) -> tuple[Table, Keyed]:
+        # The rows that have all keys, and their groups.
+        if self._known is None:
+            table = self._table.dropna(list(self._names))
+            self._known = table, keyed(table, self._names)
+        return self._known
+
+    def size(self, name: str = "size") -> Table:
+        """Return how many rows each group has, in a column of this name."""
+        _, known = self._grouped()
+        return self._result({name: known.groups.count()})
+
+    def count(self) -> Table:
+        """Return how many values of each group are there."""
+        return self._each("count")
+
+    def sum(self) -> Table:
+        """Return the sums of the values of each group; 0 where all are missing."""
+        return self._each("sum")
+
+    def mean(self) -> Table:
+        """Return the means of the values of each group."""
+        return self._each("mean")
+
+    def std(self) -> Table:
+        """Return the standard deviations of samples: squares are divided by one less than the count."""
+        return self._each("std")
+
+    def min(self) -> Table:
+        """Return the least value of each group; of text by code point."""
+        return self._each("min")
+
+    def max(self) -> Table:
+        """Return the greatest value of each group."""
+        return self._each("max")
+
+    def median(self) -> Table:
+        """Return the medians of the values of each group."""
+        return self._each("median")
+
+    def nunique(self) -> Table:
+        """Return how many distinct values each group has."""
+        return self._each("nunique")
+
+    def first(self) -> Table:
+        """Return the first value of each group that is not missing."""
+        return self._each("first")
+
+    def last(self) -> Table:
+        """Return the last value of each group that is not missing."""
+        return self._each("last")
+
+    def _each(self, method: str) -> Table:
+        table, known = self._grouped()
+        names = [name for name in self._values if method not in _OF_NUMBERS or _has_numbers(table[name])]
+        bad = [name for name in self._values if name not in names]
+        if not names or (bad and len(self._values) < len(table.columns) - len(self._names)):
+            good = [name for name in table.columns if _has_numbers(table[name])]
+            raise DTypeError(
+                f"{method} of column {(bad or [''])[0]!r}, which holds no numbers; there are "
+                f"{', '.join(map(repr, good)) or 'none that do'}"
+            )
+        return self._result({name: _of_groups(table, known, name, method) for name in names})
+
+    def _result(self, values: dict[str, DistArray | Column]) -> Table:
+        _, known = self._grouped()
+        keys = dict(zip(self._names, known.keys, strict=True))
+        made = type(self._table)({**keys, **values}, frozenset(keys))
+        return made._look() if len(made) <= _MOST_SHOWN else made
+
+
+def _has_numbers(column: DistArray | Column) -> bool:
+    return isinstance(column, DistArray | MaskedColumn) or (
+        isinstance(column, TimeColumn) and column.word == "timedelta"
+    )
+
+
+def _of_groups(table: Table, known: Keyed, name: str, method: str) -> DistArray | Column:
+    column, mask = table[name], table._missing(name)
+    values: Any = column.codes if isinstance(column, Column) else column
+    if method in ("sum", "mean", "std", "median") and values.dtype.kind == "b":
+        values = values.astype(np.int64)
+    groups = known.groups
+    if mask is not None:  # rows with a value alone, in the same groups
+        there = ~mask
+        values = values[there]
+        groups = groupby(known.numbers[there], num_groups=known.num_groups)
+    if method == "count":
+        return groups.count()
+    if method == "std":
+        found: Any = _spread(groups, values)
+    else:
+        found = getattr(groups, method)(values)
+    if method == "nunique":
+        return found  # type: ignore[no-any-return]  # a handle
+    if mask is not None and method in ("min", "max", "first", "last"):
+        return _unless_empty(column, found, groups.count() == 0)
+    if isinstance(column, TextColumn):
+        return column._like(found, may_miss=False)
+    if isinstance(column, TimeColumn):
+        if found.dtype.kind == "f":
+            is_none = found != found
+            found = np.where(is_none, NO_TIME, np.where(is_none, 0.0, found).astype(np.int64))
+        return column._like(found)
+    return found  # type: ignore[no-any-return]
+
+
+def _spread(groups: GroupBy, values: DistArray) -> DistArray:
+    # Of a group of one row there is none: 0 / 0.
+    counts: Any = groups.count()
+    found: Any = groups.std(values, ddof=1)
+    return np.where(counts > 1, found, np.nan)  # type: ignore[return-value]
+
+
+def _unless_empty(column: DistArray | Column, found: Any, is_empty: DistArray) -> DistArray | Column:
+    if isinstance(column, MaskedColumn):
+        return MaskedColumn(np.where(is_empty, found * 0, found), is_empty)
+    if isinstance(column, TextColumn):
+        return column._like(np.where(is_empty, np.int32(-1), found), may_miss=True)  # type: ignore[arg-type]
+    if isinstance(column, TimeColumn):
+        return column._like(np.where(is_empty, NO_TIME, found), may_miss=True)  # type: ignore[arg-type]
+    return np.where(is_empty, np.nan, found)  # type: ignore[return-value]

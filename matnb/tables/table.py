@@ -1,0 +1,617 @@
+"""Tables of named, typed columns: looked at, chosen from, grouped, made matrices, handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, NoReturn, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import ColumnError, DTypeError, OptionError, TooLargeError, UnsupportedError, suggestion
+from matnb.io.columns import NO_TIME, ColumnValues, kind_of, values_of
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, coo_array, owned_array
+from matnb.lazy.evaluator import evaluator
+from matnb.pictures.quantities import bytes_text
+from matnb.pictures.tables import table_html, table_text, value_text
+from matnb.tables.columns import Column, MaskedColumn, TextColumn, TimeColumn, check_length, is_missing
+from matnb.tables.groups import TableGroups, keyed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow
+
+_SHOWN = 5  # rows of the beginning, and of the end
+_STATISTICS = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
+
+
+class Table:
+    """Named, typed columns beside each other; ``mn.load`` and ``mn.table`` make it.
+
+    ``t["fare"]`` is a column: a DistArray of numbers or booleans, or a column of text, of times, or of whole
+    numbers of which some are missing. ``t[["fare", "zone"]]`` are these columns and ``t[mask]`` the rows
+    where a mask is true. Missing floats are NaN, missing times NaT.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> t = mn.table({"zone": ["a", "b", "a"], "fare": [6.0, 9.0, 7.0]})
+    >>> t.shape, t.columns
+    ((3, 2), ('zone', 'fare'))
+    >>> float(t["fare"].mean())
+    7.333333333333333
+    >>> print(t[t["zone"] == "a"].head())
+    2 rows x 2 columns
+    zone  fare
+    text  float64
+    a     6.0
+    a     7.0
+    """
+
+    def __init__(
+        self, columns: Mapping[str, DistArray | Column], complete: frozenset[str] = frozenset()
+    ) -> None:
+        self._columns = {name: _named(name, one) for name, one in columns.items()}
+        # Floats among which no NaN is known to be, so that none is looked for.
+        self._complete = complete
+        self._seen: tuple[list[list[str]], list[list[str]]] | None = None
+        lengths = [len(one) for one in self._columns.values()]
+        for name, length in zip(self._columns, lengths, strict=True):
+            check_length(name, length, lengths[0])
+
+    # What there is
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._columns)
+
+    @property
+    def dtypes(self) -> dict[str, np.dtype]:
+        """The dtype of each column, by name; of text NumPy's StringDType."""
+        return {name: one.dtype for name, one in self._columns.items()}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns there are."""
+        return len(self), len(self._columns)
+
+    def __len__(self) -> int:
+        return next((len(one) for one in self._columns.values()), 0)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the columns."""
+        return self.columns
+
+    def values(self) -> tuple[DistArray | Column, ...]:
+        """Return the columns."""
+        return tuple(self._columns.values())
+
+    def items(self) -> tuple[tuple[str, DistArray | Column], ...]:
+        """Return the names and the columns."""
+        return tuple(self._columns.items())
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._columns)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        known = [one for one in dir(Table) if not one.startswith("_")]
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._columns:
+            raise AttributeError(f"a table has no attribute {name!r}; t[{name!r}] is the column")
+        raise AttributeError(f"a table has no attribute {name!r}; {suggestion(name, known)}")
+
+    # Columns and rows
+
+    @overload
+    def __getitem__(self, key: str) -> Any: ...
+    @overload
+    def __getitem__(self, key: list[str] | DistArray | slice | np.ndarray) -> Table: ...
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self._columns:
+                raise ColumnError(f"no column {key!r}; {suggestion(key, self._columns)}")
+            return self._columns[key]
+        if isinstance(key, list) and all(isinstance(one, str) for one in key):
+            return Table({name: self[name] for name in key}, self._complete & set(key))
+        if isinstance(key, slice):
+            return self._rows(key)
+        mask = asarray(key)
+        if mask.dtype.kind != "b" or mask.shape != (len(self),):
+            raise DTypeError(
+                f"t[...] of {mask.dtype} and shape {mask.shape}: give a name, a list of names, a slice, or a "
+                f"mask of {len(self):,} booleans"
+            )
+        return self._rows(mask)
+
+    def _rows(self, key: Any) -> Table:
+        return Table({name: one[key] for name, one in self._columns.items()}, self._complete)
+
+    def head(self, n: int = _SHOWN) -> Table:
+        """Return the first ``n`` rows, as a table that shows them."""
+        return self._rows(slice(0, _count(n)))._look()
+
+    def tail(self, n: int = _SHOWN) -> Table:
+        """Return the last ``n`` rows, as a table that shows them."""
+        return self._rows(slice(max(0, len(self) - _count(n)), None))._look()
+
+    def with_columns(self, **columns: object) -> Table:
+        """Return the table with columns more, or others of a name.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"fare": [6.0, 9.0], "tip": [1.5, 0.0]})
+        >>> t.with_columns(share=t["tip"] / t["fare"]).columns
+        ('fare', 'tip', 'share')
+        """
+        made = {name: _column_from(name, one) for name, one in columns.items()}
+        return Table({**self._columns, **made}, self._complete - made.keys())
+
+    def missing(self, names: Sequence[str] | None = None) -> DistArray:
+        """Return in which rows a value of some columns is missing, booleans; None is all columns."""
+        masks = [self._missing(name) for name in self._named(names)]
+        found: Any = None
+        for mask in masks:
+            if mask is not None:
+                found = mask if found is None else found | mask
+        return asarray(np.zeros(len(self), np.bool_)) if found is None else found
+
+    def dropna(self, subset: Sequence[str] | None = None) -> Table:
+        """Return the rows in which no value is missing, of all columns or of those in ``subset``."""
+        if all(self._missing(name) is None for name in self._named(subset)):
+            return self
+        kept = self._rows(~self.missing(subset))
+        for name in self._named(subset):
+            one = kept._columns[name]
+            if isinstance(one, MaskedColumn):
+                kept._columns[name] = one.codes
+            elif isinstance(one, Column):
+                kept._columns[name] = one._like(one.codes, may_miss=False)
+        kept._complete |= frozenset(self._named(subset))
+        return kept
+
+    def _missing(self, name: str) -> DistArray | None:
+        return None if name in self._complete else is_missing(self[name])
+
+    def _named(self, names: Sequence[str] | str | None) -> tuple[str, ...]:
+        if names is None:
+            return self.columns
+        found = (names,) if isinstance(names, str) else tuple(names)
+        for name in found:
+            self[name]
+        return found
+
+    # Groups and statistics
+
+    def groupby(self, by: str | Sequence[str]) -> TableGroups:
+        """Group the rows by the values of a column, or of several; rows with a missing one are left out.
+
+        Returns
+        -------
+        TableGroups
+            ``t.groupby("zone")["tip"].mean()`` is a table of the zones, ascending, and of their mean tips;
+            there are size, count, sum, mean, std, min, max, median, nunique, first and last.
+
+        Raises
+        ------
+        ColumnError
+            For a name that no column has.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"zone": ["b", "a", "b"], "tip": [1.0, 2.0, 4.0]})
+        >>> print(t.groupby("zone")["tip"].mean())
+        2 rows x 2 columns
+        zone  tip
+        text  float64
+        a     2.0
+        b     2.5
+        """
+        names = self._named(by)
+        if not names:
+            raise OptionError("groupby of no column: give a name, or several")
+        rest = tuple(name for name in self.columns if name not in names)
+        return TableGroups(self, names, rest)
+
+    def value_counts(self, name: str) -> Table:
+        """Return how often each value of a column comes, the most frequent first; equal counts by value."""
+        sizes = self.groupby(name).size("count")
+        order = np.argsort(-sizes["count"], kind="stable")
+        return sizes._rows(order)._look()
+
+    def describe(self) -> Table:
+        """Return count, mean, standard deviation, least, quartiles and greatest of the columns of numbers.
+
+        Missing values are left out; the standard deviation is that of a sample, as pandas' and polars'.
+        """
+        return _described(self)
+
+    def _present(self, name: str) -> DistArray:
+        # The values of a column of numbers that are there.
+        mask, one = self._missing(name), self[name]
+        if mask is None:
+            return one.codes if isinstance(one, MaskedColumn) else one
+        return (one.codes if isinstance(one, MaskedColumn) else one)[~mask]
+
+    # Matrices
+
+    def to_matrix(self, columns: Sequence[str] | None = None) -> DistArray:
+        """Return columns of numbers as one dense matrix of rows by columns; None is all columns.
+
+        Missing values are NaN. The dtype holds that of every column.
+
+        Raises
+        ------
+        DTypeError
+            For a column that is text or times; the message says which are numbers.
+        """
+        names = self._named(columns)
+        bad = [name for name in names if not _is_numeric(self[name], booleans=True)]
+        if bad:
+            good = [name for name in self.columns if _is_numeric(self[name], booleans=True)]
+            raise DTypeError(
+                f"column {bad[0]!r} is {_word(self[bad[0]])} and no numbers; to_matrix({good!r}) takes those "
+                "that are"
+            )
+        if not names:
+            raise OptionError("to_matrix of no column")
+        made: Any = np.stack([asarray(self[name]) for name in names], axis=1)
+        return made  # type: ignore[no-any-return]  # a handle
+
+    def __matnb_array__(self) -> DistArray:
+        return self.to_matrix()
+
+    def pivot(self, rows: str, columns: str, values: str | None = None, combine: str = "sum") -> Pivot:
+        """Return a sparse matrix with a row for each value of one column, and a column for each of another.
+
+        Parameters
+        ----------
+        rows, columns
+            Names of the columns whose distinct values, ascending, are those of the matrix. Rows of the table
+            where one of them is missing are left out.
+        values
+            The column of numbers that is stored; None counts rows. Missing ones are left out.
+        combine
+            What several values at one place become: "sum", "min", "max", "first", "last", or an "error".
+
+        Returns
+        -------
+        Pivot
+            A sparse DistArray that has ``row_labels`` and ``column_labels``, as NumPy's arrays.
+
+        Examples
+        --------
+        >>> import numpy as np, matnb as mn
+        >>> t = mn.table({"user": ["a", "b", "a"], "film": [7, 7, 9], "stars": [5.0, 3.0, 4.0]})
+        >>> P = t.pivot("user", "film", "stars")
+        >>> np.asarray(P)
+        array([[5., 4.],
+               [3., 0.]])
+        >>> P.row_labels.tolist(), P.column_labels.tolist()
+        (['a', 'b'], [7, 9])
+        """
+        used = [rows, columns] if values is None else [rows, columns, values]
+        table = Table({name: self[name] for name in used}, self._complete).dropna()
+        if values is not None and not _is_numeric(table[values], booleans=True):
+            raise DTypeError(f"pivot: column {values!r} is {_word(table[values])} and no numbers")
+        keys = [keyed(table, [name]) for name in (rows, columns)]
+        (down, top), (across, left) = ((one.numbers, one.keys[0]) for one in keys)
+        stored = np.ones((), np.int64) if values is None else asarray(table[values])
+        matrix = coo_array(
+            (stored, (down, across)), (keys[0].num_groups, keys[1].num_groups), duplicates=combine
+        )
+        return Pivot(matrix, np.asarray(top), np.asarray(left))
+
+    # To other libraries
+
+    def _check_limit(self) -> None:
+        total = sum(_num_bytes(one) for one in self._columns.values())
+        handle = next((_handle_of(one) for one in self._columns.values()), None)
+        if handle is not None and total > (limit := evaluator().limit(handle.expression)):
+            raise TooLargeError(
+                f"a table of {len(self):,} rows takes {bytes_text(total)}, over the limit of "
+                f"{bytes_text(limit)} for bringing values into this process: take some rows or columns, "
+                "write it with mn.save, or raise the limit with mn.start(compute_limit=...)"
+            )
+
+    def _computed(self) -> None:
+        # All columns in one run.
+        handles = [handle for one in self._columns.values() for handle in _handles_of(one)]
+        if handles and len(self):
+            evaluator().persist([one.expression for one in handles])
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Compute the table and return it as Arrow's; text is a dictionary, and missing values are null.
+
+        Raises
+        ------
+        TooLargeError
+            When it exceeds the session's ``compute_limit``.
+        """
+        import pyarrow
+
+        self._check_limit()
+        self._computed()
+        return pyarrow.table({name: _arrow_of(one) for name, one in self._columns.items()})
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Compute the table and return it as pandas' frame; text is categorical.
+
+        Raises
+        ------
+        TooLargeError
+            When it exceeds the session's ``compute_limit``.
+        UnsupportedError
+            Where pandas is not installed.
+        """
+        try:
+            import pandas  # noqa: F401  Arrow makes the frame
+        except ImportError as error:
+            raise UnsupportedError(f"to_pandas() needs pandas: {error}; to_arrow() does not") from None
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Compute the table and return it as polars' frame; text is categorical.
+
+        Raises
+        ------
+        TooLargeError
+            When it exceeds the session's ``compute_limit``.
+        UnsupportedError
+            Where polars is not installed.
+        """
+        try:
+            import polars
+        except ImportError as error:
+            raise UnsupportedError(f"to_polars() needs polars: {error}; to_arrow() does not") from None
+        return polars.from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Compute the table and return it as Arrow's stream: what polars, DuckDB and pandas take."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        # Numbers as a matrix, and with other columns objects, as pandas' frames give them.
+        self._check_limit()
+        if all(_is_numeric(one, booleans=True) for one in self._columns.values()) and self._columns:
+            values: npt.NDArray[Any] = np.asarray(self.to_matrix().compute())
+        else:
+            self._computed()
+            values = np.empty(self.shape, object)
+            for place, one in enumerate(self._columns.values()):
+                values[:, place] = np.asarray(one).astype(object)
+        return values if dtype is None else values.astype(dtype)
+
+    # What it looks like
+
+    def _look(self) -> Table:
+        # Fetches the rows that are shown, so that showing them computes nothing.
+        if self._columns:
+            length = len(self)
+            top = self if length <= 2 * _SHOWN else self._rows(slice(0, _SHOWN))
+            rest = None if top is self else self._rows(slice(length - _SHOWN, length))
+            self._seen = top._texts(), [] if rest is None else rest._texts()
+        return self
+
+    def _texts(self) -> list[list[str]]:
+        self._computed()
+        columns = [_written(one) for one in self._columns.values()]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def _told(self) -> list[tuple[str, str]]:
+        return [(name, _word(one)) for name, one in self._columns.items()]
+
+    def __repr__(self) -> str:
+        return table_text(self.shape, self._told(), self._seen)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": table_html(self.shape, self._told(), self._seen)}
+
+
+def _described(made: Table) -> Table:
+    names = [name for name, one in made.items() if _is_numeric(one)]
+    if not names:
+        raise DTypeError("describe: no column holds numbers")
+    parts: dict[str, list[Any]] = {}
+    for name in names:
+        values: Any = made._present(name)
+        count = values.shape[0]
+        if not count:
+            parts[name] = [0, *[np.nan] * 7]
+            continue
+        spread = np.std(values.astype(np.float64), ddof=1) if count > 1 else np.nan
+        quartiles = np.percentile(values, [25, 50, 75])
+        parts[name] = [count, values.mean(), spread, values.min(), quartiles, values.max()]
+    handles = [one for row in parts.values() for one in row if isinstance(one, DistArray)]
+    evaluator().persist([one.expression for one in handles])
+    found: dict[str, object] = {"statistic": list(_STATISTICS)}
+    for name, row in parts.items():
+        here = [np.atleast_1d(np.asarray(one, np.float64)) for one in row]
+        found[name] = np.concatenate(here)
+    return table(found)
+
+
+class Pivot(DistArray):
+    """A sparse matrix with the values that its rows and columns stand for; ``Table.pivot`` makes it.
+
+    Attributes
+    ----------
+    row_labels, column_labels
+        NumPy's arrays; text as objects. What is made of the matrix has none.
+    """
+
+    __slots__ = ("column_labels", "row_labels")
+
+    def __init__(
+        self, matrix: DistArray, row_labels: npt.NDArray[Any], column_labels: npt.NDArray[Any]
+    ) -> None:
+        super().__init__(matrix.expression)
+        self.row_labels, self.column_labels = row_labels, column_labels
+
+
+def table(data: object) -> Table:
+    """Return a table of a frame of pandas or polars, an Arrow table, a DuckDB relation, or a dict of columns.
+
+    Parameters
+    ----------
+    data
+        What has Arrow's ``__arrow_c_stream__``; or a mapping of names to columns: DistArrays, columns of
+        other tables, or what Arrow or NumPy makes an array of one axis of.
+
+    Raises
+    ------
+    DTypeError
+        For columns of lists and other types that no table holds, by name.
+    ShapeError
+        For columns of unequal lengths.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> mn.table({"zone": ["a", None, "b"], "fare": [6.0, 9.0, 7.0]}).dropna().shape
+    (2, 2)
+    """
+    import pyarrow
+
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, Mapping):
+        made = {str(name): _column_from(str(name), one) for name, one in data.items()}
+        known = {str(name) for name, one in data.items() if not isinstance(one, DistArray | Column)}
+        complete = {name for name in known if not _has_nan(data[name])}
+        return Table(made, frozenset(complete))._look()
+    if not hasattr(data, "__arrow_c_stream__"):
+        if not hasattr(data, "fetch_arrow_table"):
+            raise DTypeError(
+                f"table of a {type(data).__name__}: give a dict of columns, or what has __arrow_c_stream__, "
+                "such as frames of pandas and polars"
+            )
+        data = data.fetch_arrow_table()  # a DuckDB relation of old
+    arrow = pyarrow.table(data)
+    names = [name for name in arrow.column_names if name != "__index_level_0__"]
+    for name in names:
+        if names.count(name) > 1:
+            raise DTypeError(f"{names.count(name)} columns named {name!r}: give each a name of its own")
+    values = {name: _values_of(name, arrow.column(name)) for name in names}
+    whole = frozenset(name for name, one in values.items() if not one.num_missing)
+    return Table({name: _column_of_values(one) for name, one in values.items()}, whole)._look()
+
+
+def _has_nan(values: object) -> bool:
+    found = np.asarray(values)
+    return found.dtype.kind not in "biu" and not (found.dtype.kind == "f" and not np.isnan(found).any())
+
+
+def _column_from(name: str, one: object) -> DistArray | Column:
+    import pyarrow
+
+    if isinstance(one, Column):
+        return one
+    if isinstance(one, DistArray):
+        if one.ndim != 1 or one.sparse:
+            raise DTypeError(f"column {name!r} of shape {one.shape}: give a dense array with one axis")
+        return one
+    if isinstance(one, np.ndarray) and one.dtype.kind in "biuf":
+        return _column_from(name, asarray(one))
+    if isinstance(one, np.ndarray) and one.dtype == np.dtypes.StringDType():
+        one = one.astype(object)
+    try:
+        is_arrow = isinstance(one, pyarrow.Array | pyarrow.ChunkedArray)
+        made = one if is_arrow else pyarrow.array(one, from_pandas=True)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, TypeError) as error:
+        raise DTypeError(f"column {name!r} is no column of a table: {error}") from None
+    return _column_of_values(_values_of(name, made))
+
+
+def _values_of(name: str, column: Any) -> ColumnValues:
+    if kind_of(column.type) is None:
+        raise DTypeError(f"column {name!r} is of type {column.type}, which no table holds: leave it out")
+    return values_of(column)
+
+
+def _column_of_values(one: ColumnValues) -> DistArray | Column:
+    may_miss = one.num_missing > 0
+    values = owned_array(np.ascontiguousarray(one.values))
+    if one.kind.word == "text":
+        from matnb.io.columns import by_code_point, places_among
+
+        assert one.labels is not None, "of text"
+        ordered = by_code_point([one.labels])
+        codes = places_among(one.labels, ordered)[one.values]
+        return TextColumn(owned_array(codes), ordered, may_miss)
+    if one.kind.unit:
+        return TimeColumn(values, one.kind.word, one.kind.unit, may_miss)
+    return MaskedColumn(values, owned_array(one.missing)) if one.missing is not None else values
+
+
+def _named(name: str, one: DistArray | Column) -> DistArray | Column:
+    if isinstance(one, Column) and one.name != name:
+        one = copy(one)
+        one.name = name
+    return one
+
+
+def _written(one: DistArray | Column) -> list[str]:
+    # The values of a column as they are shown.
+    if isinstance(one, TimeColumn):  # of which some are before Python's first
+        texts = one.compute().astype(str).tolist()
+        return ["" if text == "NaT" else text.replace("T", " ").removesuffix(".000000") for text in texts]
+    return [value_text(value) for value in _arrow_of(one).to_pylist()]
+
+
+def _count(n: object) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise OptionError(f"n={n!r}: give a number of rows, from 0 on")
+    return int(n)
+
+
+def _is_numeric(one: DistArray | Column, booleans: bool = False) -> bool:
+    return isinstance(one, DistArray | MaskedColumn) and (booleans or one.dtype.kind in "iuf")
+
+
+def _word(one: DistArray | Column) -> str:
+    if isinstance(one, TextColumn):
+        return "text"
+    return f"{one.dtype}{' or missing' if isinstance(one, MaskedColumn) else ''}"
+
+
+def _handles_of(one: DistArray | Column) -> list[DistArray]:
+    if isinstance(one, MaskedColumn):
+        return [one.codes, one.missing]
+    return [one.codes if isinstance(one, Column) else one]
+
+
+def _handle_of(one: DistArray | Column) -> DistArray:
+    return _handles_of(one)[0]
+
+
+def _num_bytes(one: DistArray | Column) -> int:
+    labels = one.labels.nbytes if isinstance(one, TextColumn) else 0
+    return sum(handle.nbytes for handle in _handles_of(one)) + labels
+
+
+def _arrow_of(one: DistArray | Column) -> pyarrow.Array:
+    # A column as Arrow's: missing values are null.
+    import pyarrow
+
+    codes = np.asarray(_handle_of(one).compute())
+    if isinstance(one, TextColumn):
+        indices = pyarrow.array(codes, pyarrow.int32(), mask=codes < 0 if one.may_miss else None)
+        return pyarrow.DictionaryArray.from_arrays(indices, one.labels)
+    if isinstance(one, TimeColumn):
+        return pyarrow.array(codes.view(one.dtype), mask=codes == NO_TIME)
+    if isinstance(one, MaskedColumn):
+        return pyarrow.array(codes, mask=np.asarray(one.missing.compute()))
+    return pyarrow.array(codes, from_pandas=True)

@@ -1,0 +1,149 @@
+"""Factors of ratings by alternating least squares."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from matnb.lazy.array import DistArray
+from matnb.lazy.loop import converging, iterate
+from matnb.learn.alternating import AlternatingSquares, no_factors
+from matnb.learn.arguments import one_of, real, seed_from, whole
+from matnb.learn.estimator import Estimator
+from matnb.learn.recommending import Recommendations, best_unseen, places_from, ratings_from
+
+
+class ALS(Estimator):
+    """Factors of users and items whose products are near the ratings, by alternating least squares.
+
+    Explicit ratings r: the least ``sum of (r_ui - x_u . y_i)^2 over the ratings + c (sum of n_u |x_u|^2 + sum
+    of n_i |y_i|^2)``, n the numbers of ratings (Zhou, Wilkinson, Schreiber and Pan 2008, "Large-scale
+    parallel collaborative filtering for the Netflix prize"). Implicit feedback, counts r: the least ``sum of
+    (1 + a r_ui) (p_ui - x_u . y_i)^2 over all users and items + c (sum of |x_u|^2 + sum of |y_i|^2)``, p 1
+    where r is above 0 (Hu, Koren and Volinsky 2008, "Collaborative filtering for implicit feedback
+    datasets").
+
+    Each round solves a small system a user, then one an item. Users and items without ratings
+    have factors 0. Explicit ones have the same bits however R is cut; implicit ones hold products by BLAS.
+
+    Parameters
+    ----------
+    factors
+        k, at most the larger number of users and items.
+    regularization
+        c.
+    iterations
+        The most rounds.
+    implicit
+        Whether R counts what users did, rather than says how they like it.
+    alpha
+        a: how much surer a count of one makes.
+    solver
+        "cholesky", or "cg": three steps of conjugate gradients a system from the factors of the round before,
+        the less work for many factors (Takacs, Pilaszy and Tikk 2011, "Applications of the conjugate gradient
+        method for implicit feedback collaborative filtering").
+    tol
+        It ends after a round that made the sum smaller by at most this share of it. 0: after ``iterations``.
+    random_state
+        Seed of the first factors.
+
+    Attributes
+    ----------
+    user_factors_, item_factors_ : DistArray
+        users x k and items x k, of the dtype of R.
+    loss_ : DistArray
+        The sum, without axes.
+    n_iter_ : int
+        Rounds.
+
+    Examples
+    --------
+    >>> import matnb as mn, scipy.sparse as sp
+    >>> R = sp.csr_array([[5.0, 4.0, 0.0], [0.0, 4.0, 1.0], [5.0, 0.0, 1.0]])
+    >>> als = mn.learn.ALS(factors=2, regularization=0.01, random_state=0).fit(R)
+    >>> als.predict([0, 1], [2, 0]).compute().round(1)
+    array([1., 5.])
+    >>> als.recommend([1], 1).items.compute()
+    array([[0]])
+    """
+
+    user_factors_: DistArray
+    item_factors_: DistArray
+    n_iter_: int
+
+    def __init__(
+        self,
+        factors: int = 20,
+        regularization: float = 0.1,
+        iterations: int = 15,
+        implicit: bool = False,
+        alpha: float = 40.0,
+        solver: str = "cholesky",
+        tol: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.factors = factors
+        self.regularization = regularization
+        self.iterations = iterations
+        self.implicit = implicit
+        self.alpha = alpha
+        self.solver = solver
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, R: object, y: object = None) -> Self:
+        """Learn factors from ratings, users x items, a sparse matrix; a stored zero is a rating too."""
+        ratings = ratings_from(R, "ALS", signed=not self.implicit)
+        k = whole(self.factors, "factors", "ALS", most=max(ratings.shape))
+        rounds = whole(self.iterations, "iterations", "ALS")
+        tol = real(self.tol, "tol", "ALS")
+        squares = AlternatingSquares(
+            real(self.regularization, "regularization", "ALS"),
+            real(self.alpha, "alpha", "ALS") if self.implicit else None,
+            one_of(self.solver, "solver", "ALS", ("cholesky", "cg")),
+        )
+
+        def step(state: tuple[DistArray, ...]) -> tuple[DistArray, ...]:
+            U, V = state[:2]
+            U = squares.factors(ratings, V, U)
+            V = squares.factors(ratings.T, U, V)
+            return (U, V, squares.loss(ratings, U, V)) if tol else (U, V)
+
+        def is_settled(old: tuple[DistArray, ...], new: tuple[DistArray, ...]) -> DistArray:
+            return old[2] - new[2] <= tol * old[2]
+
+        U, V = no_factors(ratings, k), squares.start(ratings, k, seed_from(self.random_state, "ALS"))
+        start: tuple[DistArray, ...] = (U, V, squares.loss(ratings, U, V)) if tol else (U, V)
+        found = iterate(step, start, until=is_settled if tol else None, max_iterations=rounds)
+        state, n = converging("ALS", found, "give more iterations or a larger tol") if tol else found
+        U, V = state[:2]
+        self._learn(user_factors=U, item_factors=V, loss=squares.loss(ratings, U, V), n_iter=n)
+        self.n_iter_, self._ratings = int(self.n_iter_), ratings
+        return self
+
+    def predict(self, users: object, items: object) -> DistArray:
+        """Return what each of ``users`` would give the one of ``items`` at its place, of the factors' dtype.
+
+        Raises
+        ------
+        ShapeError, IndexingError
+            For other numbers of items than of users; for a user or an item that was not there.
+        """
+        self._check_fitted("predict")
+        U, V = self.user_factors_, self.item_factors_
+        rows = places_from(users, U.shape[0], "users", "ALS.predict")
+        columns = places_from(items, V.shape[0], "items", "ALS.predict")
+        return (U[rows] * V[columns]).sum(axis=1)
+
+    def recommend(self, users: object, n: int = 10, exclude_seen: bool = True) -> Recommendations:
+        """Return the ``n`` items with the largest products for each user, of all or of those not rated.
+
+        Raises
+        ------
+        IndexingError, OptionError
+            For a user that was not there; for more items than there are.
+        """
+        self._check_fitted("recommend")
+        U, V = self.user_factors_, self.item_factors_
+        rows = places_from(users, U.shape[0], "users", "ALS.recommend")
+        seen = self._ratings[rows] if exclude_seen else None
+        return best_unseen(lambda x: x @ V.T, U[rows], seen, n, V.shape[0], "ALS.recommend")

@@ -1,0 +1,311 @@
+"""What estimators are given, looked at before anything is learned: rows, targets, weights, seeds, numbers."""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, ones
+
+
+def rows_from(X: object, estimator: str, num_features: int | None = None) -> DistArray:
+    """Return the rows an estimator is given: a real matrix, sparse or dense, of float64 or float32.
+
+    Anything but float32 becomes float64. Each element is looked at, in a run of its own.
+
+    Parameters
+    ----------
+    X
+        n x p: a DistArray, what NumPy or SciPy has, a data frame of numbers.
+    estimator
+        Its name, for messages.
+    num_features
+        Columns that it was fitted to.
+
+    Raises
+    ------
+    ShapeError
+        For what has no two axes, no row, no column, or another number of columns.
+    DTypeError
+        For complex numbers and for what is no number.
+    OptionError
+        For NaN or infinity: where the first one is.
+    """
+    given = asarray(_numbers_of(X))
+    if given.ndim != 2:
+        remedy = "; give x[:, None] for one feature, or x[None] for one row" if given.ndim == 1 else ""
+        raise ShapeError(f"{estimator}: X of shape {given.shape}; rows and features are two axes{remedy}")
+    if not given.shape[0]:
+        raise ShapeError(f"{estimator}: X of shape {given.shape} has no row")
+    if not given.shape[1]:
+        raise ShapeError(f"{estimator}: X of shape {given.shape} has no feature")
+    if num_features is not None and given.shape[1] != num_features:
+        raise ShapeError(f"{estimator}: X has {given.shape[1]} features, but it was fitted to {num_features}")
+    return checked(_real(given, estimator, "X"), estimator, "X")
+
+
+def names_of(X: object) -> npt.NDArray[np.object_] | None:
+    """Return the names of a data frame's columns where they are texts, else None."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not hasattr(X, "dtypes") or not all(isinstance(one, str) for one in columns):
+        return None
+    return np.array(list(columns), dtype=object)
+
+
+def _numbers_of(X: Any) -> Any:
+    # A frame whose columns have several dtypes of numbers, or pandas's own, is no array of numbers by itself.
+    if not hasattr(X, "to_numpy") or not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return X
+    kinds = {getattr(one, "kind", "O") for one in X.dtypes}
+    if not kinds <= set("biuf") or (len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype)):
+        return X
+    return X.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def checked(values: DistArray, estimator: str, name: str) -> DistArray:
+    """Return numbers as they are, once none of them is NaN or infinite.
+
+    Raises
+    ------
+    OptionError
+        Where the first one is.
+    """
+    if not values.size or np.isfinite(float(values.sum())):
+        return values
+    wrong = ~np.isfinite(values)
+    if not bool(wrong.any()):  # only the sum is beyond its dtype
+        return values
+    if values.ndim == 1:
+        place = str(int(wrong.argmax()))
+    else:
+        row = int(wrong.any(axis=1).argmax())
+        place = f"{row}, {int(wrong[row].argmax())}"
+    what = "NaN" if bool(np.isnan(values).any()) else "infinite"
+    raise OptionError(
+        f"{estimator}: {name}[{place}] is the first number that is NaN or infinite (there is {what}); "
+        "fill or leave out such rows first"
+    )
+
+
+def nonnegative(values: DistArray, estimator: str, name: str) -> DistArray:
+    """Return a matrix as it is, once none of its elements is below 0.
+
+    Raises
+    ------
+    OptionError
+        Where the first one is.
+    """
+    wrong = values < 0
+    if not bool(wrong.any()):
+        return values
+    row = int(wrong.any(axis=1).argmax())
+    place = f"{row}, {int(wrong[row].argmax())}"
+    raise OptionError(f"{estimator}: {name}[{place}] is the first number below 0; give 0 or more")
+
+
+def _real(given: DistArray, estimator: str, name: str) -> DistArray:
+    if given.dtype.kind not in "biuf":
+        raise DTypeError(f"{estimator}: {name} is of {given.dtype}; give real numbers")
+    return given if given.dtype in (np.float32, np.float64) else given.astype(np.float64)
+
+
+def targets_from(y: object, X: DistArray, estimator: str, several: bool = True) -> DistArray:
+    """Return numbers to be predicted, one or several a row of X, as float64.
+
+    Raises
+    ------
+    ShapeError
+        For another number of rows, or several targets where one is wanted.
+    DTypeError, OptionError
+        For what is no number, NaN or infinite.
+    """
+    given = asarray(y)
+    if given.ndim == 2 and given.shape[1] == 1 and not several:
+        given = given[:, 0]
+    if given.ndim not in ((1, 2) if several else (1,)) or given.shape[:1] != X.shape[:1]:
+        raise ShapeError(f"{estimator}: y of shape {given.shape} for X of shape {X.shape}")
+    return checked(_real(given, estimator, "y").astype(np.float64), estimator, "y")
+
+
+Classes = npt.NDArray[Any]
+
+
+class Labels(NamedTuple):
+    """The classes that occur, ascending, and the place of each row's class among them, int64."""
+
+    classes: Classes
+    codes: DistArray
+
+
+def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
+    """Return the classes of the rows of X; numbers or, from what is no DistArray, texts.
+
+    Raises
+    ------
+    ShapeError
+        For another number of rows.
+    OptionError
+        For one class alone, and for numbers that are NaN.
+    """
+    codes: DistArray
+    classes: Classes
+    if isinstance(y, DistArray):
+        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        classes = np.asarray(np.unique(checked(y, estimator, "y") if y.dtype.kind == "f" else y))
+        codes = cast(DistArray, np.searchsorted(cast(Any, asarray(classes)), cast(Any, y)))
+    else:
+        there: Classes = np.asarray(y)
+        if there.ndim == 2 and there.shape[1] == 1:
+            there = there[:, 0]
+        if there.dtype.kind == "f" and np.isnan(there).any():
+            raise OptionError(f"{estimator}: y[{int(np.isnan(there).argmax())}] is NaN; a class is wanted")
+        try:
+            classes, places = np.unique(there, return_inverse=True)
+        except TypeError:
+            raise DTypeError(f"{estimator}: y has classes of several types; give numbers or texts") from None
+        codes = asarray(places.reshape(there.shape))
+    if codes.shape != X.shape[:1]:
+        raise ShapeError(f"{estimator}: y of shape {codes.shape} for X of shape {X.shape}")
+    if len(classes) < 2:
+        only = ", ".join(map(str, classes)) or "none"
+        raise OptionError(f"{estimator}: classes in y: {only}; give two or more")
+    return Labels(classes, codes)
+
+
+def of_classes(places: DistArray, classes: Classes) -> DistArray | Classes:
+    """Return the classes at places among them: a DistArray of numbers, or texts here."""
+    if classes.dtype.kind in "biuf":
+        return asarray(classes)[places]
+    return classes[np.asarray(places)]
+
+
+def weights_from(sample_weight: object, X: DistArray, estimator: str) -> DistArray:
+    """Return a weight for each row, float64; ones when left out.
+
+    Raises
+    ------
+    ShapeError
+        For another number of weights than rows.
+    OptionError
+        For weights that are negative, NaN or infinite, or all 0.
+    """
+    if sample_weight is None:
+        return ones(X.shape[0])
+    given = asarray(sample_weight).astype(np.float64)
+    if given.ndim == 0:
+        given = given + np.zeros(X.shape[0])
+    if given.shape != X.shape[:1]:
+        raise ShapeError(f"{estimator}: sample_weight of shape {given.shape} for X of shape {X.shape}")
+    checked(given, estimator, "sample_weight")
+    if bool((given < 0).any()) or not bool((given > 0).any()):
+        raise OptionError(f"{estimator}: sample_weight is negative, or 0 for all rows; give 0 or more")
+    return given
+
+
+def class_weights_from(
+    class_weight: object, labels: Labels, sample_weight: object, X: DistArray, estimator: str
+) -> DistArray | None:
+    """Return a weight for each row, times that of its class; None where both are left out.
+
+    Parameters
+    ----------
+    class_weight
+        A dict of factors by class, 1 for those it lacks; "balanced" for the same sum for each; or None.
+    labels, sample_weight, X, estimator
+        As of the other functions here.
+
+    Raises
+    ------
+    ShapeError, DTypeError, OptionError
+        As :func:`weights_from`; for another ``class_weight``, one of a class that there is not, below 0.
+    """
+    if class_weight is None:
+        return None if sample_weight is None else weights_from(sample_weight, X, estimator)
+    weights, known = weights_from(sample_weight, X, estimator), labels.classes.tolist()
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        of_class = (labels.codes == np.arange(len(known))[:, None]).astype(np.float64) @ weights
+        return weights * (weights.sum() / len(known) / of_class)[labels.codes]
+    if not isinstance(class_weight, dict):
+        raise OptionError(f"{estimator}: class_weight={class_weight!r}; give a dict, 'balanced' or None")
+    unknown = [label for label in class_weight if label not in known]
+    if unknown:
+        raise OptionError(f"{estimator}: class_weight has {unknown[0]!r}, which is no class of y: {known}")
+    factors = [real(class_weight.get(label, 1.0), "class_weight", estimator) for label in known]
+    return weights * asarray(np.array(factors))[labels.codes]
+
+
+def seed_from(random_state: object, estimator: str) -> int:
+    """Return the seed that ``random_state`` stands for: a number, or None for one that nobody has had.
+
+    Raises
+    ------
+    DTypeError, OptionError
+        For what is no whole number, or a negative one.
+    """
+    if random_state is None:
+        return secrets.randbelow(2**31)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    return whole(random_state, "random_state", estimator, least=0)
+
+
+def whole(value: object, name: str, estimator: str, least: int = 1, most: int | None = None) -> int:
+    """Return a whole number within bounds.
+
+    Raises
+    ------
+    DTypeError
+        For what is no whole number.
+    OptionError
+        For one outside.
+    """
+    if isinstance(value, bool | np.bool):
+        raise DTypeError(f"{estimator}: {name}={value!r}; give a whole number")
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]  # what it cannot take raises
+    except TypeError:
+        raise DTypeError(f"{estimator}: {name}={value!r}; give a whole number") from None
+    if number < least or (most is not None and number > most):
+        bounds = f"{least} or more" if most is None else f"{least} to {most}"
+        raise OptionError(f"{estimator}: {name}={number}; give {bounds}")
+    return number
+
+
+def real(value: object, name: str, estimator: str, least: float = 0.0, above: bool = False) -> float:
+    """Return a finite number of at least ``least``, or ``above`` it.
+
+    Raises
+    ------
+    DTypeError, OptionError
+        For what is no number, or one outside.
+    """
+    try:
+        number = float(value)  # type: ignore[arg-type]  # what it cannot take raises
+    except (TypeError, ValueError):
+        raise DTypeError(f"{estimator}: {name}={value!r}; give a number") from None
+    if not (number > least if above else number >= least) or number == np.inf:
+        raise OptionError(
+            f"{estimator}: {name}={value}; give a number {'above' if above else 'from'} {least}"
+        )
+    return number
+
+
+def one_of(value: object, name: str, estimator: str, allowed: tuple[str, ...]) -> str:
+    """Return an option that is one of those allowed.
+
+    Raises
+    ------
+    OptionError
+        For another; the message lists them.
+    """
+    if value not in allowed:
+        raise OptionError(f"{estimator}: {name}={value!r}; {suggestion(value, allowed, 'choose one of')}")
+    return str(value)

@@ -1,0 +1,109 @@
+"""What clusterings by centers have in common."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from matnb.errors import ConvergenceWarning, OptionError, ShapeError
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+from matnb.lazy.functions.grouping import scatter_reduce
+from matnb.lazy.random import Generator
+from matnb.learn.arguments import checked, one_of, rows_from, weights_from, whole
+from matnb.learn.distances import nearest, squared_distances, squared_distances_to_own
+from matnb.learn.estimator import Clusterer, Transformer
+from matnb.learn.starts import STARTS, starting_centers
+
+
+class ClustererByCenters(Clusterer, Transformer):
+    """What clusterings by centers have in common: a row belongs to its nearest one."""
+
+    n_clusters: int
+    init: object
+    n_init: object
+    cluster_centers_: DistArray
+    n_features_in_: int
+
+    def predict(self, X: object) -> DistArray:
+        """Return the place of the nearest center of each row: n labels, int32.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense.
+        """
+        return nearest(self._rows(X, "predict"), self.cluster_centers_)
+
+    def transform(self, X: object) -> DistArray:
+        """Return the distance of each row to each center: n x k.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense.
+        """
+        return asarray(np.sqrt(squared_distances(self._rows(X, "transform"), self.cluster_centers_)))
+
+    def score(self, X: object, y: object = None, sample_weight: object = None) -> float:
+        """Return the sum of squared distances of rows to their nearest centers, negative.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense.
+        y
+            Nothing; there as in scikit-learn.
+        sample_weight
+            n weights, 1 when left out.
+        """
+        rows = self._rows(X, "score")
+        weights = weights_from(sample_weight, rows, type(self).__name__)
+        labels = nearest(rows, self.cluster_centers_)
+        return -float((weights * squared_distances_to_own(rows, self.cluster_centers_, labels)).sum())
+
+    def _rows(self, X: object, called: str) -> DistArray:
+        self._check_fitted(called)
+        rows = rows_from(X, type(self).__name__, self.n_features_in_)
+        return rows.astype(self.cluster_centers_.dtype)
+
+    def _check_clusters(self, X: DistArray) -> None:
+        name = type(self).__name__
+        k = whole(self.n_clusters, "n_clusters", name)
+        if k > X.shape[0]:
+            raise OptionError(f"{name}: n_clusters={k} of {X.shape[0]} rows; give that many at most")
+
+    def _warn_of_fewer(self, labels: DistArray) -> None:
+        k = self.n_clusters
+        there = int((scatter_reduce(np.ones(len(labels)), labels, k) > 0).sum())
+        if there < k:
+            said = (
+                f"{type(self).__name__}: {there} clusters of n_clusters={k} have rows; are there equal rows?"
+            )
+            warnings.warn(said, ConvergenceWarning, stacklevel=3)
+
+    def _num_starts(self, of_random: int) -> int:
+        if isinstance(self.n_init, str):
+            one_of(self.n_init, "n_init", type(self).__name__, ("auto",))
+            return of_random if isinstance(self.init, str) and self.init == "random" else 1
+        count = whole(self.n_init, "n_init", type(self).__name__)
+        if not isinstance(self.init, str) and count > 1:
+            warnings.warn(
+                f"{type(self).__name__}: init is an array, so it begins once, not n_init={count} times",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            return 1
+        return count
+
+    def _start(self, X: DistArray, weights: DistArray, rng: Generator) -> DistArray:
+        name, k = type(self).__name__, self.n_clusters
+        if isinstance(self.init, str):
+            return starting_centers(X, weights, k, one_of(self.init, "init", name, STARTS), rng)
+        given = asarray(self.init)
+        if given.shape != (k, X.shape[1]):
+            raise ShapeError(
+                f"{name}: init of shape {given.shape}; give {k} centers of {X.shape[1]} features"
+            )
+        return checked(given.astype(X.dtype), name, "init")

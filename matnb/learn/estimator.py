@@ -1,0 +1,280 @@
+"""What every estimator has of scikit-learn's conventions: its clone, pipelines and searches take ours."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+
+from matnb.errors import NotFittedError, OptionError, ShapeError
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+from matnb.lazy.evaluator import evaluator
+from matnb.lazy.loop import put_together, taken_apart
+from matnb.learn.arguments import names_of
+from matnb.learn.named_arguments import Named
+
+
+class Estimator(Named):
+    """Something that learns from data by ``fit``.
+
+    Arguments of the constructor are kept as they are, under their names, and looked at by ``fit``. What was
+    learned has a name that ends in an underscore, and is there after ``fit`` has ended well; a ``fit`` that
+    raises leaves what was learned before.
+    """
+
+    feature_names_in_: np.ndarray
+    _kind = ""  # as scikit-learn's tags have it: "classifier", "regressor", "clusterer", "transformer"
+
+    def __init_subclass__(cls) -> None:
+        """Have each method that is given rows look at the names of a data frame's columns."""
+        super().__init_subclass__()
+        for name in _GIVEN_ROWS & vars(cls).keys():
+            setattr(cls, name, _looking_at_names(vars(cls)[name]))
+
+    @classmethod
+    def _names(cls) -> tuple[str, ...]:
+        return tuple(inspect.signature(cls).parameters)
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor; ``name__inner`` changes one of an argument's own.
+
+        Raises
+        ------
+        OptionError
+            For a name that there is not.
+        """
+        for name, value in self._changed(params).items():
+            setattr(self, name, value)
+        return self
+
+    def _learn(self, **learned: Any) -> Self:
+        """Compute the arrays among what was learned, all in one run, and keep everything, or nothing.
+
+        Names are given without their last underscore.
+        """
+        arrays = [value.expression for value in learned.values() if isinstance(value, DistArray)]
+        if arrays:
+            evaluator().persist(arrays)
+        for name, value in learned.items():
+            setattr(self, f"{name}_", value)
+        return self
+
+    def _check_fitted(self, called: str) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"{type(self).__name__}.{called} before fit: call fit first")
+
+    # What is pickled are the values of arrays, which lie on the workers of whoever reads it.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self._mapped(vars(self), _Pickled.of)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(self._mapped(state, _Pickled.array_of))
+
+    def _mapped(self, state: dict[str, Any], fn: Callable[[Any], Any]) -> dict[str, Any]:
+        # What was learned may be nested, as the parameters of a learner; arguments are as they were given.
+        arguments = self._names()
+        return {name: fn(one) if name in arguments else _nested(one, fn) for name, one in state.items()}
+
+    def __copy__(self) -> Self:
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = object.__new__(type(self))
+        vars(new).update(copy.deepcopy(vars(self), memo))
+        return new
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+
+    def __sklearn_tags__(self) -> Any:
+        # Only scikit-learn asks, so it is there.
+        from sklearn.utils import (
+            ClassifierTags,
+            InputTags,
+            RegressorTags,
+            Tags,
+            TargetTags,
+            TransformerTags,
+        )
+
+        return Tags(
+            estimator_type=self._kind or None,
+            target_tags=TargetTags(required=self._kind in ("classifier", "regressor")),
+            transformer_tags=TransformerTags() if hasattr(self, "transform") else None,
+            classifier_tags=ClassifierTags() if self._kind == "classifier" else None,
+            regressor_tags=RegressorTags() if self._kind == "regressor" else None,
+            input_tags=InputTags(sparse=True),
+        )
+
+    def __repr__(self) -> str:
+        parameters = inspect.signature(type(self)).parameters
+        changed = [
+            f"{name}={getattr(self, name)!r}"
+            for name, parameter in parameters.items()
+            if not _is_same(getattr(self, name), parameter.default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+_GIVEN_ROWS = {
+    "fit", "partial_fit", "predict", "predict_proba", "predict_log_proba", "decision_function", "transform",
+    "score_samples", "kneighbors",
+}  # fmt: skip
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _looking_at_names(method: _Method) -> _Method:
+    @functools.wraps(method)
+    def looking(self: Estimator, *args: Any, **options: Any) -> Any:
+        names = names_of(args[0] if args else options.get("X"))
+        known = None if method.__name__ == "fit" else vars(self).get("feature_names_in_")
+        if known is not None and names is not None and list(names) != list(known):
+            raise OptionError(
+                f"{type(self).__name__}.{method.__name__}: columns {', '.join(names)}; "
+                f"it was fitted to {', '.join(known)}, in this order"
+            )
+        result = method(self, *args, **options)
+        if method.__name__ in ("fit", "partial_fit"):
+            if names is not None:
+                self.feature_names_in_ = names
+            elif method.__name__ == "fit":
+                vars(self).pop("feature_names_in_", None)
+        return result
+
+    return cast(_Method, looking)
+
+
+@dataclass(frozen=True)
+class _Pickled:
+    """The value of an array, in a pickle."""
+
+    value: Any
+
+    @classmethod
+    def of(cls, given: Any) -> Any:
+        if not isinstance(given, DistArray):
+            return given
+        return cls(given.to_scipy() if given.sparse else np.asarray(given))
+
+    @classmethod
+    def array_of(cls, given: Any) -> Any:
+        return asarray(given.value) if isinstance(given, cls) else given
+
+
+def _nested(value: Any, fn: Callable[[Any], Any]) -> Any:
+    leaves, nesting = taken_apart(value)
+    return put_together(nesting, [fn(one) for one in leaves])
+
+
+def _is_same(value: object, default: object) -> bool:
+    return value is default or (type(value) is type(default) and value == default)
+
+
+class Classifier(Estimator):
+    """An estimator of classes."""
+
+    _kind = "classifier"
+    classes_: np.ndarray
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return the share of rows, by weight, whose class ``predict`` finds.
+
+        Parameters
+        ----------
+        X
+            n x p, as for ``predict``.
+        y
+            The true classes, n labels.
+        sample_weight
+            n weights, 1 when left out.
+        """
+        predicted = self.predict(X)  # type: ignore[attr-defined]  # every classifier predicts
+        if isinstance(predicted, DistArray):
+            return _mean(predicted == _shaped(asarray(y), predicted, self), sample_weight)
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(predicted == _shaped(np.asarray(y), predicted, self), weights=weights))
+
+
+class Regressor(Estimator):
+    """An estimator of numbers."""
+
+    _kind = "regressor"
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return the coefficient of determination, R^2, of what ``predict`` finds, or its mean over targets.
+
+        Parameters
+        ----------
+        X
+            n x p, as for ``predict``.
+        y
+            The true values, of shape (n,) or n x targets.
+        sample_weight
+            n weights, 1 when left out.
+
+        Of a single row it is NaN, since nothing spreads.
+        """
+        predicted = self.predict(X)  # type: ignore[attr-defined]  # every regressor predicts
+        truth = _shaped(asarray(y).astype(np.float64), predicted, self)
+        if truth.shape[0] < 2:
+            return math.nan
+        weights = asarray(1.0 if sample_weight is None else sample_weight)
+        weights = weights[:, None] if weights.ndim and truth.ndim > 1 else weights
+        left = (weights * (truth - predicted) ** 2).sum(axis=0)
+        total = weights.sum() if weights.ndim else weights * truth.shape[0]
+        center = (weights * truth).sum(axis=0) / total
+        spread = (weights * (truth - center) ** 2).sum(axis=0)
+        explained = 1 - left / np.where(spread > 0, spread, 1.0)
+        return float(np.where(spread > 0, explained, np.where(left > 0, 0.0, 1.0)).mean())
+
+
+class Transformer(Estimator):
+    """An estimator that maps rows to others."""
+
+    _kind = "transformer"
+
+    def fit_transform(self, X: object, y: object = None, **options: Any) -> DistArray:
+        """Fit to X and return its rows transformed."""
+        fitted = self.fit(X, y, **options)  # type: ignore[attr-defined]  # every transformer is fitted
+        return fitted.transform(X)
+
+
+class Clusterer(Estimator):
+    """An estimator of groups of rows."""
+
+    _kind = "clusterer"
+    labels_: DistArray
+
+    def fit_predict(self, X: object, y: object = None, **options: Any) -> DistArray:
+        """Fit to X and return the cluster of each row."""
+        self.fit(X, y, **options)  # type: ignore[attr-defined]  # every clusterer is fitted
+        return self.labels_
+
+
+def _shaped(y: Any, predicted: Any, estimator: Estimator) -> Any:
+    # One column counts as none: scores compare element with element, never each with all.
+    if y.ndim == 2 and y.shape[1] == 1 and predicted.ndim == 1:
+        y = y[:, 0]
+    if y.ndim == 1 and predicted.shape[1:] == (1,):
+        y = y[:, None]
+    if y.shape != predicted.shape:
+        name = type(estimator).__name__
+        raise ShapeError(f"{name}.score: y of shape {y.shape} for predictions of shape {predicted.shape}")
+    return y
+
+
+def _mean(values: DistArray, weights: object) -> float:
+    if weights is None:
+        return float(values.mean())
+    given = asarray(weights)
+    return float((values * given).sum() / given.sum())

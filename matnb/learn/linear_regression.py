@@ -1,0 +1,99 @@
+"""Ordinary least squares."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from matnb.lazy.functions.decompositions import lstsq
+from matnb.learn.arguments import real, rows_from, targets_from, weights_from
+from matnb.learn.centering import centered, conjugate_least_squares
+from matnb.learn.linear_model import LinearRegressor
+
+
+class LinearRegression(LinearRegressor):
+    """Numbers as a linear function of rows, by least squares.
+
+    The shortest coefficients where several are least. Dense rows by the singular values of R of Q R, so
+    that the condition of X counts once; sparse ones by conjugate gradients. With scikit-learn's arguments and
+    their meaning.
+
+    Parameters
+    ----------
+    fit_intercept
+        Whether there is a constant.
+    tol
+        Of sparse rows: it ends when the gradient is at most this share of that at 0.
+
+    Attributes
+    ----------
+    coef_
+        p numbers, or targets x p, in the dtype of X.
+    intercept_
+        A number, or one for each target.
+    rank_, singular_
+        Of dense rows, less their mean: the rank, an int, and the singular values.
+    n_features_in_
+        p.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> X, y = mn.asarray([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]]), mn.asarray([1.0, 3.0, 5.0])
+    >>> model = mn.learn.LinearRegression().fit(X, y)
+    >>> model.coef_.compute().round(6) + 0.0, model.intercept_.compute().round(6)
+    (array([2., 0.]), np.float64(1.0))
+
+    References
+    ----------
+    Benson, Gleich and Demmel 2013, "Direct QR factorizations for tall-and-skinny matrices in MapReduce
+    architectures"; Hestenes and Stiefel 1952, "Methods of Conjugate Gradients for Solving Linear Systems".
+    """
+
+    rank_: int
+
+    def __init__(self, *, fit_intercept: bool = True, tol: float = 1e-6) -> None:
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+        """Learn the coefficients.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense.
+        y
+            n numbers, or n x targets.
+        sample_weight
+            n weights, 1 when left out.
+
+        Raises
+        ------
+        ShapeError, DTypeError, OptionError
+            For parts that do not fit each other, and NaN.
+        """
+        name = "LinearRegression"
+        rows = rows_from(X, name)
+        targets = targets_from(y, rows, name)
+        weights = None if sample_weight is None else weights_from(sample_weight, rows, name)
+        tol, p = real(self.tol, "tol", name), rows.shape[1]
+        given = centered(rows, targets, weights, bool(self.fit_intercept))
+        if rows.sparse:
+            w, _ = conjugate_least_squares(given, 0.0, tol, 10 * p, name)
+            coef = w.T
+            return self._learn(
+                coef=coef.astype(rows.dtype),
+                intercept=given.intercept(coef).astype(rows.dtype),
+                n_features_in=p,
+            )
+        w, _, rank, values = lstsq(given.X, given.y)
+        coef = w.T
+        self._learn(
+            coef=coef.astype(rows.dtype),
+            intercept=given.intercept(coef).astype(rows.dtype),
+            rank=rank,
+            singular=values,
+            n_features_in=p,
+        )
+        self.rank_ = int(self.rank_)
+        return self

@@ -1,0 +1,143 @@
+"""The rows that are nearest to others, by looking at all of them."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from matnb.errors import OptionError
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import arange, asarray, coo_array, ones
+from matnb.lazy.evaluator import evaluator
+from matnb.lazy.functions.indexing import take_along_axis
+from matnb.lazy.functions.ordering import topk
+from matnb.learn.arguments import one_of, rows_from, whole
+from matnb.learn.distances import scores, squared_to
+from matnb.learn.estimator import Estimator
+
+
+class NearestNeighbors(Estimator):
+    """A search for the nearest rows, which looks at all of them.
+
+    Distances are functions of a product, of which tiles are made and searched: an array of all distances is
+    not made, where rows are dense. Arguments and attributes are scikit-learn's, of which ``radius``,
+    ``leaf_size``, ``p``, ``metric_params`` and ``n_jobs`` are left out.
+
+    Parameters
+    ----------
+    n_neighbors
+        How many are looked for, where a search does not say.
+    algorithm
+        "brute", which "auto" stands for.
+    metric
+        "euclidean"; "minkowski", as scikit-learn's default is called, is the same.
+
+    Attributes
+    ----------
+    n_samples_fit_, n_features_in_
+        The shape of the rows that are searched.
+    effective_metric_
+        "euclidean".
+
+    Raises
+    ------
+    ShapeError, OptionError
+        For rows that are no matrix or have NaN, and more neighbors than there are rows.
+
+    Notes
+    -----
+    Squares of distances are differences of larger numbers, to about 1e-8 of the extent of the rows: that of a
+    row to itself may not come out as 0. Of equally near rows the first one comes first.
+
+    Examples
+    --------
+    >>> import numpy as np, matnb as mn
+    >>> search = mn.learn.NearestNeighbors(n_neighbors=1).fit([[0.0, 0.0], [0.0, 0.5], [1.0, 1.0]])
+    >>> distances, places = search.kneighbors([[1.0, 2.0]])
+    >>> distances.compute(), places.compute()
+    (array([[1.]]), array([[2]]))
+    """
+
+    n_samples_fit_: int
+    n_features_in_: int
+    _fitted_rows: DistArray
+    _middle: DistArray
+
+    def __init__(self, *, n_neighbors: int = 5, algorithm: str = "auto", metric: str = "minkowski") -> None:
+        self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
+        self.metric = metric
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Keep the rows that are searched.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense.
+        y
+            Nothing; there as in scikit-learn.
+        """
+        rows = rows_from(X, "NearestNeighbors").astype(np.float64)
+        whole(self.n_neighbors, "n_neighbors", "NearestNeighbors")
+        one_of(self.algorithm, "algorithm", "NearestNeighbors", ("auto", "brute"))
+        one_of(self.metric, "metric", "NearestNeighbors", ("minkowski", "euclidean"))
+        middle = rows.mean(axis=0)
+        evaluator().persist([rows.expression, middle.expression])
+        self._fitted_rows, self._middle = rows, middle
+        return self._learn(
+            n_samples_fit=rows.shape[0], n_features_in=rows.shape[1], effective_metric="euclidean"
+        )
+
+    def kneighbors(
+        self, X: object = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> tuple[DistArray, DistArray] | DistArray:
+        """Return the distances to the nearest rows, and their places, each n x k, the nearest first.
+
+        Parameters
+        ----------
+        X
+            n x p; when left out the fitted rows, of which none is a neighbor of its own.
+        n_neighbors
+            How many, k; the argument of the constructor when left out.
+        return_distance
+            False for the places alone.
+        """
+        distances, places = self._found(X, n_neighbors)
+        return (distances, places) if return_distance else places
+
+    def kneighbors_graph(
+        self, X: object = None, n_neighbors: int | None = None, mode: str = "connectivity"
+    ) -> DistArray:
+        """Return the graph of nearest rows, sparse, n x n_samples_fit: ``[i, j]`` where j is one of i's.
+
+        Parameters
+        ----------
+        X, n_neighbors
+            As of ``kneighbors``.
+        mode
+            "connectivity": all weights are 1; "distance": they are distances.
+        """
+        one_of(mode, "mode", "NearestNeighbors.kneighbors_graph", ("connectivity", "distance"))
+        distances, places = self._found(X, n_neighbors)
+        n, k = places.shape
+        weights = distances.reshape(-1) if mode == "distance" else ones(n * k)
+        return coo_array((weights, (arange(n * k) // k, places.reshape(-1))), shape=(n, self.n_samples_fit_))
+
+    def _found(self, X: object, n_neighbors: int | None) -> tuple[DistArray, DistArray]:
+        self._check_fitted("kneighbors")
+        Y, is_own = self._fitted_rows, X is None
+        rows = Y if is_own else rows_from(X, "NearestNeighbors", self.n_features_in_).astype(np.float64)
+        k = whole(self.n_neighbors if n_neighbors is None else n_neighbors, "n_neighbors", "NearestNeighbors")
+        if k + is_own > len(Y):
+            others = " others" if is_own else ""
+            raise OptionError(f"NearestNeighbors: n_neighbors={k} of {len(Y) - is_own}{others}; give fewer")
+        found, places = topk(scores(rows, Y, self._middle), k + is_own, largest=False)
+        squares = found + squared_to(rows, self._middle)[:, None]
+        if is_own:
+            # Without the row itself; where equal rows came before it, without the first of these.
+            own = (places == arange(len(rows))[:, None]).argmax(axis=1)
+            columns = arange(k) + (arange(k) >= own[:, None])
+            squares, places = (take_along_axis(one, columns, axis=1) for one in (squares, places))
+        return asarray(np.sqrt(np.maximum(squares, 0))), places

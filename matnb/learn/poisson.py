@@ -1,0 +1,145 @@
+"""Regression of counts."""
+
+from __future__ import annotations
+
+from typing import Self, cast
+
+import numpy as np
+
+from matnb.errors import OptionError
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.functions.shaping import concatenate
+from matnb.learn.arguments import real, rows_from, targets_from, weights_from
+from matnb.learn.estimator import Regressor
+from matnb.learn.linear_losses import LinearLoss, half_poisson
+from matnb.learn.linear_model import LinearModel, least, parted
+
+
+class PoissonRegressor(LinearModel, Regressor):
+    """Counts, whose mean is the exponential of a linear function of rows, as Poisson's distribution has them.
+
+    The least mean of half the deviance and ``alpha / 2 * sum(coef_**2)``, the intercept free. With
+    scikit-learn's arguments and their meaning.
+
+    Parameters
+    ----------
+    alpha
+        The strength of the penalty; 0 for none.
+    fit_intercept
+        Whether there is a constant.
+    solver
+        "lbfgs", or "newton-cholesky", which is for few features: their square is kept.
+    max_iter
+        The most iterations.
+    tol
+        It ends when no element of the gradient is larger.
+
+    Attributes
+    ----------
+    coef_
+        p numbers, in the dtype of X.
+    intercept_
+        A number.
+    n_iter_
+        How many iterations were taken, an int.
+    n_features_in_
+        p.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> X, y = mn.asarray([[0.0], [1.0], [2.0], [3.0]]), mn.asarray([1, 2, 4, 8])
+    >>> model = mn.learn.PoissonRegressor(alpha=0, solver="newton-cholesky", tol=1e-9).fit(X, y)
+    >>> model.predict([[4.0]]).compute().round(6)
+    array([16.])
+
+    References
+    ----------
+    McCullagh and Nelder 1989, "Generalized Linear Models", chapter 6.
+    """
+
+    n_iter_: int
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+        """Learn the coefficients.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense; it stays as it is.
+        y
+            n counts or rates, 0 or more, not all 0.
+        sample_weight
+            n weights, 1 when left out.
+
+        Raises
+        ------
+        ShapeError, DTypeError, OptionError
+            For parts that do not fit each other, NaN, a count below 0, an alpha below 0.
+        """
+        rows = rows_from(X, "PoissonRegressor")
+        counts = _counts(y, rows)
+        alpha = real(self.alpha, "alpha", "PoissonRegressor")
+        weights = None if sample_weight is None else weights_from(sample_weight, rows, "PoissonRegressor")
+        total = float(rows.shape[0] if weights is None else weights.sum())
+        mean = float((counts if weights is None else counts * weights).sum()) / total
+        if not mean > 0:
+            raise OptionError("PoissonRegressor: y is 0 for all rows, so no mean fits; give counts")
+        p = rows.shape[1]
+        start = concatenate([zeros(p), asarray([np.log(mean)])]) if self.fit_intercept else zeros(p)
+        loss = LinearLoss(rows, counts, half_poisson, weights, total, alpha, bool(self.fit_intercept))
+        found, taken = least(loss, start, self)
+        coef, intercept = parted(found, p, rows.dtype)
+        self._learn(coef=coef, intercept=intercept, n_iter=taken, n_features_in=p)
+        self.n_iter_ = int(self.n_iter_)
+        return self
+
+    def predict(self, X: object) -> DistArray:
+        """Return the mean that is expected of each row, n numbers."""
+        return cast(DistArray, np.exp(self._linear(X, "predict")))
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return D^2, the share of the deviance from the mean of y that ``predict`` explains.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+        """
+        rows = self._rows(X, "score")
+        counts, weights = _counts(y, rows), weights_from(sample_weight, rows, "PoissonRegressor")
+        mean = (counts * weights).sum() / weights.sum()
+        left, whole = (
+            (weights * _deviance(counts, expected)).sum() for expected in (self.predict(rows), mean)
+        )
+        return float(1 - left / whole)
+
+
+def _counts(y: object, rows: DistArray) -> DistArray:
+    counts = targets_from(y, rows, "PoissonRegressor", several=False)
+    if bool((counts < 0).any()):
+        place = int(counts.argmin())
+        raise OptionError(f"PoissonRegressor: y[{place}] is {float(counts[place])}; counts are 0 or more")
+    return counts
+
+
+def _deviance(counts: DistArray, expected: DistArray) -> DistArray:
+    logarithm = np.log(where(counts > 0, counts / expected, 1.0))
+    return counts * logarithm - counts + expected

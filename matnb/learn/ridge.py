@@ -1,0 +1,148 @@
+"""Least squares, penalized by squares of the coefficients."""
+
+from __future__ import annotations
+
+from typing import Self, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from matnb.errors import ShapeError
+from matnb.lazy.array import DistArray
+from matnb.lazy.functions.mapping import replicated
+from matnb.learn.arguments import one_of, real, rows_from, targets_from, weights_from, whole
+from matnb.learn.centering import Centered, centered, conjugate_least_squares
+from matnb.learn.linear_model import LinearRegressor
+
+Floats = npt.NDArray[np.float64]
+
+
+class Ridge(LinearRegressor):
+    """Numbers as a linear function of rows, by the least squares and ``alpha * sum(coef_**2)``.
+
+    The constant is free. With scikit-learn's arguments and their meaning.
+
+    Parameters
+    ----------
+    alpha
+        The strength of the penalty, or one for each target.
+    fit_intercept
+        Whether there is a constant.
+    max_iter
+        The most iterations of "sparse_cg"; 10 p when left out.
+    tol
+        "sparse_cg" ends when the gradient is at most this share of that at 0.
+    solver
+        "cholesky", by the products of columns, or of rows where these are fewer; "sparse_cg", conjugate
+        gradients; "auto" takes the first for dense rows, the second for sparse ones.
+
+    Attributes
+    ----------
+    coef_
+        p numbers, or targets x p, in the dtype of X.
+    intercept_
+        A number, or one for each target.
+    n_iter_
+        How many iterations "sparse_cg" took, an int; None for "cholesky".
+    n_features_in_
+        p.
+    solver_
+        The solver that was taken.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> X, y = mn.asarray([[0.0], [1.0], [2.0]]), mn.asarray([1.0, 3.0, 5.0])
+    >>> model = mn.learn.Ridge(alpha=2.0).fit(X, y)
+    >>> model.coef_.compute().round(6), model.intercept_.compute().round(6)
+    (array([1.]), np.float64(2.0))
+
+    References
+    ----------
+    Hoerl and Kennard 1970, "Ridge Regression: Biased Estimation for Nonorthogonal Problems".
+    """
+
+    def __init__(
+        self,
+        alpha: float | npt.ArrayLike = 1.0,
+        *,
+        fit_intercept: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        solver: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+        """Learn the coefficients.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense.
+        y
+            n numbers, or n x targets.
+        sample_weight
+            n weights, 1 when left out.
+
+        Raises
+        ------
+        ShapeError, DTypeError, OptionError
+            For parts that do not fit each other, NaN, an alpha below 0.
+        """
+        rows = rows_from(X, "Ridge")
+        targets = targets_from(y, rows, "Ridge")
+        weights = None if sample_weight is None else weights_from(sample_weight, rows, "Ridge")
+        alphas, p = _alphas(self.alpha, targets), rows.shape[1]
+        solver = one_of(self.solver, "solver", "Ridge", ("auto", "cholesky", "sparse_cg"))
+        if solver == "auto":
+            solver = "sparse_cg" if rows.sparse else "cholesky"
+        tol = real(self.tol, "tol", "Ridge")
+        most = 10 * p if self.max_iter is None else whole(self.max_iter, "max_iter", "Ridge")
+        given, taken = centered(rows, targets, weights, bool(self.fit_intercept)), None
+        if solver == "cholesky":
+            w = _by_products(given, alphas)
+        else:
+            w, taken = conjugate_least_squares(given, alphas, tol, most, "Ridge")
+        coef, dtype = w.T, rows.dtype
+        self._learn(
+            coef=coef.astype(dtype), intercept=given.intercept(coef).astype(dtype), n_iter=taken,
+            n_features_in=p, solver=solver,
+        )  # fmt: skip
+        self.n_iter_ = None if taken is None else int(taken)
+        return self
+
+
+def _alphas(alpha: object, targets: DistArray) -> Floats:
+    each = np.asarray(alpha, dtype=object)
+    given = np.array([real(one, "alpha", "Ridge") for one in each.ravel()]).reshape(each.shape)
+    if given.shape not in ((), targets.shape[1:]):
+        raise ShapeError(f"Ridge: alpha of shape {given.shape}; give one, or one for each target")
+    return given
+
+
+def _by_products(given: Centered, alphas: Floats) -> DistArray:
+    if given.X.sparse or given.X.shape[0] >= given.X.shape[1]:
+        moments = given.back(given.y)
+        return cast(DistArray, replicated(_solved, given.gram(), moments, alphas))
+    # (X'X + alpha)^-1 X' = X' (X X' + alpha)^-1
+    return given.X.T @ replicated(_solved, given.X @ given.X.T, given.y, alphas, like=np.zeros(given.y.shape))
+
+
+def _solved(products: Floats, right: Floats, alphas: Floats) -> Floats:
+    if alphas.ndim == 0 and alphas > 0:
+        try:
+            return cho_solve(cho_factor(products + alphas * np.eye(len(products))), right)
+        except LinAlgError:
+            pass
+    # One decomposition for all penalties; along what is 0 but for rounding, the shortest.
+    values, vectors = np.linalg.eigh(products)
+    least = len(values) * np.finfo(float).eps * max(values[-1], 0.0)
+    sums = (values[:, None] if right.ndim == 2 else values) + alphas
+    shares = np.where(sums > least, 1 / np.where(sums > least, sums, 1.0), 0.0)
+    return vectors @ (shares * (vectors.T @ right))

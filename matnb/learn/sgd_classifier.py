@@ -1,0 +1,146 @@
+"""Linear classifiers by stochastic gradients."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from matnb.errors import OptionError, UnsupportedError
+from matnb.lazy import special
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+from matnb.learn.arguments import Classes, labels_from, of_classes, rows_from
+from matnb.learn.estimator import Classifier
+from matnb.learn.learner import Learner
+from matnb.learn.score_losses import OF_CLASSES, OF_NUMBERS
+from matnb.learn.stochastic import StochasticGradient
+
+
+class SGDClassifier(StochasticGradient, Classifier):
+    """Linear classifiers, one class against the others, learned row by row or batch by batch.
+
+    With scikit-learn's arguments and, of two classes and rows in the same order, its weights; what it has
+    more is left out. Three or more classes are learned at once, and end together. A :class:`Learner` with
+    ``SGD``.
+
+    Parameters
+    ----------
+    loss
+        ``"hinge"``, ``"log_loss"``, ``"modified_huber"``, ``"squared_hinge"``, ``"perceptron"``, or one of
+        :class:`SGDRegressor`, of targets -1 and 1.
+    others
+        Those of :class:`SGDRegressor`; here, too, a ``batch_size`` of 1 is what scikit-learn does.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        Weights, float64 of 1 x p for two classes, else classes x p, and as many intercepts.
+    classes_, n_iter_, t_, n_features_in_
+        The classes, NumPy's; passes; steps, and 1; columns of X.
+
+    Examples
+    --------
+    >>> import numpy as np, matnb as mn
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> y = np.where(X @ [1.0, -2.0] > 0, "up", "down")
+    >>> model = mn.learn.SGDClassifier(batch_size=20, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.98, model.predict([[3.0, 0.0]])
+    (True, array(['up'], dtype='<U4'))
+    """
+
+    _losses = {**OF_CLASSES, **OF_NUMBERS}
+    coef_: DistArray
+    intercept_: DistArray
+    n_iter_: int
+    n_features_in_: int
+
+    def __init__(
+        self,
+        loss: str = "hinge",
+        *,
+        penalty: str | None = "l2",
+        alpha: float = 0.0001,
+        l1_ratio: float = 0.15,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float | None = 0.001,
+        shuffle: bool = True,
+        epsilon: float = 0.1,
+        random_state: Any = None,
+        learning_rate: str = "optimal",
+        eta0: float = 0.01,
+        power_t: float = 0.5,
+        n_iter_no_change: int = 5,
+        batch_size: int = 1,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.epsilon = epsilon
+        self.random_state = random_state
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.n_iter_no_change = n_iter_no_change
+        self.batch_size = batch_size
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows of X, n x p, and their n labels."""
+        rows = rows_from(X, "SGDClassifier")
+        classes, codes = labels_from(y, rows, "SGDClassifier")
+        return self._kept(self._descend(rows, _signs(codes, len(classes))), classes)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Go through rows once, from what was learned before; the first call is given all classes."""
+        rows = rows_from(X, "SGDClassifier", getattr(self, "n_features_in_", None))
+        if classes is None and not hasattr(self, "classes_"):
+            raise OptionError("SGDClassifier: the first partial_fit needs classes=: all that will be")
+        known = self.classes_ if hasattr(self, "classes_") else np.unique(np.asarray(classes))
+        labels = np.asarray(y)
+        if (new := np.setdiff1d(labels, known)).size:
+            raise OptionError(
+                f"SGDClassifier: y has the class {new[0].item()!r}, which classes= did not list"
+            )
+        codes = asarray(np.searchsorted(known, labels))
+        return self._kept(self._one_batch(rows, _signs(codes, len(known))), known)
+
+    def _kept(self, learner: Learner, classes: Classes) -> Self:
+        weights, intercept = learner.parameters_["weights"], learner.parameters_["intercept"]
+        if weights.ndim == 1:  # of two classes
+            weights, intercept = weights[:, None], intercept[None]
+        return self._keep_descent(learner, weights.T, intercept, classes=classes)
+
+    def decision_function(self, X: Any) -> DistArray:
+        """Return the scores of rows: of the second of two classes, or n x classes."""
+        self._check_fitted("decision_function")
+        scores = rows_from(X, "SGDClassifier", self.n_features_in_) @ self.coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> DistArray | Classes:
+        """Return the classes of rows."""
+        scores = self.decision_function(X)
+        places = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return of_classes(places, self.classes_)
+
+    def predict_proba(self, X: Any) -> DistArray:
+        """Return the probabilities of classes, n x classes, of ``loss="log_loss"``."""
+        if self.loss != "log_loss":
+            raise UnsupportedError(f"SGDClassifier: loss={self.loss!r} has no probabilities; log_loss has")
+        scores = self.decision_function(X)
+        shares: Any = special.expit(scores)
+        if scores.ndim == 1:
+            return shares[:, None] * np.array([-1.0, 1.0]) + np.array([1.0, 0.0])
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _signs(codes: DistArray, num_classes: int) -> DistArray:
+    # 1 for a row's class, -1 for the others; of two classes only for the second.
+    if num_classes == 2:
+        return 2.0 * codes - 1.0
+    return 2.0 * (codes[:, None] == np.arange(num_classes)) - 1.0

@@ -1,0 +1,127 @@
+"""Linear regression by stochastic gradients."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from matnb.lazy.array import DistArray
+from matnb.learn.arguments import rows_from, targets_from
+from matnb.learn.estimator import Regressor
+from matnb.learn.learner import Learner
+from matnb.learn.score_losses import OF_NUMBERS
+from matnb.learn.stochastic import StochasticGradient
+
+
+class SGDRegressor(StochasticGradient, Regressor):
+    """Linear models of numbers, learned row by row or batch by batch.
+
+    With scikit-learn's arguments and, rows in the same order, its weights; what it has more is left out. A
+    :class:`Learner` with ``SGD``.
+
+    Parameters
+    ----------
+    loss
+        ``"squared_error"``, ``"huber"``, ``"epsilon_insensitive"``, ``"squared_epsilon_insensitive"``.
+    penalty
+        ``"l2"``, ``"l1"``, ``"elasticnet"`` or None. That of absolute values is a proximal step after each
+        batch, where scikit-learn adds up what it could not yet take (Tsuruoka et al. 2009).
+    alpha, l1_ratio
+        The penalty is ``alpha * (l1_ratio * sum |w| + (1 - l1_ratio) / 2 * sum w^2)``.
+    fit_intercept
+        Whether there is an intercept.
+    max_iter, tol, n_iter_no_change
+        At most so many passes; after so many in a row whose mean objective, of rows before they are learned
+        from, is not below the least so far by ``tol``, it ends. None goes through all.
+    shuffle, random_state
+        Whether each pass has an order of its own, drawn from this seed.
+    epsilon
+        The width of the losses that have one.
+    learning_rate, eta0, power_t
+        Steps of ``eta0`` ("constant"), ``1 / (alpha * (t0 + t))`` ("optimal"), ``eta0 / t ** power_t``
+        ("invscaling"); t counts steps from 1.
+    batch_size
+        Rows of a step, which goes along their mean gradient. 1 is what scikit-learn does.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        Weights, float64 of shape (p,), and the intercept, of shape (1,).
+    n_iter_, t_, n_features_in_
+        Passes; steps, and 1; columns of X.
+
+    Examples
+    --------
+    >>> import numpy as np, matnb as mn
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> model = mn.learn.SGDRegressor(eta0=0.5, alpha=0, batch_size=50, random_state=0)
+    >>> model.fit(X, X @ [1.0, -2.0] + 3).coef_.compute().round(2)
+    array([ 1., -2.])
+    """
+
+    _losses = OF_NUMBERS
+    coef_: DistArray
+    intercept_: DistArray
+    n_iter_: int
+    n_features_in_: int
+
+    def __init__(
+        self,
+        loss: str = "squared_error",
+        *,
+        penalty: str | None = "l2",
+        alpha: float = 0.0001,
+        l1_ratio: float = 0.15,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float | None = 0.001,
+        shuffle: bool = True,
+        epsilon: float = 0.1,
+        random_state: Any = None,
+        learning_rate: str = "invscaling",
+        eta0: float = 0.01,
+        power_t: float = 0.25,
+        n_iter_no_change: int = 5,
+        batch_size: int = 1,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.epsilon = epsilon
+        self.random_state = random_state
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.n_iter_no_change = n_iter_no_change
+        self.batch_size = batch_size
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense.
+        y
+            n numbers.
+        """
+        rows = rows_from(X, "SGDRegressor")
+        return self._kept(self._descend(rows, targets_from(y, rows, "SGDRegressor", several=False)))
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Go through rows once, from what was learned before."""
+        rows = rows_from(X, "SGDRegressor", getattr(self, "n_features_in_", None))
+        return self._kept(self._one_batch(rows, targets_from(y, rows, "SGDRegressor", several=False)))
+
+    def _kept(self, learner: Learner) -> Self:
+        learned = learner.parameters_
+        return self._keep_descent(learner, learned["weights"], learned["intercept"][None])
+
+    def predict(self, X: Any) -> DistArray:
+        """Return n numbers."""
+        self._check_fitted("predict")
+        return rows_from(X, "SGDRegressor", self.n_features_in_) @ self.coef_ + self.intercept_

@@ -1,0 +1,130 @@
+"""Rows as coordinates along the largest singular vectors: latent semantic analysis."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from matnb.errors import OptionError
+from matnb.lazy.array import DistArray
+from matnb.learn.arguments import one_of, real, rows_from, seed_from, whole
+from matnb.learn.estimator import Transformer
+from matnb.learn.spectra import TOLERANCE, with_signs
+from matnb.linalg.svds import svds
+
+
+class TruncatedSVD(Transformer):
+    """Rows as coordinates along the singular vectors of X, which is not centered.
+
+    Deerwester et al. 1990, "Indexing by latent semantic analysis". Arguments and attributes are
+    scikit-learn's, of which ``n_oversamples`` and ``power_iteration_normalizer`` are left out.
+
+    Parameters
+    ----------
+    n_components
+        How many.
+    algorithm
+        "randomized" (Halko, Martinsson and Tropp 2011), or "arpack": Lanczos' bidiagonalization.
+    n_iter
+        Of "randomized": how often what is drawn is multiplied with X and its transpose.
+    random_state
+        A seed.
+    tol
+        Of "arpack"; 0 stands for 1e-12.
+
+    Attributes
+    ----------
+    components_
+        k x p, orthonormal rows; of each the element that is largest in magnitude is positive.
+    explained_variance_, explained_variance_ratio_
+        Of the coordinates of the rows, and over the variance of X: of shape (k,).
+    singular_values_
+        Of shape (k,), descending.
+    n_features_in_
+        p.
+
+    Raises
+    ------
+    ShapeError, OptionError
+        For an X that is no matrix or has NaN, and more components than X has rows or columns.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> X = sp.diags_array([5.0, 1.0, 4.0, 3.0]).tocsr()
+    >>> model = mn.learn.TruncatedSVD(2, algorithm="arpack", random_state=0).fit(X)
+    >>> model.singular_values_.compute().round(6)
+    array([5., 4.])
+    """
+
+    components_: DistArray
+    n_features_in_: int
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        algorithm: str = "randomized",
+        n_iter: int = 5,
+        random_state: object = None,
+        tol: float = 0.0,
+    ) -> None:
+        self.n_components = n_components
+        self.algorithm = algorithm
+        self.n_iter = n_iter
+        self.random_state = random_state
+        self.tol = tol
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Learn components of rows.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense; a sparse one stays sparse.
+        y
+            Nothing; there as in scikit-learn.
+        """
+        rows, name = rows_from(X, "TruncatedSVD"), "TruncatedSVD"
+        algorithm = one_of(self.algorithm, "algorithm", name, ("arpack", "randomized"))
+        k, seed = whole(self.n_components, "n_components", name), seed_from(self.random_state, name)
+        if k > min(rows.shape):
+            raise OptionError(
+                f"{name}: n_components={k} of X of shape {rows.shape}; give its shorter side at most"
+            )
+        if algorithm == "arpack":
+            tol = real(self.tol, "tol", name) or TOLERANCE
+            _, s, vh = svds(rows, k, tol=tol, seed=seed)
+        else:
+            rounds = whole(self.n_iter, "n_iter", name, least=0)
+            _, s, vh = svds(rows, k, solver="randomized", max_iterations=rounds, seed=seed)
+        components = with_signs(vh[::-1]).astype(rows.dtype)
+        variances = (rows @ components.T).var(axis=0)
+        return self._learn(
+            components=components,
+            explained_variance=variances,
+            explained_variance_ratio=variances / rows.var(axis=0).sum(),
+            singular_values=s[::-1].astype(rows.dtype),
+            n_features_in=rows.shape[1],
+        )
+
+    def transform(self, X: object) -> DistArray:
+        """Return the coordinates of rows along the components: n x k.
+
+        Parameters
+        ----------
+        X
+            n x p, sparse or dense.
+        """
+        self._check_fitted("transform")
+        return rows_from(X, "TruncatedSVD", self.n_features_in_) @ self.components_.T
+
+    def inverse_transform(self, X: object) -> DistArray:
+        """Return the rows that have some coordinates: n x p, but for what other components would add.
+
+        Parameters
+        ----------
+        X
+            n x k, dense.
+        """
+        self._check_fitted("inverse_transform")
+        return rows_from(X, "TruncatedSVD", self.components_.shape[0]) @ self.components_

@@ -1,0 +1,435 @@
+"""A source: an ordered series of batches that can be gone through again, read ahead by a thread."""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import owned_array, send
+from matnb.lazy.loop import LoopPiece
+from matnb.sources.rows import RowPart, Series, Values, Wanted, check_alike, cut_anew
+
+AHEAD = 2  # batches that are ready while one is worked on
+PIECES_AHEAD = 1  # while another is read: pieces are large
+PIECE_BYTES = 1 << 25  # of rows that a loop goes through at once: a run costs little beside reading them
+MOST_BATCHES = 1 << 12  # in a piece
+SHUFFLED_BATCHES = 64  # whose rows are drawn among each other, where not all are here
+
+Item = TypeVar("Item")
+
+
+class Minibatch(NamedTuple):
+    """Rows and their targets, as the step of :func:`matnb.iterate` is given them."""
+
+    X: DistArray
+    y: DistArray | None
+
+
+class SourceBatch(NamedTuple):
+    """Rows, their targets, and which batch of which pass they are."""
+
+    X: DistArray
+    y: DistArray | None
+    start: int
+    number: int
+    epoch: int
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Rows of a pass from a batch's first on: whole batches, or the shorter last one."""
+
+    X: DistArray
+    y: DistArray | None
+    start: int
+    epoch: int
+
+
+class Split(NamedTuple):
+    """What ``holdout`` gives: a source of the rows to learn from, and one of those held out."""
+
+    training: BatchSource
+    held_out: BatchSource
+
+
+class ReadingAhead(Generic[Item]):
+    """What an iterator gives, made by a thread of its own some items ahead.
+
+    An error comes out where its item would have. The thread ends with the iterator, or by :meth:`close`.
+
+    Attributes
+    ----------
+    waited_seconds
+        How long was waited for items.
+    """
+
+    def __init__(self, items: Callable[[], Iterator[Item]], ahead: int) -> None:
+        self._items, self._ahead = items, ahead
+        self._ready: deque[tuple[Item | None, BaseException | None]] = deque()
+        self._changed = threading.Condition()
+        self._is_closed = self._is_done = False
+        self.waited_seconds = 0.0
+        self._thread = threading.Thread(target=self._read, name="matnb-source", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        error: BaseException | None = None
+        try:
+            items = self._items()
+            try:
+                for item in items:
+                    if not self._put(item, None):
+                        break
+            finally:
+                if hasattr(items, "close"):
+                    items.close()
+        except BaseException as raised:  # whatever it is, the one who waits is told
+            error = raised
+        self._put(None, error)
+
+    def _put(self, item: Item | None, error: BaseException | None) -> bool:
+        with self._changed:
+            if item is None:
+                self._is_done = True
+                if error is not None:
+                    self._ready.append((None, error))
+                self._changed.notify_all()
+                return False
+            self._changed.wait_for(lambda: len(self._ready) < self._ahead or self._is_closed)
+            if self._is_closed:
+                return False
+            self._ready.append((item, None))
+            self._changed.notify_all()
+            return True
+
+    def __iter__(self) -> ReadingAhead[Item]:
+        return self
+
+    def __next__(self) -> Item:
+        began = time.perf_counter()
+        with self._changed:
+            self._changed.wait_for(lambda: self._ready or self._is_done)
+            self.waited_seconds += time.perf_counter() - began
+            if not self._ready:
+                raise StopIteration
+            item, error = self._ready.popleft()
+            self._changed.notify_all()
+        if error is not None:
+            raise error
+        assert item is not None
+        return item
+
+    def close(self) -> None:
+        """End the thread; what is being read is read first."""
+        with self._changed:
+            self._is_closed = True
+            self._ready.clear()
+            self._changed.notify_all()
+        self._thread.join()
+
+
+@dataclass(frozen=True, repr=False)
+class BatchSource:
+    """An ordered series of batches of equal rows and one shorter last one, the same each time.
+
+    Made by :func:`memory`, :func:`files` and :func:`calls`. ``for batch in source`` goes through it; a batch
+    has ``X`` and ``y`` (None without targets) as DistArrays, ``start``, the number of its first row in the
+    pass, ``number``, its own, and ``epoch``, that of the pass, all from 0.
+    :func:`matnb.iterate` takes a source as ``over=``. While one piece is worked on, a thread has the next one
+    ready and reads another; it ends with the loop, however that ends.
+
+    Attributes
+    ----------
+    series
+        Where the rows come from.
+    batch_size
+        Rows of a batch.
+    seed
+        Of the order in which rows come; None keeps their own.
+    """
+
+    series: Series
+    batch_size: int
+    seed: int | None = None
+    maps: tuple[Callable[..., object], ...] = ()
+    passes: int = 1
+    limit: int | None = None  # batches of a pass
+    every: int | None = None  # the last of so many rows is held out,
+    held: bool = False  # and is what this source gives, or does not give
+    _waited: list[float] = field(default_factory=lambda: [0.0], compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "batch_size", counted(self.batch_size, "batch_size"))
+        if self.seed is not None:
+            object.__setattr__(self, "seed", counted(self.seed, "seed", least=0))
+
+    def __repr__(self) -> str:
+        told = [repr(self.series), f"batch_size={self.batch_size}"]
+        told += [f"shuffle=True, seed={self.seed}"] if self.seed is not None else []
+        told += [f"{'held out' if self.held else 'without'} one row of {self.every}"] if self.every else []
+        told += [f"{self.limit} batches"] if self.limit is not None else []
+        told += [f"{self.passes} passes"] if self.passes != 1 else []
+        return f"BatchSource({', '.join(told)})"
+
+    # what it is made into
+
+    def map(self, fn: Callable[..., object]) -> BatchSource:
+        """Return the source with a function applied to each batch.
+
+        Parameters
+        ----------
+        fn
+            ``fn(X)``, or ``fn(X, y)`` where there are targets, on the DistArrays of a batch; returns X, or X
+            and y, of as many rows. In :func:`matnb.iterate` it is part of the step.
+
+        Examples
+        --------
+        >>> import numpy as np, matnb as mn
+        >>> source = mn.sources.memory(np.ones((3, 2)), batch_size=2).map(lambda X: 2 * X)
+        >>> [batch.X.compute().tolist() for batch in source]
+        [[[2.0, 2.0], [2.0, 2.0]], [[2.0, 2.0]]]
+        """
+        return replace(self, maps=(*self.maps, fn))
+
+    def take(self, n: int) -> BatchSource:
+        """Return the source of the first ``n`` batches of each pass."""
+        n = counted(n, "n", least=0)
+        return replace(self, limit=n if self.limit is None else min(n, self.limit))
+
+    def repeat(self, n: int) -> BatchSource:
+        """Return the source that is gone through ``n`` times in a row, each pass in an order of its own."""
+        return replace(self, passes=self.passes * counted(n, "n"))
+
+    def holdout(self, every: int = 20) -> Split:
+        """Return two sources: of the rows to learn from, and of one row of each ``every``, never shuffled.
+
+        Rows are counted in each file, so which are held out depends on no order.
+
+        Raises
+        ------
+        OptionError
+            When rows of this source were held out before.
+
+        Examples
+        --------
+        >>> import numpy as np, matnb as mn
+        >>> rows = mn.sources.memory(np.arange(5.0)[:, None], batch_size=4)
+        >>> training, held_out = rows.holdout(every=3)
+        >>> [batch.X.compute().ravel().tolist() for batch in (*training, *held_out)]
+        [[0.0, 1.0, 3.0, 4.0], [2.0]]
+        """
+        every = counted(every, "every", least=2)
+        if self.every is not None:
+            raise OptionError(f"holdout(every={every}) of a source that holds out one row of {self.every}")
+        if self.limit is not None:
+            raise OptionError(
+                f"holdout(every={every}) after take({self.limit}): call holdout first, then take"
+            )
+        training = replace(self, every=every)
+        return Split(training, replace(self, every=every, held=True, seed=None))
+
+    # what is known of it
+
+    @property
+    def num_rows(self) -> int | None:
+        """How many rows a pass has; None where that is known only after reading."""
+        count = self.series.num_rows
+        if count is None or self.every is not None:
+            count = self._counted_rows if self.series.is_here else None
+        return count if count is None or self.limit is None else min(count, self.limit * self.batch_size)
+
+    @cached_property
+    def _counted_rows(self) -> int:
+        return sum(len(part) for part in self._rows(0, Wanted()))
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many batches a pass has, the shorter one included; None where it is not known."""
+        return None if self.num_rows is None else -(-self.num_rows // self.batch_size)
+
+    @property
+    def known_batches(self) -> int | None:
+        """As ``num_batches``, but None where rows would have to be looked at to know it."""
+        return None if self.every is not None else self.num_batches
+
+    @cached_property
+    def first(self) -> SourceBatch:
+        """The first batch of the first pass: what to know of its shape and kind.
+
+        Raises
+        ------
+        ShapeError
+            When there is none.
+        """
+        for batch in self.batches():
+            return batch
+        raise ShapeError(f"{self!r} has no row")
+
+    @property
+    def num_features(self) -> int:
+        """Columns of X."""
+        return self.first.X.shape[1]
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether batches have ``y``."""
+        return self.first.y is not None
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long was waited for data so far, in all loops over this source."""
+        return self._waited[0]
+
+    # going through it
+
+    def __iter__(self) -> Iterator[SourceBatch]:
+        return self.batches()
+
+    def batches(self, epoch: int = 0) -> Iterator[SourceBatch]:
+        """Yield the batches of a pass and those that ``repeat`` adds, the first one as pass ``epoch``."""
+        for piece in self._ready(range(epoch, epoch + self.passes), in_loops=False):
+            X, y = self.mapped(piece.X, piece.y)
+            yield SourceBatch(X, y, piece.start, piece.start // self.batch_size, piece.epoch)
+
+    def loop_pieces(self, epochs: int = 1, epoch: int = 0) -> Iterator[LoopPiece]:
+        """Yield what :func:`matnb.iterate` goes through at once: pieces of whole batches, or a shorter one.
+
+        Parameters
+        ----------
+        epochs
+            Passes.
+        epoch
+            The number of the first of them.
+        """
+        for piece in self._ready(range(epoch, epoch + epochs * self.passes), in_loops=True):
+            size = min(self.batch_size, piece.X.shape[0])
+            if piece.y is None:
+                yield LoopPiece(piece.X, size, self._without_targets, piece.epoch)
+            else:
+                yield LoopPiece(Minibatch(piece.X, piece.y), size, self._with_targets, piece.epoch)
+
+    def _without_targets(self, item: Any) -> Minibatch:
+        return Minibatch(*self.mapped(item, None))
+
+    def _with_targets(self, item: Any) -> Minibatch:
+        return Minibatch(*self.mapped(*item))
+
+    def mapped(self, X: DistArray, y: DistArray | None) -> tuple[DistArray, DistArray | None]:
+        """Return rows and targets as the functions given to ``map`` make them.
+
+        Raises
+        ------
+        ShapeError
+            When one changes the number of rows.
+        """
+        for fn in self.maps:
+            made = fn(X) if y is None else fn(X, y)
+            new = made if isinstance(made, tuple) else (made, None)
+            if len(new) != 2 or not isinstance(new[0], DistArray):
+                raise DTypeError(f"map: {fn!r} returns {type(made).__name__}: return X, or X and y")
+            for name, one in zip("Xy", new, strict=True):
+                if one is not None and one.shape[:1] != X.shape[:1]:
+                    raise ShapeError(f"map: {name} of shape {one.shape} for a batch of {X.shape[0]} rows")
+            X, y = new
+        return X, y
+
+    def _ready(self, epochs: range, in_loops: bool) -> Iterator[_Piece]:
+        if self.series.is_here:
+            yield from self._pieces(epochs, in_loops)
+            return
+        with closing(
+            ReadingAhead(lambda: self._pieces(epochs, in_loops), PIECES_AHEAD if in_loops else AHEAD)
+        ) as ahead:
+            for piece in ahead:
+                self._waited[0] += ahead.waited_seconds
+                ahead.waited_seconds = 0.0
+                for array in (piece.X, piece.y):
+                    if array is not None:
+                        send(array)
+                del array
+                yield piece
+                del piece
+
+    def _pieces(self, epochs: range, in_loops: bool) -> Iterator[_Piece]:
+        for epoch in epochs:
+            start = 0
+            for part in self._parts(epoch, in_loops):
+                whole = len(part) // self.batch_size * self.batch_size
+                for cut in (part.cut(0, whole), part.cut(whole, len(part))):
+                    if len(cut):
+                        y = None if cut.y is None else _on_workers(cut.y)
+                        yield _Piece(_on_workers(cut.X), y, start, epoch)
+                        start += len(cut)
+
+    def _parts(self, epoch: int, in_loops: bool) -> Iterator[RowPart]:
+        wanted = Wanted()
+        rows = self._rows(epoch, wanted)
+        first = next(rows, None)
+        if first is None:
+            return
+        size = self.batch_size
+        if in_loops:
+            size *= max(1, min(MOST_BATCHES, PIECE_BYTES // (size * first.row_bytes)))
+            if self.series.is_here and self.seed is None:
+                size *= max(1, len(first) // size)  # what is here is not cut
+        left = math.inf if self.limit is None else self.limit * self.batch_size
+        for part in cut_anew(self._alike(first, rows), size, wanted):
+            if left <= 0:
+                return
+            yield part.cut(0, int(min(left, len(part))))
+            left -= len(part)
+
+    def _alike(self, first: RowPart, rows: Iterator[RowPart]) -> Iterator[RowPart]:
+        yield first
+        for part in rows:
+            check_alike(first, part)
+            yield part
+
+    def _rows(self, epoch: int, wanted: Wanted) -> Iterator[RowPart]:
+        # What is left after holding out, in the order of the pass; no part is without a row.
+        order = None if self.seed is None else np.random.default_rng([self.seed, epoch])
+        parts = self.series.parts(order, wanted)
+        if self.every is not None:
+            every = self.every
+            parts = (part.outside(every, self.held) for part in parts)
+        parts = (part for part in parts if len(part))
+        if order is None:
+            yield from parts
+            return
+        if not self.series.is_here:
+            parts = cut_anew(parts, SHUFFLED_BATCHES * self.batch_size, Wanted())
+        for part in parts:
+            yield part.taken(order.permutation(len(part)))
+
+
+def _on_workers(values: Values) -> DistArray:
+    return values if isinstance(values, DistArray) else owned_array(values)
+
+
+def counted(value: object, name: str, least: int = 1) -> int:
+    """Return a whole number of at least ``least``.
+
+    Raises
+    ------
+    DTypeError, OptionError
+        For anything else.
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]  # what it cannot take raises
+    except TypeError:
+        raise DTypeError(f"{name}={value!r}: give a whole number") from None
+    if isinstance(value, bool) or number < least:
+        raise OptionError(f"{name}={value}: give {least} or more")
+    return number

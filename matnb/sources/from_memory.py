@@ -1,0 +1,141 @@
+"""Sources of arrays that are there, and of what a user's function returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from matnb.errors import OptionError, ShapeError
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+from matnb.sources.batches import BatchSource, counted
+from matnb.sources.rows import RowPart, Series, Wanted, check_finite, part_of
+
+
+class _Here(Series):
+    """Rows that are on the workers."""
+
+    is_here = True
+
+    def __init__(self, X: DistArray, y: DistArray | None) -> None:
+        self._part = RowPart(X, y, 0, "the rows of mn.sources.memory")
+
+    def __repr__(self) -> str:
+        return f"{len(self._part)} rows in memory"
+
+    @property
+    def num_rows(self) -> int | None:
+        return len(self._part)
+
+    def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
+        yield self._part
+
+
+def memory(
+    X: object, y: object = None, *, batch_size: int, shuffle: bool = False, seed: int = 0
+) -> BatchSource:
+    """Return the source of the rows of an array.
+
+    Parameters
+    ----------
+    X
+        n x p: a DistArray, or what :func:`matnb.asarray` takes.
+    y
+        The target of each row, of shape (n,) or n x targets.
+    batch_size
+        Rows of a batch; the last one has what is left.
+    shuffle
+        Give the rows of each pass in an order drawn from the seed and the number of the pass alone.
+    seed
+        A whole number from 0 on.
+
+    Raises
+    ------
+    ShapeError
+        When X has not two axes, or y another length.
+    OptionError
+        For NaN or infinity in what is given from this process, and for a batch of no rows.
+
+    Examples
+    --------
+    >>> import numpy as np, matnb as mn
+    >>> source = mn.sources.memory(np.arange(10.0).reshape(5, 2), y=np.arange(5), batch_size=2)
+    >>> [(batch.start, batch.y.compute().tolist()) for batch in source]
+    [(0, [0, 1]), (2, [2, 3]), (4, [4])]
+    """
+    size = counted(batch_size, "batch_size")
+    part = part_of((X, y), 0, "mn.sources.memory")
+    check_finite(part)
+    rows = asarray(part.X)
+    return BatchSource(_Here(rows, None if y is None else asarray(part.y)), size, drawn_from(shuffle, seed))
+
+
+def drawn_from(shuffle: bool, seed: int) -> int | None:
+    """Return the seed of an order, or None where rows keep theirs."""
+    return counted(seed, "seed", least=0) if shuffle else None
+
+
+class _Calls(Series):
+    """Rows that a function of the user's returns, call by call."""
+
+    def __init__(self, fn: Callable[[int], object], num_batches: int) -> None:
+        self._fn, self._num_batches = fn, num_batches
+
+    def __repr__(self) -> str:
+        return f"{self._num_batches} calls of {getattr(self._fn, '__name__', 'a function')}"
+
+    def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
+        numbers = np.arange(self._num_batches)
+        for number in numbers if order is None else order.permutation(numbers):
+            part = part_of(self._fn(int(number)), int(number), f"call {number}")
+            if isinstance(part.X, DistArray) or isinstance(part.y, DistArray):
+                raise OptionError(f"call {number} returns a DistArray: return NumPy's or SciPy's arrays")
+            check_finite(RowPart(part.X, part.y, 0, part.where))
+            # A function may fill the same array at each call.
+            yield RowPart(part.X.copy(), None if part.y is None else part.y.copy(), part.first, part.where)
+
+
+def calls(
+    fn: Callable[[int], object],
+    num_batches: int,
+    *,
+    batch_size: int | None = None,
+    shuffle: bool = False,
+    seed: int = 0,
+) -> BatchSource:
+    """Return the source of what a function returns, called by a thread of this process ahead of its use.
+
+    Parameters
+    ----------
+    fn
+        ``fn(k)``, for k from 0 on, returns X, or X and y, as NumPy's or SciPy's arrays: the same for the same
+        k, or passes differ. Rows of one call follow those of the one before.
+    num_batches
+        How often it is called in a pass.
+    batch_size
+        Rows of a batch; when left out, what the first call returns.
+    shuffle, seed
+        As in :func:`memory`: the calls come in a drawn order, and the rows of 64 batches among each other.
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        At the batch where what it returns is no rows, or has another width.
+    OptionError
+        There too, for NaN or infinity, and for DistArrays, which nobody need read ahead.
+
+    Examples
+    --------
+    >>> import numpy as np, matnb as mn
+    >>> source = mn.sources.calls(lambda k: np.full((2, 1), k), 3)
+    >>> [batch.X.compute().ravel().tolist() for batch in source]
+    [[0, 0], [1, 1], [2, 2]]
+    """
+    series = _Calls(fn, counted(num_batches, "num_batches"))
+    if batch_size is None:
+        first = part_of(fn(0), 0, "call 0")
+        if not len(first):
+            raise ShapeError("call 0 returns no row: give batch_size=")
+        batch_size = len(first)
+    return BatchSource(series, batch_size, drawn_from(shuffle, seed))

@@ -1,0 +1,174 @@
+"""Estimators keep scikit-learn's conventions, so that its clone, pipelines and searches take them."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import matnb as mn
+from matnb.errors import DTypeError, NotFittedError, OptionError
+from matnb.learn.estimator import Estimator
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session():
+    with mn.start(workers=1, threads=2):
+        yield
+    mn.stop()
+
+
+ESTIMATORS = [one for one in vars(mn.learn).values() if inspect.isclass(one) and issubclass(one, Estimator)]
+
+
+class Scaler(Estimator):
+    def __init__(self, factor=1.0, inner=None):
+        self.factor = factor
+        self.inner = inner
+
+
+def test_parameters_are_those_of_the_constructor_and_of_what_is_inside():
+    scaler = Scaler(2.0, Scaler(3.0))
+    assert scaler.get_params(deep=False) == {"factor": 2.0, "inner": scaler.inner}
+    assert scaler.get_params()["inner__factor"] == 3.0
+    assert scaler.set_params(inner__factor=4.0, factor=5.0) is scaler
+    assert (scaler.factor, scaler.inner.factor) == (5.0, 4.0)
+    with pytest.raises(OptionError, match="no argument 'faktor'; did you mean 'factor'"):
+        scaler.set_params(faktor=1)
+
+
+def test_parts_of_a_learner_are_changed_by_name_in_copies():
+    average = mn.learn.Average(mn.learn.SGD(0.5), after=3)
+    learner = mn.learn.Learner(mn.learn.models.FactorizationMachine(rank=4), optimizer=average)
+    assert learner.get_params()["optimizer__optimizer__learning_rate"] == 0.5
+    copied = clone(learner).set_params(optimizer__optimizer__learning_rate=0.1, model__rank=8)
+    assert copied.optimizer == mn.learn.Average(mn.learn.SGD(0.1), after=3)
+    assert (copied.model.rank, learner.model.rank, average.optimizer.learning_rate) == (8, 4, 0.5)
+    with pytest.raises(OptionError, match="SGD has no argument 'rate'"):
+        copied.set_params(model__rank=2, optimizer__optimizer__rate=1)
+    assert copied.model.rank == 8
+    with pytest.raises(OptionError, match="below 1"):
+        mn.learn.SGD().set_params(momentum=2)
+    with pytest.raises(OptionError, match="optimizer=None has no arguments of its own"):
+        mn.learn.Learner(copied.model).set_params(optimizer__learning_rate=1)
+
+
+def test_a_search_goes_over_what_is_nested():
+    learner = mn.learn.GLM(optimizer=mn.learn.SGD(1e-4))
+    search = GridSearchCV(learner, {"optimizer__learning_rate": [1e-4, 0.3]}, cv=2, scoring=_least_squares)
+    assert search.fit(X, Y).best_params_ == {"optimizer__learning_rate": 0.3}
+
+
+def _least_squares(model, X, y):
+    return -float(((np.asarray(model.predict(X)) - y) ** 2).mean())
+
+
+def test_true_is_no_whole_number():
+    for one in (mn.learn.KMeans(True), mn.learn.NMF(2, max_iter=True)):
+        with pytest.raises(DTypeError, match="=True; give a whole number"):
+            one.fit(abs(X))
+
+
+def test_shows_the_arguments_that_were_changed():
+    assert repr(Scaler(2.0)) == "Scaler(factor=2.0)"
+    assert repr(Scaler()) == "Scaler()"
+
+
+def test_what_was_not_fitted_says_so():
+    with pytest.raises(NotFittedError, match=r"Scaler.predict before fit"):
+        Scaler()._check_fitted("predict")
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: one.__name__)
+class TestEveryEstimator:
+    def test_a_clone_has_its_arguments(self, estimator):
+        required = {
+            name: 2
+            for name, one in inspect.signature(estimator).parameters.items()
+            if one.default is inspect.Parameter.empty
+        }
+        made = estimator(**required)
+        assert repr(clone(made)) == repr(made)
+        assert np.all(
+            [value is getattr(made, name) for name, value in clone(made).get_params(deep=False).items()]
+        )
+
+    def test_its_constructor_only_keeps_what_it_is_given(self, estimator):
+        parameters = inspect.signature(estimator).parameters
+        given = {name: object() for name in parameters}
+        assert vars(estimator(**given)) == given
+
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+Y = X @ [1.0, 2.0, 3.0] + 1.0
+
+
+def test_scores_compare_element_with_element():
+    model = mn.learn.Ridge().fit(X, Y)
+    assert model.score(X, Y[:, None]) == model.score(X, Y)
+    assert np.isnan(model.score(X[:1], Y[:1]))
+    with pytest.raises(mn.errors.ShapeError, match=r"Ridge.score: y of shape \(1,\) for predictions"):
+        model.score(X, Y[:1])
+    classes = (Y > 1).astype(int)
+    classifier = mn.learn.LogisticRegression().fit(X, classes[:, None])
+    assert classifier.score(X, classes[:, None]) == classifier.score(X, classes) > 0.9
+    with pytest.raises(mn.errors.ShapeError, match=r"LogisticRegression\.score"):
+        classifier.score(X, classes[:1])
+
+
+def test_columns_of_a_frame_come_in_the_order_of_the_fit():
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1] > 0, "c": pd.array(np.arange(40), dtype="Int64")})
+    model = mn.learn.LinearRegression().fit(frame, Y)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    np.testing.assert_allclose(model.predict(frame), model.predict(frame.to_numpy(float)))
+    with pytest.raises(OptionError, match=r"predict: columns b, a, c; it was fitted to a, b, c"):
+        model.predict(frame[["b", "a", "c"]])
+    assert not hasattr(model.fit(X, Y), "feature_names_in_")
+
+
+def test_a_fitted_estimator_is_pickled_and_copied_with_what_it_learned():
+    model = mn.learn.KMeans(2, random_state=0).fit(X)
+    for other in (pickle.loads(pickle.dumps(model)), copy.copy(model), copy.deepcopy(model)):
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+        assert isinstance(other.cluster_centers_, mn.DistArray)
+        assert repr(other) == repr(model)
+
+
+CLASSES = (Y > 1).astype(int)
+PREDICTING = {
+    "GLM": lambda: mn.learn.GLM().fit(X, Y),
+    "Learner": lambda: mn.learn.Learner(mn.learn.models.GeneralizedLinear()).fit(X, Y),
+    "LogisticRegression": lambda: mn.learn.LogisticRegression(class_weight={0: 1.0, 1: 2.0}).fit(X, CLASSES),
+    "MiniBatchKMeans": lambda: mn.learn.MiniBatchKMeans(2, random_state=0).partial_fit(X),
+    "SGDClassifier": lambda: mn.learn.SGDClassifier(batch_size=10, max_iter=2, tol=None).fit(X, CLASSES),
+    "SGDRegressor": lambda: mn.learn.SGDRegressor(batch_size=10, max_iter=2, tol=None).fit(X, Y),
+}
+
+
+@pytest.mark.parametrize("name", PREDICTING)
+def test_what_is_nested_in_an_estimator_is_pickled_with_it(name):
+    model = PREDICTING[name]()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    if hasattr(model, "partial_fit"):
+        targets = {"MiniBatchKMeans": (), "SGDClassifier": (CLASSES,)}.get(name, (Y,))
+        for one in (model, again):
+            one.partial_fit(X, *targets)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_what_cannot_be_learned_from_is_refused():
+    with pytest.raises(mn.errors.ShapeError, match=r"Ridge: X of shape \(5, 0\) has no feature"):
+        mn.learn.Ridge().fit(np.ones((5, 0)), np.ones(5))
+    with pytest.raises(OptionError, match="classes in y: 1; give two or more"):
+        mn.learn.LogisticRegression().fit(X, np.ones(40, int))
+    with pytest.raises(mn.errors.DTypeError, match="y has classes of several types"):
+        mn.learn.LogisticRegression().fit(X, np.array(["a", 1] * 20, dtype=object))
+    with pytest.raises(OptionError, match="KMeans: n_clusters=3 has no arguments of its own"):
+        mn.learn.KMeans(3).set_params(n_clusters__x=1)

@@ -6,19 +6,19 @@ from typing import Any as _Any
 
 import numpy as _np
 
-from matnb import errors, graph, linalg
+from matnb import errors, graph, learn, linalg, sources
 from matnb.blocks.semiring import semiring
 from matnb.errors import CellCancelled, MatnbError
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
 from matnb.lazy import random, special
 from matnb.lazy.array import DistArray
-from matnb.lazy.columns import Columns
 from matnb.lazy.creation import arange, asarray, coo_array, eye, full, linspace, ones, zeros
 from matnb.lazy.functions.grouping import GroupBy, groupby, scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import map_blocks, reduce_blocks, replicated
 from matnb.lazy.functions.namespace import numpy_names as _numpy_names
 from matnb.lazy.functions.ordering import topk
+from matnb.lazy.functions.plots import plot, spy
 from matnb.lazy.functions.reductions import reduce
 from matnb.lazy.functions.scanning import associative_scan
 from matnb.lazy.functions.sliding import rolling
@@ -32,6 +32,7 @@ from matnb.session import (
     current_session,
     history,
     load,
+    progress,
     repartition,
     save,
     start,
@@ -42,6 +43,9 @@ from matnb.session.current import memo
 from matnb.session.doctor import doctor
 from matnb.session.machine_code import compile_ahead as _compile_ahead
 from matnb.session.stamp import stamp
+from matnb.tables.columns import Column, MaskedColumn, TextColumn, TimeColumn
+from matnb.tables.groups import TableGroups
+from matnb.tables.table import Pivot, Table, table
 from matnb.version import VERSION
 
 __version__ = VERSION
@@ -49,10 +53,16 @@ __version__ = VERSION
 # What is matnb's own; where NumPy has the same name, this is meant.
 __all__ = [
     "CellCancelled",
-    "Columns",
+    "Column",
     "DistArray",
     "GroupBy",
+    "MaskedColumn",
     "MatnbError",
+    "Pivot",
+    "Table",
+    "TableGroups",
+    "TextColumn",
+    "TimeColumn",
     "active_session",
     "align",
     "arange",
@@ -74,6 +84,7 @@ __all__ = [
     "history",
     "iterate",
     "iteration",
+    "learn",
     "linalg",
     "linspace",
     "load",
@@ -82,6 +93,8 @@ __all__ = [
     "memo",
     "monitor",
     "ones",
+    "plot",
+    "progress",
     "random",
     "reduce",
     "reduce_blocks",
@@ -91,10 +104,13 @@ __all__ = [
     "save",
     "scatter_reduce",
     "semiring",
+    "sources",
     "special",
+    "spy",
     "stamp",
     "start",
     "stop",
+    "table",
     "topk",
     "visualize",
     "zeros",
@@ -108,18 +124,44 @@ __all__ += sorted(_from_numpy)
 _compile_ahead("matnb.cli.compiling")  # before the first cell needs it, where a user is at the keyboard
 
 
+# What others call what there is here under another name.
+_INSTEAD = {
+    name: way
+    for names, way in {
+        "read_csv read_table read_parquet loadtxt genfromtxt mmread load_npz read_edgelist": "mn.load(path)",
+        "savetxt savez mmwrite save_npz to_parquet": "mn.save(x, path)",
+        "DataFrame from_pandas from_polars from_arrow": "mn.table(frame)",
+        "from_array from_numpy from_scipy csr_array csr_matrix csc_array csc_matrix matrix tensor": (
+            "mn.asarray(A)"
+        ),
+        "coo_matrix": "mn.coo_array", "csgraph": "mn.graph", "init": "mn.start()",
+        "Client": "mn.connect(address)", "LocalCluster": "mn.start(workers=n)", "shutdown": "mn.stop()",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+
+
 def __getattr__(name: str) -> _Any:
     if name == "monitor":  # the room of what is looked at is entered when somebody does
         from matnb.widgets.monitor import monitor
 
         globals()["monitor"] = monitor
         return monitor
+    if name.startswith("_"):
+        raise errors.no_attribute("module 'matnb'", name)
+    raise errors.no_attribute("module 'matnb'", name, instead=lambda: _instead_of(name))
+
+
+def _instead_of(name: str) -> str:
+    # What to write, or which name was meant.
+    known = {one: f"mn.{one}" for one in __all__}
+    for kin in (graph, learn, linalg, sources, random, special):
+        known |= {one: f"mn.{kin.__name__.rpartition('.')[2]}.{one}" for one in dir(kin) if one not in known}
+    if name in _INSTEAD or name in known:
+        return f"write {_INSTEAD.get(name) or known[name]}"
     if hasattr(_np, name):
-        raise AttributeError(
-            f"matnb has no {name!r}; docs/coverage.md lists what there is, and NumPy's works on computed "
-            f"arrays: np.{name}, given x.compute()"
-        )
-    raise AttributeError(f"module 'matnb' has no attribute {name!r}")
+        return f"docs/coverage.md lists what there is; compute first: np.{name}(x.compute())"
+    return errors.meant(name, known, lambda one: known[str(one)])
 
 
 def load_ipython_extension(shell: _Any) -> None:
@@ -137,4 +179,4 @@ def unload_ipython_extension(shell: _Any) -> None:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "__version__"})

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 from matnb.location import shown_url
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
@@ -85,14 +85,12 @@ class Config:
             shown = shown_url(self.memo_dir)
             raise OptionError(f"memo_dir={shown!r}: give the path of a folder on this machine, not a url")
         if self.engine not in ENGINES:
-            raise OptionError(f"engine={self.engine!r}: choose one of {', '.join(map(repr, ENGINES))}")
+            raise OptionError(f"engine={self.engine!r}: {suggestion(self.engine, ENGINES, 'choose one of')}")
         if isinstance(self.rebalance, str) and not (
             self.rebalance.strip().lower() in POLICY_NAMES or is_trace_path(self.rebalance)
         ):
-            raise OptionError(
-                f"rebalance={self.rebalance!r}: choose one of {', '.join(map(repr, POLICY_NAMES))}, or give "
-                "the path of a trace (.json)"
-            )
+            near = suggestion(self.rebalance, POLICY_NAMES, "give the path of a trace (.json), or one of")
+            raise OptionError(f"rebalance={self.rebalance!r}: {near}")
 
 
 def rebalance_of_reports(environ: Mapping[str, str] | None = None, otherwise: str = "entries") -> str:
@@ -120,6 +118,11 @@ def compiles_ahead(environ: Mapping[str, str] | None = None) -> bool:
     """Tell whether missing machine code may be made while a user types: not with ``MATNB_COMPILE=off``."""
     text = (os.environ if environ is None else environ).get("MATNB_COMPILE", "auto")
     return text == "auto" or _truth(text, "MATNB_COMPILE")
+
+
+def progress_from_environment(environ: Mapping[str, str] | None = None) -> bool:
+    """Tell whether a line says how far long runs are: not with ``MATNB_PROGRESS=0``."""
+    return _truth((os.environ if environ is None else environ).get("MATNB_PROGRESS", "1"), "MATNB_PROGRESS")
 
 
 def environment_without_settings() -> dict[str, str]:
@@ -208,7 +211,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str]]] = {
 }
 # Read by the magics and by the tests.
 _NO_SETTINGS = (
-    *("MATNB_DISPLAY", "MATNB_CHROMIUM", "MATNB_COMPILE", "MATNB_TEST_DATA"),
+    *("MATNB_DISPLAY", "MATNB_PROGRESS", "MATNB_CHROMIUM", "MATNB_COMPILE", "MATNB_TEST_DATA"),
     *("MATNB_ARRAY_API_TESTS", "MATNB_ARRAY_API_EXAMPLES"),
 )
 
@@ -229,8 +232,9 @@ def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
         if not variable.startswith("MATNB_") or variable in _NO_SETTINGS:
             continue
         if variable not in _VARIABLES:
-            known = ", ".join((*_VARIABLES, "MATNB_DISPLAY"))
-            raise OptionError(f"{variable}={text!r}: no setting of that name; there are {known}")
+            known = [one.removeprefix("MATNB_") for one in (*_VARIABLES, "MATNB_DISPLAY", "MATNB_PROGRESS")]
+            near = suggestion(variable.removeprefix("MATNB_"), known, shown=lambda one: f"MATNB_{one}")
+            raise OptionError(f"{variable}={text!r}: no setting of that name; {near}")
         field, read = _VARIABLES[variable]
         if text == "auto":
             continue
@@ -289,5 +293,5 @@ def display_from_environment(environ: Mapping[str, str] | None = None) -> str:
     environ = os.environ if environ is None else environ
     display = environ.get("MATNB_DISPLAY", "auto")
     if display not in DISPLAYS:
-        raise OptionError(f"MATNB_DISPLAY={display!r}: choose one of {', '.join(map(repr, DISPLAYS))}")
+        raise OptionError(f"MATNB_DISPLAY={display!r}: {suggestion(display, DISPLAYS, 'choose one of')}")
     return display

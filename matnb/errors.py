@@ -1,8 +1,11 @@
-"""The error tree: every error is a MatnbError and also the builtin a Python user expects."""
+"""The error tree: every error is a MatnbError and also the builtin a Python user expects; and near names."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
@@ -86,6 +89,10 @@ class AxisError(ShapeError, IndexingError, np.exceptions.AxisError):
 
 class UnsupportedError(MatnbError, NotImplementedError):
     """Something matnb does not do; the message names the nearest way."""
+
+
+class NotFittedError(MatnbError, ValueError, AttributeError):
+    """Something that is learned was asked of an estimator before its ``fit``."""
 
 
 class NotScalarError(MatnbError, TypeError):
@@ -185,3 +192,83 @@ class CellCancelled(KeyboardInterrupt):
 
     A plain KeyboardInterrupt, so that ``except Exception`` does not swallow it.
     """
+
+
+# What is said of a name that is not there: the one that was meant, or which there are.
+
+_LIKENESS = 0.7  # of two texts, from 0 to 1; at 0.6 "sometimes" is like "entries"
+_LONGEST_NAME, _MOST_NAMES = 60, 50  # letters of a name that is compared, and names that are listed
+
+
+def near_name(name: object, known: Iterable[object]) -> str | None:
+    """Return which of some names is most like one that is not among them; None where none is like it."""
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+        return None
+    names = {one.casefold(): one for one in known if isinstance(one, str) and len(one) <= _LONGEST_NAME}
+    found = get_close_matches(name.casefold(), names, 1, _LIKENESS)
+    return names[found[0]] if found else None
+
+
+def meant(
+    name: object, known: Iterable[object], shown: Callable[[object], str] = repr, before: str = ""
+) -> str:
+    """Return a question for the name that was meant, after other words, or nothing where none is near."""
+    near = near_name(name, known)
+    return "" if near is None else f"{before}did you mean {shown(near)}?"
+
+
+def suggestion(
+    name: object,
+    known: Iterable[object],
+    otherwise: str = "there are",
+    shown: Callable[[object], str] = repr,
+) -> str:
+    """Return what follows the complaint about a name: which one is near, else which there are.
+
+    Examples
+    --------
+    >>> suggestion("fair", ["fare", "tip"]), suggestion("zone", ["fare", "tip"])
+    ("did you mean 'fare'?", "there are 'fare', 'tip'")
+    """
+    names = list(known)
+    listed = [shown(one) for one in names[:_MOST_NAMES]] or ["none"]
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return meant(name, names, shown) or f"{otherwise} {', '.join(listed)}{more}"
+
+
+class _NoAttributeError(AttributeError):
+    # Says what was meant once it is read: libraries ask for many names that are not there, and read nothing.
+
+    def __init__(self, name: str, said: Callable[[], str]) -> None:
+        super().__init__(name=name, obj=None)  # of an object Python would add a suggestion of its own
+        self._said = said
+
+    def __str__(self) -> str:
+        return self._said()
+
+    def __reduce__(self) -> tuple[type[AttributeError], tuple[str]]:
+        return AttributeError, (str(self),)
+
+
+def no_attribute(
+    owner: str, name: str, known: Callable[[], Iterable[str]] = tuple, instead: Callable[[], str] = str
+) -> AttributeError:
+    """Return the error for an attribute that is not there, with what to write instead or a near name.
+
+    ``known`` and ``instead`` are called when the message is read.
+    """
+
+    def said() -> str:
+        words = instead() or meant(name, (one for one in known() if not one.startswith("_")))
+        return f"{owner} has no attribute {name!r}{'; ' if words else ''}{words}"
+
+    return _NoAttributeError(name, said)
+
+
+def offered(module: str, names: Sequence[str]) -> tuple[Callable[[str], NoReturn], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a module that completes these names, and tells near ones."""
+
+    def missing(name: str) -> NoReturn:
+        raise no_attribute(f"module {module!r}", name, lambda: names)
+
+    return missing, lambda: sorted(names)

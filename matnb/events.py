@@ -64,8 +64,8 @@ class RunFinished:
     """A run ended: all that the summary under a cell and a report need.
 
     Counts follow from plan and layout, so they repeat; seconds and actual bytes do not. What ``num_run``,
-    ``num_arrays`` and ``num_remembered`` count, :class:`matnb.plan.plan_counts.PlanCounts` says; loops
-    report their own.
+    ``num_arrays``, ``num_remembered``, ``flops`` and ``accessed_bytes`` count,
+    :class:`matnb.plan.plan_counts.PlanCounts` says; loops report their own.
     """
 
     run: str
@@ -81,6 +81,44 @@ class RunFinished:
     num_run: int = 0
     num_arrays: int = 0
     num_remembered: int = 0
+    flops: int = 0
+    accessed_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class BatchSpan:
+    """The batches that a loop goes through, among those of all passes over some rows.
+
+    Attributes
+    ----------
+    epoch, epochs
+        The number of the pass, from 0, and how many passes there are.
+    start, num_batches
+        Batches of the pass before the loop, and of a whole pass; None where that is not known.
+    rows
+        Of a batch.
+    num_done, rows_done
+        Batches and rows of all passes before the loop, since ``since`` by :func:`time.monotonic`.
+    loss, held_out
+        Of a learner, the mean of the last rows that it learned from, and of those that it does not learn
+        from; None where these are not known.
+    """
+
+    epoch: int
+    epochs: int
+    start: int
+    num_batches: int | None
+    rows: int
+    num_done: int
+    rows_done: int
+    since: float
+    loss: float | None = None
+    held_out: float | None = None
+
+
+@dataclass(frozen=True)
+class BatchesFinished:
+    """All batches were gone through, or those before an error."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +141,10 @@ class LoopAdvanced:
         At most; infinity where that is computed.
     has_until
         Whether a condition may end it before.
+    flops, accessed_bytes
+        Of an iteration, as the plan counts them.
+    batches
+        What it goes through, of a learner or a source.
     """
 
     run: str
@@ -110,6 +152,9 @@ class LoopAdvanced:
     seconds: float
     most_iterations: float = math.inf
     has_until: bool = False
+    flops: int = 0
+    accessed_bytes: int = 0
+    batches: BatchSpan | None = None
 
 
 @dataclass(frozen=True)
@@ -132,6 +177,8 @@ class LoopFinished:
         Payload that the members sent each other.
     allocated
         For each iteration of the outermost loop the arrays of 64 KiB or more that were newly taken.
+    flops, accessed_bytes
+        Of all iterations, as the plan counts them.
     """
 
     run: str
@@ -145,6 +192,8 @@ class LoopFinished:
     projected_bytes: int
     seconds: float
     is_branch: bool = False
+    flops: int = 0
+    accessed_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -284,6 +333,6 @@ class SessionAwaited:
 
 Event = (
     CellRecorded | RunStarted | TasksFinished | WorkersLost | RunFinished | RunStopped
-    | LoopAdvanced | LoopFinished | BlocksMoved | Rebalanced | WorkersBusy | WorkersSampled
+    | LoopAdvanced | LoopFinished | BatchesFinished | BlocksMoved | Rebalanced | WorkersBusy | WorkersSampled
     | SessionAwaited | SessionStopped
 )  # fmt: skip

@@ -160,7 +160,7 @@ def _multiply(operator: op.Multiply, values: Values, memory: StepMemory) -> Bloc
     (left, right), dtype = values, operator.dtype
     semiring = semiring_named(operator.semiring)
     if operator.transposed:
-        return multiply_transposed(left, right, semiring, dtype)
+        return multiply_transposed(left, right, semiring, dtype, memory.target)
     fits = isinstance(left, Csr) and isinstance(right, Dense) and 1 <= right.values.ndim <= 2
     if not fits or left.shape[1] != right.shape[0]:
         if memory.claim is not None and isinstance(left, Csr) and isinstance(right, Csr):

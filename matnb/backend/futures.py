@@ -38,6 +38,7 @@ class Answers:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self._client = cluster, cluster.client
+        self._unanswered: concurrent.futures.Future[Any] | None = None  # what somebody has not waited for
 
     def gather(
         self,
@@ -88,6 +89,35 @@ class Answers:
         """
         addressed = {self._cluster.workers[owner].address: own for owner, own in parameters.items()}
         return self._waited_for(_asked(self._client, work, addressed), parameters)
+
+    def ask_shortly(
+        self,
+        work: Callable[..., Any],
+        parameters: tuple[object, ...],
+        owners: Collection[int],
+        seconds: float,
+    ) -> list[Any] | None:
+        """Have workers do something on their event loops; None unless all have answered within some seconds.
+
+        It raises nothing and looks after no loss: whoever asks can do without. While workers have not
+        answered what was asked before, they are not asked again.
+        """
+        if self._unanswered is not None and not self._unanswered.done():
+            return None
+        try:
+            addresses = [self._cluster.workers[owner].address for owner in owners]
+            asking = asyncio.run_coroutine_threadsafe(
+                _answered(self._client, work, parameters, addresses), self._client.loop.asyncio_loop
+            )
+        except (LookupError, RuntimeError, AttributeError):  # the client has closed
+            return None
+        asking.add_done_callback(_forget_outcome)
+        self._unanswered = asking
+        try:
+            answers = list(asking.result(timeout=seconds).values())
+        except (*BROKEN, concurrent.futures.TimeoutError, LookupError, RuntimeError, ValueError, TypeError):
+            return None  # a client that closes meanwhile raises any of these
+        return answers if len(answers) == len(addresses) else None
 
     def _waited_for(
         self,
@@ -220,6 +250,12 @@ async def _asked(
 
 async def _called(client: Client, function: Callable[..., None], arguments: tuple[object, ...]) -> None:
     await client.run(function, *arguments, on_error="ignore")
+
+
+async def _answered(
+    client: Client, function: Callable[..., Any], arguments: tuple[object, ...], addresses: list[str]
+) -> dict[str, Any]:
+    return dict(await client.run(function, *arguments, workers=addresses, on_error="ignore"))
 
 
 async def _sent(client: Client, message: dict[str, object], addresses: list[str]) -> None:

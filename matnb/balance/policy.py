@@ -17,7 +17,7 @@ from matnb.balance.partition import cuts_for, loads_of, makespan_of
 from matnb.balance.situation import Costs, Floats, Profile, Situation, Strategy
 from matnb.balance.trace import Trace
 from matnb.blocks.layout import Cuts, spread
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 from matnb.io.source import ROW_ENTRIES
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
@@ -46,7 +46,7 @@ class Policy(Protocol):
 
 
 @runtime_checkable
-class Learner(Policy, Protocol):
+class LearningPolicy(Policy, Protocol):
     """A policy that wants to know what its decisions gained."""
 
     def brought(self, decision: Decision, gain: Gain) -> None:
@@ -269,7 +269,7 @@ def policy_named(name: str) -> Policy:
         "off": Off,
     }
     if name not in known:
-        raise OptionError(f"no policy {name!r}; known: {', '.join(known)}")
+        raise OptionError(f"no policy {name!r}; {suggestion(name, known)}")
     return known[name]()
 
 

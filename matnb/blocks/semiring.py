@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from matnb.errors import DTypeError, OptionError
+from matnb.errors import DTypeError, OptionError, suggestion
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def semiring_named(name: str) -> Semiring:
         For an unknown name, listing the known ones.
     """
     if name not in SEMIRINGS:
-        raise OptionError(f"no semiring {name!r}; known: {', '.join(SEMIRINGS)}")
+        raise OptionError(f"no semiring {name!r}; {suggestion(name, SEMIRINGS)}")
     return SEMIRINGS[name]
 
 
@@ -213,9 +213,9 @@ def semiring(add: str, multiply: str) -> Semiring:
     if name in SEMIRINGS:
         return SEMIRINGS[name]
     if add not in (*MONOIDS, "any"):
-        raise OptionError(f"no monoid {add!r}; known: {', '.join(MONOIDS)}, any")
+        raise OptionError(f"no monoid {add!r}; {suggestion(add, [*MONOIDS, 'any'])}")
     if multiply not in MULTIPLICATIONS:
-        raise OptionError(f"no multiplication {multiply!r}; known: {', '.join(MULTIPLICATIONS)}")
+        raise OptionError(f"no multiplication {multiply!r}; {suggestion(multiply, MULTIPLICATIONS)}")
     if add == "any":
         raise OptionError(
             f"any takes one of several values, which are alike of pairs alone, not of {multiply!r}"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matnb.cli.compiling import compile_commonest
-from matnb.cli.execution import CellFailed, execute
+from matnb.cli.execution import CellFailed, Closing, execute
 from matnb.cli.page import find_browser, page_of, pdf_of, settle
 from matnb.cli.timings import measured, sidecar, timings_html
 from matnb.config import rebalance_of_reports
@@ -180,11 +180,7 @@ def report(
     _require_extra()
     _check_targets(notebook, {"-o": output, "--trace record": record})
     browser = find_browser() if pdf else ""
-    book = _read(notebook)
-    _set_parameters(book, parameters, notebook)
-    for number, cell in enumerate(book.cells):
-        cell["id"] = f"cell-{number}"  # a fresh cell's own is random
-    seconds, closing = execute(book, _rebalance(notebook, record, replay))
+    book, seconds, closing = run_notebook(notebook, parameters, record=record, replay=replay)
     if record is not None and not closing.trace:
         raise OptionError(
             f"--trace record {record}: no session was running when the notebook ended, so nothing was "
@@ -207,6 +203,24 @@ def report(
         _write(path, content)
         if not path.name.endswith(".timings.json"):
             print(f"matnb report: wrote {path}", file=sys.stderr)
+
+
+def run_notebook(
+    notebook: Path,
+    parameters: Mapping[str, object],
+    *,
+    record: Path | None = None,
+    replay: Path | None = None,
+) -> tuple[NotebookNode, dict[str, float], Closing]:
+    """Run a notebook in a fresh kernel; return it with outputs, its cells' seconds, and how it ended.
+
+    Parameters are those of :func:`report`, and so is what is raised.
+    """
+    book = _read(notebook)
+    _set_parameters(book, parameters, notebook)
+    for number, cell in enumerate(book.cells):
+        cell["id"] = f"cell-{number}"  # a fresh cell's own is random
+    return book, *execute(book, _rebalance(notebook, record, replay))
 
 
 def _check_targets(notebook: Path, targets: Mapping[str, Path | None]) -> None:

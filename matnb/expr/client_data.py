@@ -43,6 +43,17 @@ def given(block: Block) -> tuple[Expr, bool]:
     return node, False
 
 
+def owned(block: Block) -> Expr:
+    """Return the expression of an array that nobody else has: taken as it is, with a name of its own.
+
+    What is read once and then gone is neither copied nor hashed; read again, it is another expression. It is
+    no constant, however small, so that a loop that begins with another one has the same plan.
+    """
+    node = Data(os.urandom(16), block.shape, block.dtype, not isinstance(block, Dense))
+    _held[node] = freeze(block)
+    return node
+
+
 def lost_copy(node: Expr) -> Block | None:
     """Return the copy of an array that is sent to the workers as a whole, and again when it was lost."""
     return _held.get(node) if node in _shipped else None

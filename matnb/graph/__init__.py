@@ -6,6 +6,7 @@ What takes all its iterations without converging gives what the last one came to
 Vertices are rows; ``A.labels`` tells the original ids of a relabelled graph.
 """
 
+from matnb.errors import offered
 from matnb.graph.betweenness import betweenness
 from matnb.graph.bfs import bfs
 from matnb.graph.closeness import closeness, harmonic
@@ -75,3 +76,4 @@ __all__ = [
     "triangle_estimate",
     "triangles",
 ]
+__getattr__, __dir__ = offered(__name__, __all__)

@@ -113,9 +113,13 @@ def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or m
 
     Raises
     ------
+    DTypeError
+        For complex weights.
     OptionError
         When it is computed, for a weight that is not "0 or more", "above 0" or, of "numbers", NaN.
     """
+    if matrix.dtype.kind == "c":
+        raise DTypeError(f"{algorithm}: weights of {matrix.dtype} have no order; give real ones")
     if matrix.dtype.kind not in "if" or not matrix.shape[0]:
         return asarray(value)
     least = matrix.min()

@@ -26,7 +26,7 @@ def betweenness(
     batch: int = 32,
     seed: int = 0,
 ) -> DistArray:
-    """Return the betweenness centrality of each vertex: the shortest paths between others through it.
+    """Return the betweenness centrality of each vertex: the share of shortest paths that pass through it.
 
     Brandes 2001, "A Faster Algorithm for Betweenness Centrality": of ``number`` shortest paths from s to t,
     a vertex is given the share that passes through it, summed over all pairs.

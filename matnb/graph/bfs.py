@@ -9,7 +9,7 @@ from matnb.graph.searches import BreadthFirst, levels_of, parents_of, searched
 
 
 def bfs(A: object, source: int | Sequence[int]) -> BreadthFirst:
-    """Return how many edges lead from a vertex to each other one, and the last vertex on such a path.
+    """Return the distance in edges from a vertex to every other one, and its predecessor on such a path.
 
     Each round takes the vertices found last to their neighbors, over the semirings of or and first, min and
     first, with the vertices not found yet as mask (Kepner and Gilbert 2011, "Graph Algorithms in the Language

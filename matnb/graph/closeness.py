@@ -17,7 +17,7 @@ from matnb.lazy.loop import iterate
 def closeness(
     A: object, weighted: bool = False, wf_improved: bool = True, batch: int = 32, symmetric: bool = False
 ) -> DistArray:
-    """Return for each vertex how near it is to those that have a path to it.
+    """Return the closeness centrality of each vertex: how near it is to those that have a path to it.
 
     The number of these over the sum of their distances (Freeman 1978, "Centrality in Social Networks:
     Conceptual Clarification"), as NetworkX's ``closeness_centrality``: distances are those to the vertex.
@@ -69,7 +69,7 @@ def closeness(
 
 
 def harmonic(A: object, weighted: bool = False, batch: int = 32, symmetric: bool = False) -> DistArray:
-    """Return for each vertex the sum of one over the distances of all others to it.
+    """Return the harmonic centrality of each vertex: the sum of 1 / distance from all others to it.
 
     Boldi and Vigna 2014, "Axioms for Centrality"; NetworkX's ``harmonic_centrality``. What has no path to it
     counts 0, and what is at distance 0.

@@ -12,7 +12,7 @@ from matnb.lazy.functions.elementwise import where
 
 
 def clustering(A: object, directed: bool = False, symmetric: bool = False) -> DistArray:
-    """Return for each vertex which share of the pairs of its neighbors have an edge between them.
+    """Return the clustering coefficient of each vertex: the share of pairs of neighbors that are joined.
 
     Watts and Strogatz 1998, "Collective dynamics of 'small-world' networks".
 
@@ -79,7 +79,7 @@ def average_clustering(A: object, symmetric: bool = False) -> DistArray:
 
 
 def transitivity(A: object, symmetric: bool = False) -> DistArray:
-    """Return which share of all ways over two edges are closed to a triangle: float64, without axes.
+    """Return the transitivity: the share of paths of two edges that a third closes; a float64 scalar.
 
     Three times the triangles over the pairs of edges that share a vertex (Newman 2003, "The Structure and
     Function of Complex Networks", section III B); 0 where there are none.

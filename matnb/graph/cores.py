@@ -15,7 +15,7 @@ State = tuple[DistArray, DistArray]
 
 
 def core_number(A: object, symmetric: bool = False) -> DistArray:
-    """Return for each vertex the largest k of a k-core that it is in.
+    """Return the core number of each vertex: the largest k of a k-core that contains it.
 
     In a k-core each vertex has an edge to k others of it at least. Vertices of the least degree leave round
     by round (Matula and Beck 1983, "Smallest-last Ordering and Clustering and Graph Coloring Algorithms"),

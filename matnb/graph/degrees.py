@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 from matnb.graph.arguments import graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.diagonals import diag, tril, triu
@@ -47,7 +47,7 @@ def degree(A: object, direction: str = "out", weighted: bool = False) -> DistArr
     """
     matrix = graph_from(A, "degree")
     if direction not in DIRECTIONS:
-        raise OptionError(f"degree: direction={direction!r}; known: {', '.join(DIRECTIONS)}")
+        raise OptionError(f"degree: direction={direction!r}; {suggestion(direction, DIRECTIONS)}")
     edges = matrix if weighted else matrix.pattern(np.int64)
     if direction == "both":
         both: DistArray = edges.sum(axis=1) + edges.sum(axis=0)

@@ -25,7 +25,7 @@ def edge_betweenness(
     batch: int = 32,
     seed: int = 0,
 ) -> DistArray:
-    """Return for each edge how many of the shortest paths between vertices use it.
+    """Return the betweenness centrality of each edge: the share of shortest paths that use it.
 
     Brandes 2008, "On Variants of Shortest-Path Betweenness Centrality and their Generic Computation",
     section 3.5: of the shortest paths from s to t, an edge is given the share that uses it, summed over all

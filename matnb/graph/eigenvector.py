@@ -79,7 +79,7 @@ def katz(
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
 ) -> Centrality:
-    """Return the number of paths that end at each vertex, long ones counted for less.
+    """Return the Katz centrality of each vertex: the paths that end there, long ones counted for less.
 
     ``x = alpha A' x + beta`` (Katz 1953, "A New Status Index Derived from Sociometric Analysis"), which has a
     finite answer for an alpha below 1 over the largest eigenvalue of A.
@@ -108,7 +108,7 @@ def katz(
     DTypeError, ShapeError
         For what is no sparse square matrix, or a beta of another length.
     OptionError
-        For a tolerance that is not above 0.
+        For a tolerance that is not above 0; when it is computed, for a weight that is NaN.
 
     Examples
     --------
@@ -128,7 +128,8 @@ def katz(
         new: DistArray = alpha * (matrix.T @ x) + own
         return new
 
-    iterated = iterate(step, full(n, 0.0), until=is_settled(n * tolerance), max_iterations=max_iterations)
+    start = full(n, 0.0) * checked(1.0, matrix, "katz", "numbers")
+    iterated = iterate(step, start, until=is_settled(n * tolerance), max_iterations=max_iterations)
     remedy = "give a smaller alpha, or a larger max_iterations or tolerance"
     found, taken = converging("katz", iterated, remedy)
     return Centrality(found / norm(found) if normalized else found, taken)

@@ -31,7 +31,7 @@ def markov_clustering(
     tolerance: float = 1e-6,
     max_iterations: int = 100,
 ) -> Clusters:
-    """Return clusters of a graph that a random walk seldom leaves.
+    """Return clusters of a graph that a random walk rarely leaves, by Markov clustering.
 
     van Dongen 2000, "Graph Clustering by Flow Simulation": the probabilities of a walk are taken to a power,
     which spreads them, and each of them to another power, which favors the large ones, until they settle;

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError, ShapeError
-from matnb.graph.arguments import graph_from
+from matnb.graph.arguments import checked, graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.functions.elementwise import where
@@ -30,7 +30,7 @@ def pagerank(
     personalization: npt.ArrayLike | DistArray | None = None,
     start: npt.ArrayLike | DistArray | None = None,
 ) -> Ranking:
-    """Return the share of its time that a random surfer spends on each vertex.
+    """Return the PageRank of each vertex: the share of time that a random surfer spends there.
 
     The surfer follows an edge with probability ``damping``, each out of a vertex in proportion to its weight,
     and jumps otherwise; from a vertex without edges it always jumps (Page, Brin, Motwani and Winograd 1999,
@@ -61,9 +61,10 @@ def pagerank(
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix, or vectors of another length.
+        For what is no sparse square matrix, complex weights, or vectors of another length.
     OptionError
-        For a damping outside 0 to 1, or a negative tolerance.
+        For a damping outside 0 to 1, or a negative tolerance; when it is computed, for a weight that is
+        negative or NaN.
 
     Examples
     --------
@@ -81,6 +82,7 @@ def pagerank(
     n = matrix.shape[0]
     even = 1 / max(n, 1)
     x = full(n, even) if start is None else _proportions(start, n, "start")
+    x = x * checked(1.0, matrix, "pagerank")
     jump = even if personalization is None else _proportions(personalization, n, "personalization")
 
     # x' = d A' D^-1 x + (d (sum of x over the vertices without edges) + 1 - d) jump,  D the sums of the rows

@@ -52,7 +52,7 @@ def common_neighbors(A: object, pairs: object = None, symmetric: bool = False) -
 
 
 def jaccard(A: object, pairs: object = None, symmetric: bool = False) -> DistArray:
-    """Return which share of the neighbors of two vertices they have in common.
+    """Return the Jaccard similarity of vertices: the share of their neighbors that they have in common.
 
     Jaccard 1901; NetworkX's ``jaccard_coefficient``: common neighbors over those of either.
 

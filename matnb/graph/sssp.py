@@ -26,7 +26,7 @@ def sssp(A: object, source: int, predecessors: Literal[False] = ...) -> DistArra
 @overload
 def sssp(A: object, source: int, predecessors: Literal[True]) -> ShortestPaths: ...
 def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | ShortestPaths:
-    """Return the length of the shortest path from a vertex to each other one.
+    """Return the length of the shortest path from a vertex to every other one.
 
     Bellman and Ford's rounds over the semiring of min and plus, from the vertices alone whose distance the
     round before made shorter.

@@ -82,7 +82,7 @@ def triangle_count(A: object, symmetric: bool = False) -> DistArray:
 
 
 def triangle_estimate(A: object, k: int = 30, symmetric: bool = False, seed: int = 0) -> DistArray:
-    """Return about how many triangles a graph has, by the largest of its eigenvalues.
+    """Return an estimate of the number of triangles in a graph, from its largest eigenvalues.
 
     A sixth of the sum of their cubes (Tsourakakis 2008, "Fast Counting of Triangles in Large Real Networks
     without Counting"): all n of them would give the number itself, and few suffice where they decay fast.

@@ -15,11 +15,12 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, NumericArray, block_from, to_gcxs, to_numpy, to_scipy
 from matnb.blocks.layout import Layout
-from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, UnsupportedError
+from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, UnsupportedError, no_attribute
 from matnb.expr.client_data import given
 from matnb.expr.nodes import Data, Expr, Transpose
 from matnb.lazy import reductions, ufuncs
-from matnb.lazy.evaluator import evaluator
+from matnb.lazy.evaluator import evaluator, shown
+from matnb.lazy.foreign_names import instead_of
 from matnb.lazy.limits import check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
@@ -479,6 +480,9 @@ def expression_of(value: object) -> Expr:
     """Return the expression of a handle, or of an array or number as a constant."""
     if isinstance(value, DistArray):
         return value.expression
+    if hasattr(value, "__matnb_array__"):  # a table, or a column that is no plain array
+        made: DistArray = value.__matnb_array__()
+        return made.expression
     return expression_of_block(block_from(value))
 
 
@@ -749,13 +753,10 @@ class DistArray(Methods, Operators, Values):
         raise UnsupportedError("a DistArray is not pickled; write it with mn.save, or pickle x.compute()")
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name == "flat":
-            raise AttributeError("DistArray has no 'flat': x.ravel() has the elements along one axis")
-        if not name.startswith("_") and hasattr(np.ndarray, name):
-            raise AttributeError(f"DistArray has no {name!r} yet; compute first: x.compute().{name}")
-        if not name.startswith("_") and self.sparse and hasattr(sp.csr_array, name):
-            raise AttributeError(f"DistArray has no {name!r}: x.to_scipy().{name} is SciPy's")
-        raise AttributeError(f"DistArray has no attribute {name!r}")
+        if name.startswith("_"):  # libraries ask for protocols that there are not
+            raise AttributeError(f"DistArray has no attribute {name!r}")
+        is_sparse = self.sparse
+        raise no_attribute("DistArray", name, lambda: dir(DistArray), lambda: instead_of(name, is_sparse))
 
     def __len__(self) -> int:
         if not self.shape:
@@ -784,8 +785,8 @@ class DistArray(Methods, Operators, Values):
         return recorded(function)(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return array_text(self.facts())
+        return array_text(shown(self._expression))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        facts = self.facts()
+        facts = shown(self._expression)
         return {"text/plain": array_text(facts), "text/html": array_html(facts)}

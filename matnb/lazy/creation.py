@@ -15,14 +15,16 @@ from matnb.blocks.foreign import array_of
 from matnb.blocks.formats import SPARSE_DTYPES, Block, Dense, block_from, csr_block
 from matnb.blocks.grid import BlocksSpec, grid_from
 from matnb.errors import DTypeError, OptionError, RangeError, ShapeError, UnsupportedError
-from matnb.expr.nodes import Broadcast, Create, Expr, Index, Regrid
+from matnb.expr.client_data import held, owned
+from matnb.expr.nodes import Broadcast, Create, Data, Expr, Index, Regrid
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, operand_of, wrap
-from matnb.lazy.columns import Columns
-from matnb.lazy.evaluator import asked
+from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import number_dtype
 from matnb.ops.coordinates import FromCoordinates
+
+_SENT_BYTES = 1 << 16  # below this an array goes with what reads it
 
 ShapeLike = int | Sequence[int]
 Order = str | None
@@ -90,8 +92,8 @@ def asarray(
     wanted = None if dtype is None else number_dtype(dtype)
     if isinstance(obj, list | tuple) and holds_handles(obj):
         obj = recorded(np.stack)([asarray(one) for one in obj])
-    if isinstance(obj, Columns):
-        obj = obj.array
+    if hasattr(obj, "__matnb_array__"):  # a table, or one of its columns that is no plain array
+        obj = obj.__matnb_array__()
     same = isinstance(obj, DistArray) and (wanted is None or wanted == obj.dtype)
     if copy is False and not same:
         raise OptionError("asarray(copy=False): only a DistArray of that dtype needs no copy")
@@ -115,6 +117,19 @@ def asarray(
     if format == "dense" and node.sparse:
         node = Broadcast(node, node.shape)
     return DistArray(regridded(node if wanted is None else ufuncs.astype(node, wanted), blocks))
+
+
+def owned_array(values: object) -> DistArray:
+    """Return a handle on an array of NumPy's or SciPy's that nobody changes any more, without a copy."""
+    return DistArray(owned(block_from(values)))
+
+
+def send(array: DistArray) -> None:
+    """Send an array of :func:`owned_array` to the workers now; those in this process share it."""
+    node = array.expression
+    block = held(node)
+    if isinstance(node, Data) and block is not None and block.nbytes > _SENT_BYTES:
+        evaluator().ship(node, block)
 
 
 def holds_handles(items: Sequence[object]) -> bool:
@@ -323,7 +338,7 @@ def coo_array(
         For lengths that are not equal, and a shape that has not two axes.
     DTypeError
         For values of a dtype that no sparse array has, coordinates that are no whole numbers, and "min" or
-        "max" of complex numbers.
+        "max" of complex numbers or uint64.
     OptionError
         For other ``duplicates``; and, with "error", once it is computed, for coordinates that come twice.
     IndexingError
@@ -347,13 +362,18 @@ def coo_array(
     values = ufuncs.astype(values, values.dtype if dtype is None else number_dtype(dtype))
     if not values.shape:
         values = Broadcast(values, places[0].shape)
+    element = values.dtype
+    if element.kind in "iu" and element not in SPARSE_DTYPES:  # sums of int64 wrap to the same values
+        if element == np.uint64 and duplicates in ("min", "max"):
+            raise DTypeError(f"coo_array: duplicates={duplicates!r} of uint64; convert the values by astype")
+        values = ufuncs.astype(values, np.dtype(np.int64))
     if shape is None:
         shape = [_length_of(one, name) for one, name in zip(places, ("rows", "columns"), strict=True)]
     lengths = shape_of(shape)
     if len(lengths) != 2:
         raise ShapeError(f"coo_array: shape {lengths}: sparse arrays have two axes")
     node = FromCoordinates(values, *places, (lengths[0], lengths[1]), duplicates)
-    return wrap(regridded(node, blocks))
+    return wrap(regridded(ufuncs.astype(node, element), blocks))
 
 
 def _length_of(places: Expr, name: str) -> int:

@@ -28,11 +28,14 @@ class Evaluator(Protocol):
     def ship(self, node: Data, block: Block) -> None:
         """Send a user's large array to the workers."""
 
-    def facts(self, node: Expr) -> ArrayFacts:
-        """Return what is known of an expression, computing nothing."""
+    def facts(self, node: Expr, with_values: bool = False) -> ArrayFacts:
+        """Return what is known of an expression, computing nothing; with values of what is on the workers."""
 
     def layout(self, node: Expr) -> Layout | None:
         """Return where the blocks of an expression are, or None while it is lazy."""
+
+    def went_through_batches(self) -> None:
+        """Tell that a learner, or a loop over a source, has gone through its batches."""
 
     def explain(self, roots: Mapping[str, Expr], stage: str | None, measured: bool) -> str:
         """Return how expressions would be computed, at one stage or all, and what was measured of it."""
@@ -60,6 +63,14 @@ def evaluator() -> Evaluator:
             "a DistArray's value was asked for in a function given to mn.replicated: it works on NumPy arrays"
         )
     return _evaluator
+
+
+def shown(node: Expr) -> ArrayFacts:
+    """Return what is known of an expression, to be shown: nothing is computed, and nothing raised."""
+    try:
+        return _evaluator.facts(node, with_values=True)
+    except Exception:  # whatever a user's own types or options do, a name can be looked at
+        return ArrayFacts(node.shape, node.dtype.name, node.sparse)
 
 
 def asked(node: Expr, what: str) -> NumericArray:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar, overload
+from typing import NamedTuple, Protocol, TypeVar, cast, overload, runtime_checkable
 
 import numpy as np
 
-from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.blocks.formats import to_numpy
+from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
+from matnb.expr.client_data import owned
 from matnb.expr.closure_conversion import closed
 from matnb.expr.control import Body, Cond, Final, Loop, Variable, name_algorithm
 from matnb.expr.nodes import Broadcast, Expr, Literal
 from matnb.lazy import ufuncs
-from matnb.lazy.array import DistArray, expression_of, live_expressions, wrap
+from matnb.lazy.array import DistArray, expression_of, handle_of, live_expressions, wrap
+from matnb.lazy.batch_turns import BatchTurns
 from matnb.lazy.creation import zeros
+from matnb.lazy.evaluator import evaluator
 from matnb.lazy.indexing.dynamic import sliced
-from matnb.lazy.recording import keep_lines
+from matnb.lazy.recording import keep_lines, recording_apart
+from matnb.lazy.user_frames import shows_user_frames
 
 _numbers = itertools.count(1)
 
@@ -140,6 +145,7 @@ def _put_together(nesting: Nesting, leaves: Iterator[object]) -> object:
 State = TypeVar("State")
 
 
+@shows_user_frames
 def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], State]) -> State:
     """Return what one of two functions gives, by a scalar; only that one is computed.
 
@@ -225,6 +231,8 @@ def converted(node: Expr, dtype: np.dtype, sparse: bool) -> Expr:
 Kept = TypeVar("Kept")
 _COUNT = np.dtype(np.int64)
 _ENDLESS = np.iinfo(np.int64).max
+_FALSE: object = False
+_UNTIL = "what until returns"
 _PROMOTIONS = 4  # a state's dtype and format settle in two or three recordings
 
 
@@ -268,6 +276,7 @@ def iterate(
     over: object = ...,
     reverse: bool = ...,
     batch: int | None = ...,
+    epochs: int = ...,
 ) -> tuple[State, DistArray]: ...
 
 
@@ -282,9 +291,11 @@ def iterate(
     over: object = ...,
     reverse: bool = ...,
     batch: int | None = ...,
+    epochs: int = ...,
 ) -> tuple[State, DistArray, Kept]: ...
 
 
+@shows_user_frames
 def iterate(
     step: Callable[..., State],
     state: State,
@@ -295,6 +306,7 @@ def iterate(
     over: object = None,
     reverse: bool = False,
     batch: int | None = None,
+    epochs: int = 1,
 ) -> tuple[State, DistArray] | tuple[State, DistArray, Kept]:
     """Repeat a step on its own result, as one expression: recorded once, run many times.
 
@@ -321,13 +333,18 @@ def iterate(
     collect
         ``collect(new)`` returns what to keep of every iteration, in any nesting of dense arrays.
     over
-        Arrays of one length in any nesting: iteration k is given ``item``, their k-th elements or rows.
+        Arrays of one length in any nesting: iteration k is given ``item``, their k-th elements or rows. Or a
+        source of ``mn.sources``: ``item`` has the ``X`` and ``y`` of its k-th batch. That runs at once, a
+        piece of the source after the other, and the state is kept in this process after each; so neither
+        the source nor what was run need fit in memory. The step is recorded for each piece.
     reverse
         Go through ``over`` from its end.
     batch
         So many elements or rows of ``over`` make up an ``item``, in their order: iteration k is given those
         from ``k * batch`` on, of sparse arrays sparse ones. Every batch is whole: a length that ``batch``
         does not divide is refused, and ``x[:n // batch * batch]`` leaves out what is over.
+    epochs
+        How often to go through a source.
 
     Returns
     -------
@@ -375,10 +392,22 @@ def iterate(
     >>> w.compute().round(3), int(n)
     (array([3.5]), 2)
 
+    The same from a source, which may be on disk:
+
+    >>> w, n = mn.iterate(step, mn.zeros(1), over=mn.sources.memory(X, y, batch_size=2), epochs=2)
+    >>> w.compute().round(3), int(n)
+    (array([0.875]), 4)
+
     References
     ----------
     The control set follows ``jax.lax``'s scan, while_loop and cond: Bradbury et al., JAX, 2018.
     """
+    if isinstance(over, Streamed):
+        if reverse or batch is not None:
+            raise OptionError("reverse= and batch= are for arrays: a source has its order and batch_size")
+        return _streamed(step, state, over, epochs, until, max_iterations, collect)
+    if epochs != 1:
+        raise OptionError(f"epochs={epochs!r} without a source: give over= a source of mn.sources")
     leaves, nesting = taken_apart(state)
     states = [expression_of(leaf) for leaf in leaves]
     items, item_nesting, length = _scanned(over, batch)
@@ -392,6 +421,111 @@ def iterate(
             states = list(found.states)
     kinds = ", ".join(str(one.dtype) for one in states)
     raise DTypeError(f"the dtypes of the state ({kinds}) change with every step; convert them with astype")
+
+
+Nested = TypeVar("Nested")
+
+
+class LoopPiece(NamedTuple):
+    """What a loop goes through at once: arrays, rows of an item, what the step is given for one, the pass."""
+
+    over: object
+    batch: int
+    given: Callable[[object], object]
+    epoch: int = 0
+
+
+@runtime_checkable
+class Streamed(Protocol):
+    """What is gone through piece by piece, such as a source of batches."""
+
+    @property
+    def passes(self) -> int:
+        """How many a user takes for one."""
+
+    @property
+    def known_batches(self) -> int | None:
+        """Of a pass; None where only going through tells."""
+
+    def loop_pieces(self, epochs: int) -> Generator[LoopPiece]:
+        """Yield the pieces of some passes in order."""
+
+
+def _streamed(
+    step: Callable[..., State],
+    state: State,
+    over: Streamed,
+    epochs: int,
+    until: Callable[[State, State], object] | None,
+    max_iterations: object,
+    collect: Callable[[State], Kept] | None,
+) -> tuple[State, DistArray] | tuple[State, DistArray, Kept]:
+    # The state comes to this process after each piece: a handle on what a loop gave would hold that loop, and
+    # with it the rows of every piece before.
+    if _scopes.get():
+        raise LoopBodyError("a source is gone through at once, so not in the body of a loop or branch")
+    if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 0:
+        raise OptionError(f"epochs={epochs!r}: give a whole number from 0 on")
+    most = int(DistArray(_limit(max_iterations, _ENDLESS, True)))
+    count, ended = 0, False
+    kept: list[Kept] = []
+    turns = BatchTurns(int(epochs) * over.passes, over.known_batches)
+    with closing(over.loop_pieces(int(epochs))) as pieces, turns:
+        while count < most and not ended and (piece := next(pieces, None)) is not None:
+            with recording_apart(), turns.loop(piece.batch, piece.epoch):
+                state, ended, taken, more = _ran_over(piece, step, state, until, most - count, collect)
+            turns.done(taken)
+            count += taken
+            kept += more
+    total = DistArray(ufuncs.literal(count, _COUNT))
+    return (state, total) if collect is None else (state, total, _stacked(kept))
+
+
+def _ran_over(
+    piece: LoopPiece,
+    step: Callable[..., State],
+    state: State,
+    until: Callable[[State, State], object] | None,
+    most: int,
+    collect: Callable[[State], Kept] | None,
+) -> tuple[State, bool, int, list[Kept]]:
+    # The state, whether it ends the loop, how many batches were taken, and what was kept of them.
+    def stepped(before: tuple[State, object], item: object) -> tuple[State, object]:
+        new = step(before[0], piece.given(item))
+        return new, _FALSE if until is None else DistArray(scalar(until(before[0], new), _UNTIL))
+
+    ran = iterate(
+        stepped,
+        (state, _FALSE),
+        until=None if until is None else lambda old, new: new[1],
+        max_iterations=most,
+        collect=(lambda new: ()) if collect is None else lambda new: collect(new[0]),
+        over=piece.over,
+        batch=piece.batch,
+    )
+    leaves, nesting = taken_apart(ran)
+    nodes = [expression_of(leaf) for leaf in leaves]
+    evaluator().persist(nodes)
+    blocks = [evaluator().value(node) for node in nodes]
+    last = len(taken_apart(state)[0])  # after the state: whether it ended, and the count
+    ended, count = (int(to_numpy(block)) for block in blocks[last : last + 2])
+    arrays = [DistArray(owned(block)) for block in blocks]
+    (final, _), _, *more = cast("tuple[tuple[State, object], object, Kept]", put_together(nesting, arrays))
+    return final, bool(ended), count, [] if collect is None else [_first_of(one, count) for one in more]
+
+
+def _first_of(kept: Nested, count: int) -> Nested:
+    leaves, nesting = taken_apart(kept)
+    rows = [handle_of(leaf)[:count] for leaf in leaves]
+    return put_together(nesting, rows)  # type: ignore[return-value]  # nested as it was
+
+
+def _stacked(kept: Sequence[Kept]) -> Kept:
+    if not kept:
+        raise OptionError("collect= over a source without a batch: there is nothing to keep")
+    nesting = taken_apart(kept[0])[1]
+    leaves = zip(*(taken_apart(one)[0] for one in kept), strict=True)
+    return put_together(nesting, [np.concatenate(several) for several in leaves])  # type: ignore[return-value]  # nested as each of them
 
 
 def converging(
@@ -454,7 +588,7 @@ class _LoopRecorder:
             # Handles of their own: assigning to elements of one gives it another version.
             ends = None
             if until is not None:
-                ends = scalar(until(self._nested(variables), self._nested(results)), "what until returns")
+                ends = scalar(until(self._nested(variables), self._nested(results)), _UNTIL)
             kept, kept_nesting, starts = self._collected(collect, results, counter, len(variables))
         return self._loop([*results, *kept], ends, starts, counter, kept_nesting)
 

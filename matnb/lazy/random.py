@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from matnb.blocks.creation import Integers, Normal, Random, Uniform
 from matnb.blocks.grid import BlocksSpec
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import OptionError, ShapeError, no_attribute
 from matnb.expr.nodes import Elementwise, Expr, Load, broadcast_shapes
 from matnb.io.rmat import Rmat
 from matnb.lazy.array import DistArray, wrap
@@ -379,11 +379,9 @@ class Generator:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or not hasattr(np.random.Generator, name):
-            raise AttributeError(f"Generator has no attribute {name!r}")
-        raise AttributeError(
-            f"matnb's Generator draws no {name!r}; known: {', '.join(_DRAWN)}; or draw with NumPy, and give "
-            f"the array: mn.asarray(np.random.default_rng(seed).{name}(...))"
-        )
+            raise no_attribute("matnb's Generator", name, lambda: _DRAWN)
+        way = f"draw with NumPy: mn.asarray(np.random.default_rng(seed).{name}(...))"
+        raise no_attribute("matnb's Generator", name, instead=lambda: way)
 
 
 _DRAWN = tuple(name for name in vars(Generator) if not name.startswith("_"))
@@ -532,11 +530,16 @@ def _check_positive(what: str, name: str, value: object) -> None:
 
 def __getattr__(name: str) -> NoReturn:
     if name.startswith("_") or not hasattr(np.random, name):
-        raise AttributeError(f"module 'matnb.random' has no attribute {name!r}")
+        raise no_attribute("module 'matnb.random'", name, __dir__)
     drawn = {"rand": "random", "randn": "standard_normal", "randint": "integers", "random_sample": "random"}
     way = drawn.get(name, name)
     near = f"mn.random.default_rng(seed).{way}(...)" if way in _DRAWN else "mn.random.default_rng(seed)"
-    raise AttributeError(f"mn.random has no {name!r}, as its numbers follow from a seed alone: {near}")
+    way = f"its numbers follow from a seed alone: {near}"
+    raise no_attribute("module 'matnb.random'", name, instead=lambda: way)
+
+
+def __dir__() -> list[str]:
+    return ["Generator", "default_rng", "rmat"]
 
 
 def _real(dtype: npt.DTypeLike) -> np.dtype:

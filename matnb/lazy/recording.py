@@ -113,6 +113,26 @@ def resumed(record: Recording) -> Iterator[None]:
         _active.reset(token)
 
 
+@contextmanager
+def recording_apart() -> Iterator[None]:
+    """Let a cell keep what ran inside, but none of the expressions: they hold what they were made from."""
+    record = active_recording()
+    if record is None:
+        yield
+        return
+    inner = Recording(record.filename)
+    try:
+        with resumed(inner):
+            yield
+    finally:
+        record.runs += inner.runs
+        record.loops += inner.loops
+        record.repartitions += inner.repartitions
+        record.notes += inner.notes
+        for worker, seconds in inner.loads.items():
+            record.loads[worker] = record.loads.get(worker, 0.0) + seconds
+
+
 def keep_lines(new: Mapping[Expr, Expr]) -> None:
     """Tell the cell that is recorded that expressions were written where those were that they stand for."""
     record = active_recording()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matnb.blocks.kernels.elementwise import ufunc_named
-from matnb.errors import DTypeError
+from matnb.errors import DTypeError, no_attribute
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.functions.elementwise import named
@@ -120,9 +120,21 @@ def _finite(greatest: object) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if not name.startswith("_") and not hasattr(np, name) and ufunc_named(name) is not None:
+    if name.startswith("_"):
+        raise no_attribute("module 'matnb.special'", name)
+    if not hasattr(np, name) and ufunc_named(name) is not None:
         return named(name)
-    raise AttributeError(
-        f"mn.special has no {name!r}: it has scipy.special's ufuncs, softmax, log_softmax and logsumexp; "
-        f"others work on computed arrays: scipy.special.{name}(x.compute())"
-    )
+    raise no_attribute("module 'matnb.special'", name, __dir__, lambda: _instead_of(name))
+
+
+def _instead_of(name: str) -> str:
+    from scipy import special
+
+    return f"compute first: scipy.special.{name}(x.compute())" if hasattr(special, name) else ""
+
+
+def __dir__() -> list[str]:
+    from scipy import special  # late, as ufunc_named has it
+
+    ufuncs = [name for name in dir(special) if not hasattr(np, name) and ufunc_named(name) is not None]
+    return sorted({*ufuncs, "softmax", "log_softmax", "logsumexp"})

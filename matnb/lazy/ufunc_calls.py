@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.creation import Arange
-from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError, suggestion
 from matnb.expr.nodes import Broadcast, Create, Expr, Literal, broadcast_shapes
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
@@ -136,7 +136,7 @@ def _called(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obje
     if options:
         raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not recorded: leave it out")
     if casting not in _CASTINGS:
-        raise OptionError(f"casting={casting!r}; known: {', '.join(_CASTINGS)}")
+        raise OptionError(f"casting={casting!r}; {suggestion(casting, _CASTINGS)}")
     operands: list[Operand] = list(map(operand_of, inputs))
     if casting != "same_kind" or signature is not None:
         operands, dtype = _converted(ufunc, operands, dtype, casting, signature)

@@ -6,6 +6,7 @@ What takes all its iterations without converging gives what the last one came to
 
 import numpy as np
 
+from matnb.errors import offered
 from matnb.lazy.functions.decompositions import solve_triangular
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.namespace import recorded_in
@@ -45,3 +46,4 @@ __all__ = [
 _from_numpy = {name: one for name, one in recorded_in(np.linalg).items() if name not in __all__}
 globals().update(_from_numpy)
 __all__ += sorted(_from_numpy)
+__getattr__, __dir__ = offered(__name__, __all__)

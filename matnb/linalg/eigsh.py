@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.linear import norm, outer
@@ -111,7 +111,7 @@ def eigsh(
     if not 1 <= k <= n:
         raise OptionError(f"eigsh: k={k} eigenvalues of a matrix of {n} rows; give 1 to {n}")
     if which not in ORDERS:
-        raise OptionError(f"eigsh: which={which!r}; known: {', '.join(ORDERS)}; the others need a solve")
+        raise OptionError(f"eigsh: which={which!r}; {suggestion(which, ORDERS, 'without a solve there are')}")
     if (sigma is None) != (OPinv is None):
         raise OptionError("eigsh: sigma= and OPinv=, which solves with A - sigma I, are given together")
     apply = applied("eigsh", "A" if sigma is None else "OPinv", matrix if sigma is None else OPinv, n)

@@ -12,6 +12,7 @@ from matnb.lazy.loop import iterate, iteration
 from matnb.linalg.operators import Operand, matrix_from
 
 _MOST_TERMS, _NORM = 55, 9.9  # table 3.1 of the source: of this norm so many terms are exact to rounding
+_MOST_PARTS = 1e7  # hours even for the smallest matrix
 
 
 def expm_multiply(A: object, B: Operand) -> DistArray:
@@ -38,7 +39,8 @@ def expm_multiply(A: object, B: Operand) -> DistArray:
     ShapeError, DTypeError
         For a matrix that is not square, a B that does not fit it, complex numbers.
     OptionError
-        When it is computed: for an A with NaN or infinite elements.
+        When it is computed: for an A with NaN or infinite elements, or of a 1-norm above 9.9e7, whose steps
+        would take hours.
 
     Examples
     --------
@@ -82,4 +84,10 @@ def expm_multiply(A: object, B: Operand) -> DistArray:
 def _num_parts(size: np.floating) -> float:
     if not np.isfinite(size):
         raise OptionError("expm_multiply: A has an element that is NaN or infinite")
-    return float(max(np.ceil(size / _NORM), 1.0))
+    num_parts = float(max(np.ceil(size / _NORM), 1.0))
+    if num_parts > _MOST_PARTS:
+        raise OptionError(
+            f"expm_multiply: A less its mean eigenvalue has 1-norm {size:.3g}, which takes {num_parts:.3g} "
+            f"steps, above the limit of {_MOST_PARTS:.0e}; give a smaller A, such as A * t for a shorter time"
+        )
+    return num_parts

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.decompositions import qr, svd
 from matnb.lazy.functions.elementwise import where
@@ -95,7 +95,7 @@ def svds(
     if not 1 <= k <= min(matrix.shape):
         raise OptionError(f"svds: k={k} of a matrix of shape {matrix.shape}; give 1 to {min(matrix.shape)}")
     if which != "LM":
-        raise OptionError(f"svds: which={which!r}; known: 'LM'")
+        raise OptionError(f"svds: which={which!r}; {suggestion(which, ['LM'])}")
     mean = matrix.mean(axis=0) if center else None
     if solver == "lanczos":
         products, rng = _products(matrix, mean), default_rng(seed)
@@ -109,7 +109,7 @@ def svds(
         size = min(k + _MORE_DRAWN, *matrix.shape)
         drawn = default_rng(seed).standard_normal((matrix.shape[1], size))
         return _randomized(matrix, mean, k, drawn, 4 if max_iterations is None else max_iterations)
-    raise OptionError(f"svds: solver={solver!r}; known: 'lanczos', 'randomized'")
+    raise OptionError(f"svds: solver={solver!r}; {suggestion(solver, ['lanczos', 'randomized'])}")
 
 
 def _products(matrix: DistArray, mean: DistArray | None) -> tuple[Apply, Apply]:

@@ -18,7 +18,7 @@ from weakref import ReferenceType, ref
 from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.errors import CellCancelled, CellSyntaxError, OptionError, UnsupportedError
+from matnb.errors import CellCancelled, CellSyntaxError, OptionError, UnsupportedError, suggestion
 from matnb.events import Event, LoopAdvanced, LoopFinished, SessionAwaited
 from matnb.expr.nodes import Expr
 from matnb.graph.searches import BreadthFirst
@@ -36,6 +36,7 @@ from matnb.session.background import Later, wait_here
 from matnb.session.failures import remember_lines
 from matnb.session.inspect import PLAN
 from matnb.session.overrides import choosing
+from matnb.session.progress_line import shows_progress
 
 VALUE = "_"  # the root of the last value, under the name IPython gives to it
 
@@ -155,9 +156,9 @@ def run_cell(
     for name in keep:
         handle = namespace.get(name)
         if not isinstance(handle, DistArray):
-            known = ", ".join(shortened(one, LONGEST_NAME) for one in sorted(assigned)) or "none"
+            known = [shortened(one, LONGEST_NAME) for one in sorted(assigned)]
             wrong = f"--keep {shortened(name, LONGEST_NAME)}: no DistArray of that name"
-            raise OptionError(f"{wrong}; assigned in this cell: {known}")
+            raise OptionError(f"{wrong}; {suggestion(name, known, 'assigned in this cell:', str)}")
         roots[name] = handle.expression
     return RecordedCell(value, record, CellRoots(roots))
 
@@ -244,7 +245,8 @@ class Cell:
         with (
             ShownShortly(self._filename, self._shell),
             choosing(chosen.engine, chosen.remembers),
-            Progress(self._shell, self._live) as progress,
+            # A terminal has a line of its own for all that runs.
+            Progress(self._shell, self._live and hasattr(self._shell, "kernel")) as progress,
             ExitStack() as scopes,
         ):
             code = compile_cell(f"\n{self._body}", self._filename, self._shell.compile.flags)
@@ -378,7 +380,7 @@ class Progress:
 
     def follow(self, session: Session | None) -> None:
         """Listen to a session, if there is one."""
-        if self._is_live and session is not None and session not in self._followed:
+        if self._is_live and session is not None and session not in self._followed and shows_progress():
             self._followed[session] = session.subscribe(self.hear)
 
     def hear(self, event: Event) -> None:
@@ -391,8 +393,7 @@ class Progress:
             self._num_finished += 1
         elif isinstance(event, LoopAdvanced) and (now := self._clock()) >= self._next:
             self._next = now + BETWEEN_SECONDS
-            seconds = now - self._begin
-            self._show(progress_text(self._num_finished, event.iterations, event.seconds, seconds))
+            self._show(progress_text(self._num_finished, event, now - self._begin, now))
 
     def close(self) -> None:
         """Listen no more, and take the line away."""

@@ -23,7 +23,7 @@ from traitlets import Any, Bool, Enum, Int, TraitError, Unicode, Union, default,
 from traitlets.config import Configurable
 
 from matnb.config import DISPLAYS, ENGINES, display_from_environment
-from matnb.errors import CellCancelled, OptionError
+from matnb.errors import CellCancelled, OptionError, meant
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
 from matnb.magics import options
@@ -302,7 +302,8 @@ class DistMatMagics(Magics):
             elif names:
                 if name == VALUE and not self.names:
                     raise UsageError(f"%distmat explain: {_NOTHING}")
-                raise UsageError(f"%distmat explain: {shortened(name, LONGEST_NAME)} is no DistArray")
+                near = meant(name, _arrays(self.shell), before="; ")
+                raise UsageError(f"%distmat explain: {shortened(name, LONGEST_NAME)} is no DistArray{near}")
         if not roots:
             raise UsageError("%distmat explain: what the last cell computed is gone; name a DistArray")
         return roots
@@ -315,6 +316,7 @@ def load(shell: InteractiveShell) -> None:
     magics = DistMatMagics(shell)
     shell.register_magics(magics)
     shell.configurables.append(magics.settings)
+    shell.input_transformers_cleanup.insert(0, help_with_a_body)
     shell.Completer.custom_matchers.append(magics.matcher)
     magics.values.register()
     magics.between.register()
@@ -332,11 +334,20 @@ def unload(shell: InteractiveShell) -> None:
         shell.magics_manager.magics[kind].pop("distmat", None)
     shell.configurables.remove(magics)
     shell.configurables.remove(magics.settings)
+    shell.input_transformers_cleanup.remove(help_with_a_body)
     shell.Completer.custom_matchers.remove(magics.matcher)
     magics.values.unregister()
     magics.between.unregister()
     magics.settings.forget()
     leave_plain_cells()
+
+
+def help_with_a_body(lines: list[str]) -> list[str]:
+    """Give ``%%distmat --help``, alone in its cell, the body without which IPython refuses a cell magic."""
+    found = _OURS.fullmatch("".join(lines).strip())
+    if found is None or found[1] != "%%" or options.help_asked(found[2], is_cell=True) is None:
+        return lines
+    return [*lines, "\n"]
 
 
 # Cells can be cancelled between two values that they ask for, as while one is computed.

@@ -12,6 +12,7 @@ from typing import NoReturn
 from IPython.core.error import UsageError
 
 from matnb.config import ENGINES, POLICY_NAMES
+from matnb.errors import meant, suggestion
 from matnb.pictures.escaping import LONGEST_LINE, LONGEST_NAME, shortened
 from matnb.session.inspect import stage_names
 
@@ -201,7 +202,7 @@ def parse_line(line: str, namespace: Mapping[str, object]) -> tuple[str, argpars
     words = _split(line)
     if not words or words[0] not in COMMANDS:
         wrong = f"unknown command {shortened(words[0], LONGEST_NAME)!r}" if words else "a command is missing"
-        raise UsageError(f"%distmat: {wrong}; there are {', '.join(COMMANDS)}")
+        raise UsageError(f"%distmat: {wrong}; {suggestion(words[0] if words else None, COMMANDS, shown=str)}")
     return words[0], _parse(COMMANDS[words[0]], words[1:], namespace)
 
 
@@ -263,7 +264,7 @@ def _parse(parser: OptionParser, words: list[str], namespace: Mapping[str, objec
     filled = [word if word.startswith("-") else _filled(parser, word, namespace) for word in words]
     chosen, unknown = parser.parse_known_args(filled)
     if unknown:
-        takes = f"it takes {', '.join(parser.flags)}" if parser.flags else "it takes none"
+        takes = suggestion(unknown[0], parser.flags, "it takes", str)
         kind = "option" if unknown[0].startswith("-") else "argument"
         raise UsageError(f"{parser.prog}: unknown {kind} {shortened(unknown[0], LONGEST_NAME)!r}; {takes}")
     return chosen
@@ -274,8 +275,10 @@ def _filled(parser: OptionParser, value: str, namespace: Mapping[str, object]) -
     try:
         return value.format_map(namespace)
     except KeyError as error:
+        wanted = str(error.args[0])
+        near = meant(wanted, (name for name in namespace if not name.startswith("_")), before="; ")
         raise UsageError(
-            f"{parser.prog}: no variable {shortened(str(error.args[0]), LONGEST_NAME)} for {shown!r}"
+            f"{parser.prog}: no variable {shortened(wanted, LONGEST_NAME)} for {shown!r}{near}"
         ) from None
     except (ValueError, IndexError, AttributeError) as error:
         raise UsageError(

@@ -17,6 +17,7 @@ from matnb.ops import (  # noqa: F401  registers each
     pattern,
     products,
     quantiles,
+    quotient_products,
     reducing,
     regrid,
     reshaping,

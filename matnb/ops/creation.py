@@ -175,6 +175,7 @@ def lower_load(node: Load, made: Expr, layout: Layout, writer: PlanWriter, worke
 
 def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple[list[Slot], Slot]:
     """Write the tasks that read a source through; return the slots of the pieces and of the merged facts."""
+    source = source.reading()
     pieces = source.pieces(workers.slots)
     name = digest_of("source", source.identity()), len(pieces)
     # Where nothing bounds what is in a file, reading stops at a piece's share of its worker's memory.

@@ -431,10 +431,19 @@ def _finer(cuts: ProductCuts, product: Product, writer: PlanWriter, workers: Wor
     if not (product.left.sparse and product.right.sparse and cuts.is_local):
         return cuts
     rows, columns = cuts.grid.cuts
-    meetings = writer.entries[product.left] * writer.entries[product.right] // max(1, product.right.shape[0])
+    meetings = _likely_entries(product.left, writer) * _likely_entries(product.right, writer)
+    meetings //= max(1, product.right.shape[0])
     num_tasks = min(TASKS_PER_SLOT * workers.slots, meetings // LEAST_MEETINGS)
     count = -(-num_tasks // max(1, cuts.grid.num_blocks))
     return replace(cuts, grid=Grid((finer_cuts(rows, max(1, count)), columns)))
+
+
+def _likely_entries(node: Expr, writer: PlanWriter) -> int:
+    # A loop's state counts as it begins: as large as it may become it would be cut into tasks that are
+    # mostly far too small, and what it becomes is bounded as it runs.
+    array = writer.registers.get(node)
+    begun = None if array is None else array.num_begun
+    return writer.entries[node] if begun is None else begun
 
 
 # Products of a dense vector with a graph stored by rows: pushed from each block of rows, then combined.

@@ -71,17 +71,18 @@ class StackPart(Expr):
 class SegmentSolves(Expr):
     """The solution of the regularized least squares of each row of a sparse matrix, from rows of factors.
 
-    The regularization is multiplied with the number of a row's entries where it is ``weighted``.
+    Inputs are the matrix, the factors and, with a ``confidence``, their Gram matrix. The regularization
+    is multiplied with the number of a row's entries where it is ``weighted``.
     """
 
-    ratings: Expr
-    factors: Expr
+    inputs: tuple[Expr, ...]
     regularization: float
     weighted: bool
+    confidence: float | None
     element: np.dtype
 
     def __post_init__(self) -> None:
-        ratings, factors = self.ratings, self.factors
+        ratings, factors = self.inputs[:2]
         if not ratings.sparse:
             raise DTypeError(
                 "segment_solves of a dense array: what it stores are the entries; give a sparse one"
@@ -91,7 +92,11 @@ class SegmentSolves(Expr):
                 f"segment_solves: factors of shape {factors.shape} for a matrix of shape {ratings.shape}: "
                 "give a row of factors for each column"
             )
-        self._settle((ratings.shape[0], factors.shape[1]), self.element, False, ratings, factors)
+        assert (len(self.inputs) == 3) == (self.confidence is not None), "a Gram matrix comes with it"
+        self._settle((ratings.shape[0], factors.shape[1]), self.element, False, *self.inputs)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"segment_solves({', '.join(operands)})"
 
 
 @means(Decompose)
@@ -124,14 +129,17 @@ def _(node: SegmentSolves, operands: Sequence[Value]) -> Value:
         begin, end = matrix.indptr[row : row + 2]
         if begin == end:
             continue
-        used = factors[matrix.indices[begin:end]]
+        used, right = factors[matrix.indices[begin:end]], matrix.data[begin:end].astype(np.float64)
         shift = node.regularization * (end - begin if node.weighted else 1)
         system = used.T @ used + shift * np.eye(node.shape[1])
+        if node.confidence is not None:
+            weights, right = node.confidence * right, np.where(right > 0, 1 + node.confidence * right, 0.0)
+            system += dense(operands[2]) + (used.T * (weights - 1)) @ used
         try:
             np.linalg.cholesky(system)
         except np.linalg.LinAlgError:
             raise SingularError(f"segment_solves: row {row}: its system is not positive definite") from None
-        found[row] = np.linalg.solve(system, used.T @ matrix.data[begin:end].astype(np.float64))
+        found[row] = np.linalg.solve(system, used.T @ right)
     return found.astype(node.dtype)
 
 
@@ -173,16 +181,18 @@ def _(node: StackPart, writer: PlanWriter, workers: Workers) -> None:
 @lowers(SegmentSolves)
 def _(node: SegmentSolves, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of rows; each worker has all factors."""
-    source = lanes_layout(node.ratings, (1,), writer, workers)
+    matrix, *small = node.inputs
+    source = lanes_layout(matrix, (1,), writer, workers)
     width = node.shape[1]
     layout = Layout(Grid((source.grid.cuts[0], (0, width))), source.owners)
     for block in writer.each_block(node, layout, "solve", f"{width} unknowns a row"):
         rows = block.region[0]
-        part = rows_region(node.ratings.shape, rows)
-        ratings = writer.read(block, node.ratings, part, block.owner)
-        factors = block.read(writer.block(node.factors, all_of(node.factors.shape), block.owner))
-        # The solutions, factors and entries in double precision, and one system.
-        entries, doubles = writer.entries_of(node.ratings, part), node.factors.size
-        block.take(8 * ((rows[1] - rows[0]) * width + doubles + entries + (width + 8) * (width + 24)))
-        options = (node.regularization, node.weighted, node.dtype, rows[0])
-        block.do(Run(solve_rows, options), ratings, factors)
+        part = rows_region(matrix.shape, rows)
+        ratings = writer.read(block, matrix, part, block.owner)
+        given = [block.read(writer.block(one, all_of(one.shape), block.owner)) for one in small]
+        # The solutions, factors (in fours) and entries in double precision, and one system.
+        entries, doubles = writer.entries_of(matrix, part), sum(one.size for one in small)
+        doubles += 3 * matrix.shape[1] + (width + 8) * (2 * width + 50)
+        block.take(8 * ((rows[1] - rows[0]) * width + doubles + entries))
+        options = (node.regularization, node.weighted, node.confidence, node.dtype, rows[0])
+        block.do(Run(solve_rows, options), ratings, *given)

@@ -11,6 +11,7 @@ from matnb.passes.chains import order_chains
 from matnb.passes.identities import drop_identities
 from matnb.passes.narrowing import narrow
 from matnb.passes.order import order_operands
+from matnb.passes.quotients import multiply_quotients
 from matnb.passes.row_searches import search_rows
 from matnb.passes.sampling import sample
 from matnb.passes.tall_products import multiply_tall
@@ -45,6 +46,7 @@ PASSES: tuple[PassEntry, ...] = (
     ),
     PassEntry("tall products", multiply_tall, "with the next last: no other pass looks into what they make"),
     PassEntry("row searches", search_rows, "last, after what is made of products in any case"),
+    PassEntry("quotients", multiply_quotients, "beside it: what it makes has no inside to look into"),
 )
 
 

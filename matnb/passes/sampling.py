@@ -48,7 +48,7 @@ class _Sampler:
 
     def __init__(self, graph: ExprGraph) -> None:
         uses = Uses(graph)
-        self._stored = _same_entries(graph)
+        self._stored = same_entries(graph)
         self._partly: set[Expr] = set()
         for node in reversed(graph.order):
             if (
@@ -130,8 +130,8 @@ def _stretched(vector: Expr, pattern: Expr) -> Expr:
     return OnEntries(name, (pattern, vector), (dtype, dtype), dtype)
 
 
-def _same_entries(graph: ExprGraph) -> dict[Expr, Expr]:
-    # For sparse expressions another that stores the same entries, and where it is one, the first that did.
+def same_entries(graph: ExprGraph) -> dict[Expr, Expr]:
+    """Return for sparse expressions another that stores the same entries: of those that do the first."""
     found: dict[Expr, Expr] = {}
     for node in graph.order:
         if not node.sparse:

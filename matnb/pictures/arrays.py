@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -17,7 +17,6 @@ from matnb.pictures.svg_style import color_of
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LONGEST_EXPRESSION = 200  # characters
-_MOST_COLUMNS = 100  # of a table, that are named
 _CELL = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent;vertical-align:top"
 _VALUE = "margin:0 0 8px;padding:0;border:none;background:transparent;overflow-x:auto;font-family:monospace"
 _NAME = f"{_CELL};opacity:.7;font-weight:normal;white-space:nowrap"
@@ -33,34 +32,42 @@ def array_text(facts: ArrayFacts) -> str:
 
 def _facts_line(facts: ArrayFacts) -> str:
     words = [f"DistArray {shape_text(facts.shape)} {facts.dtype}, {_kind(facts)}"]
-    if facts.stored:
-        if facts.nnz is not None and facts.sparse:
-            words.append(f"{plural_text(facts.nnz, 'entry')} ({share_text(_density(facts))})")
-        if facts.num_bytes is not None:
-            words.append(bytes_text(facts.num_bytes))
-        words.append(_blocks(facts))
-    elif facts.value:
-        words.append("its value remembered")
-    else:
-        words.append(f"not computed: {_shortened(facts.expression)}" if facts.expression else "not computed")
-    return ", ".join(words)
+    if facts.nnz is not None and facts.sparse:
+        words.append(f"{plural_text(facts.nnz, 'entry')} ({share_text(_density(facts))})")
+    words += [f"{value} NaN" if name == "NaN" else f"{name} {value}" for name, value in facts.statistics]
+    if facts.num_bytes is not None:
+        words.append(bytes_text(facts.num_bytes))
+    elif facts.expected_bytes is not None and not facts.value:
+        words.append(f"about {bytes_text(facts.expected_bytes)}")
+    words.append(_blocks(facts) if facts.stored else _state(facts))
+    if facts.why_not:
+        words.append(facts.why_not)
+    if not facts.stored and not facts.value and facts.expression and not facts.is_given:
+        words[-1] += f": {_shortened(facts.expression)}"
+    return f"{', '.join(words)}{_way(facts)}"
 
 
-def columns_text(facts: ArrayFacts, dtypes: Mapping[str, str]) -> str:
-    """Return the names of columns and what they hold, then the line of the array that they are of."""
-    return f"columns {', '.join(_columns(dtypes))} of\n{array_text(facts)}"
+def _state(facts: ArrayFacts) -> str:
+    if facts.is_given:
+        return "given"
+    if facts.value:
+        return "its value remembered"
+    return "of the body of a loop or branch" if facts.is_open else "not computed"
 
 
-def array_html(facts: ArrayFacts, dtypes: Mapping[str, str] | None = None) -> str:
-    """Return what is known as HTML of at most 20 kB: few values above, a block map beside a table.
+def _way(facts: ArrayFacts) -> str:
+    # How to get the values.
+    if facts.stored or facts.value or facts.is_given or facts.is_open:
+        return ""
+    return "; compute() returns its values"
 
-    ``dtypes`` has those of named columns, where the array has such.
-    """
-    named = [("columns", escaped(", ".join(_columns(dtypes))))] if dtypes else []
+
+def array_html(facts: ArrayFacts) -> str:
+    """Return what is known as HTML of at most 20 kB: few values above, a block map beside a table."""
     rows = "".join(
         f'<tr style="background:transparent"><th style="{_NAME}">{name}</th>'
         f'<td style="{_CELL}">{value}</td></tr>'
-        for name, value in [*named, *_table(facts)]
+        for name, value in _table(facts)
     )
     # The width keeps a table with a long line beside the map, instead of below it.
     table = (
@@ -78,12 +85,6 @@ def array_html(facts: ArrayFacts, dtypes: Mapping[str, str] | None = None) -> st
     )
 
 
-def _columns(dtypes: Mapping[str, str]) -> list[str]:
-    first = itertools.islice(dtypes.items(), _MOST_COLUMNS)
-    told = [f"{_shortened(name)} ({dtype})" for name, dtype in first]
-    return [*told, f"{len(dtypes) - _MOST_COLUMNS:,} more"] if len(dtypes) > _MOST_COLUMNS else told
-
-
 def _table(facts: ArrayFacts) -> list[tuple[str, str]]:
     rows = [
         ("shape", shape_text(facts.shape, TIMES)),
@@ -96,10 +97,15 @@ def _table(facts: ArrayFacts) -> list[tuple[str, str]]:
         rows.append(("bytes", bytes_text(facts.num_bytes)))
     if facts.cuts is not None:
         rows.append(("blocks", _grid(facts.cuts)))
-        rows.append(("layout", owner_legend(facts) or "no owner"))
+        rows.append(("layout", owner_legend(facts) or "no worker"))
+    if facts.expected_bytes is not None and not facts.value:
+        rows.append(("bytes", f"about {bytes_text(facts.expected_bytes)}"))
+    rows += [(name, escaped(value)) for name, value in facts.statistics]
+    if facts.why_not:
+        rows.append(("values", escaped(facts.why_not)))
     if not facts.stored:
-        rows.append(("state", "its value remembered" if facts.value else "not computed"))
-        if facts.expression:
+        rows.append(("state", f"{_state(facts)}{_way(facts)}"))
+        if facts.expression and not facts.is_given:
             rows.append(("made by", f"<code>{escaped(_shortened(facts.expression))}</code>"))
     return rows
 
@@ -116,7 +122,9 @@ def _density(facts: ArrayFacts) -> float:
 
 def _blocks(facts: ArrayFacts) -> str:
     count = prod(len(cuts) - 1 for cuts in facts.cuts or ())
-    return f"{plural_text(count, 'block')} on {plural_text(max(1, len(set(facts.owners))), 'owner')}"
+    owners = sorted(set(facts.owners))
+    where = f"worker {owners[0]}" if len(owners) == 1 else plural_text(max(1, len(owners)), "worker")
+    return f"{plural_text(count, 'block')} on {where}"
 
 
 def _grid(cuts: tuple[tuple[int, ...], ...]) -> str:
@@ -252,7 +260,7 @@ def _titles(facts: ArrayFacts, cells: Cells, x: list[int], y: list[int]) -> Iter
             axes = [(column, cells.column_cuts, "elements")]
         place = ", ".join(f"{name} {cuts[i]}:{cuts[i + 1]}" for i, cuts, name in axes)
         blocks, owner = int(cells.blocks[row, column]), int(cells.owners[row, column])
-        held = f"owner {owner}" if blocks == 1 else f"{count_text(blocks)} blocks, most on owner {owner}"
+        held = f"worker {owner}" if blocks == 1 else f"{count_text(blocks)} blocks, most on worker {owner}"
         entries = plural_text(int(cells.entries[row, column]), "entry")
         stored = f"{entries}, {share_text(float(density[row, column]))}"
         yield f"<rect {corner} {size}><title>{place}; {stored}; {held}</title></rect>"
@@ -262,7 +270,7 @@ def _titles(facts: ArrayFacts, cells: Cells, x: list[int], y: list[int]) -> Iter
 def owner_legend(facts: ArrayFacts) -> str:
     """Return swatches that name the owners' colors, at most eight, as HTML."""
     owners = sorted(set(facts.owners))
-    shown = [_swatch(color_of(owner), 1.0) + f"owner {owner}" for owner in owners[:8]]
+    shown = [_swatch(color_of(owner), 1.0) + f"worker {owner}" for owner in owners[:8]]
     if len(owners) > len(shown):
         shown.append(f"and {len(owners) - len(shown)} more, colors repeating")
     return " &nbsp; ".join(shown)

@@ -30,7 +30,17 @@ class ArrayFacts:
     expression
         One line that says how the array is made.
     value
-        The elements as text, where the array is small and was computed.
+        The elements as text, or those at the corners, or the first entries, where they are there.
+    why_not
+        Why no values are shown that are there.
+    is_given
+        Whether a user gave the array, so that this process has it.
+    is_open
+        Whether it depends on the variables of a loop or branch, so that it has no value of its own.
+    expected_bytes
+        Of what is not computed, or None.
+    statistics
+        Of the elements, such as ("min", "0.5"), as far as they are remembered.
     """
 
     shape: tuple[int, ...]
@@ -45,6 +55,11 @@ class ArrayFacts:
     block_nnz: tuple[int, ...] = ()
     expression: str = ""
     value: str = ""
+    why_not: str = ""
+    is_given: bool = False
+    is_open: bool = False
+    expected_bytes: int | None = None
+    statistics: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Picture:
     Examples
     --------
     >>> import matnb as mn
-    >>> x = mn.zeros(3)
+    >>> x = mn.full(3, 0.75)
     >>> print(mn.visualize(x + x, stage="recorded"))
     what was recorded
     e1  add(e0, e0)  (3,) float64, about 24 B, = value

@@ -30,6 +30,14 @@ def bytes_text(num_bytes: int) -> str:
     return f"{size:.3g} {_BYTE_UNITS[unit]}"
 
 
+def rate_text(number: float) -> str:
+    """Return a large number to three digits with its prefix, before a unit: ``3.2 G``, ``820 M``."""
+    place = 0
+    while number >= 999.5 and place < len(_BYTE_UNITS) - 1:
+        number, place = number / 1000, place + 1
+    return f"{number:.3g} {_BYTE_UNITS[place][:-1]}"
+
+
 def share_text(share: float) -> str:
     """Return a share as a percentage to three digits, never with an exponent: ``0.205 %``."""
     return f"{Decimal(f'{100 * share:.3g}'):f} %"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from matnb.events import BatchSpan, LoopAdvanced
 from matnb.pictures.escaping import LONGEST_NAME, escaped, shortened
-from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
+from matnb.pictures.quantities import bytes_text, count_text, plural_text, rate_text, seconds_text
 
 STYLE = "font-size:12px;margin:4px 0;opacity:.8"
 MAX_LOOPS = 3  # of a cell that are listed one by one
@@ -162,12 +164,77 @@ def _line(facts: SummaryFacts) -> str:
     return ", ".join(words)
 
 
-def progress_text(num_finished: int, iterations: int, each_seconds: float, seconds: float) -> str:
-    """Return how far a cell's loop is: the one after ``num_finished`` others."""
-    words = [f"loop{f' {num_finished + 1}' if num_finished else ''}: {plural_text(iterations, 'iteration')}"]
-    if each_seconds > 0:
-        words.append(f"{seconds_text(each_seconds)} each")
-    return ", ".join([*words, f"{seconds_text(seconds)} so far"])
+def progress_text(num_finished: int, loop: LoopAdvanced, seconds: float, now: float) -> str:
+    """Return how far a loop is, in one line; what is not known is left out.
+
+    Parameters
+    ----------
+    num_finished
+        Loops that ran before it.
+    loop
+        What it told last.
+    seconds
+        Since what runs began.
+    now
+        By the clock of ``loop.batches.since``.
+    """
+    rates = []
+    if loop.seconds > 0 and loop.flops:
+        rates.append(f"{rate_text(loop.flops / loop.seconds)}FLOP/s")
+    if loop.seconds > 0 and loop.accessed_bytes and loop.batches is None:
+        rates.append(f"{bytes_text(round(loop.accessed_bytes / loop.seconds))}/s")
+    if loop.batches is not None:
+        return _batches_text(loop, loop.batches, rates, now)
+    known = loop.most_iterations < math.inf and not loop.has_until
+    of = f" of {count_text(int(loop.most_iterations))}" if known else ""
+    noun = "iteration" if loop.iterations == 1 and not known else "iterations"
+    words = [
+        f"loop{f' {num_finished + 1}' if num_finished else ''}: {count_text(loop.iterations)}{of} {noun}"
+    ]
+    if loop.seconds > 0:
+        words += [f"{seconds_text(loop.seconds)} each", *rates]
+    words.append(f"{seconds_text(seconds)} so far")
+    if known and loop.seconds > 0:
+        words.append(f"{seconds_text((loop.most_iterations - loop.iterations) * loop.seconds)} left")
+    return ", ".join(words)
+
+
+def _batches_text(loop: LoopAdvanced, span: BatchSpan, rates: Sequence[str], now: float) -> str:
+    number, seconds = span.start + loop.iterations, now - span.since
+    of = "" if span.num_batches is None else f" of {count_text(span.num_batches)}"
+    words = [f"batch {count_text(number)}{of}"]
+    if span.epochs > 1:
+        words.append(f"pass {span.epoch + 1} of {span.epochs}")
+    rows, done = span.rows_done + loop.iterations * span.rows, span.num_done + loop.iterations
+    if rows and seconds > 0:
+        words.append(f"{count_text(round(rows / seconds))} rows/s")
+    words += rates
+    if span.loss is not None:
+        held_out = "" if span.held_out is None else f" (held-out {_loss_text(span.held_out)})"
+        words.append(f"loss {_loss_text(span.loss)}{held_out}")
+    if span.num_batches is not None and done:
+        left = span.num_batches * (span.epochs - span.epoch) - number
+        words.append(f"{seconds_text(max(0, left) * seconds / done)} left")
+    return ", ".join(words)
+
+
+def _loss_text(loss: float) -> str:
+    text = f"{loss:.4g}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def fitting_text(text: str, width: int) -> str:
+    """Return a line of progress in so many characters: its first words, and what is left of the time."""
+    words = text.split(", ")
+    while len(", ".join(words)) > width and len(words) > 2:
+        del words[-2]
+    return ", ".join(words)[:width]
+
+
+def tasks_text(num_tasks: int, projected_bytes: int, seconds: float) -> str:
+    """Return what runs that is no loop, and for how long."""
+    tasks = plural_text(num_tasks, "task")
+    return f"{tasks}, {bytes_text(projected_bytes)} projected, {seconds_text(seconds)} so far"
 
 
 def _notes(facts: SummaryFacts) -> list[str]:

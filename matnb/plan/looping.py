@@ -19,10 +19,11 @@ from matnb.plan.hoisting import hoisted, slots_read
 from matnb.plan.lower import lower
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.transposes import wished
+from matnb.plan.work import LoopWork, loop_work
 from matnb.program.memory import estimate_bytes
 from matnb.program.operators import Join
 from matnb.program.place import default_layout
-from matnb.program.plan import Plan, Slot, Stage, Stored, Task, Workers
+from matnb.program.plan import Plan, PlanWork, Slot, Stage, Stored, Task, Workers
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers, batches
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, Slots, TaskWriter
@@ -65,6 +66,8 @@ class ControlPlan:
         its digest as hexadecimal digits, and the block's number.
     bits_follow_cuts
         Whether other cuts may change last bits: then they may not depend on measured times.
+    work
+        How much an iteration is, and what is done before.
     numbers
         The slots of numbers in a loop's initial state that are given: other runs of the plan may have others.
     """
@@ -81,6 +84,7 @@ class ControlPlan:
     bits_follow_cuts: bool
     are_sparse: tuple[bool, ...]
     least_peaks: Mapping[int, int]
+    work: LoopWork = field(default_factory=LoopWork)
     numbers: Mapping[Slot, Literal] = field(default_factory=dict)
 
     @property
@@ -175,6 +179,7 @@ def plan_control(
         bits_follow_cuts(stages, (task for batch in batches(actions) for task in batch.tasks)),
         tuple(one.sparse for one in node.state) if isinstance(node, Loop) else (),
         least_peaks,
+        loop_work(actions, writer.works),
     )
 
 
@@ -196,6 +201,8 @@ class ProgramWriter:
         Of all that was lowered.
     origins
         For what passes made in bodies, the expressions that were written.
+    works
+        By the slots of tasks the work of their stage, and how many tasks share it.
     has_grown
         Whether a sparse state was taken to grow.
     """
@@ -207,6 +214,7 @@ class ProgramWriter:
         self.everywhere: set[Slot] = set()
         self.stages: list[Stage] = []
         self.origins: dict[Expr, tuple[Expr, ...]] = {}
+        self.works: dict[Slot, tuple[PlanWork, int]] = {}
         self._held: dict[int, int] = {}
         self._most: dict[int, int] = {}
         self._lasting: dict[Slot, tuple[int, int]] = {}  # worker and bytes of what loops lay out once
@@ -439,6 +447,8 @@ class ProgramWriter:
 
     def _batch(self, plan: Plan, results: Iterable[Slot]) -> list[Action]:
         self.stages += plan.stages
+        for stage, work in zip(plan.stages, plan.work, strict=False):  # what is only laid out anew has none
+            self.works |= dict.fromkeys(stage.tasks, (work, len(stage.tasks)))
         owners = {task.key: task.owner for task in plan.tasks}
         self._lasting |= {slot: (owners[slot], size) for slot, size in plan.lasting.items()}
         for owner, peak in plan.peaks.items():
@@ -476,8 +486,11 @@ def _grown(loop: Loop, variables: Mapping[Expr, Stored], stored: Mapping[Expr, S
         found = estimate_entries(loop.body.results, known)
         results: dict[Expr, Expr] = dict(zip(loop.variables, loop.body.results, strict=False))
         most = {one: max(count, found[results[one]]) for one, count in most.items()}
+    begun: dict[Expr, int] = {
+        one: begins[state] for state, one in zip(loop.state, loop.variables, strict=False)
+    }
     return {
-        one: _with_entries(variables[one], count, one)
+        one: replace(_with_entries(variables[one], count, one), num_begun=begun[one])
         for one, count in most.items()
         if count > sum(variables[one].block_nnz)
     }

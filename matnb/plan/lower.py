@@ -26,6 +26,7 @@ from matnb.ops.registry import lowers
 from matnb.ops.slicing import is_cut_out, is_window, sliced_layout
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.grouping import Groups, reduction_groups
+from matnb.plan.work import works_of
 from matnb.program.matching import Choice, Wiring, match_products
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Stored, Workers
@@ -90,7 +91,8 @@ def lower(
         for one in wiring.products.values()
         if one.transposed and (one.pushed or one.left.sparse)
     )
-    return replace(writer.plan(wanted), scattered=tuple(scattered))
+    plan = writer.plan(wanted)
+    return replace(plan, scattered=tuple(scattered), work=works_of(plan.stages, entries))
 
 
 class _PlanLowering:

@@ -46,11 +46,15 @@ class PlanCounts(NamedTuple):
     num_remembered
         Results that were there already: named ones that needed no task, and those that tasks read. A user's
         data and files are none.
+    flops, accessed_bytes
+        Floating-point operations, and bytes of arrays that are read and written; see :mod:`matnb.plan.work`.
     """
 
     num_run: int
     num_arrays: int
     num_remembered: int
+    flops: int = 0
+    accessed_bytes: int = 0
 
 
 def counts_of(plan: Plan, roots: Iterable[Expr] = (), made: Container[Expr] = ()) -> PlanCounts:
@@ -68,14 +72,17 @@ def counts_of(plan: Plan, roots: Iterable[Expr] = (), made: Container[Expr] = ()
     there = {*plan.reused, *(root for root in roots if root not in plan.outputs)}
     work = plan.found.get("work")
     if not isinstance(work, _Work):  # alike for plans of one form
-        work = plan.found["work"] = _Work(_num_computed(plan), _num_arrays(plan))
+        flops, accessed = (sum(found) for found in zip(*plan.work, strict=True)) if plan.work else (0, 0)
+        work = plan.found["work"] = _Work(_num_computed(plan), _num_arrays(plan), flops, accessed)
     num_remembered = sum(not _is_given(one) and one not in made for one in there)
-    return PlanCounts(work.num_run, work.num_arrays, num_remembered)
+    return PlanCounts(work.num_run, work.num_arrays, num_remembered, work.flops, work.accessed_bytes)
 
 
 class _Work(NamedTuple):
     num_run: int
     num_arrays: int
+    flops: int
+    accessed_bytes: int
 
 
 def _num_computed(plan: Plan) -> int:

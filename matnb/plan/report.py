@@ -56,7 +56,7 @@ def total(
     num_merged: int,
     loads: Mapping[int, float],
 ) -> RunFinished:
-    """Return the sum of several runs of one cell; tasks are those outside of loops.
+    """Return the sum of several runs of one cell; tasks are those outside of loops, other counts are of all.
 
     ``loads`` are kernel seconds by worker, those in loops too.
     """
@@ -75,4 +75,6 @@ def total(
         num_run=sum(run.num_run for run in runs),
         num_arrays=sum(run.num_arrays for run in runs),
         num_remembered=sum(run.num_remembered for run in runs),
+        flops=sum(one.flops for one in every),
+        accessed_bytes=sum(one.accessed_bytes for one in every),
     )

@@ -10,6 +10,7 @@ from matnb.blocks.semiring import semiring_named
 from matnb.blocks.sums import sums_as_tree
 from matnb.expr.nodes import Expr, MaskedMatMul, MatMul, Reduce
 from matnb.ops.mapping import ReduceBlocks, Replicated
+from matnb.ops.quotient_products import QuotientProduct
 from matnb.ops.row_extremes import RowExtremes
 from matnb.ops.tall_products import TallProducts
 from matnb.program.operators import Accumulate, Multiply, Operator, Push, PutTogether, ScatterBy
@@ -52,7 +53,7 @@ def _stage_follows(stage: Stage) -> bool:
     if any(map(_node_follows, stage.inside)):
         return True
     made = stage.expression
-    is_known = isinstance(made, MatMul | MaskedMatMul | Reduce | ReduceBlocks | Replicated)
+    is_known = isinstance(made, MatMul | MaskedMatMul | QuotientProduct | Reduce | ReduceBlocks | Replicated)
     is_alone = stage.kind in ("reduce", "product") and len(stage.inside) == 1
     follows = stage.kind not in _BY_ELEMENTS or is_alone
     return follows and not is_known and made.dtype.kind in "fc"

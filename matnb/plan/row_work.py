@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from matnb.plan.attributing import body_of, rows_of
 from matnb.plan.looping import ControlPlan
 from matnb.program.plan import Slot, Stage, Stored, Task
-from matnb.program.program import Action, Batch, Branch, Iterate, batches
+from matnb.program.program import Action, Branch, Iterate, weighted_tasks
 
-EXPECTED = 10  # iterations of a loop in a loop, at most where a condition ends it
 _COLUMN_PASSES = 0.5  # what another column of a product takes, the first being 1: 8 took 4.7 on a large graph
 
 
@@ -59,7 +58,7 @@ def row_works(plan: ControlPlan) -> dict[str, RowWork]:
     passes = dict.fromkeys(mains, 0.0)
     with_entries: dict[str, set[int]] = {digest: set() for digest in mains}
     dense: dict[str, dict[int, float]] = {digest: {} for digest in mains}
-    for task, times in _weighted(body_of(plan.program), 1.0, phases):
+    for task, times in weighted_tasks(body_of(plan.program), between=phases.begin):
         phase = phases.of(task)
         digest = plan.works.get(task.key, ("", 0))[0]
         if digest not in mains:
@@ -133,26 +132,6 @@ def _inner(actions: Iterable[Action]) -> Iterator[Iterate]:
                 yield from _inner(action.body)
             case Branch():
                 yield from _inner((*action.then, *action.otherwise))
-
-
-def _weighted(actions: Iterable[Action], times: float, phases: _Phases) -> Iterator[tuple[Task, float]]:
-    # Each task, and how often it is done.
-    for action in actions:
-        if isinstance(action, Batch):
-            yield from ((task, times) for task in action.tasks)
-            continue
-        phases.begin()
-        if isinstance(action, Iterate):
-            expected = EXPECTED if action.most is None else action.most
-            expected = expected if action.until is None else min(expected, EXPECTED)
-            yield from _weighted(action.body, expected * times, phases)
-        else:
-            yield from _weighted(min(action.then, action.otherwise, key=_num_tasks), times, phases)
-        phases.begin()
-
-
-def _num_tasks(actions: Iterable[Action]) -> int:
-    return sum(len(batch.tasks) for batch in batches(actions))
 
 
 def _num_columns(stage: Stage | None) -> int:

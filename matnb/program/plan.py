@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from matnb.blocks.grid import Region
 from matnb.blocks.layout import Layout
@@ -80,12 +80,28 @@ class Stage:
     estimated_nnz: int | None = None
 
 
+class PlanWork(NamedTuple):
+    """How much there is to do, by shapes and counts of entries.
+
+    Attributes
+    ----------
+    flops
+        Floating-point operations.
+    accessed_bytes
+        Of arrays that are read and written.
+    """
+
+    flops: int
+    accessed_bytes: int
+
+
 @dataclass(frozen=True)
 class Stored:
     """An array in blocks: where it is cut, who owns each, and where each is found.
 
     ``keys`` are slots in a plan or a program; of what is on the workers they are Dask's names of the blocks.
-    ``is_guess`` where its counts are estimates, as those of a loop's sparse state are.
+    ``is_guess`` where its counts are estimates, as those of a loop's sparse state are; ``num_begun`` are the
+    entries of such a state as the loop begins, where more are counted with.
     """
 
     layout: Layout
@@ -93,6 +109,7 @@ class Stored:
     block_nnz: tuple[int, ...] = ()
     block_bytes: tuple[int, ...] = ()
     is_guess: bool = False
+    num_begun: int | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +148,8 @@ class Plan:
         Bytes of the values, by slot, made once for a loop, which stay as long; ``peaks`` have none of it.
     constants
         The slots of numbers that are sent with the tasks: other runs of the same plan may have others.
+    work
+        Of each stage.
     found
         What an engine found out about the tasks; plans for other expressions with these tasks share it.
     """
@@ -145,6 +164,7 @@ class Plan:
     scattered: tuple[Expr, ...] = ()
     lasting: Mapping[Slot, int] = field(default_factory=dict)
     constants: Mapping[Slot, Literal] = field(default_factory=dict)
+    work: tuple[PlanWork, ...] = ()
     found: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -144,6 +144,40 @@ def batches(actions: Iterable[Action]) -> Iterator[Batch]:
                 yield from batches(action.body)
             case Branch():
                 yield from batches((*action.then, *action.otherwise))
+
+
+EXPECTED = 10  # iterations of a loop in a loop, at most where a condition ends it
+
+
+def weighted_tasks(
+    actions: Iterable[Action], times: float = 1.0, between: Callable[[], None] = lambda: None
+) -> Iterator[tuple[Task, float]]:
+    """Yield each task, and how often it is done when the actions are so many ``times``.
+
+    A loop counts as often as is written down, else as if it had ten iterations; of two ways the one of fewer
+    tasks counts.
+
+    Parameters
+    ----------
+    between
+        Called before and after each loop and branch.
+    """
+    for action in actions:
+        if isinstance(action, Batch):
+            yield from ((task, times) for task in action.tasks)
+            continue
+        between()
+        if isinstance(action, Iterate):
+            expected = EXPECTED if action.most is None else action.most
+            expected = expected if action.until is None else min(expected, EXPECTED)
+            yield from weighted_tasks(action.body, expected * times, between)
+        else:
+            yield from weighted_tasks(min(action.then, action.otherwise, key=_num_tasks), times, between)
+        between()
+
+
+def _num_tasks(actions: Iterable[Action]) -> int:
+    return sum(len(batch.tasks) for batch in batches(actions))
 
 
 LESS_IN_LOOPS = (

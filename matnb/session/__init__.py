@@ -14,6 +14,7 @@ from matnb.session.current import (
 )
 from matnb.session.files import load, save
 from matnb.session.history_view import history
+from matnb.session.progress_line import progress
 from matnb.session.session import Session, Status
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "follow_sessions",
     "history",
     "load",
+    "progress",
     "repartition",
     "save",
     "start",

@@ -13,22 +13,23 @@ import numpy as np
 from matnb.backend import cluster as clusters
 from matnb.backend.cancellation import cancellable, deferred
 from matnb.backend.cluster import Cluster
-from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
+from matnb.blocks.formats import Block
 from matnb.blocks.grid import MOST_PARTS, Grid, grid_from
 from matnb.blocks.layout import Layout
 from matnb.config import Config, data_folder_from_environment
 from matnb.errors import ClusterError, LoopBodyError, OptionError, ShapeError
-from matnb.expr.client_data import held
-from matnb.expr.nodes import Data, Expr, Literal
+from matnb.events import BatchesFinished
+from matnb.expr.nodes import Data, Expr
 from matnb.io.results import ResultFolder
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture
-from matnb.plan.explain import kind_of
 from matnb.program.plan import Stored
+from matnb.session.array_facts import array_facts
 from matnb.session.memo import Memo, RememberedResults
+from matnb.session.progress_line import TerminalLine
 from matnb.session.session import Session
 from matnb.session.settings import config_with, rebalancing_from
 
@@ -252,6 +253,14 @@ def follow_sessions(follower: Callable[[Session], None]) -> Callable[[], None]:
 def _tell_followers(session: Session) -> None:
     for follower in tuple(_process.followers):
         follower(session)
+
+
+def _show_progress(session: Session) -> None:
+    if (line := TerminalLine.wanted()) is not None:
+        session.subscribe(line.hear)
+
+
+_process.followers.append(_show_progress)
 
 
 def active_session() -> Session | None:
@@ -493,6 +502,10 @@ class _Evaluator:
     def ship(self, node: Data, block: Block) -> None:
         current_session().ship(node, block)
 
+    def went_through_batches(self) -> None:
+        if (session := active_session()) is not None:
+            session.tell(BatchesFinished())
+
     @cancellable()
     def explain(self, roots: Mapping[str, Expr], stage: str | None, measured: bool) -> str:
         for node in roots.values():
@@ -503,43 +516,9 @@ class _Evaluator:
         stored = _stored(node)
         return None if stored is None else stored.layout
 
-    def facts(self, node: Expr) -> ArrayFacts:
-        stored = _stored(node)
-        made = node.describe(tuple(map(kind_of, node.operands)))
-        if stored is not None:
-            layout, known = (
-                stored.layout,
-                bool(stored.block_nnz),
-            )  # of an interrupted run they are not
-            return ArrayFacts(
-                node.shape,
-                node.dtype.name,
-                node.sparse,
-                _is_pattern(node, stored),
-                True,
-                sum(stored.block_nnz) if known else None,
-                sum(stored.block_bytes) if known else None,
-                layout.grid.cuts,
-                layout.owners,
-                stored.block_nnz,
-                made,
-                _value_text(node),
-            )
-        block = Dense(node.value) if isinstance(node, Literal) else held(node)
-        nnz = node.size if not node.sparse else None if block is None else block.nnz
-        size = None if block is None else block.nbytes
-        pattern = isinstance(block, Csr) and block.values is None
-        return ArrayFacts(
-            node.shape,
-            node.dtype.name,
-            node.sparse,
-            pattern,
-            False,
-            nnz,
-            size,
-            expression=made,
-            value=_value_text(node),
-        )
+    def facts(self, node: Expr, with_values: bool = False) -> ArrayFacts:
+        session = _looked_at()
+        return array_facts(node, None if session is None else session.values_there, with_values)
 
 
 def check_closed(node: Expr) -> None:
@@ -558,25 +537,14 @@ def check_closed(node: Expr) -> None:
         )
 
 
-def _value_text(node: Expr) -> str:
-    session = active_session()
-    small = None if session is None else session.small_value(node)
-    return "" if small is None else np.array2string(small.values, threshold=50, precision=6)
-
-
-def _is_pattern(node: Expr, stored: Stored) -> bool:
-    # Blocks are not looked into; but without values they are smaller than with them.
-    if not node.sparse or not any(stored.block_nnz):
-        return False
-    bare = [
-        sparse_bytes(stop - start, nnz, node.dtype, pattern=True) if nnz else 0
-        for ((start, stop), _), nnz in zip(stored.layout.grid.regions(), stored.block_nnz, strict=True)
-    ]
-    return tuple(bare) == stored.block_bytes
+def _looked_at() -> Session | None:
+    # Who looks does not wait until a session has started or stopped.
+    session = _process.session
+    return None if session is None or session.ended else session
 
 
 def _stored(node: Expr) -> Stored | None:
-    session = active_session()
+    session = _looked_at()
     return None if session is None else session.stored(node)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
 import numpy as np
@@ -15,14 +15,17 @@ from matnb.backend.cancellation import cancellable
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import FileContentWarning, MatnbError, OptionError
 from matnb.expr.nodes import Expr, Load
+from matnb.io.columns import ColumnSource
 from matnb.io.files import File, RemoteFile, find_local
 from matnb.io.source import Found, Source, open_source
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
-from matnb.lazy.columns import Columns
 from matnb.lazy.creation import regridded
 from matnb.lazy.recording import active_recording
 from matnb.session.current import check_closed, current_session
+from matnb.tables.columns import column_of
+from matnb.tables.table import Table
+from matnb.tables.writing import is_for_tables, save_table
 
 
 @cancellable()
@@ -33,7 +36,7 @@ def load(
     blocks: BlocksSpec = None,
     transpose: str = "auto",
     **options: object,
-) -> DistArray | Columns:
+) -> DistArray | Table:
     """Read a file on the workers, in parallel by byte range where it is text, and return its array.
 
     The file is read now, so a bad one raises its error here. It is read again, if it is the same still, when
@@ -43,11 +46,13 @@ def load(
     ----------
     path
         ``.mtx`` and ``.mtx.gz`` (Matrix Market), ``.npz`` (SciPy's sparse and matnb's own), ``.npy``,
-        ``.graph`` (METIS), ``.csv`` and ``.parquet`` (tables), ``.e`` and ``.txt`` (edge lists). A path, or a
-        url that fsspec reads, such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own.
+        ``.graph`` (METIS), ``.csv``, ``.csv.gz``, ``.csv.zst``, ``.parquet``, ``.arrow`` and ``.feather``
+        (tables), ``.e`` and ``.txt`` (edge lists), ``.svm`` and
+        ``.libsvm`` (rows of svmlight), ``.ldac`` (documents of LDA-C). A path, or a url that fsspec reads,
+        such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own.
     kind
-        "matrixmarket", "npz", "npy", "metis", "csv", "parquet" or "edges", where the name's end does not
-        say.
+        "matrixmarket", "npz", "npy", "metis", "csv", "parquet", "arrow", "edges", "svmlight" or "lda-c",
+        where the name's end does not say.
     blocks
         As in :func:`matnb.asarray`.
     transpose
@@ -57,14 +62,16 @@ def load(
         when it was asked for often enough to pay.
     **options
         Of the reader; for edge lists ``directed=True, relabel=True, weights="auto", self_loops="keep",
-        duplicates=..., num_vertices=None, skip=0``; for tables ``columns=[...], dtype=None``, and of CSV
-        ``delimiter=",", header=True, names=None, na_values=[...], skip=0`` too.
+        duplicates=..., num_vertices=None, skip=0,
+        comments="#%"``; for tables ``columns=[...], dtype=None``, and of CSV
+        ``delimiter=",", header=True, names=None, na_values=[...], skip=0`` too; for svmlight
+        ``zero_based="auto", n_features=None``.
 
     Returns
     -------
-    DistArray or Columns
-        A sparse array with ``A[i, j]`` the entry or edge i -> j, a dense array, or named columns for a table.
-        ``labels`` of a relabelled graph has the original vertex ids.
+    DistArray or Table
+        A sparse array with ``A[i, j]`` the entry or edge i -> j, a dense array, or a table of named columns.
+        ``labels`` of a relabelled graph has the original vertex ids, of rows of svmlight their targets.
 
     Raises
     ------
@@ -106,16 +113,39 @@ def load(
                 stacklevel=3,
             )
     loaded.note(source, counts)
-    array = DistArray(*nodes)
-    return Columns(found.names, array, found.dtypes) if found.names else array
+    return _table(found, nodes) if found.columns else DistArray(*nodes)
+
+
+def _table(found: Found, nodes: Sequence[Expr]) -> Table:
+    handles = iter([DistArray(node) for node in nodes])
+    columns = {}
+    for one in found.columns:
+        codes = next(handles)
+        mask = next(handles) if one.kind.has_mask and one.num_missing else None
+        columns[one.name] = column_of(one, codes, mask)
+    return Table(columns, frozenset(one.name for one in found.columns if one.num_missing == 0))._look()
 
 
 def _nodes(source: Source, found: Found, blocks: BlocksSpec, transpose: str) -> tuple[Expr, ...]:
+    if found.columns:
+        made = []
+        for place, one in enumerate(found.columns):
+            made.append(_column(source, place, found, one.kind.stored, blocks))
+            if one.kind.has_mask and one.num_missing:
+                made.append(_column(source, place, found, np.dtype(np.bool_), blocks, mask=True))
+        return tuple(made)
     read = Load(source, "matrix", found.shape, found.dtype, found.sparse, transpose)
     matrix = regridded(read, blocks)
     if not found.has_labels:
         return (matrix,)
-    return matrix, Load(source, "labels", found.shape[:1], np.dtype(np.int64), False)
+    return matrix, Load(source, "labels", found.shape[:1], found.labels_dtype, False)
+
+
+def _column(
+    source: Source, place: int, found: Found, dtype: np.dtype, blocks: BlocksSpec, mask: bool = False
+) -> Expr:
+    column = ColumnSource(source, place, mask)
+    return regridded(Load(column, "matrix", found.shape[:1], dtype, False), blocks)
 
 
 @cancellable()
@@ -127,10 +157,10 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     array
-        A DistArray, or what :func:`matnb.asarray` takes.
+        A DistArray, or what :func:`matnb.asarray` takes; or a table, or what :func:`matnb.table` takes.
     path
-        ``.npz`` (matnb's own, sparse or dense), ``.npy`` (dense) or ``.mtx``; a path, or a url that fsspec
-        writes.
+        ``.npz`` (matnb's own, sparse or dense), ``.npy`` (dense) or ``.mtx``; a table as ``.parquet``,
+        ``.arrow``, ``.feather`` or ``.csv``; a path, or a url that fsspec writes.
 
     Raises
     ------
@@ -139,6 +169,9 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
     LoopBodyError
         For an array of the body of a loop or branch.
     """
+    if isinstance(array, Table) or is_for_tables(path):
+        save_table(array, path)
+        return
     node = expression_of(array)
     check_closed(node)
     check_target(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from matnb.balance.decision import Gain, HistoryItem
 from matnb.balance.history import History
@@ -12,8 +13,12 @@ from matnb.blocks.layout import Cuts
 from matnb.pictures.facts import DecisionFacts, GainFacts, HistoryFacts, StripFacts
 from matnb.pictures.history import history_text
 from matnb.pictures.history_page import history_html, history_svg
+from matnb.pictures.plots import axes_or_current, draw_history
 from matnb.pictures.saving import save_as
 from matnb.session.current import active_session
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class HistoryView:
@@ -71,6 +76,21 @@ class HistoryView:
             ".txt": lambda: history_text(self.facts(), limit=None),
         }
         save_as(path, kinds, "history")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw each repartition: how uneven the loads were before it, as predicted, and as measured after it.
+
+        Parameters
+        ----------
+        ax
+            The axes to draw in; by default pyplot's current ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            With three series of markers, a place for each repartition.
+        """
+        return draw_history(axes_or_current(ax), self.facts())
 
     def __len__(self) -> int:
         return len(self.decisions)

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from matnb.backend.store import Store
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 from matnb.expr.control import Cond, Loop
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
@@ -281,4 +281,4 @@ def _shortly_named(roots: Mapping[str, Expr]) -> dict[str, Expr]:
 
 def _check(stage: str | None) -> None:
     if stage is not None and stage not in stage_names():
-        raise OptionError(f"no stage {stage!r}; there are {', '.join(stage_names())}")
+        raise OptionError(f"no stage {stage!r}; {suggestion(stage, stage_names())}")

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from matnb.config import ENGINES, Config
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import live_expressions
 from matnb.lazy.recording import Recording, active_recording
@@ -100,7 +100,7 @@ def choosing(engine: str | None = None, remembers: bool | None = None) -> Iterat
         For an engine that there is not.
     """
     if engine is not None and engine not in ENGINES:
-        raise OptionError(f"engine={engine!r}: choose one of {', '.join(map(repr, ENGINES))}")
+        raise OptionError(f"engine={engine!r}: {suggestion(engine, ENGINES, 'choose one of')}")
     hidden = Hidden(live_expressions()) if remembers is False else None
     token = _chosen.set(Choices(engine, remembers, hidden))
     try:

@@ -13,7 +13,7 @@ from matnb.balance.decision import Decision, Gain, changed, may_pay
 from matnb.balance.history import History
 from matnb.balance.load import LoadModel
 from matnb.balance.partition import COPY_RATE, makespan
-from matnb.balance.policy import Automatic, Foreseer, Learner
+from matnb.balance.policy import Automatic, Foreseer, LearningPolicy
 from matnb.balance.situation import Situation
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Cuts, spread
@@ -616,7 +616,7 @@ class Decider:
         saving = before - iteration_seconds if before else _UNKNOWN
         gain = Gain(loads.loads(), saving, pending.cost_seconds, pending.moved_bytes)
         self.history.gained(pending.number, gain)
-        if isinstance(state.policy, Learner):
+        if isinstance(state.policy, LearningPolicy):
             state.policy.brought(pending.decision, gain)
         state.pending = None
 

@@ -45,6 +45,7 @@ from matnb.expr.retention import lifetime
 from matnb.expr.traverse import topological
 from matnb.io.results import ResultFolder
 from matnb.lazy.array import live_expressions
+from matnb.lazy.batch_turns import batches_in_turn
 from matnb.lazy.recording import Recording, active_recording
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import plural_text
@@ -164,6 +165,8 @@ class RunLog:
             num_run=counts.num_run,
             num_arrays=counts.num_arrays,
             num_remembered=counts.num_remembered,
+            flops=counts.flops,
+            accessed_bytes=counts.accessed_bytes,
         )
         if record is not None:
             record.runs.append(finished)
@@ -177,6 +180,9 @@ class RunLog:
         slots = {one: array.keys for one, array in plan.outputs.items()}
         self.measures.note(plan.stages, totals.timed_by(plan), slots, plan.program)
         self.times(totals.timed, self.record)
+        work = plan.work.total(done.iterations)
+        if (going := batches_in_turn()) is not None:
+            going.note(*work)
         finished = LoopFinished(
             run=str(self.num_runs),
             engine="gang" if done.num_members else "dask",
@@ -189,6 +195,8 @@ class RunLog:
             projected_bytes=sum(plan.peaks.values()),
             seconds=totals.seconds,
             is_branch=isinstance(node, Cond),
+            flops=work.flops,
+            accessed_bytes=work.accessed_bytes,
         )
         self.convergence.note(node, done.iterations, done.ended_itself, self._place_of)
         if self.record is not None:
@@ -577,11 +585,13 @@ class LoopRunner:
     ) -> tuple[ControlPlan, ProgramOutcome, str]:
         # Runs all parts: the plan of the last one, how that went, and why no gang ran it.
         first, run = self._first(node), str(self._log.num_runs)
-        span = _span(node, first)
+        span, work, going = _span(node, first), plan.work.iteration, batches_in_turn()
+        batches = None if going is None else going.span
 
         def advanced(iterations: int, seconds: float) -> None:
             totals.iterations = iterations
-            self._log.emit(LoopAdvanced(run, iterations, seconds, span.limit, span.has_until))
+            event = LoopAdvanced(run, iterations, seconds, span.limit, span.has_until, *work, batches)
+            self._log.emit(event)
 
         if isinstance(node, Loop):
             advanced(first, 0.0)

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import scipy.sparse as sp
 
 from matnb.backend.cancellation import Stopping, resend_dropped
@@ -18,12 +19,12 @@ from matnb.backend.engine_dask import DaskEngine, Outcome
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.engine_processes import ProcessEngine
 from matnb.backend.engine_threads import ThreadEngine
-from matnb.backend.futures import OwnersLost
+from matnb.backend.futures import Answers, OwnersLost
 from matnb.backend.store import Entry, Store
 from matnb.backend.telemetry import Telemetry
 from matnb.balance.decision import Decision
 from matnb.balance.history import History
-from matnb.blocks.formats import Block, Dense, to_scipy
+from matnb.blocks.formats import Block, Dense, csr_block, to_scipy
 from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerLostError
@@ -49,6 +50,7 @@ from matnb.plan.lower import lower
 from matnb.plan.report import RunReport, total
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Plan, Stored, Workers
+from matnb.session.array_facts import ValuesThere
 from matnb.session.background import Background, Later
 from matnb.session.failures import raised_in_cell
 from matnb.session.inspect import Looker
@@ -63,7 +65,7 @@ class Session:
     """A cluster in use. Made by :func:`matnb.start` and :func:`matnb.connect`; a context manager."""
 
     def __init__(self, config: Config, cluster: Cluster, folder: ResultFolder | None = None) -> None:
-        self.config, self.cluster = config, cluster
+        self.config, self.cluster, self.ended = config, cluster, False
         # Sessions one after another in a process, or at once on a cluster, must not take each other's names.
         prefix = f"matnb-{secrets.token_hex(4)}-"
         cluster.leave_nothing_of(prefix)
@@ -73,14 +75,14 @@ class Session:
         self._engine = self._engine_for(prefix, in_process)
         self._gang = GangEngine(cluster, prefix, in_process, telemetry=self._telemetry)
         self._store = Store(config.memo_bytes, hiding)
-        self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self._emit, folder)
+        self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self.tell, folder)
         self._convergence = self._runner.log.convergence
         self.memo = self._runner.memo
         self._interpreter = Interpreter(config, self._store, self._value, cluster.stopping, self._convergence)
-        self._lock = SessionLock(cluster.stopping, self._emit, lambda thread: self._background.found(thread))
+        self.values_there = ValuesThere(self._store, self.memo, self._interpreter.here, Answers(cluster))
+        self._lock = SessionLock(cluster.stopping, self.tell, lambda thread: self._background.found(thread))
         self._background = Background(cluster.stopping, self._lock)
         self._end_resending = resend_dropped()
-        self.ended = False
         self._num_reported = 0  # of the workers that are gone
 
     def _engine_for(self, prefix: str, in_process: bool) -> DaskEngine:
@@ -114,7 +116,7 @@ class Session:
             stack.callback(self._store.clear)
             stack.callback(self._background.close)
             stack.callback(self._end_resending)
-            self._emit(SessionStopped())
+            self.tell(SessionStopped())
 
     def subscribe(self, listener: Callable[[Event], None], samples: bool = False) -> Subscription:
         """Call ``listener`` with every event; the returned function ends that.
@@ -261,7 +263,7 @@ class Session:
         """
         with self._convergence, self._lock, self.memo.request():
             note_written(record)
-            self._emit(CellRecorded(record.num_operations, record.num_merged))
+            self.tell(CellRecorded(record.num_operations, record.num_merged))
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
             named = {**roots, **record.names}
             self._runner.balancer.groups.names.update({node: name for name, node in named.items()})
@@ -453,7 +455,8 @@ class Session:
             self._interpreter.is_used,
         )
 
-    def _emit(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:
+        """Call the listeners."""
         self._listeners.tell(event)
 
     def _sample(self, wanted: bool) -> None:
@@ -575,6 +578,13 @@ class Interpreter:
             return None
         block = block_of(value)
         return block if isinstance(block, Dense) else None
+
+    def here(self, node: Expr) -> Block | None:
+        """Return a value that was found already, to be shown: not a copy."""
+        value = self.known.get(node) if self.is_used else None
+        if value is None:
+            return None
+        return csr_block(value) if sp.issparse(value) else Dense(np.asarray(value))
 
     def make(self, node: Expr) -> Value:
         """Find the value of an expression and keep it."""

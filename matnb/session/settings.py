@@ -17,7 +17,7 @@ from matnb.config import (
     memo_fields,
     parse_bytes,
 )
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 
 OPTIONS = (
     "workers", "threads", "processes", "security", "memory_limit", "memo", "memo_dir", "compute_limit",
@@ -42,7 +42,7 @@ def set_default(option: str, value: object) -> None:
         For a value that is not allowed; nothing changes then.
     """
     if option not in OPTIONS:
-        raise OptionError(f"no setting {option!r}; there are {', '.join(OPTIONS)}")
+        raise OptionError(f"no setting {option!r}; {suggestion(option, OPTIONS)}")
     _replaced(Config(), {option: value})
     _set[option] = value
 
@@ -150,10 +150,8 @@ def rebalancing_from(value: object) -> Rebalancing:
     called = getattr(value, "name", None)
     if callable(getattr(value, "decide", None)) and isinstance(called, str) and not isinstance(value, type):
         return Rebalancing(called, lambda: value)  # type: ignore[arg-type,return-value]  # it is like a policy
-    raise OptionError(
-        f"rebalance={value!r}: choose one of {', '.join(map(repr, POLICY_NAMES))}, or give the path of a "
-        "trace (.json), a trace, or an object with name and decide(situation)"
-    )
+    others = "give a trace, the path of one (.json), an object with name and decide(situation), or one of"
+    raise OptionError(f"rebalance={value!r}: {suggestion(value, POLICY_NAMES, others)}")
 
 
 def _read(path: str | bytes) -> Trace:

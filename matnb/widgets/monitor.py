@@ -237,16 +237,16 @@ class Monitor:
 
     def _look(self) -> bool:
         """Draw, if it is time; return whether there is something to see yet."""
-        since = self._feed.state.since
         if self._picture is None or (self._face is not None and self._face.wants_close):
             self._closing.set()
             return False
-        is_active = self._is_active
-        if not self.is_open and (since is None or time.monotonic() - since < FIRST_SECONDS or not is_active):
-            return is_active and since is not None
+        is_active, since = self._is_active, self._feed.state.since or 0.0
+        if not self.is_open and (not is_active or time.monotonic() - since < FIRST_SECONDS):
+            return is_active
         begin = time.thread_time()
         with self._drawing:
-            if self.is_open or self._is_active:  # a cell may have ended meanwhile, with its picture
+            # A cell may have ended meanwhile, with its picture, and the next have begun.
+            if self.is_open or self._is_active:
                 self._draw()
         # The lesser of two: now and then one has more to do, as when memory is cleared up.
         took, before = time.thread_time() - begin, self._drawn_seconds
@@ -256,7 +256,7 @@ class Monitor:
     @property
     def _is_active(self) -> bool:
         state = self._feed.state
-        return self._failed is None and (state.is_in_cell or state.is_running)
+        return self._failed is None and state.since is not None and (state.is_in_cell or state.is_running)
 
     def _draw(self) -> None:
         if not self.is_open and self._buttons is not None:

@@ -123,7 +123,7 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
     match happening:
         case RunStarted() | TasksFinished() | RunFinished():
             tally = _RunTally()
-            tally.add(happening, lambda: when)
+            tally.add(when, happening)
             return _after_runs(_begun(state, when) if tally.has_begun else state, tally)
         case LoopAdvanced():
             began = _begun(state, when)
@@ -177,7 +177,7 @@ class _RunTally:
         self.num_runs = self.num_tasks = self.moved_bytes = 0
         self.kernel_seconds: dict[int, float] = {}
 
-    def add(self, event: Event, when: Callable[[], float]) -> None:
+    def add(self, when: float, event: Event) -> None:
         if isinstance(event, TasksFinished):
             seconds = self.kernel_seconds.get(event.worker, 0.0)
             for task in event.tasks:
@@ -186,7 +186,7 @@ class _RunTally:
         elif isinstance(event, RunStarted):
             self.has_begun = self.is_running = True
         elif isinstance(event, RunFinished):
-            self.has_ended, self.is_running, self.ran_at = True, False, when()
+            self.has_ended, self.is_running, self.ran_at = True, False, when
             self.num_runs += 1
             self.num_tasks += event.num_tasks
             self.moved_bytes += event.moved_bytes
@@ -268,7 +268,7 @@ class Feed:
         self._clock, self._window = clock, window_seconds
         self.has_begun = False
         self._state = MonitorState()
-        self._tally: _RunTally | None = None  # of runs that are not in the state yet
+        self._quick: deque[tuple[float, Event]] = deque()  # of runs, that are not in the state yet
         self._reducing, self._folding = threading.Lock(), threading.Lock()
         self._num_workers = 0  # of the session, or of the one that was
         self._heard: deque[tuple[float, Event]] = deque()  # of workers, that waits to be looked at
@@ -287,12 +287,14 @@ class Feed:
 
         One by one these would cost a cell of quick runs more than drawing does.
         """
-        if not self.has_begun or type(event) not in _RunTally.ADDS:
+        if type(event) not in _RunTally.ADDS:
             return False
-        with self._reducing:
-            if self._tally is None:
-                self._tally = _RunTally()
-            self._tally.add(event, self._clock)
+        with self._reducing:  # else what ran could end between the look at it and the event
+            if not self.has_begun:
+                return False
+            self._quick.append((self._clock(), event))
+            if len(self._quick) > _MOST_HEARD:
+                self._settle()
         return True
 
     def hear(self, event: Event) -> None:
@@ -409,8 +411,11 @@ class Feed:
         return replace(self.state.counts, num_workers=self._num_workers)
 
     def _settle(self) -> None:
-        if self._tally is not None:
-            self._state, self._tally = _after_runs(self._state, self._tally), None
+        if self._quick:
+            tally = _RunTally()
+            for _ in range(len(self._quick)):
+                tally.add(*self._quick.popleft())
+            self._state = _after_runs(self._state, tally)
 
     def _fold(self) -> None:
         while self._heard:

@@ -106,13 +106,19 @@ def test_processes_without_security_listen_on_the_loopback_only_and_have_one_lib
 
 
 @both
-def test_numbers_follow_the_order_of_starting(config: Config):
+def test_workers_are_numbered_in_the_order_of_starting_and_neither_spill_nor_pause(config: Config):
+    def limits(dask_worker) -> tuple[object, ...]:
+        memory = dask_worker.memory_manager
+        fractions = memory.memory_target_fraction, memory.memory_spill_fraction, memory.memory_pause_fraction
+        return type(dask_worker.data), *fractions
+
     with start(config) as cluster:
         names = cluster.client.run(lambda dask_worker: dask_worker.name)
         assert [names[each.address] for each in cluster.workers] == [0, 1]
         numbers = [cluster.workers[number].address for number in cluster.alive()]
         cluster.refresh()
         assert [cluster.workers[number].address for number in cluster.alive()] == numbers
+        assert set(cluster.client.run(limits).values()) == {(dict, False, False, False)}
 
 
 def test_ten_workers_are_numbered_as_numbers():
@@ -130,31 +136,27 @@ def test_cores_and_memory_are_shared_unless_set():
 
 
 @both
-def test_workers_neither_spill_nor_pause(config: Config):
-    def limits(dask_worker) -> tuple[object, ...]:
-        memory = dask_worker.memory_manager
-        fractions = memory.memory_target_fraction, memory.memory_spill_fraction, memory.memory_pause_fraction
-        return type(dask_worker.data), *fractions
-
-    with start(config) as cluster:
-        assert set(cluster.client.run(limits).values()) == {(dict, False, False, False)}
-
-
-@both
-def test_nothing_of_the_process_is_changed_while_it_runs_or_after(
-    config: Config, monkeypatch: pytest.MonkeyPatch
+def test_nothing_of_the_process_is_changed_while_it_runs_or_after_and_closing_is_silent_and_may_be_repeated(
+    config: Config, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     before = state_of_the_process()
     cluster = start(config)
     now = state_of_the_process()
+    assert cluster.client.submit(abs, -1).result() == 1
+    cluster.close()
     cluster.close()
     for name in ("configuration", "environment", "filters"):
         assert now[name] == before[name], name
     assert state_of_the_process() == before
     with pytest.raises(ValueError, match="No clients found"):
         Client.current()
+    assert cluster.alive() == ()
+    assert len(cluster.workers) == 2
+    with pytest.raises(ClusterError, match="closed"):
+        cluster.refresh()
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.slow
@@ -168,20 +170,6 @@ def test_a_hundred_sessions_leave_no_thread_and_no_descriptor():
     assert len(threading.enumerate()) <= num_threads + len(KEPT_THREADS)
     assert [each.name for each in threading.enumerate()].count("Dask-Offload_0") <= 1
     assert process.num_fds() == num_descriptors
-
-
-@both
-def test_closing_is_silent_and_may_be_repeated(config: Config, capfd: pytest.CaptureFixture[str]):
-    cluster = start(config)
-    future = cluster.client.submit(abs, -1)
-    assert future.result() == 1
-    cluster.close()
-    cluster.close()
-    assert cluster.alive() == ()
-    assert len(cluster.workers) == 2
-    with pytest.raises(ClusterError, match="closed"):
-        cluster.refresh()
-    assert capfd.readouterr() == ("", "")
 
 
 def test_a_kernel_that_does_not_end_is_not_waited_for(
@@ -212,8 +200,15 @@ def test_it_starts_and_closes_under_a_running_event_loop():
     assert asyncio.run(cell()) == 7
 
 
-@both
-@pytest.mark.parametrize("busy", [False, True])
+@pytest.mark.parametrize(
+    ("config", "busy"),
+    [
+        pytest.param(IN_THREADS, False, id="threads"),
+        pytest.param(IN_THREADS, True, id="threads, busy"),
+        pytest.param(IN_PROCESSES, True, id="processes, busy", marks=pytest.mark.cluster),
+        pytest.param(IN_PROCESSES, False, id="processes", marks=[pytest.mark.cluster, pytest.mark.slow]),
+    ],
+)
 def test_a_script_may_end_without_closing(tmp_path: Path, config: Config, busy: bool):
     script = tmp_path / "script.py"
     script.write_text(
@@ -273,8 +268,7 @@ TOLD_BY_IT = "begun\n440.0 44.0\nshifted raised Wrong: too large\nended\n"
     "way",
     [
         "file",
-        "standard input",
-        *(pytest.param(way, marks=pytest.mark.slow) for way in ("-c", "-m", "IPython")),
+        *(pytest.param(way, marks=pytest.mark.slow) for way in ("standard input", "-c", "-m", "IPython")),
     ],
 )
 def test_a_program_needs_no_main_guard_however_it_is_run(tmp_path: Path, way: str):

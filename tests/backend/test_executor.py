@@ -380,6 +380,14 @@ FULL, FEW = Dense(np.arange(4.0) / 3), Dense(np.arange(4, dtype="f4") / 3)
         (op.Multiply("plus_times", FLOAT), [random_matrix(5, 300, FLOAT, True), Dense(np.ones((300, 2)))]),
         (op.Multiply("min_plus", FLOAT), [random_matrix(5, 300, FLOAT, True), Dense(np.arange(300.0))]),
         (op.Multiply("plus_times", FLOAT), [Empty((5, 4), FLOAT), FULL]),
+        (
+            op.Multiply("plus_times", FLOAT, transposed=True),
+            [random_matrix(5, 300, FLOAT, True), Dense(np.arange(10.0).reshape(5, 2) / 7)],
+        ),
+        (
+            op.Multiply("plus_times", np.dtype("f4"), transposed=True),
+            [random_matrix(4, 300, np.dtype("f4"), True), FEW],
+        ),
         (total_of(None, 0), [GRID]),
         (total_of(None, 0, "max"), [FULL]),
         (op.Finish("sum", (0,), False, FLOAT, None, ()), [Dense(np.ones(1))]),

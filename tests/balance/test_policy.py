@@ -22,7 +22,7 @@ from matnb.balance.policy import (
     ROW_SECONDS,
     Automatic,
     ByEntries,
-    Learner,
+    LearningPolicy,
     Off,
     Policy,
     Presto,
@@ -266,7 +266,7 @@ def test_workers_that_came_get_blocks_if_that_pays(policy: type[Policy]) -> None
 
 def test_a_disappointed_policy_asks_for_more() -> None:
     policy = Automatic()
-    assert isinstance(policy, Learner)
+    assert isinstance(policy, LearningPolicy)
     small = situation(block_seconds=(0.24, 0.24, 0.2, 0.2), error=0.01)
     decision = policy.decide(small)
     assert decision.acts
@@ -353,7 +353,7 @@ def test_policies_have_names() -> None:
     for name in ("auto", "entries", "presto", "off"):
         assert policy_named(name).name == name
         assert policy_named(name) is not policy_named(name)
-    with pytest.raises(OptionError, match="no policy 'fast'; known: auto, entries, presto, off"):
+    with pytest.raises(OptionError, match="no policy 'fast'; there are 'auto', 'entries', 'presto', 'off'"):
         policy_named("fast")
 
 

@@ -213,20 +213,21 @@ def test_malformed_rows_are_refused(form, change, reason):
 
 
 @pytest.mark.parametrize(
-    "malformed",
+    ("change", "form"),
     [
-        csr_parts(put("indices", 0, 2), sp.csc_array),
-        csr_parts(put("indices", 0, 2), lambda one: sparse.GCXS(one, compressed_axes=(1,))),
-        csr_parts(put("indices", 0, 3), sp.bsr_array),
-        csr_parts(lambda one: one.coords[0].__setitem__(0, 7), sp.coo_array),
-        csr_parts(lambda one: one.coords.__setitem__((1, 0), -2), sparse.COO.from_scipy_sparse),
-        csr_parts(lambda one: one.rows.__setitem__(0, [9]), sp.lil_array),
+        pytest.param(put("indices", 0, 2), sp.csc_array, id="csc_array"),
+        pytest.param(
+            put("indices", 0, 2), lambda one: sparse.GCXS.from_scipy_sparse(sp.csc_array(one)), id="GCXS"
+        ),
+        pytest.param(put("indices", 0, 3), sp.bsr_array, id="bsr_array"),
+        pytest.param(lambda one: one.coords[0].__setitem__(0, 7), sp.coo_array, id="coo_array"),
+        pytest.param(lambda one: one.coords.__setitem__((1, 0), -2), sparse.COO.from_scipy_sparse, id="COO"),
+        pytest.param(lambda one: one.rows.__setitem__(0, [9]), sp.lil_array, id="lil_array"),
     ],
-    ids=lambda one: f"{type(one).__module__.split('.')[0]}-{type(one).__name__}",
 )
-def test_an_index_out_of_range_is_refused_in_every_format(malformed):
+def test_an_index_out_of_range_is_refused_in_every_format(change, form):
     with pytest.raises(ShapeError, match=r"an index of (2|3|7|-2|9) along an axis of length"):
-        block_from(malformed)
+        block_from(csr_parts(change, form))
 
 
 def test_room_behind_the_last_entry_is_allowed():

@@ -50,6 +50,10 @@ def test_least_sums_need_real_numbers(dtype):
         semiring_named("min_plus").result_dtype(np.dtype(dtype), np.dtype(dtype))
 
 
-def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(OptionError, match=f"'most_plus'; known: {', '.join(SEMIRINGS)}"):
-        semiring_named("most_plus")
+def test_an_unknown_name_lists_the_known_ones_or_the_one_that_was_meant():
+    with pytest.raises(
+        OptionError, match=f"no semiring 'tropical'; there are {', '.join(map(repr, SEMIRINGS))[:400]}"
+    ):
+        semiring_named("tropical")
+    with pytest.raises(OptionError, match=r"no semiring 'min-plus'; did you mean 'min_plus'\?"):
+        semiring_named("min-plus")

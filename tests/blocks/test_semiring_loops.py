@@ -188,8 +188,8 @@ def test_a_semiring_is_named_by_its_addition_and_multiplication() -> None:
     assert semiring("max", "min") is semiring_named("max_min")
     assert semiring("any", "pair").name == "any_pair"
     for add, multiply_by, words in (
-        ("most", "min", "no monoid 'most'; known: plus, times, min, max, lor, land, any"),
-        ("max", "minus", "no multiplication 'minus'; known: times"),
+        ("most", "min", "no monoid 'most'; there are 'plus', 'times', 'min', 'max', 'lor', 'land', 'any'"),
+        ("max", "minus", "no multiplication 'minus'; did you mean 'min'"),
         ("any", "first", "alike of pairs alone"),
         ("plus", "land", "'land' gives truths"),
     ):

@@ -62,6 +62,23 @@ def test_systems_of_many_entries(num_factors):
     np.testing.assert_allclose(found, solved_by_numpy(block, factors, 0.1, False), rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("num_factors", [1, 8, 11])
+def test_entries_that_tell_how_sure_a_preference_is(num_factors):
+    rng = np.random.default_rng(2)
+    block, factors = random_block(6, 40), rng.random((40, num_factors))
+    counts = rng.integers(0, 3, block.values.size).astype(float)
+    block = Csr(block.shape, block.pointers, block.columns, counts, FLOAT)
+    found = segment_solves(block, factors, 0.3, False, 0, 2.5, factors.T @ factors)
+    r, stored = array_of(block), mask_of(block)
+    for row in range(6):
+        # Hu et al. 2008, equation 4: C the confidences of all columns, p the preferences
+        C, p = np.diag(1 + 2.5 * r[row]), (stored[row] & (r[row] > 0)).astype(float)
+        system = factors.T @ C @ factors + 0.3 * np.eye(num_factors)
+        np.testing.assert_allclose(
+            found[row], np.linalg.solve(system, factors.T @ C @ p), rtol=1e-9, atol=1e-9
+        )
+
+
 def test_a_row_gives_the_same_bits_whatever_is_around_it():
     block = random_block(6, 40)
     factors = np.random.default_rng(1).random((40, 10))
@@ -97,6 +114,6 @@ def test_memory_is_the_result_and_one_system():
     tracemalloc.start()
     try:
         segment_solves(block, factors, 1, weighted=False)
-        assert tracemalloc.get_traced_memory()[1] < 300 * 20 * 8 + (24 * 24 + 10 * 24) * 8 + 5000
+        assert tracemalloc.get_traced_memory()[1] < 300 * 20 * 8 + (24 * 24 + 34 * 24) * 8 + 5000
     finally:
         tracemalloc.stop()

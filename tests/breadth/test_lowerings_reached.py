@@ -23,6 +23,7 @@ WITHOUT = {
     "Smallest": "made by a pass of the first columns of a sort, which have large cases",
     "RowExtremes": "made by a pass: tests/ops/test_row_extremes.py",
     "TallProducts": "made by a pass: tests/ops/test_tall_products.py",
+    "QuotientProduct": "made by a pass: tests/passes/test_quotients.py",
     "Load": "a file: tests/io and tests/session/test_files.py",
     "Regrid": "cuts that are asked for: tests/plan/test_lower.py",
 }

@@ -106,7 +106,7 @@ def test_hits() -> None:
 
 def test_refusals() -> None:
     A = sp.csr_array(np.eye(3))
-    with pytest.raises(mn.errors.OptionError, match="direction='up'; known: out, in, both"):
+    with pytest.raises(mn.errors.OptionError, match="direction='up'; there are 'out', 'in', 'both'"):
         mn.graph.degree(A, "up")
     for centrality in (mn.graph.eigenvector_centrality, mn.graph.katz, mn.graph.hits):
         with pytest.raises(mn.errors.OptionError, match="tolerance=0"):
@@ -125,8 +125,24 @@ def test_weights_that_are_none(bad: float) -> None:
     A = sp.csr_array(([1.0, bad], ([0, 1], [1, 0])), shape=(2, 2))
     for name, result in (
         ("hits", mn.graph.hits(A).hubs),
+        ("pagerank", mn.graph.pagerank(A).ranks),
         ("eigenvector_centrality", mn.graph.eigenvector_centrality(A).values),
         ("modularity", mn.graph.modularity(A, [0, 1])),
     ):
         with pytest.raises(mn.errors.OptionError, match=f"{name}: a weight is {bad}; weights are 0 or more"):
             result.compute()
+
+
+def test_katz_takes_negative_weights_but_no_nan() -> None:
+    A = sp.csr_array([[0.0, -1.0], [1.0, 0.0]])
+    assert np.isfinite(mn.graph.katz(A).values.compute()).all()
+    A.data[0] = np.nan
+    with pytest.raises(mn.errors.OptionError, match="katz: a weight is nan; weights are numbers"):
+        mn.graph.katz(A).values.compute()
+
+
+def test_complex_weights_are_refused() -> None:
+    A = sp.csr_array(np.array([[0, 1j], [1.0, 0]]))
+    for ranking in (mn.graph.pagerank, mn.graph.hits, mn.graph.eigenvector_centrality):
+        with pytest.raises(mn.errors.DTypeError, match="weights of complex128 have no order"):
+            ranking(A)

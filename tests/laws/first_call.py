@@ -1,7 +1,8 @@
-"""A fresh process that calls one public function, is interrupted at a moment, and calls it again; for tests.
+"""Fresh processes that call one public function, are interrupted at a moment, and call it again; for tests.
 
-``python tests/laws/first_call.py NAME [SECONDS]`` prints one line of JSON: how long the first call took, what
-came of it, and whether the second one gave the right value. Without SECONDS nothing interrupts.
+``python tests/laws/first_call.py NAME [MOMENTS]`` prints a line of JSON for each process: how long the first
+call took, what came of it, and whether the second one gave the right value. Nothing interrupts the first
+process; those after it, as many as MOMENTS, are interrupted at moments of the time that it took.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sparse
 
 import matnb as mn
 
+AIMED_SECONDS = 5e-3  # an interrupt of less may strike the timer's own start
 N = 400
 DENSE = np.arange(float(N)) / N
 SPARSE = sp.random_array((N, N), density=0.05, rng=1, format="csr")
@@ -139,6 +141,27 @@ def called(name: str, seconds: float | None) -> dict[str, object]:
     return {"seconds": taken, "outcome": outcome, "right": is_right, "why": why}
 
 
+def apart(name: str, seconds: float | None) -> dict[str, object]:
+    """Call in a process that is forked from this one, which has imported all and called nothing."""
+    reading, writing = os.pipe()
+    if not os.fork():
+        with os.fdopen(writing, "w") as told:
+            json.dump(called(name, seconds), told)
+        sys.exit()
+    os.close(writing)
+    with os.fdopen(reading) as heard:
+        found: dict[str, object] = json.load(heard)
+    if os.wait()[1]:
+        raise ChildProcessError(f"the process that called {name} failed")
+    return found
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    print(json.dumps(called(sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else None)))
+    name, num_moments = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    undisturbed = apart(name, None)
+    print(json.dumps(undisturbed))
+    taken = float(undisturbed["seconds"])  # type: ignore[arg-type]
+    for number in range(num_moments if taken > AIMED_SECONDS else 0):
+        moment = taken * (number + 0.5) / num_moments
+        print(json.dumps({"moment": moment, **apart(name, moment)}))

@@ -1,7 +1,7 @@
 """What a call takes: the growth of this process while it runs, and what was projected before it ran.
 
-``python -m laws.sampling NUMBER...`` samples those of the memory cases, in a process of their own, and writes
-a line of JSON for each.
+``python -m laws.sampling SIZES NUMBER...`` samples those of the memory cases at sizes joined by commas, in
+a process of their own, and writes a line of JSON for each.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Sample:
         return self.projected / self.sampled if self.sampled else float("inf")
 
 
-def sampled_apart(numbers: Sequence[int]) -> dict[int, tuple[Sample, ...]]:
+def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[int, tuple[Sample, ...]]:
     """Return for cases, by their numbers, what each takes at each of the sizes, in another process."""
     settings = {
         "PYTHONPATH": os.pathsep.join((str(_TESTS.parent), str(_TESTS))),
@@ -58,7 +58,7 @@ def sampled_apart(numbers: Sequence[int]) -> dict[int, tuple[Sample, ...]]:
         "MALLOC_ARENA_MAX": "2",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "laws.sampling", *map(str, numbers)],
+        [sys.executable, "-m", "laws.sampling", ",".join(map(str, sizes)), *map(str, numbers)],
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
@@ -70,14 +70,14 @@ def sampled_apart(numbers: Sequence[int]) -> dict[int, tuple[Sample, ...]]:
     return {line["case"]: tuple(Sample(*pair) for pair in line["samples"]) for line in lines}
 
 
-def main(numbers: Sequence[int]) -> None:
-    """Sample cases, and write what each takes."""
+def main(sizes: Sequence[int], numbers: Sequence[int]) -> None:
+    """Sample cases at some sizes, and write what each takes."""
     warnings.simplefilter("ignore")  # of values that do not matter here, such as logarithms of negative ones
     cases = [(number, CASES[number]) for number in numbers]
     with mn.start(workers=1, threads=2, memory_limit=LIMIT, memo="off") as session:
         for number, case in cases:
             pairs = []
-            for size in (_WARM_BYTES, *SIZES):  # the first so that kernels are compiled
+            for size in (_WARM_BYTES, *sizes):  # the first so that kernels are compiled
                 given = tuple(_given(maker, int(size * case.share)) for maker in case.makers)
                 sample = sampled(session, partial(case.call, *given))
                 pairs.append((sample.projected, sample.sampled))
@@ -157,4 +157,4 @@ def _status(name: str) -> int:
 
 
 if __name__ == "__main__":
-    main([int(one) for one in sys.argv[1:]])
+    main(*([int(one) for one in each] for each in (sys.argv[1].split(","), sys.argv[2:])))

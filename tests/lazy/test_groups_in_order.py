@@ -93,10 +93,10 @@ def test_counts_quantiles_and_what_groups_have_for_rows() -> None:
         np.testing.assert_allclose(value(groups.quantile(values, q)), theirs.quantile(q).to_numpy())
     for name in ("mean", "max", "cumsum", "first", "median", "rank"):
         expected = theirs.transform(name).to_numpy()
-        np.testing.assert_allclose(value(groups.transform(name, values)), expected, rtol=1e-12)
-    spread = groups.transform(lambda one, x: one.max(x) - one.min(x), values)
+        np.testing.assert_allclose(value(groups.transform(values, name)), expected, rtol=1e-12)
+    spread = groups.transform(values, lambda one, x: one.max(x) - one.min(x))
     np.testing.assert_allclose(value(spread), theirs.transform(lambda x: x.max() - x.min()).to_numpy())
-    squares = groups.transform(lambda one, x: x * x, values)
+    squares = groups.transform(values, lambda one, x: x * x)
     np.testing.assert_array_equal(value(squares), values**2)
 
 
@@ -175,7 +175,7 @@ def test_in_loops() -> None:
 
     def step(x: Any) -> Any:
         running = groups.cumsum(x)
-        return running - groups.transform("median", running)
+        return running - groups.transform(running, "median")
 
     found, _ = mn.iterate(step, mn.asarray(values), max_iterations=3)
     np.testing.assert_allclose(value(found), plain.to_numpy(), rtol=1e-12)
@@ -185,9 +185,9 @@ def test_bad_input() -> None:
     groups, values = mn.groupby(mn.asarray([0, 1, 1])), mn.ones(3)
     for call, told in (
         (lambda: groups.quantile(values, 2), "q=2"),
-        (lambda: groups.rank(values, "least"), "average, min"),
-        (lambda: groups.transform("keys", values), "cumsum"),
-        (lambda: groups.transform(lambda one, x: mn.ones(7), values), "shape"),
+        (lambda: groups.rank(values, "least"), "'average', 'min'"),
+        (lambda: groups.transform(values, "keys"), "cumsum"),
+        (lambda: groups.transform(values, lambda one, x: mn.ones(7)), "shape"),
         (lambda: groups.cumsum(mn.ones(4)), "3 keys"),
         (lambda: groups.sum(mn.eye(4)), "3 keys"),
     ):

@@ -143,7 +143,12 @@ def test_few_restarts_give_what_there_is() -> None:
         (np.eye(3) * 1j, {"k": 1}, mn.errors.DTypeError, "complex128"),
         (np.eye(3), {"k": 4}, mn.errors.OptionError, "k=4 .* give 1 to 3"),
         (np.eye(3), {"k": 0}, mn.errors.OptionError, "k=0 .* give 1 to 3"),
-        (np.eye(3), {"k": 1, "which": "SM"}, mn.errors.OptionError, "which='SM'; known: LM, LA, SA"),
+        (
+            np.eye(3),
+            {"k": 1, "which": "SM"},
+            mn.errors.OptionError,
+            "which='SM'; without a solve there are 'LM', 'LA', 'SA'",
+        ),
         (np.eye(3), {"k": 1, "v0": [1.0]}, mn.errors.ShapeError, r"v0 of shape \(1,\)"),
     ],
 )

@@ -121,6 +121,24 @@ def test_rows_are_solved_with_the_same_bits_in_any_cuts(engine: str, weighted: b
         np.testing.assert_array_equal(other, found[0])
 
 
+def test_rows_of_confidences_are_solved_with_the_same_bits_in_any_cuts(engine: str) -> None:
+    found = [
+        mn.linalg.segment_solves(mn.asarray(R, blocks=blocks), V, 0.5, confidence=3.0)
+        for blocks in (None, (7, 1), ([0, 1, 399, 400], 2))
+    ]
+    expected = interpret(found[0].expression)
+    r = R.toarray()
+    for row in (0, 57, 399):
+        system = V.T @ np.diag(1 + 3 * r[row]) @ V + 0.5 * np.eye(6)
+        np.testing.assert_allclose(
+            expected[row], np.linalg.solve(system, V.T @ ((1 + 3 * r[row]) * (r[row] > 0))), rtol=1e-9
+        )
+    values = [one.compute() for one in found]
+    np.testing.assert_allclose(values[0], expected, rtol=1e-9, atol=1e-12)
+    for other in values[1:]:
+        np.testing.assert_array_equal(other, values[0])
+
+
 def test_the_dtype_is_that_of_the_operands() -> None:
     for of_matrix, of_factors, expected in (("f4", "f4", "f4"), ("i4", "f4", "f8"), ("i8", "i8", "f8")):
         matrix = sp.csr_array((100 * R).astype(of_matrix))
@@ -174,3 +192,5 @@ def test_what_cannot_be_solved_is_refused() -> None:
     for wrong in (-1, np.nan, np.inf, "1", matrix, True):
         with pytest.raises(OptionError, match="segment_solves: regularization"):
             mn.linalg.segment_solves(matrix, V, wrong)
+    with pytest.raises(OptionError, match="segment_solves: confidence -1"):
+        mn.linalg.segment_solves(matrix, V, 1, confidence=-1)

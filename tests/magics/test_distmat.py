@@ -155,11 +155,11 @@ def test_future_imports_of_earlier_cells_hold(shell):
         ("%distmat", f"%distmat: a command is missing; there are {COMMANDS}"),
         (
             "%distmat strat",
-            f"%distmat: unknown command 'strat'; there are {COMMANDS}",
+            "%distmat: unknown command 'strat'; did you mean start?",
         ),
         (
             "%distmat start --worker 2",
-            "%distmat start: unknown option '--worker'; it takes --workers, ",
+            "%distmat start: unknown option '--worker'; did you mean --workers?",
         ),
         ("%distmat start --workers two", "%distmat start: argument --workers: invalid int value: 'two'"),
         ("%distmat stop now", "%distmat stop: unknown argument 'now'; it takes none"),
@@ -176,7 +176,12 @@ def test_future_imports_of_earlier_cells_hold(shell):
             "%distmat connect tcp://127.0.0.1:1 --scheduler-file x.json",
             "%distmat connect: give the scheduler's ADDRESS or --scheduler-file FILE",
         ),
-        ("%%distmat --lasy\n1", "%%distmat: unknown option '--lasy'; it takes --lazy, --keep"),
+        ("%%distmat --lasy\n1", "%%distmat: unknown option '--lasy'; did you mean --lazy?"),
+        ("%%distmat --quick\n1", "%%distmat: unknown option '--quick'; it takes --lazy, --keep"),
+        (
+            "%distmat connect {exitt}",
+            "%distmat connect: no variable exitt for '{exitt}'; did you mean 'exit'?",
+        ),
     ],
 )
 def test_a_wrong_line_gives_one_line_that_says_what_exists(shell, capsys, line, said):
@@ -188,11 +193,12 @@ def test_a_wrong_line_gives_one_line_that_says_what_exists(shell, capsys, line, 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%distmat explain x --stage none", "no stage 'none'; there are recorded, "),
+        ("%distmat explain x --stage none", "no stage 'none'; there are 'recorded', "),
+        ("%distmat explain x --stage planned", "no stage 'planned'; did you mean 'plan'?"),
         ("%distmat history --save cuts.xml", "a history is saved as .json, .svg or .txt, not as 'cuts.xml'"),
         ("%distmat stamp --save s.xml", "a stamp is saved as .json, .html or .txt, not as 's.xml'"),
         ("%distmat start --workers 0", "workers=0: give a whole number of at least 1"),
-        ("%distmat rebalance sometimes", "rebalance='sometimes': choose one of 'auto', "),
+        ("%distmat rebalance sometimes", "rebalance='sometimes': give a trace, "),
         ("%%distmat --engine quick\n1", "engine='quick': choose one of 'auto', "),
         ("%%distmat --keep y\n1", "--keep y: no DistArray of that name; assigned in this cell: none"),
     ],
@@ -337,6 +343,8 @@ def test_help_shows_every_option(shell, capsys):
     [
         ("%distmat start --help", "usage: %distmat start [--workers N]", "--scheduler-file"),
         ("%%distmat --help\nran = 1", "usage: %%distmat [--lazy]", "--workers"),
+        ("%%distmat --help", "usage: %%distmat [--lazy]", "--workers"),
+        ("\n%%distmat  --lazy -h", "usage: %%distmat [--lazy]", "--workers"),
         (
             "%distmat --help",
             "  %distmat doctor     Say whether all is well here and on the cluster, and what to change\n",

@@ -113,6 +113,17 @@ def test_tab_completes_commands_and_options(shell, text, found):
     assert matches == found
 
 
+@pytest.mark.parametrize("use_jedi", [True, False])
+def test_tab_completes_functions_not_files(shell, monkeypatch, use_jedi):
+    shell.run_cell("import matnb as mn")
+    monkeypatch.setattr(shell.Completer, "use_jedi", use_jedi)
+    for room in (mn.graph, mn.linalg, mn.learn, mn.sources):
+        text = f"mn.{room.__name__.rpartition('.')[2]}."
+        with provisionalcompleter():
+            matches = {one.text.lstrip(".") for one in shell.Completer.completions(text, len(text))}
+        assert {one for one in matches if not one.startswith("_")} == set(room.__all__)
+
+
 @pytest.mark.parametrize("name", ["%", *COMMANDS])
 def test_every_option_is_completed_and_explained(shell, name):
     parser = CELL if name == "%" else COMMANDS[name]

@@ -74,7 +74,7 @@ def test_every_option_of_start_is_a_setting(shell):
         ("memo", "'much'", "DistMat.memo: memo='much': give a number of bytes or a text such as '4GB'"),
         ("compute_limit", "0", "DistMat.compute_limit: compute_limit=0: no value could be computed"),
         ("engine", "'quick'", "The 'engine' trait of a DistMat instance expected any of ['auto', 'dask', "),
-        ("rebalance", "'sometimes'", "DistMat.rebalance: rebalance='sometimes': choose one of 'auto', "),
+        ("rebalance", "'sometimes'", "DistMat.rebalance: rebalance='sometimes': give the path of a trace"),
         ("rebalance", "'none.json'", "DistMat.rebalance: "),
         ("display", "'loud'", "The 'display' trait of a DistMat instance expected any of ['auto', 'live', "),
         ("processes", "'maybe'", "The 'processes' trait of a DistMat instance expected a boolean"),

@@ -122,6 +122,24 @@ def test_lengths_come_from_the_largest_coordinates_and_one_value_is_there_for_al
     assert mn.coo_array((np.array([]), (np.array([], int), np.array([], int))), shape=(2, 3)).nnz == 0
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.uint16, np.uint32, np.uint64])
+def test_sums_of_other_integers_wrap_as_in_scipy(two_workers: None, dtype: type) -> None:
+    values = np.array([200, 100, np.iinfo(dtype).max], dtype=np.uint64).astype(dtype)
+    given = values, (np.array([1, 1, 0]), np.array([2, 2, 0]))
+    found = mn.coo_array(given, shape=(2, 3))
+    wanted = sp.csr_array(sp.coo_array(given, shape=(2, 3)))
+    assert found.sparse
+    assert found.dtype == wanted.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(found), wanted.toarray())
+    least = mn.coo_array(given, shape=(2, 3), duplicates="last")
+    assert np.asarray(least)[1, 2] == values[1]
+
+
+def test_uint64_has_no_least_duplicate(two_workers: None) -> None:
+    with pytest.raises(DTypeError, match=r"'min' of uint64; convert the values by astype"):
+        mn.coo_array((np.ones(2, np.uint64), ([0, 0], [1, 1])), duplicates="min")
+
+
 def test_a_loop_makes_another_pattern_in_each_iteration(two_workers: None) -> None:
     rows, columns = mn.asarray(np.arange(40) % 8), mn.asarray(np.arange(40) % 5)
 

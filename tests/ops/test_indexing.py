@@ -236,7 +236,7 @@ def test_values_of_a_label_are_combined(monoid: str):
 
 def test_scatter_reduce_says_what_it_takes():
     values, labels = np.ones(3), np.array([0, 1, 2])
-    with pytest.raises(OptionError, match="no monoid 'mean'; known: plus"):
+    with pytest.raises(OptionError, match="no monoid 'mean'; there are 'plus'"):
         mn.scatter_reduce(values, labels, 3, "mean")
     with pytest.raises(OptionError, match="no whole number"):
         mn.scatter_reduce(values, labels, 3.0)  # type: ignore[arg-type]

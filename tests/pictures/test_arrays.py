@@ -30,14 +30,32 @@ def cells(html):
 def test_text_of_a_stored_array():
     assert array_text(STORED) == (
         "DistArray 7115 x 7115 float64, sparse, pattern only, 103,689 entries (0.205 %), 830 kB, "
-        "2 blocks on 2 owners"
+        "2 blocks on 2 workers"
     )
 
 
 def test_text_of_a_lazy_array_says_how_it_is_made():
     lazy = ArrayFacts((5,), "int64", False, expression="x\n  + 1")
-    assert array_text(lazy) == "DistArray 5 int64, dense, not computed: x + 1"
-    assert array_text(ArrayFacts((), "bool", False)) == "DistArray scalar bool, dense, not computed"
+    way = "compute() returns its values"
+    assert array_text(lazy) == f"DistArray 5 int64, dense, not computed: x + 1; {way}"
+    assert array_text(ArrayFacts((), "bool", False)) == f"DistArray scalar bool, dense, not computed; {way}"
+    sized = ArrayFacts((5,), "int64", False, expected_bytes=40)
+    assert array_text(sized) == f"DistArray 5 int64, dense, about 40 B, not computed; {way}"
+    assert cells(array_html(sized))["state"] == f"not computed; {way}"
+    inside = ArrayFacts((5,), "int64", False, is_open=True)
+    assert array_text(inside) == "DistArray 5 int64, dense, of the body of a loop or branch"
+
+
+def test_what_is_remembered_of_the_values_and_why_none_are_shown_stands_in_text_and_table():
+    facts = ArrayFacts(
+        (5,), "float64", False, stored=True, num_bytes=40, cuts=((0, 5),), owners=(3,),
+        why_not="values not shown: busy", statistics=(("min", "0.5"), ("NaN", "2")),
+    )  # fmt: skip
+    assert array_text(facts) == (
+        "DistArray 5 float64, dense, min 0.5, 2 NaN, 40 B, 1 block on worker 3, values not shown: busy"
+    )
+    table = cells(array_html(facts))
+    assert (table["min"], table["NaN"], table["values"]) == ("0.5", "2", "values not shown: busy")
 
 
 def test_table_of_a_stored_array():
@@ -48,7 +66,7 @@ def test_table_of_a_stored_array():
         "density": "0.115 % 0.755 %",
         "bytes": "830 kB",
         "blocks": "2 (2 \N{MULTIPLICATION SIGN} 1), 1000 to 6115 long",
-        "layout": "owner 0 owner 1",
+        "layout": "worker 0 worker 1",
     }
 
 

@@ -73,9 +73,9 @@ def test_golden_strip():
         '<rect width="440" height="56" fill="none" stroke="currentColor" stroke-width="2"/>'
         '<g fill="none" pointer-events="all">'
         '<rect x="0" y="0" width="110" height="56">'
-        "<title>elements 0:25; 25 entries, 100 %; owner 0</title></rect>"
+        "<title>elements 0:25; 25 entries, 100 %; worker 0</title></rect>"
         '<rect x="110" y="0" width="330" height="56">'
-        "<title>elements 25:100; 75 entries, 100 %; owner 1</title></rect>"
+        "<title>elements 25:100; 75 entries, 100 %; worker 1</title></rect>"
         "</g></svg>"
     )
 

@@ -169,7 +169,7 @@ def test_each_stage_is_told_alone_and_all_of_them_by_default(session: mn.session
 
 def test_a_stage_that_is_not_there_is_refused_with_those_that_are(session: mn.session.Session) -> None:
     for look in (fresh().explain, lambda stage: mn.visualize(fresh(), stage=stage)):
-        with pytest.raises(OptionError, match=r"no stage 'planned'; there are recorded, .*, plan$"):
+        with pytest.raises(OptionError, match=r"no stage 'planned'; did you mean 'plan'\?$"):
             look("planned")
 
 

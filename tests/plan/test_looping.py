@@ -255,3 +255,21 @@ def test_what_is_cut_for_threads_is_one_block_a_worker_in_small_loops() -> None:
     assert blocks_of_state(one, 5, 2**21, 100) == [0] * 5, "a user cuts as it is wanted"
     assert blocks_of_state(one, 2, 2**23, 100) == [0, 0], "threads gain where there is more"
     assert blocks_of_state(one, 2, 2**21, 2) == [0, 0], "laying out anew does not pay"
+
+
+def products_an_iteration(num_rows: int, row_entries: int) -> int:
+    """How many products an iteration of a loop of sparse squares has, of 2 blocks on 2 threads."""
+    workers, n = Workers((0,), 2, 10**9), num_rows
+    A = mn.asarray(sp.eye_array(n, format="csr"))
+    node = loop_of(lambda flow: (flow @ flow).prune(0.1), A, max_iterations=10)
+    entries = n * row_entries // 2
+    layout = Layout(Grid(((0, n // 2, n), (0, n))), (0, 0))
+    array = Stored(layout, ("first", "second"), (entries,) * 2, (12 * entries,) * 2)
+    plan = plan_control(node, {A.expression: array}, workers, [node])
+    check_program(plan.program)
+    return kinds(body_of(plan)).count("product")
+
+
+def test_products_of_a_sparse_state_are_cut_by_what_it_begins_with() -> None:
+    assert products_an_iteration(1_500, 15) == 2, "though it may be full after some iterations"
+    assert products_an_iteration(16_000, 30) == 16

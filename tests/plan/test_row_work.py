@@ -9,9 +9,10 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.expr.control import Loop
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
-from matnb.plan.row_work import EXPECTED, RowWork, row_works
+from matnb.plan.row_work import RowWork, row_works
 from matnb.program.place import default_layout
 from matnb.program.plan import Stored, Workers
+from matnb.program.program import EXPECTED
 
 WORKERS = Workers((0, 1), 1, 10**9)
 N = 40_000

@@ -95,7 +95,7 @@ def test_named_columns(workers: int, test_data: Path) -> None:
     answers = json.loads((test_data / "answers.json").read_text())["nyc_2020-01_1000"]
     names = [name for name, value in answers.items() if isinstance(value, dict) and "mean" in value]
     table = mn.load(test_data / "nyc_yellow_2020-01_1000" / "yellow_tripdata_2020-01.csv", columns=names)
-    assert isinstance(table, mn.Columns)
+    assert isinstance(table, mn.Table)
     assert tuple(table) == tuple(names)
     for name in names:
         column = table[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
 
@@ -57,7 +58,7 @@ def raises_later(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, num_
 def wanted() -> bytes:
     """Return the bits of the loop that nobody looks at."""
     with mn.start(workers=2, threads=1):
-        found = looped(3000).tobytes()
+        found = looped(800).tobytes()
     mn.stop()
     return found
 
@@ -83,7 +84,7 @@ def test_a_run_is_right_and_one_warning_comes_at_the_cells_end(
     raises_later(monkeypatch, owner, name, num_calls)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        assert looped(3000).tobytes() == wanted
+        assert looped(800).tobytes() == wanted
         wait_until(lambda: found._failed is not None)
         assert seen == []
         person.end_cell()
@@ -136,13 +137,13 @@ def test_what_failed_is_shown_again(person: Person, monkeypatch: pytest.MonkeyPa
 def test_a_session_that_stops_is_told_of_and_the_next_one_is_followed(person: Person) -> None:
     session = mn.start(workers=3, threads=1)
     found = mn.monitor()
-    looped(3000)
+    looped(800)
     mn.stop()
     assert found._session is None
     assert session._listeners._all == ()
     person.end_cell()
     lines = person.pictures[0]["text/plain"].splitlines()
-    assert lines[0].startswith("ended after iteration 3,000")
+    assert lines[0].startswith("ended after iteration 800")
     assert lines[0].endswith("the session was stopped")
     assert lines[1].startswith("3 workers, ")
     assert VIEW not in str(person.outputs)
@@ -151,7 +152,7 @@ def test_a_session_that_stops_is_told_of_and_the_next_one_is_followed(person: Pe
 
     person.begin_cell()
     mn.start(workers=1, threads=1)
-    looped(3001)
+    looped(801)
     person.end_cell()
     text = person.pictures[0]["text/plain"]
     assert "stopped" not in text
@@ -164,7 +165,7 @@ def test_a_session_may_stop_while_it_is_looked_at(person: Person) -> None:
     assert person.pictures[0]["text/plain"] == "nothing has run yet\n0 workers, no repartition"
     for number in range(3):
         mn.start(workers=2, threads=1)
-        looped(2000 + number)
+        looped(500 + number)
         wait_until(lambda: found.is_open)
         mn.stop()
         person.end_cell()
@@ -172,6 +173,19 @@ def test_a_session_may_stop_while_it_is_looked_at(person: Person) -> None:
         person.begin_cell()
     wait_until(lambda: not num_drawing())
     assert person.num_open == 0
+
+
+def test_a_cell_that_ends_while_a_picture_is_drawn_leaves_the_next_one_alone(person: Person) -> None:
+    found = mn.monitor()
+    mn.start(workers=1, threads=1)
+    looped(500)
+    wait_until(lambda: found.is_open)
+    with found._drawing:
+        time.sleep(0.2)  # the thread waits for this
+        person.end_cell()
+        person.begin_cell()
+    wait_until(lambda: not num_drawing())
+    assert not found.is_open
 
 
 @pytest.mark.slow

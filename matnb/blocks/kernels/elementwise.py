@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from inspect import unwrap
 from typing import TypeAlias
 
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, SparseBlock, cast, to_numpy
 from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.kernels.digamma import digamma
 from matnb.blocks.kernels.patterns import (
     as_csr,
     intersection,
@@ -151,7 +153,7 @@ _PIECE = 2**15  # elements: a few temporaries of as many stay in a core's cache
 
 Function = Callable[..., NumericArray | tuple[NumericArray, ...]]
 _Chosen: TypeAlias = tuple[str, tuple[np.dtype, ...], np.dtype, int]  # name, input dtypes, dtype, output
-_NAMED: dict[str, Function] = {**VARIATES}
+_NAMED: dict[str, Function] = {**VARIATES, "psi": digamma}
 
 
 def named(name: str) -> Callable[[Function], Function]:
@@ -311,7 +313,8 @@ def ufunc_named(name: str) -> np.ufunc | None:
     if ufunc is None:
         from scipy import special  # a sixth of a second of every import else
 
-        ufunc = getattr(special, name, None)
+        # With SCIPY_ARRAY_API it is a function around it; None stays None.
+        ufunc = unwrap(getattr(special, name, None))  # type: ignore[arg-type]
     return ufunc if isinstance(ufunc, np.ufunc) and ufunc.signature is None else None
 
 

@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Dense, NumericArray, to_numpy
-from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.ordering import add_firsts, pack_firsts
 from matnb.blocks.kernels.row_tiles import TileChain, spans, tile_room
 
 # Elements and rows of a tile: as many rows as BLAS needs to be fast, in columns that stay in the near caches
 # with what functions need beside them.
-_TILE, _FEWEST_ROWS, _MOST_COLUMNS = 1 << 18, 256, 1 << 11
+_TILE, _FEWEST_ROWS, _MOST_ROWS, _MOST_COLUMNS = 1 << 18, 256, 1 << 12, 1 << 11
+_NARROW = 32  # columns up to which a call of NumPy's for a row takes longer than to go through it
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,27 @@ def row_extremes(
 
 def _tile_shape(columns: int) -> tuple[int, int]:
     width = max(1, min(columns, _MOST_COLUMNS))
-    return max(_FEWEST_ROWS, _TILE // width), width
+    return min(max(_FEWEST_ROWS, _TILE // width), _MOST_ROWS), width
+
+
+@compiled
+def narrow_extremes(tile: NumericArray, is_largest: bool, values: NumericArray, places: NumericArray) -> None:
+    """Find the extreme of each row and where it first is: the first NaN, where there is one."""
+    for row in range(tile.shape[0]):
+        value, place = tile[row, 0], 0
+        has_nan = value != value
+        for column in range(1, tile.shape[1]):
+            one = tile[row, column]
+            has_nan |= one != one
+            is_better = one > value if is_largest else one < value
+            value = one if is_better else value
+            place = column if is_better else place
+        if has_nan:
+            place = 0
+            while tile[row, place] == tile[row, place]:
+                place += 1
+            value = tile[row, place]
+        values[row], places[row] = value, place
 
 
 class _RowFirsts:
@@ -94,6 +115,9 @@ class _RowFirsts:
         values, places = self.values[rows], self.places[rows]
         if self._search.count:
             add_firsts(given(tile), begin, self._search.is_largest, values, places)
+            return
+        if not begin and tile.shape[1] <= _NARROW:
+            narrow_extremes(given(tile), self._search.is_largest, values[:, 0], places[:, 0])
             return
         find: Callable[..., npt.NDArray[np.intp]] = np.argmax if self._search.is_largest else np.argmin
         at = find(tile, axis=1, keepdims=True)

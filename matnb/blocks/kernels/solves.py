@@ -11,15 +11,19 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, entries_as, to_numpy
 from matnb.blocks.kernels.calls import Output
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, prefetch, unsigned
 from matnb.blocks.kernels.patterns import as_csr
+from matnb.blocks.kernels.vector_loops import LANES, add_outer_eight, add_outer_four, in_vectors, take_row
 from matnb.blocks.stacks import Options, decomposed
 from matnb.errors import SingularError
 
 Index: TypeAlias = int | np.uint64
 DoubleArray = npt.NDArray[np.float64]
 _DOUBLE = np.dtype(np.float64)
-_LANES = 8  # lengths of inner loops are multiples of it, so that nothing is left over for a slow end
+_EIGHT = 8  # lengths of inner loops are multiples of it, so that nothing is left over for a slow end
+_ROWS_TAKEN = 32  # rows of factors that are added to a system at a time, while they are in the nearest cache
+_AHEAD = np.uint64(8)  # entries before it is used, a row of factors is asked for
+_CACHE_LINE = np.uint64(8)  # elements
 
 
 def stack_bytes(outputs: Sequence[Output]) -> int:
@@ -69,21 +73,34 @@ def _part_of(buffer: NumericArray, outputs: Sequence[Output], place: int) -> Num
 
 
 def solve_rows(
-    values: Sequence[Block], regularization: float, weighted: bool, dtype: np.dtype, start: int
+    values: Sequence[Block],
+    regularization: float,
+    weighted: bool,
+    confidence: float | None,
+    dtype: np.dtype,
+    start: int,
 ) -> Dense:
     """Return what :func:`segment_solves` does, of a dtype; errors count rows from ``start``."""
-    block, factors = values
-    return Dense(cast(segment_solves(block, to_numpy(factors), regularization, weighted, start), dtype))
+    block, factors, *grams = values
+    gram = to_numpy(grams[0]) if grams else None
+    found = segment_solves(block, to_numpy(factors), regularization, weighted, start, confidence, gram)
+    return Dense(cast(found, dtype))
 
 
 def segment_solves(
-    block: Block, factors: NumericArray, regularization: float, weighted: bool, start: int = 0
+    block: Block,
+    factors: NumericArray,
+    regularization: float,
+    weighted: bool,
+    start: int = 0,
+    confidence: float | None = None,
+    gram: NumericArray | None = None,
 ) -> NumericArray:
     """Solve ``(V_S' V_S + c I) x = V_S' r`` for each row, S the columns it stores and r its entries.
 
     Cholesky in float64. What a row gives depends on that row's entries alone. Peak memory: the result, the
-    factors and entries where they are not float64 in C order, and ``k * k + 10 * k`` elements, k rounded up
-    to a multiple of 8.
+    factors and entries where they are not float64 in C order (factors also where k is no multiple of 4), and
+    ``k * k + 34 * k`` elements, with a ``gram`` ``k * k`` more, k rounded up to a multiple of 8.
 
     Parameters
     ----------
@@ -96,6 +113,11 @@ def segment_solves(
         al. (2008, "Large-scale parallel collaborative filtering for the Netflix prize") have it.
     start
         Which row of the whole matrix the first one is, for the error.
+    confidence
+        a, where ``(G + a V_S' diag(r) V_S + c I) x = V_S' (1 + a r)`` is solved instead, 0 for 1 + a r where
+        r is 0: Hu, Koren and Volinsky (2008, "Collaborative filtering for implicit feedback datasets").
+    gram
+        G, k x k, which comes with a confidence: ``V' V``.
 
     Returns
     -------
@@ -109,14 +131,23 @@ def segment_solves(
     """
     assert not isinstance(block, Dense), "the node takes sparse arrays alone"
     csr = as_csr(block)
-    solutions = np.zeros((csr.shape[0], factors.shape[1]), _DOUBLE)
+    size = factors.shape[1]
+    solutions = np.zeros((csr.shape[0], size), _DOUBLE)
+    begun = np.zeros((0, 0))
+    if gram is not None:
+        width = -(-size // _EIGHT) * _EIGHT
+        begun = np.zeros((width, width))
+        begun[:size, :size] = gram
     failed = _solve(
         unsigned(csr.pointers),
         unsigned(csr.columns),
         given(entries_as(csr, _DOUBLE)),
-        given(cast(factors, _DOUBLE)),
+        in_vectors(factors),
+        size,
+        given(begun),
         float(regularization),
         weighted,
+        -1.0 if confidence is None else float(confidence),
         solutions,
     )
     if failed >= 0:
@@ -135,39 +166,55 @@ def _solve(
     columns: UnsignedArray,
     values: DoubleArray,
     factors: DoubleArray,
+    num_unknowns: int,
+    begun: DoubleArray,
     regularization: float,
     weighted: bool,
+    confidence: float,
     solutions: DoubleArray,
 ) -> int | np.int64:
-    one, four, lanes = np.uint64(1), np.uint64(4), np.uint64(_LANES)
-    size = np.uint64(factors.shape[1])
-    width = (size + lanes - one) // lanes * lanes
-    gram, some = np.zeros((width, width)), np.zeros((lanes, width))
+    one, four, eight = np.uint64(1), np.uint64(LANES), np.uint64(_EIGHT)
+    size, wide = np.uint64(num_unknowns), np.uint64(factors.shape[1])
+    width = (size + eight - one) // eight * eight
+    gram, some = np.zeros((width, width)), np.empty(np.uint64(_ROWS_TAKEN) * width)
     right, line = np.empty(width), np.empty(width)
+    rows, sums = factors.reshape(-1), gram.reshape(-1)
     for row in range(np.uint64(pointers.size - 1)):
         start, end = np.uint64(pointers[row]), np.uint64(pointers[row + one])
         if start == end:
             continue
-        gram[:] = 0
+        if begun.size:
+            gram[:] = begun
+        else:
+            gram[:] = 0
         right[:] = 0
-        for first in range(start, end, lanes):
-            count = min(lanes, end - first)
+        for first in range(start, end, np.uint64(_ROWS_TAKEN)):
+            count = min(np.uint64(_ROWS_TAKEN), end - first)
             for m in range(count):
-                column, value = np.uint64(columns[first + m]), values[first + m]
-                for q in range(size):
-                    some[m, q] = factors[column, q]
-                    right[q] += value * factors[column, q]
-            for m in range(count, lanes):
-                for q in range(size):
-                    some[m, q] = 0
-            for p in range(size):
-                _add_eight(gram, p, some, p - p % lanes, width)
+                following = np.uint64(columns[min(first + m + _AHEAD, end - one)]) * wide
+                for place in range(following, following + wide, _CACHE_LINE):
+                    prefetch(rows, np.uint64(place))
+                value, root = values[first + m], 1.0
+                if confidence >= 0:  # a sum of squares of rows, each times the root of its weight
+                    weight = confidence * value
+                    root, value = np.sqrt(weight), (1 + weight if value > 0 else 0.0)
+                take_row(
+                    rows, np.uint64(columns[first + m]) * wide, wide // four, root, value,
+                    some, m * width, right,
+                )  # fmt: skip
+            for down in range(np.uint64(0), wide, four):
+                across = np.uint64(down)
+                while across + eight <= wide:
+                    add_outer_eight(some, count, width, down, across, sums)
+                    across += eight
+                if across < wide:
+                    add_outer_four(some, count, width, down, across, sums)
         shift = regularization * (end - start) if weighted else regularization
         for p in range(size):
             gram[p, p] += shift
         # The upper factor row by row, in place; the lower substitution beside it.
         for p in range(size):
-            begin, whole = p - p % lanes, p - p % four
+            begin, whole = p - p % eight, p - p % four
             for q in range(begin, width):
                 line[q] = gram[p, q]
             for t in range(np.uint64(0), whole, four):
@@ -191,17 +238,6 @@ def _solve(
                 rest -= gram[last, t] * solutions[row, t]
             solutions[row, last] = rest / gram[last, last]
     return -1
-
-
-@compiled
-def _add_eight(gram: DoubleArray, p: Index, rows: DoubleArray, begin: Index, end: Index) -> None:
-    # Of eight rows at a time, so that each element of the sum is read and written once for them.
-    a, b, c, d = rows[0, p], rows[1, p], rows[2, p], rows[3, p]
-    e, f, g, h = rows[4, p], rows[5, p], rows[6, p], rows[7, p]
-    for q in range(begin, end):
-        low = (a * rows[0, q] + b * rows[1, q]) + (c * rows[2, q] + d * rows[3, q])
-        high = (e * rows[4, q] + f * rows[5, q]) + (g * rows[6, q] + h * rows[7, q])
-        gram[p, q] += low + high
 
 
 @compiled

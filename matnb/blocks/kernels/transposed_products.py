@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, is_sparse, uninitialized
@@ -25,6 +27,8 @@ from matnb.errors import ShapeError
 # All add to what `out` holds, in the order of the rows, so that results repeat. `values` stand `apart` 1, or
 # 0 where all are the first of them, as in a pattern. The dtype of `out` is that of the sums.
 # Numba computes narrow integers in 64 bits, and only what is made their type again wraps as NumPy's do.
+
+Take = Callable[[tuple[int, ...], np.dtype], NumericArray]  # as ``uninitialized``
 
 _ONE = np.uint64(1)
 # So many entries before a row of `out` is added to, its ends are asked for. On one core, R-MAT 2^20, that
@@ -141,7 +145,9 @@ _MATRIX_LOOPS = {
 }
 
 
-def multiply_transposed(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> Dense:
+def multiply_transposed(
+    left: Block, right: Block, semiring: Semiring, dtype: np.dtype, take: Take = uninitialized
+) -> Dense:
     """Multiply the transpose of a block with another block, without making the transpose.
 
     Parameters
@@ -153,6 +159,8 @@ def multiply_transposed(left: Block, right: Block, semiring: Semiring, dtype: np
         multiplied over half of the result, as BLAS's symmetric product does.
     semiring, dtype
         As for ``multiply``.
+    take
+        Gives the memory of a sparse block's product with a Dense one, where its sums have this dtype.
 
     Returns
     -------
@@ -181,7 +189,7 @@ def multiply_transposed(left: Block, right: Block, semiring: Semiring, dtype: np
             return _general(left, right, semiring, dtype)
     kernel = TRANSPOSED_PRODUCTS.find(semiring.name, left, right)
     with np.errstate(all="ignore"):
-        product = kernel(left, right, semiring, dtype)
+        product = kernel(left, right, semiring, dtype, take)
     assert isinstance(product, Dense)
     return product
 
@@ -195,7 +203,9 @@ def _general(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> 
     return Dense(np.ascontiguousarray(turned.values.T))
 
 
-def scattered(X: NumericArray, block: Csr, semiring: Semiring, dtype: np.dtype) -> NumericArray:
+def scattered(
+    X: NumericArray, block: Csr, semiring: Semiring, dtype: np.dtype, take: Take = uninitialized
+) -> NumericArray:
     """Return the transpose of a sparse block times a vector or matrix."""
     shape = (block.shape[1], *X.shape[1:])
     semiring = loop_semiring(semiring, dtype)
@@ -204,7 +214,7 @@ def scattered(X: NumericArray, block: Csr, semiring: Semiring, dtype: np.dtype) 
         return np.array(np.broadcast_to(cast(counts, dtype).reshape(-1, *[1] * (X.ndim - 1)), shape))
     operand = loop_dtype(semiring, dtype)
     wide = sums_dtype(semiring, operand)
-    out = uninitialized(shape, wide)
+    out = (take if wide == dtype else uninitialized)(shape, wide)
     out.fill(semiring.add.identity(wide))
     if X.ndim == 1 and semiring is MIN_PLUS:
         entries, x = own_entries(block), given(cast(X, operand))
@@ -225,15 +235,15 @@ def gathered_by_tiles(X: NumericArray, block: Csr, semiring: Semiring, dtype: np
     return out
 
 
-def _sparse_dense(left: Csr, right: Dense, semiring: Semiring, dtype: np.dtype) -> Dense:
-    return Dense(scattered(right.values, left, semiring, dtype))
+def _sparse_dense(left: Csr, right: Dense, semiring: Semiring, dtype: np.dtype, take: Take) -> Dense:
+    return Dense(scattered(right.values, left, semiring, dtype, take))
 
 
-def _dense_sparse(left: Dense, right: Csr, semiring: Semiring, dtype: np.dtype) -> Dense:
+def _dense_sparse(left: Dense, right: Csr, semiring: Semiring, dtype: np.dtype, take: Take) -> Dense:
     return Dense(gathered_by_tiles(left.values.T, right, semiring, dtype))
 
 
-def _dense_dense(left: Dense, right: Dense, semiring: Semiring, dtype: np.dtype) -> Block:
+def _dense_dense(left: Dense, right: Dense, semiring: Semiring, dtype: np.dtype, take: Take) -> Block:
     if (
         left is right
     ):  # converted once, it is still the same memory, by which matmul knows a symmetric product
@@ -242,7 +252,7 @@ def _dense_dense(left: Dense, right: Dense, semiring: Semiring, dtype: np.dtype)
     return PRODUCTS.find(semiring.name, turned, right)(turned, right, dtype)
 
 
-def _identities(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> Dense:
+def _identities(left: Block, right: Block, semiring: Semiring, dtype: np.dtype, take: Take) -> Dense:
     shape = (left.shape[1], *right.shape[1:])
     return Dense(np.full(shape, semiring.add.identity(dtype), dtype))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from matnb.blocks.creation import Arange, Eye
 from matnb.blocks.semiring import MONOIDS
-from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
+from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Create, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.evaluator import asked
@@ -22,6 +22,7 @@ from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import astype, call, literal
+from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.counting_values import Count, Extent
 from matnb.ops.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked, Running, Scatter
 from matnb.ops.indexing import Pick
@@ -303,11 +304,12 @@ class GroupBy:
             For another method.
         """
         if method not in _RANKS:
-            raise OptionError(f"groupby: method={method!r}; known: {', '.join(_RANKS)}")
+            raise OptionError(f"groupby: method={method!r}; {suggestion(method, _RANKS)}")
         return self._by_column(values, lambda column: _ranks(self._way, column, method))
 
+    @shows_user_frames
     def transform(
-        self, function: str | Callable[[GroupBy, DistArray], DistArray], values: object
+        self, values: object, function: str | Callable[[GroupBy, DistArray], DistArray]
     ) -> DistArray:
         """Return for each row what its group has: a method by its name, or a function of groups and values.
 
@@ -327,13 +329,13 @@ class GroupBy:
         Examples
         --------
         >>> import matnb as mn
-        >>> mn.groupby(mn.asarray([3, 1, 3])).transform("mean", mn.asarray([1.0, 2.0, 5.0])).compute()
+        >>> mn.groupby(mn.asarray([3, 1, 3])).transform(mn.asarray([1.0, 2.0, 5.0]), "mean").compute()
         array([3., 2., 3.])
         """
         given = wrap(self._checked(values))
         if isinstance(function, str):
             if function not in _METHODS:
-                raise OptionError(f"groupby: transform({function!r}); known: {', '.join(_METHODS)}")
+                raise OptionError(f"groupby: transform({function!r}); {suggestion(function, _METHODS)}")
             found = getattr(self, function)(given)
         else:
             found = function(self, given)
@@ -769,7 +771,7 @@ def scatter_reduce(values: object, labels: object, length: int, monoid: str = "p
     array([2., 0., 5., 0.])
     """
     if monoid not in MONOIDS:
-        raise OptionError(f"no monoid {monoid!r}; known: {', '.join(MONOIDS)}")
+        raise OptionError(f"no monoid {monoid!r}; {suggestion(monoid, MONOIDS)}")
     try:
         count = operator.index(length)
     except TypeError:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from matnb.blocks.creation import Arange, Eye, Full
-from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError, suggestion
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import ShapeLike, shape_of
@@ -396,9 +396,11 @@ def pad(array: object, pad_width: object, mode: str = "constant", **options: Any
     if callable(mode):
         raise UnsupportedError("pad by a function is not recorded: pad by a mode, or use mn.map_blocks")
     if mode not in _OPTIONS:
-        raise OptionError(f"pad: mode {mode!r}; choose one of {', '.join(_OPTIONS)}")
+        raise OptionError(f"pad: mode {mode!r}; {suggestion(mode, _OPTIONS)}")
     if unknown := sorted(set(options) - set(_OPTIONS[mode])):
-        raise OptionError(f"pad: mode {mode!r} has no option {', '.join(unknown)}")
+        raise OptionError(
+            f"pad: mode {mode!r} has no option {unknown[0]!r}; {suggestion(unknown[0], _OPTIONS[mode])}"
+        )
     widths = _pairs(_by_axis(pad_width, node.ndim), node.ndim, "pad_width")
     if widths.dtype.kind not in "iu":
         raise DTypeError(f"pad: pad_width {pad_width!r}; give whole numbers")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Reduce
 from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, wrap
@@ -264,7 +264,7 @@ def reduce(x: object, monoid: str, axis: Axis = None, keepdims: bool = False) ->
     array([2., 3.])
     """
     if monoid not in MONOIDS:
-        raise OptionError(f"no monoid {monoid!r}; known: {', '.join(MONOIDS)}")
+        raise OptionError(f"no monoid {monoid!r}; {suggestion(monoid, MONOIDS)}")
     node = expression_of(x)
     axes, element = axes_of(axis, node.ndim), reduced_dtype(MONOIDS[monoid], node.dtype)
     if any(node.shape[one] == 0 for one in axes):

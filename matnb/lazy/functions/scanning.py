@@ -22,6 +22,7 @@ from matnb.lazy.functions.shaping import flattened, joined, laned
 from matnb.lazy.indexing.keys import flipped, normalize_axes, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call, literal
+from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.joining import Concatenate
 from matnb.ops.scanning import AssociativeScan, Differences, Recurrence
 
@@ -38,6 +39,7 @@ def _register_running(ufunc: np.ufunc, function: object, nan_as: int | None = No
     implements(function)(running)  # type: ignore[arg-type]  # NumPy's functions are callables
 
 
+@shows_user_frames
 def associative_scan(
     fn: Callable[..., object], xs: object, axis: int = 0, reverse: bool = False
 ) -> DistArray | tuple[DistArray, ...]:

@@ -35,7 +35,9 @@ def decomposed(
     return tuple(wrap(StackPart(call, place)) for place in range(len(outputs)))
 
 
-def segment_solves(R: object, V: object, regularization: float, *, weighted: bool = False) -> DistArray:
+def segment_solves(
+    R: object, V: object, regularization: float, *, weighted: bool = False, confidence: float | None = None
+) -> DistArray:
     """Solve ``(V_S' V_S + c I) x = V_S' r`` for each row of a sparse R: r its entries, S their columns.
 
     A half step of alternating least squares: with ratings R of users for items and factors V of the items it
@@ -51,6 +53,10 @@ def segment_solves(R: object, V: object, regularization: float, *, weighted: boo
         c, not negative.
     weighted
         Whether c is multiplied with the number of entries of the row.
+    confidence
+        a, not negative: what R counts then tells how surely each column is liked, and those that a row does
+        not store count as 0, of confidence 1: ``(V' V + a V_S' diag(r) V_S + c I) x = V_S' (1 + a r)`` is
+        solved, without 1 + a r where r is 0. Entries must not be negative.
 
     Returns
     -------
@@ -65,7 +71,7 @@ def segment_solves(R: object, V: object, regularization: float, *, weighted: boo
     ShapeError
         When V has not a row for each column of R.
     OptionError
-        For a regularization that is negative or not finite.
+        For a regularization or confidence that is negative or not finite.
     SingularError
         When the system of a row is not positive definite, with the row.
 
@@ -80,19 +86,27 @@ def segment_solves(R: object, V: object, regularization: float, *, weighted: boo
     References
     ----------
     Zhou, Wilkinson, Schreiber and Pan, "Large-scale parallel collaborative filtering for the Netflix prize",
-    2008, section 3.1.
+    2008, section 3.1. Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback datasets", 2008,
+    section 4.
     """
     ratings, factors = expression_of(R), expression_of(V)
-    if not isinstance(regularization, int | float | np.integer | np.floating) or isinstance(
-        regularization, bool
-    ):
-        raise OptionError(f"segment_solves: regularization {regularization!r}: give a number")
-    if not (math.isfinite(regularization) and regularization >= 0):
-        raise OptionError(
-            f"segment_solves: regularization {regularization}: give a finite number, not negative"
-        )
+    _check_number("regularization", regularization)
+    if confidence is not None:
+        _check_number("confidence", confidence)
     element = np.result_type(ratings.dtype, factors.dtype)
     if element.kind == "c":
         raise DTypeError(f"segment_solves of dtype {element}: give real numbers")
     element = element if element.kind == "f" else np.dtype(np.float64)
-    return wrap(SegmentSolves(ratings, factors, float(regularization), bool(weighted), element))
+    inputs: tuple[Expr, ...] = (ratings, factors)
+    if confidence is not None:
+        dense = wrap(factors).astype(np.float64)
+        inputs = (*inputs, (dense.T @ dense).expression)
+    surely = None if confidence is None else float(confidence)
+    return wrap(SegmentSolves(inputs, float(regularization), bool(weighted), surely, element))
+
+
+def _check_number(name: str, value: object) -> None:
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
+        raise OptionError(f"segment_solves: {name} {value!r}: give a number")
+    if not (math.isfinite(value) and value >= 0):
+        raise OptionError(f"segment_solves: {name} {value}: give a finite number, not negative")

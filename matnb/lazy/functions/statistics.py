@@ -14,7 +14,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.counting_values import check_edges
 from matnb.blocks.kernels.quantiles import METHODS, QuantileRequest
-from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
+from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.creation import eye, zeros
@@ -600,7 +600,7 @@ def num_bins_named(name: str, x: DistArray, bounds: tuple[float, float] | None, 
             f"{', '.join(map(repr, _WIDTHS))}"
         )
     if name not in _WIDTHS:
-        raise OptionError(f"bins={name!r} is no estimator; known: {', '.join(map(repr, _WIDTHS))}")
+        raise OptionError(f"bins={name!r} is no estimator; {suggestion(name, _WIDTHS)}")
     if is_weighted:
         raise DTypeError(f"bins={name!r} is not estimated of values with weights; give a number of bins")
     low, high = (x.min().item(), x.max().item()) if bounds is None and x.size else bounds or (0, 1)

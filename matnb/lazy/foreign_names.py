@@ -1,0 +1,45 @@
+"""What other libraries' arrays call what a DistArray has under another name, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import scipy.sparse as sp
+
+from matnb.lazy.registry import FUNCTIONS
+
+_INSTEAD = {
+    name: way
+    for names, way in {
+        "toarray todense to_numpy numpy values A": "np.asarray(x)",
+        "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "tofile": "mn.save(x, path)",
+        "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
+        "head": "x[:5]", "tail": "x[-5:]", "iloc loc iat": "x[rows, columns]",
+        "isna isnull": "np.isnan(x)", "notna notnull": "~np.isnan(x)", "dropna": "x[~np.isnan(x)]",
+        "fillna": "np.where(np.isnan(x), value, x)", "shift": "np.roll(x, n)", "sort_values": "np.sort(x)",
+        "value_counts": "np.unique(x, return_counts=True)", "nunique": "np.unique(x).size",
+        "groupby": "mn.groupby(keys).sum(x)", "rolling": "mn.rolling(x, n)", "nlargest": "mn.topk(x, n)",
+        "apply map applymap map_blocks": "mn.map_blocks(fn, x)", "visualize": "mn.visualize(x)",
+        "rechunk": "mn.repartition(x, n)", "chunks numblocks npartitions": "x.layout",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+
+
+def instead_of(name: str, is_sparse: bool) -> str:
+    """Return what to write instead of an attribute of another library's arrays; nothing for any other name.
+
+    Looked for are names of NumPy's, SciPy's, pandas's and Dask's arrays, and of NumPy's functions.
+    """
+    if name in _INSTEAD:
+        return f"write {_INSTEAD[name]}"
+    function = getattr(np, name, None)
+    if isinstance(function, np.ufunc) or (isinstance(function, Hashable) and function in FUNCTIONS):
+        return f"write np.{name}(x)"
+    if hasattr(np.ndarray, name):
+        return f"compute first: x.compute().{name}"
+    if hasattr(sp.csr_array, name):
+        way = "x.to_scipy()" if is_sparse else "scipy.sparse.csr_array(x.compute())"
+        return f"{way}.{name} is SciPy's"
+    return ""

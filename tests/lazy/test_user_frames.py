@@ -1,0 +1,120 @@
+"""Errors in functions that a user gives show where the user called matnb, then the user's lines alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pytest
+
+import matnb as mn
+from matnb.lazy.user_frames import shows_user_frames
+
+pytestmark = pytest.mark.usefixtures("interpreter")
+
+
+def frames(error: BaseException) -> list[str]:
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def of_matnb(error: BaseException) -> list[str]:
+    return [
+        frame.f_code.co_name
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).startswith("matnb")
+    ]
+
+
+def wrong(*_: object, **__: object) -> NoReturn:
+    raise ZeroDivisionError("of the user's")
+
+
+def misfits(x: mn.DistArray, *_: object) -> object:
+    return x @ np.ones((7, 7))
+
+
+x = mn.ones(3)
+CALLS: list[tuple[Callable[[Callable[..., object]], object], type[Exception]]] = [
+    (lambda fn: mn.iterate(fn, x, max_iterations=2), ZeroDivisionError),
+    (lambda fn: mn.iterate(lambda x: x, x, until=fn), ZeroDivisionError),
+    (lambda fn: mn.iterate(lambda x: x, x, max_iterations=2, collect=fn), ZeroDivisionError),
+    (lambda fn: mn.cond(x.sum() > 1, fn, lambda: x), ZeroDivisionError),
+    (lambda fn: mn.cond(x.sum() > 1, lambda: x, fn), ZeroDivisionError),
+    (lambda fn: mn.groupby(mn.asarray([1, 2, 1])).transform(x, fn), ZeroDivisionError),
+    (lambda fn: mn.map_blocks(fn, x), mn.errors.OptionError),
+    (lambda fn: mn.reduce_blocks(fn, x, combine=np.add), mn.errors.OptionError),
+    (lambda fn: mn.replicated(fn, x), mn.errors.OptionError),
+    (lambda fn: mn.associative_scan(fn, x), mn.errors.OptionError),
+]
+
+
+@pytest.mark.parametrize(("call", "kind"), CALLS)
+def test_a_function_that_raises(call: Callable[..., object], kind: type[Exception]) -> None:
+    with pytest.raises(kind) as caught:
+        call(wrong)
+    error: BaseException = caught.value
+    assert of_matnb(error) == []
+    if kind is ZeroDivisionError:
+        assert frames(error)[-2:] == ["<lambda>", "wrong"]
+    else:
+        assert frames(error)[-1] == "<lambda>"
+        assert isinstance(error.__cause__, ZeroDivisionError)
+        assert frames(error.__cause__) == ["wrong"]
+
+
+def test_an_operation_that_is_refused_ends_at_the_users_line() -> None:
+    with pytest.raises(mn.errors.ShapeError, match=r"\(3,\)") as caught:
+        mn.iterate(misfits, x, max_iterations=2)
+    assert frames(caught.value)[-1] == "misfits"
+    assert of_matnb(caught.value) == []
+
+
+def test_loops_in_loops_show_every_function_of_the_users() -> None:
+    def outer(x: mn.DistArray) -> mn.DistArray:
+        return mn.iterate(wrong, x, max_iterations=2)[0]
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        mn.iterate(outer, x, max_iterations=2)
+    assert frames(caught.value)[1:] == ["outer", "wrong"]
+
+
+def test_an_error_of_matnbs_own_keeps_its_frames() -> None:
+    with pytest.raises(mn.errors.OptionError, match="nothing ends this loop") as caught:
+        mn.iterate(lambda x: x, x)
+    assert "_limit" in of_matnb(caught.value)
+
+
+def test_a_fault_below_a_users_function_can_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matnb.lazy.creation.created", int)
+    with pytest.raises(TypeError) as caught:
+        mn.iterate(lambda x: x + mn.zeros(3), x, max_iterations=2)
+    assert "zeros" in of_matnb(caught.value)
+    assert "iterate" not in of_matnb(caught.value)
+
+
+def test_errors_in_a_ring_end() -> None:
+    @shows_user_frames
+    def ring() -> None:
+        error = ValueError("one")
+        error.__cause__ = error
+        raise error
+
+    with pytest.raises(ValueError, match="one"):
+        ring()
+
+
+def test_what_python_prints_of_a_script(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import matnb as mn\n\n\ndef step(x):\n    return x / nothing\n\n\n"
+        "mn.iterate(step, mn.ones(3), max_iterations=2)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    lines = [line for line in done.stderr.splitlines() if line.strip().startswith("File")]
+    assert [line.partition(", line ")[2] for line in lines] == ["8, in <module>", "5, in step"]
+    assert done.stderr.endswith("NameError: name 'nothing' is not defined\n")

@@ -1,0 +1,170 @@
+"""The line in a terminal: written from half a second on, gone at the end, and nowhere but in a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+from matnb.events import (
+    BatchesFinished,
+    BatchSpan,
+    LoopAdvanced,
+    LoopFinished,
+    RunFinished,
+    RunStarted,
+    RunStopped,
+)
+from matnb.pictures.summary import fitting_text, progress_text
+from matnb.session import progress_line
+from matnb.session.progress_line import TerminalLine
+
+SCRIPT = """
+import time
+import matnb as mn
+def slowly(x):
+    time.sleep(1.2)
+    return x
+print("begin")
+mn.map_blocks(slowly, mn.ones(3), dtype=float).compute()
+print("end")
+"""
+SPAN = BatchSpan(0, 3, 100, 980, 10, 100, 1000, 40.0, 0.4132, 0.4207)
+
+
+@pytest.fixture
+def line(monkeypatch: pytest.MonkeyPatch) -> TerminalLine:
+    monkeypatch.setattr(progress_line, "_BETWEEN_SECONDS", 60.0)
+    monkeypatch.setattr(progress_line, "_is_wanted", True)
+    written: list[str] = []
+    clock = [100.0]
+    found = TerminalLine(io.StringIO(), lambda: clock[0])
+
+    def write(text: str) -> None:
+        written.append(text)
+        found._bar = FakeBar(written)
+
+    monkeypatch.setattr(found, "_write", write)
+    found.written, found.now = written, clock  # type: ignore[attr-defined]
+    return found
+
+
+class FakeBar:
+    """Notes that the line was taken away."""
+
+    def __init__(self, written: list[str]) -> None:
+        self._written = written
+
+    def close(self) -> None:
+        self._written.append("")
+
+
+def at(line: TerminalLine, seconds: float) -> list[str]:
+    line.now[0] = 100.0 + seconds  # type: ignore[attr-defined]
+    line.draw()
+    return line.written  # type: ignore[attr-defined, no-any-return]
+
+
+def finished() -> RunFinished:
+    return RunFinished("1", 0, 0, 0, 3, 0, 0, 0, 1.0, 0.1)
+
+
+def test_a_run_is_told_from_half_a_second_on_and_goes(line: TerminalLine) -> None:
+    line.hear(RunStarted("1", 3, 2000))
+    assert at(line, 0.4) == []
+    assert at(line, 0.6) == ["3 tasks, 2 kB projected, 600 ms so far"]
+    line.hear(finished())
+    assert at(line, 0.9)[1:] == [""]
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_it_goes_on_an_error_and_an_interrupt(line: TerminalLine, is_cancelled: bool) -> None:
+    line.hear(RunStarted("1", 3, 2000))
+    line.hear(LoopAdvanced("1", 5, 0.1))
+    assert at(line, 1.0) == ["loop: 5 iterations, 100 ms each, 1 s so far"]
+    line.hear(RunStopped("1", is_cancelled))
+    assert at(line, 2.0)[1:] == [""]
+
+
+def test_between_the_loops_of_a_learner_it_stays(line: TerminalLine) -> None:
+    line.hear(RunStarted("1", 3, 2000))
+    line.hear(LoopAdvanced("1", 20, 0.1, batches=SPAN))
+    assert at(line, 0.1)[0].startswith("batch 120 of 980, pass 1 of 3")
+    line.hear(LoopFinished("1", "gang", "", 5, 3, 1, 0, (), 0, 1.0))
+    assert "" not in at(line, 0.2)
+    line.hear(BatchesFinished())
+    assert at(line, 0.3)[-1] == ""
+
+
+def test_it_is_shown_to_those_who_want_it(line: TerminalLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    progress_line.progress(False)
+    line.hear(RunStarted("1", 3, 2000))
+    assert at(line, 1.0) == []
+    monkeypatch.setattr(progress_line, "_is_wanted", None)
+    monkeypatch.setenv("MATNB_PROGRESS", "0")
+    assert at(line, 1.0) == []
+    monkeypatch.delenv("MATNB_PROGRESS")
+    assert at(line, 1.0) != []
+
+
+def test_a_learners_line() -> None:
+    loop = LoopAdvanced("1", 20, 0.01, 880.0, flops=32_000_000, accessed_bytes=10, batches=SPAN)
+    words = "batch 120 of 980, pass 1 of 3, 120 rows/s, 3.2 GFLOP/s, loss .4132 (held-out .4207)"
+    assert progress_text(0, loop, 9.0, 50.0) == f"{words}, 3 min 55 s left"
+    assert fitting_text("a, b, c, 3 s left", 12) == "a, 3 s left"
+    unknown = LoopAdvanced("1", 2, 0.0, batches=BatchSpan(0, 1, 0, None, 5, 0, 0, 40.0))
+    assert progress_text(0, unknown, 9.0, 50.0) == "batch 2, 1 rows/s"
+
+
+def test_a_loop_of_known_length_tells_what_is_left() -> None:
+    loop = LoopAdvanced("1", 20, 0.1, 100.0, flops=10**8, accessed_bytes=10**6)
+    assert progress_text(0, loop, 2.0, 0.0) == (
+        "loop: 20 of 100 iterations, 100 ms each, 1 GFLOP/s, 10 MB/s, 2 s so far, 8 s left"
+    )
+
+
+def output_of(is_terminal: bool, **variables: str) -> str:
+    """Return what a script writes to standard error and output, in a terminal or not."""
+    given = {**os.environ, **variables}
+    if not is_terminal:
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT], capture_output=True, env=given, timeout=60, check=True
+        )
+        return (done.stdout + done.stderr).decode()
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    running = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=theirs, stderr=theirs, env=given)
+    os.close(theirs)
+    found, end = b"", time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # its end, as Linux tells it
+            break
+        found += part
+    os.close(ours)
+    assert running.wait(10) == 0
+    return found.decode()
+
+
+def test_a_script_in_a_terminal_shows_one_line_that_goes() -> None:
+    written = output_of(True)
+    assert "projected, " in written
+    shown, _, after = written.partition("end")
+    assert shown.rpartition("\r")[2] == ""  # what is printed next begins its line
+    assert shown.rstrip("\r").rpartition("\r")[2].strip() == ""  # and the line was wiped
+    assert shown.count("\n") == 1  # after "begin"
+    assert after == "\r\n"
+
+
+@pytest.mark.parametrize(("is_terminal", "wish"), [(False, "1"), (True, "0")])
+def test_nothing_is_written_elsewhere_or_where_it_is_not_wanted(is_terminal: bool, wish: str) -> None:
+    assert output_of(is_terminal, MATNB_PROGRESS=wish).replace("\r", "") == "begin\nend\n"

@@ -5,11 +5,13 @@ VENV_PYTHON := .venv/bin/python
 REPORT := out/pagerank.html
 # Taken literally, so that a dollar sign or a space in a file's name survives.
 export GRAPH_FILE := $(value GRAPH)
+# Images often set it; the many processes of tests, demos and reports would each compile all modules again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test slow browser lint bench lab clean
+.PHONY: help demo test slow browser lint docs bench lab clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,8 +32,12 @@ demo: .venv/.installed-notebook ## Write the PageRank report of a generated grap
 test: .venv/.installed-test ## Run the tests, but the slow ones.
 	@$(VENV_PYTHON) -m pytest -q -m "not slow" -n 3 --dist loadfile
 
+# Slow tests that time what runs, or need all processors.
+ALONE := tests/laws/test_memory.py tests/session/test_rebalance_scenarios.py tests/widgets/test_monitor_costs.py
+
 slow: .venv/.installed-test ## Run the slow tests, but those in JupyterLab.
-	@$(VENV_PYTHON) -m pytest -q -m slow --ignore=tests/browser || { code=$$?; [ $$code -eq 5 ] && echo "There are no slow tests."; }
+	@$(VENV_PYTHON) -m pytest -q -m slow -n 2 --dist loadfile --ignore=tests/browser $(addprefix --ignore=,$(ALONE))
+	@$(VENV_PYTHON) -m pytest -q -m slow $(ALONE)
 
 browser: .venv/.installed-test ## Run the tests in JupyterLab, in Debian's chromium.
 	@$(VENV_PYTHON) -m pytest -q tests/browser
@@ -40,6 +46,12 @@ lint: .venv/.installed-lint ## Check style, formatting and types.
 	@$(VENV_PYTHON) -m ruff check .
 	@$(VENV_PYTHON) -m ruff format --check .
 	@$(VENV_PYTHON) -m mypy
+
+docs: .venv/.installed-docs ## Build the documentation in out/docs, with every notebook and example run.
+	@rm -rf docs/api/generated # pages of names that are gone would be warned of
+	@$(VENV_PYTHON) docs/gallery.py
+	@$(VENV_PYTHON) -m sphinx -q -W --keep-going -b html -d out/doctrees docs out/docs
+	@echo "The documentation is in out/docs/index.html: open it in a browser."
 
 # No claims: idle.py refuses a busy machine, report.py writes docs/performance.md from what the others found, and
 # checkouts.py compares two checkouts.
@@ -56,7 +68,7 @@ lab: .venv/.installed-notebook ## Open JupyterLab on the example notebooks.
 	@$(VENV_PYTHON) -m jupyterlab example_notebooks
 
 clean: ## Remove .venv, reports, caches and builds.
-	rm -rf .venv out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv out docs/gallery docs/api/generated dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find matnb tests benchmarks example_notebooks \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune \
 		-exec rm -rf {} +
 

@@ -19,6 +19,8 @@ KINDS = {
     "interpreter": {"engine": "interpret"},
 }
 PARAMS = [pytest.param(one, marks=[pytest.mark.cluster] if one == "processes" else []) for one in KINDS]
+# For what does not depend on how it is run: where that is quickest, of a file's `session` that has PARAMS.
+ON_THREADS = pytest.mark.parametrize("session", ["threads"], indirect=True)
 Arrays = tuple[np.ndarray, ...]
 
 

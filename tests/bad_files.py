@@ -138,7 +138,11 @@ BAD = [
     # CSV
     ("a.csv", "a,b\n1,2\n3\n", 3, "1 fields where the header has 2"),
     ("a.csv", "a,b\n1,2,3\n", 2, "3 fields where the header has 2"),
-    ("a.csv", "a,b\n1,2\n3,four\n", 3, "'four' in column 'b' is not a number"),
+    ("a.csv", "a,b\n" + "1,2\n" * 30 + "3,four\n1,2\n", 32, "'four' in column 'b' is not a number"),
+    ("a.csv", "a,b\n" + "1,2\n" * 30 + "3,four\n5\n", 32, "'four' in column 'b' is not a number"),
+    ("a.csv", "a,b\n" + "1,2\n" * 30 + "3\n4,five\n", 32, "1 fields where the header has 2"),
+    ("a.csv", b"a,b\n1,x\n2,caf\xe9\n", 3, "not UTF-8"),
+    ("a.csv", "a,b\n1,2\n3,4\r5,6\n", 3, "carriage return"),
     ("a.csv", 'a,b\n1,2\n3,"4\n5"\n', 3, "goes on in the next line"),
     ("a.csv", 'a,b\n1,2\n3,4"4"\n', 3, "a quote in the middle"),
     ("a.csv", "a,b\n1,2\n3,4\x00\n", 3, "byte 0"),

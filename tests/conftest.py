@@ -12,6 +12,11 @@ from collections.abc import Generator, Iterator, Sequence
 from multiprocessing import forkserver, util
 from pathlib import Path
 
+# Read when NumPy is loaded. Arrays of tests are small: a second thread of BLAS spins while it waits for work,
+# which was half of what the tests of linear models took, and each of xdist's processes would have its own.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import dask
 import distributed.utils
 import hypothesis

@@ -81,7 +81,7 @@ def told(session: mn.session.Session) -> list[Event]:
     return events
 
 
-def looped(array: mn.DistArray, num_iterations: int = 2000) -> np.ndarray:
+def looped(array: mn.DistArray, num_iterations: int = 300) -> np.ndarray:
     def step(x: mn.DistArray) -> mn.DistArray:
         y = array @ x
         return y / y.max() + 0.1

@@ -66,6 +66,8 @@ def bases(folder: Path | None) -> dict[str, bytes]:
         "b.txt": b"1,2,0.5\n2,3,1.5\n7,1,2\n",
         "a.graph": b"3 2\n2\n1 3\n2\n",
         "b.graph": b"% c\n3 2 1\n2 5\n1 5 3 6\n2 6\n",
+        "a.svm": b"1 qid:3 1:0.5 4:2 # c\n-1\n2.5 2:1e3 7:-1\n",
+        "a.ldac": b"2 0:1 3:4\n0\n1 5:2\n",
         "a.csv": b'a,b,"c d"\n1,2.5,true\n3,,false\n"4",NA,true\n',
         "a.npy": npy(np.arange(12.0).reshape(3, 4)),
         "b.npy": npy(np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3))),

@@ -17,6 +17,8 @@ COMMUNITIES = PROJECT / "example_notebooks" / "02_communities.ipynb"
 TAXI = PROJECT / "example_notebooks" / "03_taxi.ipynb"
 LOAD_BALANCING = PROJECT / "example_notebooks" / "04_load_balancing.ipynb"
 NUMPY_WORDS = PROJECT / "example_notebooks" / "06_numpy_words.ipynb"
+RECOMMENDER = PROJECT / "example_notebooks" / "07_recommender.ipynb"
+TOPICS = PROJECT / "example_notebooks" / "08_topics.ipynb"
 
 
 class KernelOfThisPython(AsyncKernelManager):

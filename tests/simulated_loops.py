@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matnb.balance.decision import Decision, Gain
 from matnb.balance.load import BlockLoads
 from matnb.balance.partition import makespan
-from matnb.balance.policy import Learner, Policy
+from matnb.balance.policy import LearningPolicy, Policy
 from matnb.balance.situation import Costs, Profile, Situation
 from matnb.blocks.layout import Cuts
 
@@ -73,7 +73,7 @@ class Simulated:
         since, waiting = -1, None
         for iteration in range(self.num_iterations):
             seconds = self._iterate(iteration, rng)
-            if waiting is not None and isinstance(self.policy, Learner):
+            if waiting is not None and isinstance(self.policy, LearningPolicy):
                 last, before = waiting
                 self.policy.brought(last, Gain({}, before - self.makespans[-1], last.cost_seconds, 0))
                 waiting = None

@@ -96,7 +96,7 @@ DAILY = {
         "special.log_softmax special.logsumexp special.expit special.logit special.log_expit special.xlogy "
         "special.entr special.psi special.gammaln special.erf special.erfinv "
         "DistArray.eliminate_zeros DistArray.prune DistArray.pattern "
-        "DistArray.select DistArray.count_nonzero coo_array semiring"
+        "DistArray.select DistArray.count_nonzero coo_array semiring spy plot table"
     ),
     "Files": "load save",
 }
@@ -124,4 +124,22 @@ LIBRARY = {
         "linalg.solve_triangular"
     ),
     "Linear algebra: some eigenvalues and singular values": "linalg.eigsh linalg.lobpcg linalg.svds",
+    "Learning: clusters, neighbors and components": (
+        "learn.KMeans learn.MiniBatchKMeans learn.NearestNeighbors learn.SpectralEmbedding learn.PCA "
+        "learn.IncrementalPCA learn.TruncatedSVD"
+    ),
+    "Learning: linear models": (
+        "learn.LinearRegression learn.Ridge learn.Lasso learn.ElasticNet learn.LogisticRegression "
+        "learn.PoissonRegressor learn.SGDClassifier learn.SGDRegressor learn.GLM learn.minimize"
+    ),
+    "Learning: ratings, parts and topics": (
+        "learn.ALS learn.ItemSimilarity learn.NMF learn.MiniBatchNMF learn.LatentDirichletAllocation"
+    ),
+    "Learning: learners in batches": (
+        "learn.Learner learn.models.FactorizationMachine learn.models.MatrixFactorization learn.SGD "
+        "learn.AdaGrad learn.Adam learn.Average learn.LBFGS learn.ConjugateGradient learn.Newton "
+        "learn.L1 learn.L2 learn.ElasticNetPenalty learn.NonNegative learn.MaxNorm learn.CosineSimilarity "
+        "learn.Correlation learn.Entropy learn.Perplexity learn.Top"
+    ),
+    "Sources of batches": "sources.memory sources.files sources.calls sources.blended sources.joined",
 }

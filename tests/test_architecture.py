@@ -15,8 +15,8 @@ from counts import PROJECT, name_of, only_importers
 # Imports go only to the left.
 ROOMS = (
     "version", "location", "errors", "config", "events", "blocks", "pictures", "io", "expr", "program", "ops",
-    "passes", "plan", "lazy", "balance", "backend", "session", "linalg", "graph", "learn", "widgets",
-    "magics", "cli", "__main__",
+    "passes", "plan", "lazy", "tables", "balance", "backend", "session", "linalg", "graph", "sources",
+    "learn", "widgets", "magics", "cli", "__main__",
 )  # fmt: skip
 # Libraries that only the named rooms know.
 KEPT_IN = {
@@ -45,10 +45,21 @@ MANY_PARAMETERS = {
     "matnb/backend/gang_graph.py: graph_of": "all that members need",
     "matnb/backend/performer.py: perform": "all that a member needs",
     "matnb/io/edges.py: open_edges": "a user's options",
+    "matnb/learn/learner.py: __init__": "a user's options",
+    "matnb/learn/sgd_classifier.py: __init__": "scikit-learn's",
+    "matnb/learn/sgd_regressor.py: __init__": "scikit-learn's",
     "matnb/lazy/creation.py: eye": "NumPy's, and blocks",
     "matnb/lazy/creation.py: linspace": "NumPy's, and blocks",
     "matnb/lazy/functions/reductions.py: spread": "NumPy's",
+    "matnb/learn/minimize.py: minimize": "what SciPy's takes, and what some methods need",
+    "matnb/lazy/loop.py: iterate": "a user's options",
+    "matnb/learn/latent_dirichlet_allocation.py: __init__": "scikit-learn's",
+    "matnb/learn/nmf.py: __init__": "scikit-learn's",
+    "matnb/learn/mini_batch_kmeans.py: __init__": "scikit-learn's",
+    "matnb/learn/mini_batch_nmf.py: __init__": "scikit-learn's",
     "matnb/linalg/eigsh.py: eigsh": "SciPy's, and a seed",
+    "matnb/blocks/kernels/vector_loops.py: _take": "a compiled loop's, written out",
+    "matnb/blocks/kernels/vector_loops.py: add": "a compiled loop's, written out",
     "matnb/ops/products.py: write_product": "a region of a product, and whose it is",
     "matnb/session/current.py: start": "a user's options",
 }
@@ -59,28 +70,42 @@ TAKES_NAMES_APART = {
 }  # fmt: skip
 # Files that exactly one other imports, and why they are no part of it; a tenth of all at most.
 LARGE = "with the file that imports it, it would have over 800 lines"
+SHORT = "with the file that imports it, it would be no short algorithm"
 ANOTHER_ROOM = "its room is left of the one that uses it"
 ONE_IMPORTER = {
     "matnb/backend/engine_processes.py": ANOTHER_ROOM,
     "matnb/backend/engine_threads.py": ANOTHER_ROOM,
+    "matnb/backend/few_values.py": ANOTHER_ROOM,
     "matnb/backend/lines.py": "one connection; the mailbox is all of them",
     "matnb/backend/node_info.py": ANOTHER_ROOM,
     "matnb/backend/packing.py": "buffers, whoever sends them",
     "matnb/backend/servers.py": LARGE,
     "matnb/backend/small_passes.py": LARGE,
     "matnb/blocks/kernels/dense_product_loops.py": LARGE,
+    "matnb/blocks/kernels/digamma.py": "one function's approximation, whatever applies functions",
     "matnb/blocks/kernels/frontier.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/profiles.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/sampled_products.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/small_chains.py": ANOTHER_ROOM,
     "matnb/io/rmat.py": ANOTHER_ROOM,
-    "matnb/io/write.py": ANOTHER_ROOM,
+    "matnb/lazy/foreign_names.py": LARGE,
     "matnb/lazy/operators.py": LARGE,
+    "matnb/learn/topic_batches.py": SHORT,
+    "matnb/learn/topic_model.py": SHORT,
+    "matnb/learn/batched_centers.py": "the mathematics of a batch; its learner has as many lines as it may",
+    "matnb/learn/starts.py": "where to begin, of whatever learns centers",
+    "matnb/learn/factor_batches.py": SHORT,
+    "matnb/learn/factor_steps.py": SHORT,
+    "matnb/learn/pass_training.py": "what whole passes lead to; training.py is what each batch does",
     "matnb/magics/cell.py": LARGE,
     "matnb/magics/options.py": "what commands take; with the magics it would have nearly 800 lines",
     "matnb/ops/interpret.py": ANOTHER_ROOM,
     "matnb/ops/tall.py": "one tall matrix by slabs; ops/solving.py is of many small ones",
+    "matnb/pictures/values.py": ANOTHER_ROOM,
+    "matnb/pictures/arrays.py": ANOTHER_ROOM,
+    "matnb/pictures/tables.py": ANOTHER_ROOM,
     "matnb/plan/grouping.py": "an idea of its own: what is made in one pass",
+    "matnb/tables/writing.py": ANOTHER_ROOM,
     "matnb/widgets/busy_history.py": "rings of numbers, which change; the state beside them is frozen",
     "matnb/widgets/views.py": ANOTHER_ROOM,
     "matnb/widgets/monitor_state.py": LARGE,
@@ -88,15 +113,22 @@ ONE_IMPORTER = {
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
-    "backend": 10.9, "balance": 2.75, "blocks": 17.3, "cli": 1.02, "config": 0.3, "errors": 0.25,
-    "events": 0.3, "expr": 1.7, "graph": 3.1, "io": 5.2, "lazy": 14.65, "linalg": 2.4, "location": 0.2,
-    "magics": 1.6, "ops": 7.95, "passes": 1.6, "pictures": 3.8, "plan": 3.95, "program": 1.9,
-    "session": 7.12, "widgets": 1.67,
+    "backend": 10.95, "balance": 2.75, "blocks": 17.7, "cli": 1.02, "config": 0.3, "errors": 0.28,
+    "events": 0.34, "expr": 1.7, "graph": 3.1, "io": 6.4, "lazy": 15.08, "learn": 9.5, "linalg": 2.4,
+    "location": 0.2, "magics": 1.6, "ops": 7.95, "passes": 1.65, "pictures": 4.36, "plan": 4.0,
+    "program": 1.93, "session": 7.66, "sources": 1.61, "tables": 1.65, "widgets": 1.67,
 }  # fmt: skip
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
-ALGORITHMS = ("graph", "linalg")
+ALGORITHMS = ("graph", "linalg", "learn")
 ALGORITHM_LIMIT = 149
-ALGORITHMS_KNOW = ("lazy", "graph", "linalg", "errors")
+ALGORITHMS_KNOW = ("lazy", "graph", "linalg", "sources", "learn", "errors")
+# Not algorithms, but what all of them have in common; their loops are over arguments.
+IN_COMMON = (
+    "matnb/graph/arguments.py", "matnb/learn/arguments.py", "matnb/learn/estimator.py",
+    "matnb/learn/learner.py", "matnb/learn/mixins.py", "matnb/learn/named_arguments.py",
+    "matnb/learn/optimizers.py", "matnb/learn/pass_optimizers.py", "matnb/learn/pass_training.py",
+    "matnb/learn/regularizers.py", "matnb/learn/training.py",
+)  # fmt: skip
 OF_ARGUMENTS = "matnb.blocks.foreign"  # what a user's matrix or graph is
 VAGUE_NAMES = ("util", "utils", "helper", "helpers", "common", "base", "manager")
 NODES = PurePosixPath("matnb/expr/nodes.py")
@@ -333,7 +365,7 @@ def has_a_telling_name(source: Source) -> list[str]:
 
 
 def reads_as_the_mathematics(source: Source) -> list[str]:
-    if source.room not in ALGORITHMS:
+    if source.room not in ALGORITHMS or str(source.path) in IN_COMMON:
         return []
     count = len(source.text.splitlines())
     complaints = []
@@ -586,7 +618,7 @@ def over_budget(files: Iterable[Source]) -> dict[str, int]:
 
 def test_rooms_keep_their_budgets(sources: Sources):
     assert over_budget(sources("matnb")) == {}
-    assert over_budget([parse("matnb/passes/order.py", "x = 1\n" * 1601)]) == {"passes": 1601}
+    assert over_budget([parse("matnb/passes/order.py", "x = 1\n" * 1651)]) == {"passes": 1651}
 
 
 def test_exceptions_of_the_rules_are_there(sources: Sources):

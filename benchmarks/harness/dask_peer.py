@@ -55,7 +55,11 @@ def schedulers() -> Iterator[tuple[Scheduler, Scheduler]]:
     with (
         warnings.catch_warnings(),
         LocalCluster(
-            n_workers=1, threads_per_worker=THREADS, processes=False, dashboard_address=None
+            n_workers=1,
+            threads_per_worker=THREADS,
+            processes=False,
+            memory_limit=0,  # else it would wait for memory that others in this process hold
+            dashboard_address=None,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

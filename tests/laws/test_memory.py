@@ -57,6 +57,9 @@ ALONE = {
     "DistArray.count_nonzero": "np.count_nonzero has its case",
     "load": "readers have a law of their own",
     "save": "readers have a law of their own",
+    "spy": "a picture: what it counts runs as an expression of its own",
+    "plot": "a picture: what it looks for runs as expressions of its own",
+    "table": "columns, each of which comes as by asarray",
 }
 
 

@@ -258,7 +258,7 @@ def test_no_secret_in_errors_before_reading() -> None:
 
 
 def test_no_secret_in_errors_of_content(kept: Callable[[str, bytes], str]) -> None:
-    for name, content in {"a.mtx": b"junk", "a.csv": b"a,b\n1,x\n", "a.npy": b"junk", "a.npz": b"junk",
+    for name, content in {"a.mtx": b"junk", "a.csv": b"a,b\n1,2\n3\n", "a.npy": b"junk", "a.npz": b"junk",
                           "a.txt": b"1 2\n3\n", "a.graph": b"3 2\n", "a.mtx.gz": b"junk",
                           "a.parquet": b"junk"}.items():  # fmt: skip
         with silent_error(FileFormatError):

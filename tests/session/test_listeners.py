@@ -146,10 +146,12 @@ def test_reading_files_tells_that_it_runs_and_how_it_ends(session: Session, tmp_
     path = tmp_path / "numbers.csv"
     np.savetxt(path, np.ones((2000, 2)), delimiter=",", header="a,b", comments="")
     mn.load(path)
-    assert [type(one) for one in heard] == [RunStarted, TasksFinished, RunFinished]
+    kinds = [type(one) for one in heard]
+    assert kinds[:3] == [RunStarted, TasksFinished, RunFinished]
+    assert kinds == kinds[:3] * (len(kinds) // 3)  # types are looked at, then values are read
     assert heard[-1].seconds > 0.0
     heard.clear()
-    path.write_text("a,b\n" + "1,2\n" * 30_000 + "3,x\n")  # not seen at its beginning
+    path.write_text("a,b\n" + "1,2\n" * 30_000 + "3\n")  # not seen at its beginning
     with pytest.raises(FileFormatError, match="line 30002"):
         mn.load(path)
     assert [type(one) for one in heard] == [RunStarted, RunStopped]

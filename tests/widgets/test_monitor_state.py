@@ -156,7 +156,7 @@ def test_before_anything_ran_it_tells_the_sessions_workers(person: Person, sessi
 def test_what_runs_in_the_background_is_followed_after_its_cell(person: Person, session: Session) -> None:
     found = mn.monitor()
     person.begin_cell()
-    session._emit(RunStarted("1", 3, 0))  # one without a loop tells nothing more until its end
+    session.tell(RunStarted("1", 3, 0))  # one without a loop tells nothing more until its end
     person.end_cell()
     wait_until(lambda: found.is_open)
     first = texts(person)
@@ -165,7 +165,7 @@ def test_what_runs_in_the_background_is_followed_after_its_cell(person: Person, 
     person.begin_cell()
     person.end_cell()  # of a cell that computes nothing
     assert found.is_open
-    session._emit(RAN)
+    session.tell(RAN)
     wait_until(lambda: not found.is_open)
     wait_until(lambda: not num_drawing())
     assert texts(person)[0].startswith("ended\n")
@@ -200,7 +200,7 @@ def raises(block: object) -> object:
 
 def test_closed_while_a_cell_runs_it_says_so(person: Person, session: Session) -> None:
     found = mn.monitor()
-    session._emit(LoopAdvanced("1", 17, 0.1, 100.0))
+    session.tell(LoopAdvanced("1", 17, 0.1, 100.0))
     wait_until(lambda: found.is_open)
     found.close()
     assert texts(person)[0].startswith("closed while running after iteration 17 of 100, 100 ms each\n")

@@ -178,13 +178,14 @@ def _solve(
     width = (size + eight - one) // eight * eight
     gram, some = np.zeros((width, width)), np.empty(np.uint64(_ROWS_TAKEN) * width)
     right, line = np.empty(width), np.empty(width)
-    rows, sums = factors.reshape(-1), gram.reshape(-1)
+    rows, sums, first_sums = factors.reshape(-1), gram.reshape(-1), begun.reshape(-1)
     for row in range(np.uint64(pointers.size - 1)):
         start, end = np.uint64(pointers[row]), np.uint64(pointers[row + one])
         if start == end:
             continue
         if begun.size:
-            gram[:] = begun
+            for place in range(sums.size):  # an assignment of all takes two seconds longer to compile
+                sums[place] = first_sums[place]
         else:
             gram[:] = 0
         right[:] = 0

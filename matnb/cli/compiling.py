@@ -10,12 +10,14 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.graph import betweenness, bfs, connected_components, pagerank, sssp
+from matnb.graph import betweenness, bfs, connected_components, pagerank, sssp, triangle_count
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, ones
 from matnb.lazy.random import rmat
+from matnb.learn import LinearRegression
 from matnb.session import start
 from matnb.session.machine_code import making
+from matnb.tables.table import table
 
 _LENGTH = 2000
 _CHECKED_SECONDS = 0.5
@@ -102,6 +104,20 @@ def _sums_of_dense() -> None:
         X.mean(axis=axis).compute()
 
 
+def _table() -> None:
+    draws = np.random.default_rng(0)
+    zones = draws.integers(0, 9, _LENGTH)
+    rows = table({"zone": zones.astype(str), "hour": zones % 4, "fare": draws.random(_LENGTH) + 1.0})
+    rows = rows[rows["fare"] > 1.1]
+    rows.groupby("zone")["fare"].mean().head()
+    LinearRegression().fit(rows.to_matrix(["hour", "fare"]), rows["fare"]).coef_.compute()
+    rows.pivot("zone", "hour", "fare").sum(axis=0).compute()
+
+
+def _triangles() -> None:
+    triangle_count(rmat(scale=11, seed=1)).compute()
+
+
 def _sparse_algebra() -> None:
     A = _matrix()
     (A + A.T).compute()
@@ -131,7 +147,9 @@ CELLS: tuple[Callable[[], None], ...] = (
     _pagerank,
     _breadth_first,
     _sums_of_dense,
+    _table,
     _sparse_algebra,
     _paths,
+    _triangles,
     _betweenness,
 )

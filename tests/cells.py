@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -11,6 +13,12 @@ def run(shell: InteractiveShell, text: str) -> list[str]:
     shell.display_pub.outputs.clear()
     shell.run_cell(text, store_history=True).raise_error()
     return [output["data"]["text/plain"] for output in shell.display_pub.outputs]
+
+
+def counts(shell: InteractiveShell) -> str:
+    """Return what stands behind the click on the last summary: every count of the cell."""
+    html = shell.display_pub.outputs[-1]["data"]["text/html"]
+    return ElementTree.fromstring(html).find("details/div").text
 
 
 def fail(shell: InteractiveShell, capsys: pytest.CaptureFixture[str], text: str) -> tuple[BaseException, str]:

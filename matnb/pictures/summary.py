@@ -118,50 +118,56 @@ class SummaryFacts:
 
 
 def summary_text(facts: SummaryFacts) -> str:
-    """Return the summary as one line, and a second one for names left lazy."""
+    """Return the summary as one short line, and further ones for loops and what needs attention."""
     return "\n".join([_line(facts), *_notes(facts)])
 
 
 def summary_html(facts: SummaryFacts) -> str:
-    """Return the summary as a line that opens to show the plan, without script."""
+    """Return the summary as a line that opens to show all counts and the plan, without script."""
     notes = "".join(f"<div>{escaped(note)}</div>" for note in _notes(facts))
-    if not facts.plan_text and not facts.plan_html:
-        return f'<div style="{STYLE}">{escaped(_line(facts))}{notes}</div>'
-    line = f'<summary style="cursor:pointer">{escaped(_line(facts))}</summary>'
+    counts = f'<div style="margin:4px 0 4px 1em">{escaped(counts_text(facts))}</div>'
     if facts.plan_html:  # not paler than other pictures
         line = f'<summary style="{STYLE};margin:0;cursor:pointer">{escaped(_line(facts))}</summary>'
         plan = f'<div style="margin:6px 0 6px 1em">{facts.plan_html}</div>'
         below = f'<div style="{STYLE};margin:0">{notes}</div>' if notes else ""
-        return f'<div style="margin:4px 0"><details>{line}{plan}</details>{below}</div>'
+        counts = f'<div style="{STYLE};margin-left:1em">{escaped(counts_text(facts))}</div>'
+        return f'<div style="margin:4px 0"><details>{line}{counts}{plan}</details>{below}</div>'
+    line = f'<summary style="cursor:pointer">{escaped(_line(facts))}</summary>'
     plan = (
         '<pre style="margin:4px 0 4px 1em;font-size:12px;overflow-x:auto;background:transparent">'
         f"{escaped(facts.plan_text)}</pre>"
+        if facts.plan_text
+        else ""
     )
-    return f'<div style="{STYLE}"><details>{line}{plan}</details>{notes}</div>'
+    return f'<div style="{STYLE}"><details>{line}{counts}{plan}</details>{notes}</div>'
 
 
 def _line(facts: SummaryFacts) -> str:
-    # What would say only that nothing was saved is left out.
-    words = [f"{plural_text(facts.num_operations, 'operation')} recorded"]
-    if facts.num_merged:
-        words.append(f"{count_text(facts.num_merged)} merged")
-    if facts.num_tasks is None:
-        return ", ".join([*words, "nothing run"])
-    words += [f"{count_text(facts.num_run)} run", f"{plural_text(facts.num_arrays, 'array')} made"]
-    if facts.num_remembered:
-        words.append(f"{count_text(facts.num_remembered)} remembered")
-    words += [
-        plural_text(facts.num_tasks, "task"),
-        f"{bytes_text(facts.moved_bytes)} moved",
-        f"{bytes_text(facts.projected_bytes)} projected",
-    ]
-    if facts.actual_bytes is not None:
-        words.append(f"{bytes_text(facts.actual_bytes)} used")
-    if facts.imbalance is not None:
-        words.append(f"imbalance {facts.imbalance:.2f}")
+    words = ["nothing run" if facts.num_tasks is None else plural_text(facts.num_tasks, "task")]
     if facts.seconds is not None:
         words.append(seconds_text(facts.seconds))
+    if facts.num_remembered:
+        words.append(f"{plural_text(facts.num_remembered, 'result')} reused")
     return ", ".join(words)
+
+
+def counts_text(facts: SummaryFacts) -> str:
+    """Return every count of the summary, with what it is of."""
+    same = f" ({count_text(facts.num_merged)} merged with equal ones)" if facts.num_merged else ""
+    words = [f"{plural_text(facts.num_operations, 'operation')} recorded{same}"]
+    if facts.num_tasks is None:
+        return words[0]
+    words += [
+        f"{plural_text(facts.num_run, 'operation')} run in {plural_text(facts.num_tasks, 'task')}",
+        f"{plural_text(facts.num_arrays, 'array')} made",
+        f"{plural_text(facts.num_remembered, 'result')} reused",
+        f"{bytes_text(facts.moved_bytes)} moved between workers",
+    ]
+    used = "" if facts.actual_bytes is None else f", {bytes_text(facts.actual_bytes)} used"
+    words.append(f"memory: {bytes_text(facts.projected_bytes)} projected{used}")
+    if facts.imbalance is not None:
+        words.append(f"imbalance of the workers {facts.imbalance:.2f} (1 is even)")
+    return "; ".join(words)
 
 
 def progress_text(num_finished: int, loop: LoopAdvanced, seconds: float, now: float) -> str:

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.notebook
 EXAMPLES = {
     PAGERANK: ({"top": 3}, 3, 1, "none in 12 digits"),
     COMMUNITIES: ({}, 2, 2, "communities of three or more"),
-    TAXI: ({"num_trips": 20_000}, 2, 1, "Who pays by card tips"),
+    TAXI: ({"num_trips": 20_000}, 1, 1, "Who pays by card tips"),
     LOAD_BALANCING: ({}, 3, 3, "the ranks are the same to the last bit: True"),
     NOTHING_TWICE: ({"num_stations": 60}, 4, 1, "values above 25 degrees"),
     NUMPY_WORDS: ({"num_trips": 20_000}, 4, 2, "more rows than I have fingers"),

@@ -48,14 +48,16 @@ def test_two_reports_are_byte_identical_and_whole(folder: Path) -> None:
 @pytest.mark.slow
 def test_it_counts_what_it_tells_of(folder: Path) -> None:
     lines = unescape((folder / "one.html").read_text().replace("<", "\n<").replace(">", ">\n")).splitlines()
-    _, common, one_pass, again, _, loop = (line for line in lines if " operations recorded, " in line)
-    assert common.startswith("3 operations recorded, 1 merged, 2 run, 1 array made, ")
-    assert one_pass.startswith("5 operations recorded, 1 merged, ")
-    assert ", 0 arrays made, " in one_pass
+    _, common, one_pass, again, _, loop = (line for line in lines if " operations recorded" in line)
+    assert common.startswith("3 operations recorded (1 merged with equal ones); 2 operations run in ")
+    assert "; 1 array made; " in common
+    assert one_pass.startswith("5 operations recorded (1 merged with equal ones); ")
+    assert "; 0 arrays made; " in one_pass
     assert again == (
-        "4 operations recorded, 0 run, 0 arrays made, 4 remembered, 0 tasks, 0 B moved, 0 B projected"
+        "4 operations recorded; 0 operations run in 0 tasks; 0 arrays made; 4 results reused; "
+        "0 B moved between workers; memory: 0 B projected"
     )
-    assert " 29 merged, " in loop
+    assert "(29 merged with equal ones)" in loop
     assert any(line.startswith("loop: 30 iterations of a program of ") for line in lines)
     assert any("reduce min max sum deviation" in one and "4 reductions in one pass" in one for one in lines)
     pictures = [

@@ -30,15 +30,16 @@ from matnb.magics.summary import show_recorded, show_run
 from matnb.pictures.escaping import LONGEST_NAME, escaped, shortened
 from matnb.pictures.picture import Picture
 from matnb.pictures.summary import STYLE, progress_text, waiting_text
+from matnb.plan.explain import LAST_VALUE
 from matnb.plan.report import RunReport
 from matnb.session import Session, active_session, current_session
 from matnb.session.background import Later, wait_here
-from matnb.session.failures import remember_lines
 from matnb.session.inspect import PLAN
+from matnb.session.naming import remember_lines
 from matnb.session.overrides import choosing
 from matnb.session.progress_line import shows_progress
 
-VALUE = "_"  # the root of the last value, under the name IPython gives to it
+VALUE = LAST_VALUE  # the root of the last value
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from matnb.pictures.quantities import bytes_text, count_text, plural_text, secon
 
 MAX_ROWS = 50  # one line sums up the rest
 _LONGEST = 44  # characters of an expression in the text
-_LONGEST_NAMES = 24
 _COLUMNS = ("result", "shape", "dtype", "bytes", "hits", "where", "handle", "to make")
 _CELL = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent"
 
@@ -22,7 +21,7 @@ class MemoEntry:
     Attributes
     ----------
     expression
-        How it is made, in a line.
+        The line of code that made it, or the operation.
     shape, dtype, num_bytes
         Of the array; bytes of all blocks.
     hits
@@ -82,7 +81,7 @@ def _rows(entries: Sequence[MemoEntry], measured: bool, longest: int | None) -> 
 
 
 def _row(one: MemoEntry, longest: int | None) -> tuple[str, ...]:
-    text = " ".join(one.expression.split())
+    text = ", ".join(one.names) or " ".join(one.expression.split())
     return (
         text if longest is None else _shortened(text, longest),
         shape_text(one.shape),
@@ -90,7 +89,7 @@ def _row(one: MemoEntry, longest: int | None) -> tuple[str, ...]:
         bytes_text(one.num_bytes),
         count_text(one.hits),
         one.where,
-        _shortened(", ".join(one.names), _LONGEST_NAMES) or ("yes" if one.has_handle else ""),
+        "yes" if one.has_handle else "",
         seconds_text(one.seconds) if one.seconds > 0 else "",
     )
 

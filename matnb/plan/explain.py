@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from matnb.expr.control import Body, Cond, Loop, Variable
 from matnb.expr.interning import node_fields
-from matnb.expr.nodes import (
-    Elementwise,
-    Expr,
-    Literal,
-)
+from matnb.expr.nodes import Elementwise, Expr, Literal, Regrid
 from matnb.expr.traverse import consumers, topological
 from matnb.ops.mapping import ReduceBlocks, Replicated
 from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
@@ -21,15 +17,27 @@ from matnb.plan.estimate import estimate_entries
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Stored
 
+LAST_VALUE = "_"  # what IPython calls the value that a cell ends with, until the next one ends
+Called = Callable[[Expr], str]
 
-def told_alone(node: Expr, depth: int = 3) -> str:
-    """Return an expression as one line without names: scalars as they are made, arrays by their kind."""
+
+def nameless(node: Expr) -> str:
+    """Return what arrays are called where nobody gave them names: nothing."""
+    return ""
+
+
+def told_alone(node: Expr, depth: int = 3, called: Called = nameless) -> str:
+    """Return an expression as one line: scalars as they are made, arrays by their names, or by their kind."""
+    if isinstance(node, Regrid):  # says only how what is made lies
+        return called(node.operands[0]) or told_alone(node.operands[0], depth, called)
 
     def told(operand: Expr) -> str:
         if isinstance(operand, Literal) and not operand.shape:
             return str(operand.value)
+        if name := called(operand):
+            return name
         is_told = not operand.shape and operand.operands and depth > 1
-        return told_alone(operand, depth - 1) if is_told else kind_of(operand)
+        return told_alone(operand, depth - 1, called) if is_told else kind_of(operand)
 
     return node.describe(tuple(map(told, node.operands)))
 
@@ -55,10 +63,14 @@ class ExpressionGraph:
         Expressions whose values are in this process.
     there
         Expressions on the workers that are explained with what they are made from, as results are.
+    called
+        What a user calls an expression that is there, or nothing.
     """
 
-    def __init__(self, remembered: Container[Expr] = (), there: Container[Expr] = ()) -> None:
-        self._remembered, self._there = remembered, there
+    def __init__(
+        self, remembered: Container[Expr] = (), there: Container[Expr] = (), called: Called = nameless
+    ) -> None:
+        self._remembered, self._there, self._called = remembered, there, called
         self._num_named = 0
 
     def panels(
@@ -156,10 +168,11 @@ class ExpressionGraph:
                 details.append(f"used {len(users[node])} times")
             below = () if is_stored else node.operands
             operands = tuple("..." if is_stored else names[one] for one in node.operands)
+            called = self._called(node) if is_stored else ""
             nodes.append(
                 NodeFacts(
                     name=names[node],
-                    what="" if node in given else node.describe(operands),
+                    what="" if node in given else called or node.describe(operands),
                     details=(*details, *ends.get(node, [])),
                     operands=tuple(places[one] for one in below if one in places),
                     look="known" if is_known else _look_of(node),

@@ -15,7 +15,7 @@ from matnb.pictures.facts import GraphFacts, Look, NodeFacts, PanelFacts
 from matnb.pictures.graph import listed
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 from matnb.plan.densified import MOST_TOLD, densified
-from matnb.plan.explain import bodies_of, kind_of
+from matnb.plan.explain import LAST_VALUE, Called, bodies_of, kind_of, nameless
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
 from matnb.plan.plan_counts import counts_of, functions_of, reductions_of, tasks_by_stage
@@ -74,10 +74,12 @@ class PlanGraph:
     ----------
     measures
         What was measured of stages that ran.
+    called
+        What a user calls an array that is there, or nothing.
     """
 
-    def __init__(self, measures: Measures) -> None:
-        self._measures = measures
+    def __init__(self, measures: Measures, called: Called = nameless) -> None:
+        self._measures, self._called = measures, called
         self._num_stages = 0
         self._bytes: dict[str, float] = {}  # by stage
         self._seconds: dict[str, float] = {}
@@ -225,14 +227,14 @@ class PlanGraph:
         last = {stage.expression: number for number, stage in enumerate(stages)}
         stored = {} if is_program else around.stored
         boxes = [
-            _input_box(node, read[node], num_users[place], stored.get(node))
+            _input_box(node, read[node], num_users[place], stored.get(node), self._called(node))
             for place, node in enumerate(inputs)
         ]
         drawn = {key: places[node] for key, node in {**blocks, **around.origins}.items() if node in places}
         for number, (stage, group) in enumerate(zip(stages, groups, strict=True)):
             node, place = stage.expression, len(inputs) + number
             is_value = last[node] == number
-            marks = [f"= {around.names[node]}"] if is_value and node in around.names else []
+            marks = [f"= {self._name(node, around.names)}"] if is_value and node in around.names else []
             if is_value and not marks and node in around.kept:
                 marks = ["kept"]
             known = self._measures.of(stage)
@@ -247,6 +249,10 @@ class PlanGraph:
                 )
             )
         return tuple(boxes)
+
+    def _name(self, node: Expr, names: Mapping[Expr, str]) -> str:
+        name = names[node]
+        return (self._called(node) or "last value") if name == LAST_VALUE else name
 
     # a run that is over
 
@@ -386,7 +392,7 @@ def _read_by(stage: Stage, stages: Sequence[Stage], read: Container[Expr]) -> li
     return list(found)
 
 
-def _input_box(node: Expr, name: str, num_users: int, stored: Stored | None) -> NodeFacts:
+def _input_box(node: Expr, name: str, num_users: int, stored: Stored | None, called: str) -> NodeFacts:
     details = [kind_of(node)]
     if stored is not None:
         details.append(blocks_text(stored.layout))
@@ -395,7 +401,7 @@ def _input_box(node: Expr, name: str, num_users: int, stored: Stored | None) -> 
         details.append("stored on workers")
     if num_users > 1:
         details.append(f"used {num_users} times")
-    what = node.describe(("...",) * len(node.operands)) if stored is not None else ""
+    what = called or node.describe(("...",) * len(node.operands)) if stored is not None else ""
     look: Look = "known" if stored is not None else "given"
     return NodeFacts(name, what, tuple(details), (), look, num_users > 1)
 

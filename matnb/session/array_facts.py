@@ -18,10 +18,11 @@ from matnb.expr.nodes import Expr, Literal
 from matnb.lazy import reductions, ufuncs
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.values import corners, corners_text, entries_text, num_first_entries
-from matnb.plan.explain import kind_of
+from matnb.plan.explain import told_alone
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Stored
 from matnb.session.memo import Memo
+from matnb.session.naming import line_of, variable_of
 
 _BUSY = "values not shown: the workers are busy now"
 _TOO_MANY = "values not shown: too many axes"
@@ -107,7 +108,7 @@ def array_facts(node: Expr, there: ValuesThere | None, with_values: bool = False
         node.shape,
         node.dtype.name,
         node.sparse,
-        expression=node.describe(tuple(map(kind_of, node.operands))),
+        expression=line_of(node) or told_alone(node, called=variable_of),
         is_given=given is not None,
         is_open=bool(node.free),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from weakref import WeakKeyDictionary
 
 from matnb.backend.engine_dask import RunCancelled
 from matnb.backend.worker import Failed, TaskFailed
@@ -16,8 +15,8 @@ from matnb.lazy.recording import Recording
 from matnb.plan.explain import kind_of
 from matnb.program.operators import Multiply, MultiplyMasked, Operator, SumMasked
 from matnb.program.plan import Stage, Task
+from matnb.session.naming import earlier_lines
 
-_earlier: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
 _NONE: Mapping[Expr, tuple[Expr, ...]] = MappingProxyType({})
 
 
@@ -93,7 +92,7 @@ def located(error: MatnbError, nodes: Sequence[Expr], record: Recording | None) 
     if record is not None:
         lines = _lines([one for one in nodes if one in record.lines], record)
     if not lines:
-        elsewhere = [_earlier[one] for one in nodes if one in _earlier]
+        elsewhere = [found for one in nodes if (found := earlier_lines(one)) is not None]
     if record is not None and not lines and not elsewhere:
         lines = _lines(_writers(nodes, record), record)
     if elsewhere:
@@ -113,13 +112,6 @@ def largest(stages: Sequence[Stage], origins: Mapping[Expr, tuple[Expr, ...]] = 
     """Return the recorded expressions of the largest array of a plan, which a refusal for memory names."""
     most = max(stages, key=lambda stage: stage.estimated_bytes, default=None)
     return [] if most is None else list(origins.get(most.expression, (most.expression,)))
-
-
-def remember_lines(record: Recording) -> None:
-    """Remember the lines of a cell that has ended, for errors of what is computed later."""
-    for node, lines in record.lines.items():
-        if lines:
-            _earlier[node] = (record.filename, tuple(lines))
 
 
 def _advice(error: BaseException) -> str:

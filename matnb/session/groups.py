@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary, WeakSet
@@ -20,8 +21,11 @@ from matnb.blocks.layout import Cuts, Layout, spread
 from matnb.events import BlocksMoved, Event
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
+from matnb.pictures.escaping import shortened
+from matnb.plan.explain import told_alone
 from matnb.plan.row_work import RowWork
 from matnb.program.plan import Workers
+from matnb.session.naming import called
 from matnb.session.planning import Planner
 from matnb.session.repartitioner import Repartition, Repartitioner
 
@@ -30,6 +34,7 @@ _INDEX_BYTES = 4
 _GAIN_ITERATIONS = 3  # that are measured before a repartition's gain is noted
 _LEAST_COST_SECONDS, _MOST_COST_SECONDS = 0.002, 2.0
 _LEAST_RATE, _MOST_RATE = 10.0**7, 10.0**11  # bytes a second
+_LONGEST_NAME = 40  # characters of an array that no variable names
 
 
 class LearnedCosts:
@@ -350,19 +355,13 @@ class Groups:
         Where arrays that are to lie alike are looked up.
     policy
         Gives the policy of a group.
-
-    Attributes
-    ----------
-    names
-        What a user calls arrays.
     """
 
     def __init__(self, store: Store, policy: Callable[[], Policy]) -> None:
         self._store, self._policy = store, policy
         self._states: WeakKeyDictionary[Expr, GroupState] = WeakKeyDictionary()
-        self.names: WeakKeyDictionary[Expr, str] = WeakKeyDictionary()
-        self._numbers: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
-        self._num_numbered = 0
+        self._texts: WeakKeyDictionary[Expr, str] = WeakKeyDictionary()
+        self._num_alike: Counter[str] = Counter()
         self._declared: list[WeakSet[Expr]] = []
 
     def let_decide(self, policy: Callable[[], Policy]) -> None:
@@ -423,14 +422,18 @@ class Groups:
         return self._states[main]
 
     def name(self, node: Expr) -> str:
-        """Return what an array is called for a user; those without a name are numbered."""
-        named = self.names.get(node)
-        if named is not None:
-            return named
-        if node not in self._numbers:
-            self._num_numbered += 1
-            self._numbers[node] = self._num_numbered
-        return f"array {self._numbers[node]}"
+        """Return what an array is called for a user: variable, line of code, or else how it is made.
+
+        Of several that are made alike, the second and those after it are numbered.
+        """
+        if name := shortened(called(node), _LONGEST_NAME):
+            return name
+        if node not in self._texts:
+            text = shortened(told_alone(node), _LONGEST_NAME)
+            self._num_alike[text] += 1
+            number = self._num_alike[text]
+            self._texts[node] = text if number == 1 else f"{text} ({number})"
+        return self._texts[node]
 
 
 def _once(arrays: Mapping[Expr, Entry]) -> list[Expr]:

@@ -16,11 +16,12 @@ from matnb.pictures.facts import Change, GraphFacts, PanelFacts
 from matnb.pictures.graph import listed
 from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import count_text, plural_text
-from matnb.plan.explain import ExpressionGraph, changes_of
+from matnb.plan.explain import LAST_VALUE, ExpressionGraph, changes_of
 from matnb.plan.explain_plans import PlanGraph, nothing_to_run
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.measured import MadeRun, Measures
 from matnb.program.plan import Plan, Stored
+from matnb.session import naming
 from matnb.session.planning import Planner
 from matnb.session.run import missing_results
 
@@ -69,6 +70,9 @@ class Looker:
         self._interprets = interprets
         self._planner, self._store, self._measures, self._remembered = planner, store, measures, remembered
 
+    def _graph(self) -> ExpressionGraph:
+        return ExpressionGraph(self._remembered, called=naming.called)
+
     def explain(self, roots: Mapping[str, Expr], stage: str | None = None) -> str:
         """Return how expressions are computed: as recorded, after each pass, and the plan.
 
@@ -90,7 +94,10 @@ class Looker:
         known = self._store.find(topological(roots.values(), self._store))
         lines: list[str] = []
         if stage in (None, RECORDED):
-            lines += [RECORDED, *listed(ExpressionGraph(self._remembered).panels(roots, known))]
+            lines += [
+                RECORDED,
+                *listed(self._graph().panels(roots, known)),
+            ]
         if self._interprets and stage in (None, PLAN):
             return "\n".join([*lines, _INTERPRETED])
         passed: Mapping[str, Expr] | None = None
@@ -102,7 +109,7 @@ class Looker:
                         lines.append(f"after {name}: no change")
                     else:
                         lines.append(f"after {name}")
-                        lines += listed(ExpressionGraph(self._remembered).panels(after, known))
+                        lines += listed(self._graph().panels(after, known))
                 before = passed = after
         if stage in (None, PLAN):
             plan = self._plan_graph(roots, known, passed)
@@ -202,7 +209,7 @@ class Looker:
         there: Sequence[Expr],
         changes: Mapping[Expr, Change] | None = None,
     ) -> GraphFacts:
-        panels = ExpressionGraph(self._remembered, there).panels(roots, known, changes)
+        panels = ExpressionGraph(self._remembered, there, naming.called).panels(roots, known, changes)
         return GraphFacts(title, tuple(panels))
 
     def _plan_graph(
@@ -212,7 +219,7 @@ class Looker:
         passed: Mapping[str, Expr] | None = None,
     ) -> GraphFacts:
         names = ExpressionGraph().names(roots, known)
-        graph = PlanGraph(self._measures)
+        graph = PlanGraph(self._measures, naming.called)
         wanted = self._to_run(roots)
         if passed is not None:
             passed = {name: passed[name] for name in wanted}
@@ -274,7 +281,8 @@ def _name_of(node: Loop | Cond, called: Mapping[Expr, str]) -> str:
 def _shortly_named(roots: Mapping[str, Expr]) -> dict[str, Expr]:
     found: dict[str, Expr] = {}
     for name, node in roots.items():
-        short = shortened(name, LONGEST_NAME)
+        known = (naming.line_of(node) or "last value") if name == LAST_VALUE else name
+        short = shortened(known, LONGEST_NAME)
         found[short if short not in found else f"{short}#{len(found)}"] = node
     return found
 

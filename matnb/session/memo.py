@@ -29,11 +29,17 @@ from matnb.lazy.array import live_expressions
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.plan.explain import told_alone
 from matnb.program.plan import Stored
+from matnb.session.naming import line_of, variable_of
 from matnb.session.overrides import hiding, remembers
 from matnb.session.planning import Planner
 
 _NO_VARIABLES: Mapping[str, Expr] = MappingProxyType({})
 MOST_VALUES = 100_000  # small values; a loop that asks for one each time does not fill the memory
+
+
+def _made_by(node: Expr) -> str:
+    # The line of code that made it, else the operation.
+    return line_of(node) or told_alone(node, called=variable_of)
 
 
 @dataclass(eq=False)
@@ -110,7 +116,7 @@ class Memo:
         entry = self._store.entry(node)
         values = Dense(block.values.copy())
         values.values.flags.writeable = False
-        self._put(_Value(values, 0.0 if entry is None else entry.seconds, told_alone(node)), *names)
+        self._put(_Value(values, 0.0 if entry is None else entry.seconds, _made_by(node)), *names)
 
     def _put(self, value: _Value, *names: Expr) -> None:
         hidden = hiding()
@@ -302,7 +308,7 @@ class Memo:
                     isinstance(one, Loop | Cond) for one in topological([node])
                 )
                 self._store.remember(node, by_this_name)
-                self._texts[entry] = told_alone(node), node.dtype.name
+                self._texts[entry] = _made_by(node), node.dtype.name
             if self._folder is not None:
                 self._write(self._folder, node, entry, blocks)
 
@@ -349,9 +355,11 @@ class Memo:
         Parameters
         ----------
         variables
-            What a user's names stand for; entries have them.
+            What a user's names stand for; entries have them. Without any, entries have the variables that
+            cells gave arrays to which handles still stand for.
         """
         live = live_expressions()
+        variables = variables or {name: node for node in live if (name := variable_of(node))}
         self._planner.retain()
         named = self._store.named()
         called: dict[bytes | Entry, list[str]] = {}
@@ -382,7 +390,7 @@ class Memo:
             if entry in here:
                 continue
             node = named.get(entry)
-            about = ("", "") if node is None else (told_alone(node), node.dtype.name)
+            about = ("", "") if node is None else (_made_by(node), node.dtype.name)
             text, dtype = self._texts.get(entry, about)
             shape, hits = entry.stored.layout.grid.shape, self._hits.get(entry, 0)
             rows.append(

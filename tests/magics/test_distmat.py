@@ -379,7 +379,8 @@ def test_what_is_remembered_is_listed_without_measured_numbers_and_cleared(shell
     (listed,) = run(shell, "%distmat memo")
     head, *rows, last = [line.split() for line in listed.splitlines()]
     assert head == ["result", "shape", "dtype", "bytes", "hits", "where", "handle"]
-    assert [(row[0].split("(")[0], row[-1]) for row in rows] == [("sqrt", "workers"), ("max", "total")]
+    assert rows[0][:3] == ["x", "=", "np.sqrt(mn.arange(3000.0))"]  # the line that made it
+    assert [(row[0], row[-1]) for row in rows] == [("x", "workers"), ("total", "yes")]
     assert " ".join(last) == "2 entries, 24 kB on workers, 8 B as values"
     capsys.readouterr()
     run(shell, "%distmat status")

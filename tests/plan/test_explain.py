@@ -41,7 +41,7 @@ def text_of(array: mn.DistArray) -> str:
 
 def test_a_result_is_told_by_what_it_is_of() -> None:
     final, _ = mn.iterate(lambda x: x * 2, A, max_iterations=2)
-    assert final.facts().expression == "result 0 of a loop"
+    assert final.facts().expression == "result 0 of loop from (3, 4) float64, at most 2 times"
     picked = Compress(A.expression, Data(b"m", (3,), np.dtype(bool), False), (0, 3), (0, 2))
     assert told_alone(picked) == "(3, 4) float64[(3,) bool]"
 

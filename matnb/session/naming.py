@@ -1,0 +1,55 @@
+"""What users call arrays: by the variable, else by the line of the cell that wrote them."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping
+from weakref import WeakKeyDictionary
+
+from matnb.expr.nodes import Expr
+from matnb.lazy.recording import Recording, active_recording
+from matnb.location import shown_text
+from matnb.plan.explain import LAST_VALUE
+
+_names: WeakKeyDictionary[Expr, str] = WeakKeyDictionary()
+_lines: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
+
+
+def remember_names(named: Mapping[str, Expr]) -> None:
+    """Remember the variables that a cell gave arrays to."""
+    _names.update({node: name for name, node in named.items() if name != LAST_VALUE})
+
+
+def remember_lines(record: Recording) -> None:
+    """Remember the lines of a cell that has ended, for names, and for errors of what is computed later."""
+    for node, lines in record.lines.items():
+        if lines:
+            _lines[node] = (record.filename, tuple(lines))
+
+
+def earlier_lines(node: Expr) -> tuple[str, tuple[int, ...]] | None:
+    """Return the file name of the cell that wrote an expression, and its lines there, if they are known."""
+    return _lines.get(node)
+
+
+def variable_of(node: Expr) -> str:
+    """Return the variable that a cell gave an array to last, or nothing."""
+    return _names.get(node, "")
+
+
+def line_of(node: Expr) -> str:
+    """Return the line of code that wrote an expression, or nothing where none is known.
+
+    Of several lines it is the first; of a statement over several lines its first one. Urls stand without
+    their secrets.
+    """
+    record = active_recording()
+    found = _lines.get(node)
+    if record is not None and (lines := record.lines.get(node)):
+        found = record.filename, tuple(lines)
+    return "" if found is None else shown_text(linecache.getline(found[0], found[1][0]).strip())
+
+
+def called(node: Expr) -> str:
+    """Return what a user calls an array: its variable, else the line of code that wrote it, or nothing."""
+    return variable_of(node) or line_of(node)

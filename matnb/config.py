@@ -141,7 +141,7 @@ def parse_bytes(text: str | int | float, option: str = "size") -> int:
     Raises
     ------
     OptionError
-        When the text is no size, or negative; the message names ``option``.
+        When the text is not a size, or negative; the message names ``option``.
     """
     if isinstance(text, bool):
         raise OptionError(f"{option}={text!r}: give a number of bytes or a text such as '4GB'")

@@ -146,7 +146,7 @@ class TooLargeError(MatnbError, MemoryError):
 
 
 class CellSyntaxError(MatnbError):
-    """A cell that is no Python; its cause is the SyntaxError.
+    """A cell that is not Python; its cause is the SyntaxError.
 
     Not a SyntaxError itself, of which IPython would show the way from IPython to the compiler too.
     """

@@ -62,7 +62,7 @@ def assert_well_formed(block: Block) -> None:
         case Empty(shape, _):
             assert all(isinstance(length, int) for length in shape)
         case _:
-            raise AssertionError(f"{block!r} is no block")
+            raise AssertionError(f"{block!r} is not a block")
 
 
 def arrays_in(block: Block) -> list[np.ndarray]:

@@ -61,7 +61,7 @@ CASES: dict[str, Case] = {
     "LogisticRegression": predicted(linear_model.LogisticRegression, True),
     "GaussianNB": predicted(naive_bayes.GaussianNB, True),
     "LinearDiscriminantAnalysis": predicted(discriminant_analysis.LinearDiscriminantAnalysis, True),
-    # It adds reg_covar through a view, which is no view here.
+    # It adds reg_covar through a view, which is not a view here.
     "GaussianMixture": lambda X, y, t: (
         mixture.GaussianMixture(2, random_state=0, init_params="random", reg_covar=0, max_iter=5, tol=0)
         .fit(X)

@@ -212,7 +212,7 @@ def break_down(
     told: Callable[[int, float], None] | None = None,
     listener: Listener | None = None,
 ) -> Performed:
-    """Fail on the last member in a way that is no task's, while the others wait."""
+    """Fail on the last member in a way that is not a task's, while the others wait."""
     if mailbox.owner == mailbox.members[-1]:
         raise ZeroDivisionError("by the performer itself")
     Inbox(mailbox).take((0, "never sent"))

@@ -63,7 +63,7 @@ MANY_PARAMETERS = {
     "matnb/ops/products.py: write_product": "a region of a product, and whose it is",
     "matnb/session/current.py: start": "a user's options",
 }
-# Where texts are taken apart that are no keys of tasks.
+# Where texts are taken apart that are not keys of tasks.
 TAKES_NAMES_APART = {
     "matnb/backend/cluster.py", "matnb/backend/gang_lock.py", "matnb/backend/handshake.py",
     "matnb/plan/explain_plans.py", "matnb/session/stamp.py",

@@ -105,7 +105,7 @@ def test_an_unknown_parameter_is_refused_with_those_there_are(tmp_path, capsys):
 def test_parameters_that_are_no_plain_python_are_told(tmp_path, capsys):
     path = write(tmp_path / "book.ipynb", "n", parameters="%load_ext matnb\nn = 1")
     assert main(["report", path, "-p", "n", "2", "-o", str(tmp_path / "out.html")]) == 2
-    assert "its cell of parameters is no plain Python" in capsys.readouterr().err
+    assert "its cell of parameters is not plain Python" in capsys.readouterr().err
 
 
 def test_an_output_that_is_a_folder_is_refused_before_anything_runs(tmp_path, capsys):

@@ -24,6 +24,6 @@ def long_work() -> mn.DistArray:
     rng = np.random.default_rng(int(time.time()))
     a = mn.asarray(rng.random((1500, 1500)), blocks=2)
     b = a
-    for number in range(60):  # of which no two are alike, so that they are no loop
+    for number in range(60):  # of which no two are alike, so that they are not a loop
         b = (a @ b) / (1500 + number)
     return b.sum()

@@ -10,10 +10,10 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from matnb.cli.pdf import find_browser
 from playwright.sync_api import sync_playwright
 
 from matnb.cli import main as matnb
+from matnb.cli.page import find_browser
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "example_notebooks"

@@ -338,7 +338,7 @@ def parted(task: Task) -> TaskParts:
 
 
 def bounds_of(join: Join) -> tuple[tuple[int, int], ...] | None:
-    """Return where each part begins and stops on the first axis, or None where they are no rows, in order."""
+    """Return where each part begins and stops on the first axis; None where they are not rows, in order."""
     if join.sparse or not join.shape or not join.offsets:
         return None
     starts = [offset[0] for offset in join.offsets]

@@ -142,7 +142,7 @@ def _is_large(use: JoinUse) -> bool:
 
 
 def _as_joined(node: Expr, array: Stored) -> JoinUse | None:
-    # An array that stays as what reads all of it puts it together; None if its blocks are no rows.
+    # An array that stays as what reads all of it puts it together; None if its blocks are not rows.
     if node.sparse or not node.shape:
         return None
     grid = array.layout.grid

@@ -195,7 +195,7 @@ def _read_by_worker(value: object, hint: object, place: str, check: Check) -> di
         raise WrongFieldError(f"{place} is {shortly(value)}, not an object")
     for worker in value:
         if not (worker.isascii() and worker.isdigit() and len(worker) < 10):
-            raise WrongFieldError(f"{place} has a worker {shortly(worker)}, which is no number")
+            raise WrongFieldError(f"{place} has a worker {shortly(worker)}, which is not a number")
     return {int(worker): read(one, hint, f"{place}.{worker}", check) for worker, one in value.items()}
 
 

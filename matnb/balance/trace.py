@@ -161,7 +161,7 @@ def _json(value: object, kind: type) -> str:
 
 
 def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _check(made: object, place: str) -> None:

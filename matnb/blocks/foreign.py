@@ -1,4 +1,4 @@
-"""What other libraries' objects stand for as arrays; what is no array is refused with the way to make one."""
+"""Objects of other libraries as arrays; what is not an array is refused with a way to make one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import sparse
 from matnb.errors import DTypeError, ShapeError
 
 _SPARSE = (sp.sparray, sp.spmatrix, sparse.SparseArray)
-# What gives an element of an array; NumPy tells by its dtype what is no number.
+# What gives an element of an array; NumPy tells by its dtype anything other than a number.
 _ELEMENTS = (bool, int, float, complex, np.generic, str, bytes, type(None))
 _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__")
 
@@ -29,7 +29,8 @@ def array_of(data: object) -> Any:
     Raises
     ------
     DTypeError
-        For what is no array, number or list of them, with the way to make one; and for masked elements.
+        For anything other than an array, number or list of them, and for masked elements; the message says
+        how to convert it.
     ShapeError
         For a pandas frame of sparse columns with a fill value other than 0.
     """
@@ -48,7 +49,7 @@ def array_of(data: object) -> Any:
         return data
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)
-    raise DTypeError(f"{_named(data)} is no array: {_way(data)}")
+    raise DTypeError(f"{_named(data)} is not an array: {_way(data)}")
 
 
 def is_graph(data: object) -> bool:
@@ -71,7 +72,7 @@ def _adjacency(graph: Any) -> sp.csr_array:
         matrix: sp.csr_array = networkx.to_scipy_sparse_array(graph, format="csr")
     except (TypeError, ValueError) as error:
         raise DTypeError(
-            f"{_named(graph)} with weights that are no numbers: {error}; without them it is "
+            f"{_named(graph)} with weights that are not numbers: {error}; without them it is "
             "nx.to_scipy_sparse_array(G, weight=None)"
         ) from None
     return matrix
@@ -103,8 +104,8 @@ def _check_items(items: Sequence[object]) -> None:
                 continue
             if issubclass(kind, _SPARSE) or array_of(item) is not item:
                 raise DTypeError(
-                    f"a list of {kind.__name__} is no array: give mn.asarray of each, and np.concatenate or "
-                    "np.stack to put them together"
+                    f"a list of {kind.__name__} is not an array: give mn.asarray of each, and np.concatenate "
+                    "or np.stack to put them together"
                 )
 
 

@@ -240,7 +240,7 @@ def block_from(data: object) -> Block:
     Raises
     ------
     DTypeError
-        For an object, string or record dtype, for masked elements, and for what is no array.
+        For an object, string or record dtype, for masked elements, and for anything other than an array.
     ShapeError
         For a sparse array that is malformed, not two-dimensional, or has a fill value other than 0.
     TooLargeError

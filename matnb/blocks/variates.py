@@ -240,7 +240,7 @@ def poisson(raw: NumericArray, mean: NumericArray) -> NumericArray:
     found, wrong = _called(_poissons, np.int64, (raw, mean))
     if wrong != -1:
         value = np.broadcast_to(mean, found.shape).flat[wrong or 0]
-        raise OptionError(f"poisson: lam={value} is no mean: give numbers from 0 to 9.2e18")
+        raise OptionError(f"poisson: lam={value} is not a mean: give numbers from 0 to 9.2e18")
     return found
 
 

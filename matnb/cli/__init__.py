@@ -272,7 +272,7 @@ def _read(path: Path) -> NotebookNode:
     try:
         return load_notebook_node(str(path))
     except (NotJSONError, ValidationError, ValueError, AttributeError, KeyError):
-        raise FileFormatError(path, "this is no Jupyter notebook") from None
+        raise FileFormatError(path, "this is not a Jupyter notebook") from None
 
 
 def _set_parameters(book: NotebookNode, parameters: Mapping[str, object], path: Path) -> None:
@@ -286,7 +286,7 @@ def _set_parameters(book: NotebookNode, parameters: Mapping[str, object], path: 
             try:
                 names = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Name)]
             except SyntaxError as error:
-                raise FileFormatError(path, f"its cell of parameters is no plain Python: {error}") from None
+                raise FileFormatError(path, f"its cell of parameters is not plain Python: {error}") from None
             known += [name.id for name in names if isinstance(name.ctx, ast.Store)]
     for name in parameters:
         if name not in known:

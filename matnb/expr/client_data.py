@@ -47,7 +47,7 @@ def owned(block: Block) -> Expr:
     """Return the expression of an array that nobody else has: taken as it is, with a name of its own.
 
     What is read once and then gone is neither copied nor hashed; read again, it is another expression. It is
-    no constant, however small, so that a loop that begins with another one has the same plan.
+    not a constant, however small, so that a loop that begins with another one has the same plan.
     """
     node = Data(os.urandom(16), block.shape, block.dtype, not isinstance(block, Dense))
     _held[node] = freeze(block)

@@ -54,7 +54,7 @@ def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:
     Raises
     ------
     DTypeError
-        For what is no whole number.
+        For anything other than a whole number.
     IndexingError
         For a vertex that the graph does not have.
     """

@@ -59,9 +59,9 @@ def betweenness(
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     IndexingError
-        For a source that is no vertex.
+        For a source that is not a vertex.
     OptionError
         For a batch below 1, or more sources to draw than there are vertices; when it is computed, for a
         weight that is not above 0.
@@ -109,7 +109,7 @@ def chosen_sources(sources: object, n: int, seed: int, algorithm: str) -> npt.ND
     Raises
     ------
     DTypeError, IndexingError
-        For one that is no vertex.
+        For one that is not a vertex.
     OptionError
         For more to draw than there are, or none.
     """

@@ -34,9 +34,9 @@ def bfs(A: object, source: int | Sequence[int]) -> BreadthFirst:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     IndexingError
-        For a source that is no vertex.
+        For a source that is not a vertex.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def closeness(
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For a batch below 1; when it is computed, for a weight that is negative or NaN.
 

@@ -36,7 +36,7 @@ def clustering(A: object, directed: bool = False, symmetric: bool = False) -> Di
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def average_clustering(A: object, symmetric: bool = False) -> DistArray:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def transitivity(A: object, symmetric: bool = False) -> DistArray:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def label_propagation(A: object, max_iterations: int = 10, symmetric: bool = Fal
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For a negative number of rounds.
 
@@ -91,7 +91,7 @@ def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float =
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix, or labels that are not n whole numbers.
+        For anything other than a sparse square matrix, or labels that are not n whole numbers.
     OptionError
         For a negative resolution.
 

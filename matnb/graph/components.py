@@ -45,7 +45,7 @@ def connected_components(A: object, symmetric: bool = False) -> Components:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------

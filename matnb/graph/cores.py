@@ -37,7 +37,7 @@ def core_number(A: object, symmetric: bool = False) -> DistArray:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def k_core(A: object, k: int, symmetric: bool = False) -> DistArray:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For a negative k.
 

@@ -34,7 +34,7 @@ def degree(A: object, direction: str = "out", weighted: bool = False) -> DistArr
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For another direction.
 
@@ -115,7 +115,7 @@ def laplacian(A: object, normed: bool = False, use_out_degree: bool = False) -> 
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------

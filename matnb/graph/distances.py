@@ -49,9 +49,9 @@ def all_pairs_shortest_path_length(
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     IndexingError
-        For a source that is no vertex.
+        For a source that is not a vertex.
     OptionError
         For a batch below 1; when it is computed, for a weight that is negative or NaN.
 

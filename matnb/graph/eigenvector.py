@@ -47,7 +47,7 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For a tolerance that is not above 0.
 
@@ -106,7 +106,7 @@ def katz(
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix, or a beta of another length.
+        For anything other than a sparse square matrix, or a beta of another length.
     OptionError
         For a tolerance that is not above 0; when it is computed, for a weight that is NaN.
 

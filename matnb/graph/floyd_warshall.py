@@ -37,7 +37,7 @@ def floyd_warshall(A: object, unweighted: bool = False) -> DistArray:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         When it is computed: for a cycle of negative length, and for a weight that is NaN.
 

@@ -42,7 +42,7 @@ def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsA
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For a tolerance that is not above 0; when it is computed, for a weight that is negative or NaN.
 

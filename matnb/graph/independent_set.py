@@ -37,7 +37,7 @@ def maximal_independent_set(A: object, symmetric: bool = False, seed: int = 0) -
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------

@@ -65,7 +65,7 @@ def louvain(
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For a negative resolution or threshold; when it is computed, for a weight that is negative or NaN.
 

@@ -64,7 +64,7 @@ def markov_clustering(
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For an expansion below 2, an inflation that is not above 1, a threshold outside 0 to 1, a tolerance
         that is not above 0; when it is computed, for a weight that is negative or NaN.

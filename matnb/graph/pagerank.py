@@ -61,7 +61,7 @@ def pagerank(
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix, complex weights, or vectors of another length.
+        For anything other than a sparse square matrix, complex weights, or vectors of another length.
     OptionError
         For a damping outside 0 to 1, or a negative tolerance; when it is computed, for a weight that is
         negative or NaN.

@@ -35,7 +35,7 @@ def common_neighbors(A: object, pairs: object = None, symmetric: bool = False) -
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix, or pairs of another shape.
+        For anything other than a sparse square matrix, or pairs of another shape.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def minimum_spanning_forest(A: object) -> DistArray:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For a weight that is NaN, when it is computed.
 

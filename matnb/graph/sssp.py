@@ -51,9 +51,9 @@ def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | Shor
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     IndexingError
-        For a source that is no vertex.
+        For a source that is not a vertex.
     OptionError
         For a weight that is negative or NaN, when distances are computed.
 

@@ -35,7 +35,7 @@ def strongly_connected_components(A: object) -> Components:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------

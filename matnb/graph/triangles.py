@@ -35,7 +35,7 @@ def triangles(A: object, symmetric: bool = False) -> DistArray:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def triangle_count(A: object, symmetric: bool = False) -> DistArray:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def triangle_estimate(A: object, k: int = 30, symmetric: bool = False, seed: int
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For a k below 1.
 

@@ -35,7 +35,7 @@ def k_truss(A: object, k: int, symmetric: bool = False) -> DistArray:
     Raises
     ------
     DTypeError, ShapeError
-        For what is no sparse square matrix.
+        For anything other than a sparse square matrix.
     OptionError
         For a k below 2.
 

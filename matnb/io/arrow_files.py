@@ -199,7 +199,7 @@ def open_parquet(file: File, columns: Sequence[str] | None = None, dtype: DTypes
     OptionError
         For a name that no column has.
     FileFormatError
-        When it is no Parquet file, or a column is of lists or another type that no table holds.
+        When it is not a Parquet file, or a column is of lists or another type that no table holds.
 
     Warns
     -----

@@ -207,7 +207,7 @@ class CsvTable(TableSource):
 
     def _looked_into(self, lines: Lines) -> list[pyarrow.Array]:
         # The columns as text, from which values are made one by one column: spaces around them are left out,
-        # and the first that is none is told with its line. Lines before one that is no row come first.
+        # and the first that is none is told with its line. Lines before one that is not a row come first.
         import pyarrow
 
         chunk = lines.chunk()
@@ -263,7 +263,7 @@ class CsvTable(TableSource):
         return None, low
 
     def _row_start(self, chunk: Chunk, row: int) -> int:
-        # Where the line of a row starts; blank ones are no rows.
+        # Where the line of a row starts; blank ones are not rows.
         starts = np.concatenate([[MARGIN], chunk.newlines[:-1] + 1])
         return int(starts[~_blank(chunk, starts)][row])
 
@@ -543,7 +543,7 @@ def open_table(
     OptionError
         For a name that no column has, or more than one.
     FileFormatError
-        When the header is no text, or all columns are read and two have one name.
+        When the header is not text, or all columns are read and two have one name.
     """
     if (
         not isinstance(delimiter, str)

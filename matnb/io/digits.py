@@ -28,7 +28,7 @@ _NUMBER_BYTES = frozenset(b"0123456789+-.eEinfatyINFATY")
 
 
 class BadToken(ValueError):  # noqa: N818  stays in io: the reader adds the file and the line
-    """A token that is no number: its place among those given, and why."""
+    """A token that is not a number: its place among those given, and why."""
 
     def __init__(self, number: int, reason: str) -> None:
         self.number, self.reason = number, reason
@@ -75,7 +75,7 @@ def parse_integers(text: Text, starts: Places, stops: Places) -> npt.NDArray[np.
     Raises
     ------
     BadToken
-        For the first token that is no integer, or one out of the range of 64 bits.
+        For the first token that is not an integer, or one out of the range of 64 bits.
     """
     first = text.buffer[starts]
     negative = first == 45
@@ -109,7 +109,7 @@ def parse_floats(text: Text, starts: Places, stops: Places) -> npt.NDArray[np.fl
     Raises
     ------
     BadToken
-        For the first token that is no number.
+        For the first token that is not a number.
     """
     first = text.buffer[starts]
     negative = first == 45

@@ -130,7 +130,7 @@ def check_skip(skip: int) -> None:
     Raises
     ------
     OptionError
-        When it is no whole number, or negative.
+        When it is not a whole number, or negative.
     """
     if not isinstance(skip, int) or isinstance(skip, bool) or skip < 0:
         raise OptionError(f"skip={skip!r}: give a number of lines, from 0 on")

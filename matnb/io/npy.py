@@ -51,7 +51,7 @@ def read_header(stream: IO[bytes]) -> NpyHeader:
     Raises
     ------
     ValueError
-        When it is none, or one of elements that are no numbers.
+        When it is none, or one of elements that are not numbers.
     """
     begin = stream.read(8)
     if len(begin) < 8 or not begin.startswith(npy_format.MAGIC_PREFIX):

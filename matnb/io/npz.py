@@ -527,7 +527,7 @@ def open_npz(file: File) -> Source:
         if "format" not in archive.names:
             names = ", ".join(sorted(archive.names)[:20])
             raise file.error(
-                f"is no sparse matrix of SciPy's and not matnb's own: it has {names or 'no member'}"
+                f"is neither a sparse matrix of SciPy's nor matnb's own: it has {names or 'no member'}"
             )
         kind, shape = archive.word("format"), archive.facts("shape")
         if kind not in _FORMATS:

@@ -235,7 +235,7 @@ def _pairs(
     after, before = chunk.text.buffer[stops] == _COLON, chunk.text.buffer[starts - 1] == _COLON
     place = int(np.flatnonzero(np.where(is_pair, after == before, after | before))[0])
     text = shown(chunk.text.bytes_at(int(starts[place]), int(stops[place])))
-    raise chunk.error_at(int(starts[place]), f"{text} is no pair INDEX:VALUE, or no target before them")
+    raise chunk.error_at(int(starts[place]), f"{text} is not a pair INDEX:VALUE, or no target before them")
 
 
 def _without_queries(

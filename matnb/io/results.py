@@ -45,7 +45,7 @@ def make_folder(folder: str) -> None:
     Raises
     ------
     OSError
-        When it cannot be made, or is no folder.
+        When it cannot be made, or is not a folder.
     """
     missing, path = [], os.path.abspath(folder)
     while not os.path.isdir(path):
@@ -96,7 +96,7 @@ def folder_problem(folder: str) -> str | None:
 def file_problem(path: str, found: os.stat_result) -> str | None:
     """Return why a file is not one that this user alone wrote, or None."""
     if not stat.S_ISREG(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
-        return "is no plain file of yours"
+        return "is not a plain file of yours"
     if os.name == "posix" and found.st_mode & _OTHERS_WRITE:
         return f"may be written by others (mode {_mode(found)}): chmod go-w {shlex.quote(path)}"
     return None
@@ -381,7 +381,7 @@ def opened_result(path: str, digest: bytes, key: bytes) -> Iterator[Result]:
 def _checked(path: str, stream: BufferedReader, size: int, digest: bytes, key: bytes) -> Result:
     head = stream.read(_HEAD.size)
     if len(head) != _HEAD.size or not head.startswith(_MARK):
-        raise FileFormatError(path, "is no result that matnb wrote")
+        raise FileFormatError(path, "was not written by matnb")
     _, version, begin, length, checksum = _HEAD.unpack(head)
     if version != _VERSION:
         raise FileFormatError(path, f"is of version {version}; this matnb reads version {_VERSION}")
@@ -415,7 +415,7 @@ def _checked(path: str, stream: BufferedReader, size: int, digest: bytes, key: b
 
 def _count(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise ValueError(f"{value!r} is no count")
+        raise ValueError(f"{value!r} is not a count")
     return value
 
 

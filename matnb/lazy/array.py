@@ -315,7 +315,7 @@ class Values(Known):
 
     def _product(self, operand: np.ndarray, transposed: bool) -> np.ndarray:
         if len(self.shape) != 2:
-            raise ShapeError(f"an array of shape {self.shape} is no linear operator: give a matrix")
+            raise ShapeError(f"an array of shape {self.shape} is not a linear operator: give a matrix")
         matrix: Any = recorded(np.transpose)(self) if transposed else self
         return np.asarray((matrix @ operand).compute())
 
@@ -343,7 +343,7 @@ class Values(Known):
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu":
-            raise DTypeError(f"an array of dtype {self.dtype} is no index")
+            raise DTypeError(f"an array of dtype {self.dtype} is not an index")
         return int(self)
 
     def __bool__(self) -> bool:
@@ -480,7 +480,7 @@ def expression_of(value: object) -> Expr:
     """Return the expression of a handle, or of an array or number as a constant."""
     if isinstance(value, DistArray):
         return value.expression
-    if hasattr(value, "__matnb_array__"):  # a table, or a column that is no plain array
+    if hasattr(value, "__matnb_array__"):  # a table, or a column that is not a plain array
         made: DistArray = value.__matnb_array__()
         return made.expression
     return expression_of_block(block_from(value))
@@ -654,7 +654,7 @@ class DistArray(Methods, Operators, Values):
         Raises
         ------
         DTypeError
-            For a dense array: ``np.where(condition, x, 0)``; and for what is no boolean.
+            For a dense array: ``np.where(condition, x, 0)``; and for anything other than a boolean.
         ShapeError
             For booleans of another shape.
         OptionError
@@ -697,8 +697,8 @@ class DistArray(Methods, Operators, Values):
         Raises
         ------
         DTypeError
-            For a dense array, which stores every element: ``x != 0`` tells which are not 0; and for what is
-            no dtype of numbers or booleans.
+            For a dense array, which stores every element: ``x != 0`` tells which are not 0; and for anything
+            other than a dtype of numbers or booleans.
 
         Examples
         --------

@@ -73,8 +73,8 @@ def asarray(
     Raises
     ------
     DTypeError
-        For elements that are not numbers or booleans, masked ones, and for what is no array: a dict, a set, a
-        generator. The message has the way to make one.
+        For elements that are not numbers or booleans, masked ones, and for anything other than an array: a
+        dict, a set, a generator. The message has the way to make one.
     ShapeError
         For cuts that do not fit, or a sparse array that is not two-dimensional.
     OptionError
@@ -92,7 +92,7 @@ def asarray(
     wanted = None if dtype is None else number_dtype(dtype)
     if isinstance(obj, list | tuple) and holds_handles(obj):
         obj = recorded(np.stack)([asarray(one) for one in obj])
-    if hasattr(obj, "__matnb_array__"):  # a table, or one of its columns that is no plain array
+    if hasattr(obj, "__matnb_array__"):  # a table, or one of its columns that is not a plain array
         obj = obj.__matnb_array__()
     same = isinstance(obj, DistArray) and (wanted is None or wanted == obj.dtype)
     if copy is False and not same:
@@ -147,7 +147,7 @@ def _block_of(obj: object, wanted: np.dtype | None) -> Block:
         or not isinstance(obj, list | tuple | bool | int | float | complex)
     ):
         return block_from(obj)
-    array_of(obj)  # refuses what is no array, and masks
+    array_of(obj)  # refuses anything other than an array, and masks
     try:
         return block_from(np.asarray(obj, wanted))
     except OverflowError as error:
@@ -337,7 +337,7 @@ def coo_array(
     ShapeError
         For lengths that are not equal, and a shape that has not two axes.
     DTypeError
-        For values of a dtype that no sparse array has, coordinates that are no whole numbers, and "min" or
+        For values of a dtype that no sparse array has, coordinates that are not whole numbers, and "min" or
         "max" of complex numbers or uint64.
     OptionError
         For other ``duplicates``; and, with "error", once it is computed, for coordinates that come twice.
@@ -423,7 +423,7 @@ def _real_number(value: object) -> int | float | None:
         return int(value)
     if value is None or isinstance(value, int | float | np.integer | np.floating):
         return value  # type: ignore[return-value]  # NumPy's numbers are used as Python's are
-    raise DTypeError(f"arange: {value!r} is no real number")
+    raise DTypeError(f"arange: {value!r} is not a real number")
 
 
 def linspace(

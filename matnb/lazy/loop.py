@@ -99,7 +99,7 @@ def taken_apart(value: object, like: Nesting = LEAF) -> tuple[list[object], Nest
     Raises
     ------
     DTypeError
-        For a dict with keys that are no constants.
+        For a dict with keys that are not constants.
     """
     match value:
         case dict():

@@ -39,7 +39,7 @@ _CHECKS = 6  # comparisons for each event, until looking is given up
 
 
 class Inner(NamedTuple):
-    """An expression that is no event, by its kind and what it is made from."""
+    """An expression that is not an event, by its kind and what it is made from."""
 
     kind: Hashable
     parts: tuple[Read, ...]

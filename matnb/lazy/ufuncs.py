@@ -194,7 +194,7 @@ def number_dtype(dtype: npt.DTypeLike) -> np.dtype:
     Raises
     ------
     DTypeError
-        For what is no dtype, or one of neither numbers nor booleans.
+        For anything other than a dtype, or one of neither numbers nor booleans.
     """
     try:
         wanted = np.dtype(dtype)

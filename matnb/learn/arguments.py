@@ -33,7 +33,7 @@ def rows_from(X: object, estimator: str, num_features: int | None = None) -> Dis
     ShapeError
         For what has no two axes, no row, no column, or another number of columns.
     DTypeError
-        For complex numbers and for what is no number.
+        For complex numbers and for anything other than a number.
     OptionError
         For NaN or infinity: where the first one is.
     """
@@ -59,7 +59,8 @@ def names_of(X: object) -> npt.NDArray[np.object_] | None:
 
 
 def _numbers_of(X: Any) -> Any:
-    # A frame whose columns have several dtypes of numbers, or pandas's own, is no array of numbers by itself.
+    # A frame whose columns have several dtypes of numbers, or pandas's own, is not an array of numbers by
+    # itself.
     if not hasattr(X, "to_numpy") or not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return X
     kinds = {getattr(one, "kind", "O") for one in X.dtypes}
@@ -123,7 +124,7 @@ def targets_from(y: object, X: DistArray, estimator: str, several: bool = True) 
     ShapeError
         For another number of rows, or several targets where one is wanted.
     DTypeError, OptionError
-        For what is no number, NaN or infinite.
+        For anything other than a number, NaN or infinite.
     """
     given = asarray(y)
     if given.ndim == 2 and given.shape[1] == 1 and not several:
@@ -144,7 +145,7 @@ class Labels(NamedTuple):
 
 
 def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
-    """Return the classes of the rows of X; numbers or, from what is no DistArray, texts.
+    """Return the classes of the rows of X; numbers or, from anything other than a DistArray, texts.
 
     Raises
     ------
@@ -235,7 +236,7 @@ def class_weights_from(
         raise OptionError(f"{estimator}: class_weight={class_weight!r}; give a dict, 'balanced' or None")
     unknown = [label for label in class_weight if label not in known]
     if unknown:
-        raise OptionError(f"{estimator}: class_weight has {unknown[0]!r}, which is no class of y: {known}")
+        raise OptionError(f"{estimator}: class_weight has {unknown[0]!r}, which is not a class of y: {known}")
     factors = [real(class_weight.get(label, 1.0), "class_weight", estimator) for label in known]
     return weights * asarray(np.array(factors))[labels.codes]
 
@@ -246,7 +247,7 @@ def seed_from(random_state: object, estimator: str) -> int:
     Raises
     ------
     DTypeError, OptionError
-        For what is no whole number, or a negative one.
+        For anything other than a whole number, or a negative one.
     """
     if random_state is None:
         return secrets.randbelow(2**31)
@@ -263,7 +264,7 @@ def whole(value: object, name: str, estimator: str, least: int = 1, most: int | 
     Raises
     ------
     DTypeError
-        For what is no whole number.
+        For anything other than a whole number.
     OptionError
         For one outside.
     """
@@ -285,7 +286,7 @@ def real(value: object, name: str, estimator: str, least: float = 0.0, above: bo
     Raises
     ------
     DTypeError, OptionError
-        For what is no number, or one outside.
+        For anything other than a number, or one outside.
     """
     try:
         number = float(value)  # type: ignore[arg-type]  # what it cannot take raises

@@ -57,7 +57,7 @@ class IncrementalPCA(PrincipalComponents):
     Raises
     ------
     ShapeError, OptionError
-        For an X that is no matrix or has NaN, and more components than a batch has rows or columns.
+        For an X that is not a matrix or has NaN, and more components than a batch has rows or columns.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class KMeans(ClustererByCenters):
     Raises
     ------
     ShapeError
-        For an X that is no matrix, an ``init`` that is not k x p, weights that are not one a row.
+        For an X that is not a matrix, an ``init`` that is not k x p, weights that are not one a row.
     OptionError
         For NaN or infinity in X, more clusters than rows, and options that are not there.
 

@@ -115,7 +115,7 @@ class LatentDirichletAllocation(TopicsByBatches):
         Raises
         ------
         ShapeError, DTypeError
-            For what is no matrix of real numbers.
+            For anything other than a matrix of real numbers.
         OptionError
             For a count that is negative, NaN or infinite, for arguments outside their bounds, and for a
             source where not each batch is learned from alone, or the perplexity is looked at.

@@ -38,7 +38,7 @@ def is_small(gradient: DistArray, tol: float) -> DistArray:
 
 
 def is_settled(old: DistArray, new: DistArray) -> DistArray:
-    """Return whether the loss changes by rounding alone, or is no number any longer."""
+    """Return whether the loss changes by rounding alone, or is no longer a number."""
     size = np.maximum(np.maximum(abs(old), abs(new)), 1.0)
     return ~(old - new > FACTOR * size)
 

@@ -95,7 +95,7 @@ def minimize(
     OptionError
         For an unknown method, one without the function it needs, a tolerance or numbers below 0.
     ShapeError, DTypeError
-        For functions that record other shapes, an x0 that is no vector, or complex.
+        For functions that record other shapes, an x0 that is not a vector, or complex.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class NearestNeighbors(Estimator):
     Raises
     ------
     ShapeError, OptionError
-        For rows that are no matrix or have NaN, and more neighbors than there are rows.
+        For rows that are not a matrix or have NaN, and more neighbors than there are rows.
 
     Notes
     -----

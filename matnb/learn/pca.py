@@ -52,9 +52,9 @@ class PCA(PrincipalComponents):
     Raises
     ------
     ShapeError, OptionError
-        For an X that is no matrix or has NaN, one row alone, a number of components that is not between 1 and
-        the smaller of n and p, a share with a solver that does not find all components, and a "full" SVD of
-        sparse X.
+        For an X that is not a matrix or has NaN, one row alone, a number of components that is not between 1
+        and the smaller of n and p, a share with a solver that does not find all components, and a "full" SVD
+        of sparse X.
 
     Examples
     --------

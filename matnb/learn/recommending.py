@@ -61,7 +61,7 @@ def places_from(values: object, length: int, name: str, estimator: str) -> DistA
     Raises
     ------
     DTypeError
-        For what are no whole numbers.
+        For anything other than whole numbers.
     IndexingError
         For one that is not there.
     """

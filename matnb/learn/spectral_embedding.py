@@ -56,7 +56,7 @@ class SpectralEmbedding(Estimator):
     Raises
     ------
     ShapeError, OptionError
-        For an X that is no matrix or has NaN, a graph that is not square or has negative weights, and more
+        For an X that is not a matrix or has NaN, a graph that is not square or has negative weights, and more
         coordinates than rows less one.
 
     Examples

@@ -249,7 +249,7 @@ def source_from(X: Any, y: Any, batch_size: int = 0) -> PieceSource:
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        For what is no rows, targets of another number, and targets beside a source.
+        For anything other than rows, targets of another number, and targets beside a source.
     """
     if hasattr(X, "loop_pieces"):
         if y is not None:

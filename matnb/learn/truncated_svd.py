@@ -45,7 +45,7 @@ class TruncatedSVD(Transformer):
     Raises
     ------
     ShapeError, OptionError
-        For an X that is no matrix or has NaN, and more components than X has rows or columns.
+        For an X that is not a matrix or has NaN, and more components than X has rows or columns.
 
     Examples
     --------

@@ -80,7 +80,7 @@ def svds(
     Raises
     ------
     ShapeError, DTypeError
-        For what is no real matrix.
+        For anything other than a real matrix.
     OptionError
         For a k outside 1 to the smaller of m and n, an unknown ``which`` or solver.
 

@@ -131,11 +131,13 @@ def run_cell(
     Raises
     ------
     OptionError
-        When ``keep`` names something that is no DistArray after the cell, and when there is no last value for
-        ``out``.
+        When ``keep`` names something that is not a DistArray after the cell, and when there is no last value
+        for ``out``.
     """
     if out is not None and code.value is None:
-        raise OptionError(f"--out {out}: the cell's last line is no expression, so there is no value to name")
+        raise OptionError(
+            f"--out {out}: the cell's last line is not an expression, so there is no value to name"
+        )
     # References that keep nothing alive: what the cell lets go of can be freed while it runs.
     before = {name: (weakref.ref(handle), handle.expression.digest) for name, handle in _handles(namespace)}
     with recording(code.filename) as record:

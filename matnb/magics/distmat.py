@@ -303,7 +303,9 @@ class DistMatMagics(Magics):
                 if name == VALUE and not self.names:
                     raise UsageError(f"%distmat explain: {_NOTHING}")
                 near = meant(name, _arrays(self.shell), before="; ")
-                raise UsageError(f"%distmat explain: {shortened(name, LONGEST_NAME)} is no DistArray{near}")
+                raise UsageError(
+                    f"%distmat explain: {shortened(name, LONGEST_NAME)} is not a DistArray{near}"
+                )
         if not roots:
             raise UsageError("%distmat explain: what the last cell computed is gone; name a DistArray")
         return roots

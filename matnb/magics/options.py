@@ -211,7 +211,7 @@ def parse_cell_line(line: str, namespace: Mapping[str, object]) -> argparse.Name
     chosen = _parse(CELL, _split(line), namespace)
     if chosen.out is not None and (not chosen.out.isidentifier() or iskeyword(chosen.out)):
         raise UsageError(
-            f"%%distmat: --out {shortened(chosen.out, LONGEST_NAME)}: that is no name of Python's"
+            f"%%distmat: --out {shortened(chosen.out, LONGEST_NAME)}: that is not a valid Python name"
         )
     others = {
         "--lazy": chosen.lazy,

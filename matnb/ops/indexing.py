@@ -182,7 +182,7 @@ def _check_lanes(operand: Expr, index: Expr, axis: int) -> None:
 
 
 def check_whole(index: Expr) -> None:
-    """Refuse an index that is no whole numbers.
+    """Refuse an index that is not whole numbers.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def check_whole(index: Expr) -> None:
 
 
 def check_index(index: Expr, ndim: int) -> None:
-    """Refuse an index that is no whole numbers, or of another number of axes.
+    """Refuse an index that is not whole numbers, or of another number of axes.
 
     Raises
     ------

@@ -6,7 +6,7 @@ import re
 from html import escape
 from unicodedata import east_asian_width
 
-# What no XML may hold: control characters, halves of pairs, and what is no character.
+# What no XML may hold: control characters, halves of pairs, and anything other than a character.
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # Characters of a name, and of a line of a user's, in text that is to be read at a glance.
 LONGEST_NAME, LONGEST_LINE = 40, 300

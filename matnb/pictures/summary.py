@@ -238,7 +238,7 @@ def fitting_text(text: str, width: int) -> str:
 
 
 def tasks_text(num_tasks: int, projected_bytes: int, seconds: float) -> str:
-    """Return what runs that is no loop, and for how long."""
+    """Return what runs that is not a loop, and for how long."""
     tasks = plural_text(num_tasks, "task")
     return f"{tasks}, {bytes_text(projected_bytes)} projected, {seconds_text(seconds)} so far"
 

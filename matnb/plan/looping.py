@@ -194,7 +194,7 @@ class ProgramWriter:
     Attributes
     ----------
     owners
-        The worker of each register that is no task's.
+        The worker of each register that is not a task's.
     everywhere
         Registers that every worker has.
     stages

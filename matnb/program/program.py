@@ -105,7 +105,7 @@ class Program:
     given
         Registers that are filled before the first action, with the worker that holds each.
     owners
-        The worker that holds each register that is no task's, ``given`` among them.
+        The worker that holds each register that is not a task's, ``given`` among them.
     everywhere
         Registers whose scalars every worker has.
     results

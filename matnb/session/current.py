@@ -389,7 +389,7 @@ def repartition(
     Raises
     ------
     OptionError
-        For what is no DistArray, for both ``n`` and ``cuts``, and where n < 1.
+        For anything other than a DistArray, for both ``n`` and ``cuts``, and where n < 1.
     ShapeError
         When counts or cuts do not fit the shape.
     LoopBodyError
@@ -433,7 +433,7 @@ def align(*arrays: DistArray) -> None:
     Raises
     ------
     OptionError
-        For less than two arrays, and for what is no DistArray.
+        For less than two arrays, and for anything other than a DistArray.
     ShapeError
         When their first axes differ.
     LoopBodyError
@@ -451,7 +451,7 @@ def align(*arrays: DistArray) -> None:
 def _expressions(arrays: Sequence[object], called: str) -> list[Expr]:
     for one in arrays:
         if not isinstance(one, DistArray):
-            raise OptionError(f"{called}: {type(one).__name__} is no DistArray; make one with mn.asarray")
+            raise OptionError(f"{called}: {type(one).__name__} is not a DistArray; make one with mn.asarray")
     nodes = [one.expression for one in arrays if isinstance(one, DistArray)]
     if any(node.free for node in nodes):
         raise LoopBodyError(

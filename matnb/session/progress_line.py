@@ -31,7 +31,7 @@ def progress(show: bool = True) -> None:
     """Show how far long runs are, in a terminal and under cells, or no more.
 
     In a terminal it is one line of standard error, rewritten in place: from half a second on, until the run
-    ends. Nothing is written where standard error is no terminal. ``MATNB_PROGRESS=0`` turns it off, too.
+    ends. Nothing is written where standard error is not a terminal. ``MATNB_PROGRESS=0`` turns it off, too.
 
     Parameters
     ----------

@@ -158,12 +158,15 @@ def _read(path: str | bytes) -> Trace:
     name = os.fsdecode(path)
     try:
         return Trace.from_json(Path(name).read_text(encoding="utf-8-sig"), name="the trace")
-    except (OSError, ValueError) as error:  # a path with a null byte, what is no UTF-8 and what is no trace
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # a path with a null byte, neither UTF-8 nor a trace
         match error:
             case OSError():
                 reason = f"it cannot be read: {error.strerror}"
             case UnicodeDecodeError():
-                reason = "it is no text in UTF-8"
+                reason = "it is not UTF-8 text"
             case _:
                 reason = str(error)
         raise OptionError(

@@ -118,7 +118,7 @@ def _checked(sources: Sequence[BatchSource], name: str) -> tuple[BatchSource, li
         raise OptionError(f"mn.sources.{name} of no source")
     for one in sources:
         if not isinstance(one, BatchSource):
-            raise DTypeError(f"mn.sources.{name}: {one!r} is no source")
+            raise DTypeError(f"mn.sources.{name}: {one!r} is not a source")
         if one.maps or one.passes != 1 or one.limit is not None or one.every is not None:
             raise OptionError(f"mn.sources.{name} comes before map, take, repeat and holdout: {one!r}")
     return sources[0], [one.series for one in sources]

@@ -421,4 +421,4 @@ def _opened(path: str, target: str | int | None, kind: str | None, options: dict
 
 def _without(target: str | int | None, file: File) -> None:
     if target is not None:
-        raise OptionError(f"target={target!r}: {file.shown} is no table; its kind says what y is")
+        raise OptionError(f"target={target!r}: {file.shown} is not a table; its kind says what y is")

@@ -121,7 +121,7 @@ def calls(
     Raises
     ------
     ShapeError, DTypeError
-        At the batch where what it returns is no rows, or has another width.
+        At the batch where what it returns is not rows, or has another width.
     OptionError
         There too, for NaN or infinity, and for DistArrays, which nobody need read ahead.
 

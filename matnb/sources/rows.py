@@ -80,7 +80,7 @@ def part_of(given: object, first: int, where: str) -> RowPart:
     ShapeError
         When X has not two axes, or y another number of rows.
     DTypeError
-        For what is no numbers.
+        For anything other than numbers.
     """
     X, y = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
     rows = X if isinstance(X, DistArray) else values_of(X, where)

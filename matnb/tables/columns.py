@@ -1,4 +1,4 @@
-"""Columns that are no plain arrays: text, times, and whole numbers of which some are missing."""
+"""Columns that are not plain arrays: text, times, and whole numbers of which some are missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IN_DAY |= {"ns": 86_400_000_000_000}
 
 
 class Column:
-    """A column of a table that is no plain array; its values on the workers are whole numbers.
+    """A column of a table that is not a plain array; its values on the workers are whole numbers.
 
     Attributes
     ----------

@@ -531,7 +531,7 @@ def _column_from(name: str, one: object) -> DistArray | Column:
         is_arrow = isinstance(one, pyarrow.Array | pyarrow.ChunkedArray)
         made = one if is_arrow else pyarrow.array(one, from_pandas=True)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, TypeError) as error:
-        raise DTypeError(f"column {name!r} is no column of a table: {error}") from None
+        raise DTypeError(f"column {name!r} is not a column of a table: {error}") from None
     return _column_of_values(_values_of(name, made))
 
 

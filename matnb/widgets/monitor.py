@@ -31,7 +31,7 @@ _SPARED = 400.0  # times the CPU seconds of a picture until the next, so that wh
 class Monitor:
     """The load of every worker. Made by :func:`monitor`; a context manager that closes it.
 
-    The picture is no widget, so a notebook that is saved keeps what was seen last, whatever becomes of the
+    The picture is not a widget, so a notebook that is saved keeps what was seen last, whatever becomes of the
     page and the kernel. Only the buttons are, in an output of their own that is empty when nothing runs.
 
     Attributes

@@ -130,7 +130,7 @@ def test_a_trace_is_read_as_it_was_written(decided, recorded, num_dropped):
 
 
 def strict(word):
-    raise AssertionError(f"{word} is no JSON")
+    raise AssertionError(f"{word} is not JSON")
 
 
 def decision(name="A", acts=False, reason="balanced: 1.02 of the mean", **others):
@@ -208,7 +208,7 @@ WRONG = [
     ("", "not JSON"),
     ("\0\x01", "not JSON"),
     ("[1, 2\n3]", "t.json, line 2: not JSON"),
-    ('{"format": NaN}', "NaN is no number"),
+    ('{"format": NaN}', "NaN is not a number"),
     ("1" * 5000, "not JSON"),
     ("[" * 100_000, "too deep"),
     ("[]", 'a trace is {"format": "matnb balance trace"'),
@@ -238,7 +238,7 @@ WRONG = [
     (changed("decisions", 0, "after", "cuts", to=[1, 100]), "they start at 0 and increase"),
     (changed("decisions", 0, "after", "owners", to=[0]), "has 1 owners for 2 blocks"),
     (changed("decisions", 0, "after", "cuts", to=[0, 5, 99]), "cuts 100 rows before and 99 after"),
-    (changed("decisions", 0, "loads_after", to={"-1": 2.0}), "a worker '-1', which is no number"),
+    (changed("decisions", 0, "loads_after", to={"-1": 2.0}), "a worker '-1', which is not a number"),
     (changed("decisions", 0, "loads_after", to=[]), "loads_after is [], not an object"),
     (changed("decisions", 0, "gain", to=5), "decisions[0].gain is 5, not an object"),
     (changed("recorded", 0, "times", 0, "block_seconds", to=[1.0]), "of 1 blocks; there are 2"),

@@ -1,4 +1,4 @@
-"""Calls of elementwise functions: every ufunc on every kind of number, and those that are no ufuncs."""
+"""Calls of elementwise functions: every ufunc on every kind of number, and those that are not ufuncs."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_an_error_of_a_function_is_told_as_its_own() -> None:
 @pytest.mark.parametrize(
     ("fn", "options", "message"),
     [
-        (3, {}, "3 is no function"),
+        (3, {}, "3 is not a function"),
         (lambda block: block.sum(), {}, r"gave shape \(\) for a block of shape \(2,\)"),
         (lambda block: block.sum(axis=3), {}, "raised AxisError on ones"),
         (lambda block: block, {"shape": (4,)}, r"a result of shape \(4,\) from an array of shape \(10,\)"),

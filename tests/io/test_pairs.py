@@ -72,7 +72,7 @@ def test_columns_are_counted_from_where_is_asked(write_file):
         ("a.svm", "1 1:2\n1 2:3 4:", "line 2"),
         ("a.ldac", "1 1:2\n:1 2:3\n", "line 2"),
         ("a.svm", "1:2 3:4\n", "line 1"),
-        ("a.svm", "1 1:2\n1 2:3 7\n", "line 2: '?7'? is no pair INDEX:VALUE"),
+        ("a.svm", "1 1:2\n1 2:3 7\n", "line 2: '?7'? is not a pair INDEX:VALUE"),
         ("a.svm", "1 1:x\n", "line 1"),
         ("a.svm", "a 1:2\n", "line 1"),
         ("a.svm", "1 -1:2\n", "line 1: index -1"),

@@ -142,5 +142,5 @@ def test_a_header_before_weighted_edges_is_named(folder: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [5, None, b"a.e"])
 def test_what_is_no_path_is_refused(wrong: object) -> None:
-    with pytest.raises(OptionError, match="is no file: give a path"):
+    with pytest.raises(OptionError, match="is not a file: give a path"):
         open_source(wrong)

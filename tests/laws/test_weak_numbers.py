@@ -200,7 +200,7 @@ REFUSED = {
     "max from": "a list: its truth is NumPy's answer",
     "fill": "a list: its truth is NumPy's answer",
     "x[1] =": "a list: its truth is NumPy's answer",
-    "gradient": "booleans are no places",
+    "gradient": "booleans are not places",
     "interp left": "a complex number of NumPy for real heights, whose imaginary part NumPy drops",
 }
 

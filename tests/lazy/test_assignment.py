@@ -215,7 +215,7 @@ def test_sparse_arrays_stay_sparse_whatever_is_assigned():
         dense[key] = one
         assert A.sparse, key
         same(A, dense, str(key))
-    assert A.nnz == np.count_nonzero(dense)  # what was written over with zeros is no entry
+    assert A.nnz == np.count_nonzero(dense)  # what was written over with zeros is not an entry
 
 
 def test_selections_are_arrays_wherever_their_number_is_asked_for():

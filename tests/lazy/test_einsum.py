@@ -67,7 +67,7 @@ def test_random_subscripts_mean_what_numpy_means(call):
 
 
 def kinds(array):
-    """Return the kinds of nodes that are no data, operands first."""
+    """Return the kinds of nodes that are not data, operands first."""
     return [type(one) for one in topological([array.expression]) if one.operands]
 
 

@@ -210,7 +210,7 @@ def test_bad_parameters_are_refused_before_work() -> None:
 
 def test_bad_parameters_on_workers_are_told() -> None:
     rng = mn.random.default_rng(0)
-    with pytest.raises(mn.errors.MatnbError, match=r"lam=-1\.0 is no mean"):
+    with pytest.raises(mn.errors.MatnbError, match=r"lam=-1\.0 is not a mean"):
         rng.poisson(mn.asarray([1.0, -1.0])).compute()
     with pytest.raises(mn.errors.MatnbError, match=r"n=3, p=2\.0"):
         rng.binomial(3, mn.asarray([0.5, 2.0])).compute()

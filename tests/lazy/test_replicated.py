@@ -72,7 +72,7 @@ def test_replicated_refuses_what_it_cannot_call():
     lock = threading.Lock()
     with pytest.raises(OptionError, match="cannot be sent to a worker"):
         mn.replicated(lambda y: y + lock.locked(), x)
-    with pytest.raises(OptionError, match="is no function"):
+    with pytest.raises(OptionError, match="is not a function"):
         mn.replicated(3, x)  # type: ignore[arg-type]
     with pytest.raises(TooLargeError, match=r"argument 0 of <lambda>.* up to 64"):
         mn.replicated(lambda y: y, mn.zeros(8_000_001))

@@ -360,7 +360,7 @@ class TestWhatIsWrong:
             (mn.learn.LogisticRegression(tol=0), "tol=0"),
             (mn.learn.LogisticRegression(max_iter=-1), "max_iter=-1"),
             (mn.learn.LogisticRegression(class_weight="even"), "class_weight='even'"),
-            (mn.learn.LogisticRegression(class_weight={5: 1.0}), "5, which is no class of y"),
+            (mn.learn.LogisticRegression(class_weight={5: 1.0}), "5, which is not a class of y"),
             (mn.learn.PoissonRegressor(alpha=-1), "alpha=-1"),
             (mn.learn.Ridge(alpha=-1), "alpha=-1"),
             (mn.learn.Ridge(solver="sag"), "solver='sag'"),

@@ -39,15 +39,15 @@ def test_out_names_what_is_no_array_too(shell):
 def test_out_of_a_cell_without_a_value_is_refused_before_it_runs(shell, capsys):
     error, text = fail(shell, capsys, "%%distmat --out total\nran = True")
     assert isinstance(error, OptionError)
-    assert text.startswith("OptionError: --out total: the cell's last line is no expression")
+    assert text.startswith("OptionError: --out total: the cell's last line is not an expression")
     assert "ran" not in shell.user_ns
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("--out 1x", "%%distmat: --out 1x: that is no name of Python's"),
-        ("--out class", "%%distmat: --out class: that is no name of Python's"),
+        ("--out 1x", "%%distmat: --out 1x: that is not a valid Python name"),
+        ("--out class", "%%distmat: --out class: that is not a valid Python name"),
         ("--memo --no-memo", "%%distmat: argument --no-memo: not allowed with argument --memo"),
         ("--nowait --lazy", "%%distmat: --nowait does not go with --lazy"),
         ("--nowait --explain", "%%distmat: --nowait does not go with --explain"),

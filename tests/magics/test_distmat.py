@@ -169,7 +169,7 @@ def test_future_imports_of_earlier_cells_hold(shell):
         ),
         ("%distmat start --workers two", "%distmat start: argument --workers: invalid int value: 'two'"),
         ("%distmat stop now", "%distmat stop: unknown argument 'now'; it takes none"),
-        ("%distmat explain nobody", "%distmat explain: nobody is no DistArray"),
+        ("%distmat explain nobody", "%distmat explain: nobody is not a DistArray"),
         (
             "%distmat explain",
             "%distmat explain: nothing was recorded yet; run a %%distmat cell or name a DistArray",

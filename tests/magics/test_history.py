@@ -188,9 +188,9 @@ NO_TRACES = {
     "missing": (None, "cannot be read: No such file"),
     "folder": (..., "cannot be read: Is a directory"),
     "empty": (b"", "line 1: not JSON"),
-    "binary": (b"\xff\xfe\x00{", "it is no text in UTF-8"),
+    "binary": (b"\xff\xfe\x00{", "it is not UTF-8 text"),
     "other": (b'\xef\xbb\xbf{"format": 1}', "no trace: a trace is"),
-    "nan": (b'{"format": NaN}', "NaN is no number"),
+    "nan": (b'{"format": NaN}', "NaN is not a number"),
     "deep": (b"[" * 10**5, "too deep to be read"),
 }
 

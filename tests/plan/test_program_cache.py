@@ -34,7 +34,7 @@ FLOAT = np.dtype(np.float64)
 
 
 def given_array(values: object, blocks: object = None) -> mn.DistArray:
-    """Return a handle on data of any size, which is no constant inside its expression."""
+    """Return a handle on data of any size, which is not a constant inside its expression."""
     if isinstance(values, np.ndarray):
         node = Data(values.tobytes() + str(values.shape).encode(), values.shape, values.dtype, False)
         keep_copy(node, Dense(values))

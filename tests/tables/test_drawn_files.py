@@ -50,7 +50,7 @@ def files(draw: st.DrawFn) -> tuple[bytes, list[list[str]]]:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow([f"c{place}" for place in range(len(kinds))])
     for row in rows:
-        # A row of one empty field is no blank line.
+        # A row of one empty field is not a blank line.
         how = csv.QUOTE_ALL if row == [""] else quoting
         end = draw(st.sampled_from(["\n", "\r\n"]))
         csv.writer(text, lineterminator=end, quoting=how).writerow(row)

@@ -38,7 +38,7 @@ def entries_within(
     """Return those of some entries that are in a region, by rows, each row's in the order they were given.
 
     The columns of a row are in no order, and may be there more than once: such a block goes to
-    :func:`merge_entries` alone. Peak memory: the result, and places that are no int64 as such.
+    :func:`merge_entries` alone. Peak memory: the result, and places that are not int64 as such.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ Sums = npt.NDArray[np.float64]  # or of the other dtypes that sums have: typed a
 _ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uint64(number) for number in range(5))
 _LEAF = np.uint64(64)
 # Half of a graph's rows are empty, three quarters have up to four entries, and which is past predicting.
-# So four are read whatever the row has, what is not its own is left out by a choice that is no branch, and
+# So four are read whatever the row has, what is not its own is left out by a choice that is not a branch, and
 # what was read in vain is the next row's. On two cores 9.6 ms became 8.4; up to two 8.4, up to eight 9.0.
 _SHORT = np.uint64(4)
 
@@ -255,7 +255,7 @@ def _short_rows(
         place = np.uint64(pointers[row])
         total = none + _term(columns, values, x, levels, place)
         out[row] = total + _term(columns, values, x, levels, place + _ONE)
-    # What a row does not have is read twice and left out by a choice that is no branch.
+    # What a row does not have is read twice and left out by a choice that is not a branch.
     for k in range(_THREE * _SUBTILE, _THREE * _SUBTILE + sizes[3]):
         row = np.uint64(rows[k])
         place, end = np.uint64(pointers[row]), np.uint64(pointers[row + _ONE])

@@ -157,7 +157,7 @@ _NAMED: dict[str, Function] = {**VARIATES, "psi": digamma}
 
 
 def named(name: str) -> Callable[[Function], Function]:
-    """Return the decorator that enters an elementwise function that is no ufunc."""
+    """Return the decorator that enters an elementwise function that is not a ufunc."""
 
     def enter(function: Function) -> Function:
         _NAMED[name] = function
@@ -376,7 +376,7 @@ def _apply_sparse(
 
 
 def _merged(function: _Chosen, operands: Sequence[Block], sparse: tuple[Csr, Csr], both: bool) -> Csr | None:
-    # Values meet tile by tile, in cache. None where a Dense operand is no scalar.
+    # Values meet tile by tile, in cache. None where a Dense operand is not a scalar.
     name, input_dtypes, dtype, output = function
     if any(isinstance(operand, Dense) and operand.values.size > 1 for operand in operands):
         return None

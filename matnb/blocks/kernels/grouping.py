@@ -19,7 +19,7 @@ _FEW = 1 << 16  # codes that a table may have for the asking
 def codes_of(values: Sequence[Dense]) -> Dense:
     """Return the code of each key of a block: its place among the distinct ones, ascending, NaN last.
 
-    0.0 and -0.0 are one key, and so are all NaN. Peak memory: 8 bytes a key where it is no 64-bit integer,
+    0.0 and -0.0 are one key, and so are all NaN. Peak memory: 8 bytes a key where it is not a 64-bit integer,
     and 24 to 48 bytes a distinct one.
 
     Returns

@@ -166,7 +166,7 @@ def labels_within(values: Sequence[Dense], within: Range, length: int, start: in
     Raises
     ------
     IndexingError
-        For the first label that is no label at all.
+        For the first label that is not a label at all.
     """
     labels = signed(values[0].values)
     if labels.size and not 0 <= labels.min() <= labels.max() < length:

@@ -121,7 +121,7 @@ def _truths(block: Block) -> Block:
 
 
 def _present(x: NumericArray, dtype: np.dtype) -> NumericArray:
-    # A vector as ``dtype`` whose absent elements stay absent: an int32's largest is no int64's.
+    # A vector as ``dtype`` whose absent elements stay absent: an int32's largest is not an int64's.
     if x.dtype == dtype:
         return x
     values = cast(x, dtype, copy=True)

@@ -1,8 +1,8 @@
 """Reductions of single blocks to partial results, their combination, and the last step to the result.
 
 Products of floats are made one element after the other, as NumPy multiplies them, and go on from block to
-block. A product of blocks' products is no product of the elements: 1e200 * 1e200 is infinite, where 1e-300
-came before it is not, and 0 times it is NaN. So a block begins with what the blocks before it made.
+block. A product of blocks' products is not the product of the elements: 1e200 * 1e200 is infinite, where
+1e-300 came before it is not, and 0 times it is NaN. So a block begins with what the blocks before it made.
 """
 
 from __future__ import annotations

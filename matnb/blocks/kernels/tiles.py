@@ -565,7 +565,7 @@ class _Writer:
         self._truths: list[int] = []
         self._constant: set[int] = set()  # values that are of numbers alone
         self._num_values = loops.FIRST_NUMBER
-        self._operand = 0  # among those that are no product
+        self._operand = 0  # among those that are not a product
         self._has_product = False
 
     def read(self, place: int, form: OperandForm | None) -> bool:

@@ -600,7 +600,8 @@ def solve_triangular(
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        For what is no dense square matrix with as many rows on the right, and an unknown ``trans``.
+        For anything other than a dense square matrix with as many rows on the right, and an unknown
+        ``trans``.
     SingularError
         When there is a zero on the diagonal, with its column.
 

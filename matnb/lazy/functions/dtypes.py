@@ -65,7 +65,7 @@ class finfo:
         try:
             self._numpy = np.finfo(found)  # type: ignore[call-overload]  # or it raises
         except (TypeError, ValueError):
-            raise DTypeError(f"finfo: {found!r} is no floating dtype") from None
+            raise DTypeError(f"finfo: {found!r} is not a floating dtype") from None
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("_"):

@@ -1,4 +1,4 @@
-"""NumPy's elementwise functions that are no ufuncs, and the ufuncs under matnb's names."""
+"""NumPy's elementwise functions that are not ufuncs, and the ufuncs under matnb's names."""
 
 from __future__ import annotations
 

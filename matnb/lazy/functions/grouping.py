@@ -54,7 +54,7 @@ def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
     DTypeError
         For complex keys, and those of extended precision.
     OptionError
-        For a ``num_groups`` that is no whole number, or with several keys.
+        For a ``num_groups`` that is not a whole number, or with several keys.
     IndexingError
         Once it is computed, for a key that is not below ``num_groups``.
     LoopBodyError
@@ -100,7 +100,7 @@ def _labelled(nodes: list[Expr], num_groups: int) -> GroupBy:
     try:
         count = operator.index(num_groups)
     except TypeError:
-        raise OptionError(f"groupby: num_groups={num_groups!r} is no whole number") from None
+        raise OptionError(f"groupby: num_groups={num_groups!r} is not a whole number") from None
     if count < 0 or len(nodes) > 1:
         raise OptionError(f"groupby: num_groups={count} with {len(nodes)} keys: give 0 or more, and one key")
     node = astype(nodes[0], np.uint8) if nodes[0].dtype.kind == "b" else nodes[0]
@@ -279,7 +279,7 @@ class GroupBy:
         Raises
         ------
         OptionError
-            For a ``q`` that is no number in [0, 1].
+            For a ``q`` that is not a number in [0, 1].
         """
         if isinstance(q, bool) or not isinstance(q, int | float | np.number) or not 0 <= q <= 1:
             raise OptionError(f"groupby: q={q!r}: give a number from 0 to 1")
@@ -322,7 +322,7 @@ class GroupBy:
         Raises
         ------
         OptionError
-            For a name that is no method.
+            For a name that is not a method.
         ShapeError
             Where the function gives neither.
 
@@ -362,7 +362,7 @@ class GroupBy:
         return astype(found, node.dtype) if is_kept else found
 
     def _place(self, monoid: str) -> Expr:
-        # The first or last row of each group; of none a number that is no row's.
+        # The first or last row of each group; of none a number that is not a row's.
         rows = Create(Arange(0, 1, self._rows, np.dtype(np.int64)))
         return self._way.combined(rows, monoid)
 
@@ -757,11 +757,11 @@ def scatter_reduce(values: object, labels: object, length: int, monoid: str = "p
     ShapeError
         When there is not one label a value or row.
     OptionError
-        For an unknown monoid, or a length that is no whole number.
+        For an unknown monoid, or a length that is not a whole number.
     DTypeError
         For the least or greatest of complex numbers, and for extended precision.
     IndexingError
-        When labels are no whole numbers; and, once it is computed, when a label is out of range.
+        When labels are not whole numbers; and, once it is computed, when a label is out of range.
 
     Examples
     --------
@@ -775,7 +775,7 @@ def scatter_reduce(values: object, labels: object, length: int, monoid: str = "p
     try:
         count = operator.index(length)
     except TypeError:
-        raise OptionError(f"scatter_reduce: length={length!r} is no whole number") from None
+        raise OptionError(f"scatter_reduce: length={length!r} is not a whole number") from None
     if count < 0:
         raise ShapeError(f"scatter_reduce: length={count} cannot be negative")
     return wrap(Scatter(expression_of(values), expression_of(labels), count, monoid))

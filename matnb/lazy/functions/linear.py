@@ -198,7 +198,7 @@ def tensordot(a: object, b: object, axes: int | Sequence[int | Sequence[int]] = 
     places = []
     for node, own in zip((left, right), axes, strict=True):
         given = [own] if isinstance(own, int | np.integer) else list(own)
-        normalize_axes(tuple(given), node.ndim)  # refuses what is no axis
+        normalize_axes(tuple(given), node.ndim)  # refuses anything other than an axis
         places.append([int(one) % node.ndim for one in given])
     return _contracted(left, right, places[0], places[1], "tensordot")
 
@@ -285,7 +285,7 @@ def matrix_power(a: object, n: int) -> DistArray:
     try:
         power = operator.index(n)
     except TypeError:
-        raise DTypeError(f"matrix_power: the power {n!r} is no whole number") from None
+        raise DTypeError(f"matrix_power: the power {n!r} is not a whole number") from None
     if node.ndim < 2 or node.shape[-1] != node.shape[-2]:
         raise ShapeError(f"matrix_power of shape {node.shape}: the last two axes must be equally long")
     if power == 0:
@@ -394,7 +394,7 @@ def norm(x: object, ord: Order = None, axis: Axis = None, keepdims: bool = False
             raise ShapeError(f"a norm with ord={ord!r} of {node.ndim} axes: name one axis, or two")
         axis = tuple(range(node.ndim))
     axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    normalize_axes(axes, node.ndim)  # refuses what is no axis
+    normalize_axes(axes, node.ndim)  # refuses anything other than an axis
     places = tuple(int(one) % node.ndim for one in axes)
     if len(places) == 1:
         return wrap(_of_vectors(node, 2 if ord is None else ord, places[0], keepdims))

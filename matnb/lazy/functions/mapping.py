@@ -494,7 +494,7 @@ def vectorize(
 
 def _name_of(fn: object, caller: str) -> str:
     if not callable(fn):
-        raise OptionError(f"{caller}: {fn!r} is no function")
+        raise OptionError(f"{caller}: {fn!r} is not a function")
     inner = getattr(fn, "pyfunc", fn)
     return str(getattr(inner, "__name__", type(fn).__name__))
 
@@ -585,7 +585,7 @@ def replicated(
     array([1., 2.])
     """
     if not callable(fn):
-        raise OptionError(f"replicated: {fn!r} is no function")
+        raise OptionError(f"replicated: {fn!r} is not a function")
     named = fn.func if isinstance(fn, partial) else fn
     name = getattr(named, "__name__", type(named).__name__)
     arguments = [expression_of(one) for one in small]

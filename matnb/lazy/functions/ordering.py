@@ -211,7 +211,7 @@ def topk(x: object, k: int, axis: int = -1, largest: bool = True) -> TopElements
     ShapeError
         When ``k`` is not from 0 to the axis' length, or the array has no axis.
     DTypeError
-        When ``k`` or ``axis`` is no whole number.
+        When ``k`` or ``axis`` is not a whole number.
 
     Notes
     -----
@@ -392,7 +392,7 @@ def _between(
     low, high = heights[flat].reshape(shape), heights[flat + 1].reshape(shape)
     slope = (high - low) / (other - one)
     found = slope * (values - one) + low
-    # Where that is no number, from the other end; or both are alike.
+    # Where that is not a number, from the other end; or both are alike.
     again = slope * (values - other) + high
     again = handle_of(np.where(np.isnan(again) & (low == high), low, again))
     found = handle_of(np.where(np.isnan(found), again, found))
@@ -463,7 +463,7 @@ def unique(
             "np.unique(x.compute(), axis=...)"
         )
     if axis is not None:
-        one_axis(axis, node.ndim)  # refuses what is no axis
+        one_axis(axis, node.ndim)  # refuses anything other than an axis
     fields = ("values", *(("places",) if return_index else ()), *(("starts",) if return_counts else ()))
     found = dict(zip(fields, _distinct(node, equal_nan, fields), strict=True))
     results = [found["values"]]

@@ -338,7 +338,7 @@ def _spacings(array: DistArray, axes: Sequence[int], given: Sequence[object]) ->
                 f"gradient: places of shape {handle.shape} for axis {place} of length {array.shape[place]}"
             )
         if handle.dtype.kind == "b":
-            raise DTypeError("gradient: places of dtype bool are no numbers: convert them with astype")
+            raise DTypeError("gradient: places of dtype bool are not numbers: convert them with astype")
         if handle.dtype.kind in "iu":
             handle = handle.astype(np.float64)
         spacings.append(diff(handle))

@@ -55,7 +55,7 @@ def _lengths(node: Expr, shape: Sequence[int]) -> Shape:
     try:
         lengths = tuple(map(operator.index, shape))
     except TypeError:
-        raise DTypeError(f"reshape: shape {shape!r} has lengths that are no whole numbers") from None
+        raise DTypeError(f"reshape: shape {shape!r} has lengths that are not whole numbers") from None
     if lengths.count(-1) > 1 or any(length < -1 for length in lengths):
         raise ShapeError(f"reshape: shape {lengths} has more than one unknown, or a negative length")
     if -1 in lengths:

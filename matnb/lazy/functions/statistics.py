@@ -92,7 +92,7 @@ def cov(
 ) -> DistArray:
     """``numpy.cov``."""
     if ddof is not None and ddof != int(ddof):
-        raise OptionError(f"cov: ddof={ddof} is no whole number")
+        raise OptionError(f"cov: ddof={ddof} is not a whole number")
     # As in NumPy, a single row of the first array is turned as any, one of the second is not.
     parts = [_variables(m, rowvar or handle_of(m).ndim == 1)]
     if y is not None:
@@ -343,7 +343,7 @@ def bincount(x: object, /, weights: object = None, minlength: int = 0) -> DistAr
     try:
         least = operator.index(minlength)
     except TypeError:
-        raise DTypeError(f"bincount: minlength={minlength!r} is no whole number") from None
+        raise DTypeError(f"bincount: minlength={minlength!r} is not a whole number") from None
     if least < 0:
         raise ShapeError(f"bincount: minlength={least} cannot be negative")
     if values.ndim != 1:
@@ -355,7 +355,7 @@ def bincount(x: object, /, weights: object = None, minlength: int = 0) -> DistAr
     if weight is not None and weight.shape != values.shape:
         raise ShapeError(f"bincount: weights of shape {weight.shape} for {values.size} values: give one each")
     if weight is not None and not np.can_cast(weight.dtype, np.float64, "safe"):
-        raise DTypeError(f"bincount: weights of dtype {weight.dtype} are no real numbers")
+        raise DTypeError(f"bincount: weights of dtype {weight.dtype} are not real numbers")
     length = least
     if values.size:
         low, high = asked(Extent(values), "the length of a bincount").tolist()
@@ -429,7 +429,7 @@ def histogramdd(
     ]
     weight = () if weights is None else (expression_of(weights),)
     if weight and not np.can_cast(weight[0].dtype, np.float64, "safe"):
-        raise DTypeError(f"histogramdd: weights of dtype {weight[0].dtype} are no real numbers")
+        raise DTypeError(f"histogramdd: weights of dtype {weight[0].dtype} are not real numbers")
     inputs = (*columns, *(expression_of(edges) for edges, _ in found), *weight)
     counts = wrap(Binned(inputs, number, tuple(equal for _, equal in found), np.dtype(np.float64)))
     edges = [one for one, _ in found]
@@ -600,7 +600,7 @@ def num_bins_named(name: str, x: DistArray, bounds: tuple[float, float] | None, 
             f"{', '.join(map(repr, _WIDTHS))}"
         )
     if name not in _WIDTHS:
-        raise OptionError(f"bins={name!r} is no estimator; {suggestion(name, _WIDTHS)}")
+        raise OptionError(f"bins={name!r} is not an estimator; {suggestion(name, _WIDTHS)}")
     if is_weighted:
         raise DTypeError(f"bins={name!r} is not estimated of values with weights; give a number of bins")
     low, high = (x.min().item(), x.max().item()) if bounds is None and x.size else bounds or (0, 1)

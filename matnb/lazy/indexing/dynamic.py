@@ -44,7 +44,7 @@ def dynamic_slice(x: object, start: object, size: int, axis: int = 0) -> DistArr
     IndexingError
         For a start at which the slice would not be on the axis; where only a run tells, on the worker.
     DTypeError
-        For a size that is no whole number, and a start with axes.
+        For a size that is not a whole number, and a start with axes.
 
     Examples
     --------

@@ -464,7 +464,7 @@ class Selection(DistArray):
                 return None
             node = place.aligned(node)
         if ufunc is np.power and node.dtype.kind in "iu" and node.shape:
-            # a negative power of whole numbers that are not picked is no error
+            # a negative power of whole numbers that are not picked is not an error
             node = filled(BooleanSelection(node, place.mask, place.axis), node.dtype.type(1))
         return node
 

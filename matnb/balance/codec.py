@@ -133,7 +133,7 @@ def read(value: object, hint: object, place: str, check: Check) -> object:
     if hint is bool and not isinstance(value, bool):
         raise WrongFieldError(f"{place} is {shortly(value)}, not true or false")
     if hint is str and not isinstance(value, str):
-        raise WrongFieldError(f"{place} is {shortly(value)}, not a text")
+        raise WrongFieldError(f"{place} is {shortly(value)}, not a string")
     if get_origin(hint) is Literal and value not in arguments:
         raise WrongFieldError(f"{place} is {shortly(value)}, not {' or '.join(map(repr, arguments))}")
     if hint in (bool, str) or get_origin(hint) is Literal or value is None:
@@ -177,9 +177,9 @@ def _read_number(value: object, limits: Limits, place: str) -> float:
     if not -sys.float_info.max <= value <= sys.float_info.max:
         raise WrongFieldError(f"{place} is {shortly(value)}, which is too large")
     if limits.is_open and value <= limits.least:
-        raise WrongFieldError(f"{place} is {shortly(value)}, which is not above {limits.least:g}")
+        raise WrongFieldError(f"{place} is {shortly(value)}, which must be above {limits.least:g}")
     if value < limits.least:
-        raise WrongFieldError(f"{place} is {shortly(value)}, which is below {limits.least:g}")
+        raise WrongFieldError(f"{place} is {shortly(value)}, which must be at least {limits.least:g}")
     return float(value)
 
 

@@ -73,7 +73,7 @@ class Foreseer(Policy, Protocol):
 
 
 class Automatic:
-    """Repartitions when that saves more in the iterations to come than it costs, beyond what noise explains.
+    """Repartitions when that saves more in the remaining iterations than it costs, beyond measurement error.
 
     After a repartition that gained less than half of what was predicted it asks for twice as much, up to
     four times; after one that gained it, and after every sixteen iterations without one, for half of that
@@ -101,9 +101,7 @@ class Automatic:
             return kept(situation, self.name, refused, loads)
         cuts, strategy, _ = cuts_for(situation)
         if gone:
-            reason = (
-                f"workers gone: {len(gone)} of {len(set(situation.cuts.owners))} owners are no longer there"
-            )
+            reason = f"workers lost: {len(gone)} of the {len(set(situation.cuts.owners))} that held blocks"
             return changed(situation, "workers", reason, cuts, strategy)
         if newcomers & set(cuts.owners):
             return self._spread(situation, cuts, strategy, len(newcomers))
@@ -132,15 +130,15 @@ class Automatic:
     def _refused_at_once(self, situation: Situation, loads: Mapping[int, float]) -> str | None:
         """Return why nothing is to be done where that is plain without looking for other cuts."""
         if not situation.num_remaining > 0:
-            return "at the end: no iteration follows"
+            return "at the end: no iterations remain"
         measured = situation.since_last if situation.since_last >= 0 else situation.iteration
         wanted = math.ceil(NUM_MEASURED * self._cautious(situation))
         if situation.block_seconds and measured < wanted:
-            return f"too early: {plural_text(measured, 'iteration')} measured, {wanted} wanted"
+            return f"too early: {plural_text(measured, 'iteration')} measured, {wanted} needed"
         first = self._repartitions[0] if len(self._repartitions) == MOST_REPARTITIONS else math.inf
         if 0 <= situation.iteration - first < OFTEN:
             times = f"{MOST_REPARTITIONS} repartitions since iteration {first}"
-            return f"too often: {times} have not helped for long"
+            return f"too often: the gain of {times} did not last"
         now = makespan_of(situation, situation.cuts)
         then, cost_seconds = least_makespan(situation, loads), situation.costs.seconds(0)
         return self._small(situation, now, then, cost_seconds, imbalance(loads))
@@ -153,19 +151,22 @@ class Automatic:
         least = LEAST_GAIN if situation.block_seconds else LEAST_GAIN_ENTRIES
         outweighs = situation.apart_row_seconds > 0 and uneven > 1 + least
         if share < least * self._cautious(situation):
-            because = ", as all also wait for the one with the most rows" if outweighs else ""
+            because = ", since all workers also wait for the one with the most rows" if outweighs else ""
             return (
-                f"balanced: the slowest worker takes {uneven:.2f} of the mean, and {max(0.0, share):.0%} of "
-                f"an iteration could be saved{because}"
+                f"balanced: the slowest worker takes {uneven:.2f} times the mean; new cuts would save "
+                f"{max(0.0, share):.0%} of an iteration{because}"
             )
         noise = certain_error(situation, now - then, cost_seconds)
         if share < noise:
-            return f"noise: {share:.0%} of an iteration could be saved, and {noise:.0%} may be error"
+            return (
+                f"left as is: the estimated saving ({share:.0%} of an iteration) is within measurement error "
+                f"({noise:.0%})"
+            )
         return None
 
     def _spread(self, situation: Situation, cuts: Cuts, strategy: Strategy, num_newcomers: int) -> Decision:
         verb = "has" if num_newcomers == 1 else "have"
-        reason = f"workers came: {plural_text(num_newcomers, 'worker')} {verb} no block"
+        reason = f"workers joined: {plural_text(num_newcomers, 'worker')} {verb} no block yet"
         decision = changed(situation, "workers", reason, cuts, strategy)
         refused = _unpaid(decision, 1.0)
         return replace(decision, acts=False, reason=refused) if refused else decision
@@ -174,8 +175,8 @@ class Automatic:
         now, then = makespan_of(situation, situation.cuts), makespan_of(situation, cuts)
         share = 1 - then / now if now > 0 else 0.0
         reason = (
-            f"uneven: the slowest worker takes {uneven:.2f} of the mean, and {share:.0%} of an iteration "
-            "can be saved"
+            f"uneven: the slowest worker takes {uneven:.2f} times the mean; new cuts save {share:.0%} of an "
+            "iteration"
         )
         decision = changed(situation, self.name, reason, cuts, strategy)
         refused = self._small(situation, now, then, decision.cost_seconds, uneven)
@@ -209,7 +210,7 @@ class ByEntries:
         if decision.policy == "workers":
             return decision
         if situation.iteration > 0:
-            return kept(situation, self.name, "entries: they decide before the first run only")
+            return kept(situation, self.name, "entries: counts decide only before the first run")
         return replace(decision, policy=self.name)
 
 
@@ -240,7 +241,7 @@ class Off:
 
     def decide(self, situation: Situation) -> Decision:
         """Return that nothing is to be done."""
-        return kept(situation, self.name, "off: no arrays are repartitioned")
+        return kept(situation, self.name, "off: repartitioning is turned off")
 
 
 def _unpaid(decision: Decision, margin: float) -> str | None:
@@ -248,9 +249,9 @@ def _unpaid(decision: Decision, margin: float) -> str | None:
     if saved > margin * decision.cost_seconds:
         return None
     return (
-        f"would not pay: moving {bytes_text(decision.moved_bytes)} takes "
-        f"{seconds_text(decision.cost_seconds)} and saves {seconds_text(max(0.0, saved))}, "
-        f"iterations left: {decision.num_remaining:.6g}"
+        f"would not pay: moving {bytes_text(decision.moved_bytes)} costs "
+        f"{seconds_text(decision.cost_seconds)} and would save {seconds_text(max(0.0, saved))} in the "
+        f"{decision.num_remaining:.6g} iterations left"
     )
 
 
@@ -308,14 +309,15 @@ class Presto:
         if gone or len(set(situation.cuts.owners)) < min(len(workers), situation.cuts.num_blocks):
             policy, reason = "workers", f"workers changed: there are {len(workers)} now"
         elif situation.iteration == 0:
-            return kept(situation, self.name, "too early: no iteration is done")
+            return kept(situation, self.name, "too early: no iteration has finished")
         elif not situation.num_remaining > 0:
-            return kept(situation, self.name, "at the end: no iteration follows")
+            return kept(situation, self.name, "at the end: no iterations remain")
         else:
             policy = self.name
             reason = (
-                f"heavy blocks: {int(heavy.sum())} of {situation.cuts.num_blocks} have {self.threshold:g} "
-                f"times the median or more, {int(light.sum())} as much less"
+                f"heavy blocks: {int(heavy.sum())} of {situation.cuts.num_blocks} take at least "
+                f"{self.threshold:g} times the median; {int(light.sum())} at most the median over "
+                f"{self.threshold:g}"
             )
         cuts = situation.cuts
         limit = self.threshold * float(np.median(sizes))
@@ -330,7 +332,7 @@ class Presto:
                 merged = sizes[block] if light[block] else limit
         after = Cuts(cuts.cuts, spread(cuts.num_blocks, workers))
         if after == situation.cuts:
-            return kept(situation, self.name, f"even: no block has {self.threshold:g} times the median")
+            return kept(situation, self.name, f"even: no block takes {self.threshold:g} times the median")
         return changed(situation, policy, reason, after, "segmented")
 
     def _marked(self, situation: Situation, sizes: Floats, slots: int) -> tuple[Flags, Flags]:
@@ -375,7 +377,7 @@ def merge(cuts: Cuts, block: int) -> Cuts:
 _MOST_TOLD = 2
 _NOT_REPEATED = ("asked", "bits")  # by whom decisions were made that are made again without the trace
 _MOST_NAMED = 6  # groups of the trace, to a user whose own is none of them
-_SO_ALREADY = "cut so already: as the trace says"
+_SO_ALREADY = "already cut as the trace says"
 
 
 class Replay:
@@ -415,7 +417,7 @@ class Replay:
         if waiting.is_done(situation):
             waiting.take()
         waiting.note(situation.iteration)
-        reason = "the trace is over: all its decisions were repeated"
+        reason = "the trace has ended: all its decisions were repeated"
         while waiting.decisions:
             decision = waiting.decisions[0]
             if not waiting.has_come(situation.iteration):

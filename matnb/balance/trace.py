@@ -130,13 +130,15 @@ class Trace:
         try:
             value: object = json.loads(text, parse_constant=_no_number)
         except json.JSONDecodeError as error:
-            raise FileFormatError(name, f"not JSON, and so no trace: {error.msg}", error.lineno) from None
+            raise FileFormatError(
+                name, f"not a trace, since it is not JSON: {error.msg}", error.lineno
+            ) from None
         except ValueError as error:  # a number of thousands of digits, or a bare NaN
-            raise FileFormatError(name, f"not JSON, and so no trace: {error}") from None
+            raise FileFormatError(name, f"not a trace, since it is not JSON: {error}") from None
         except RecursionError:
-            raise FileFormatError(name, "no trace: lists in lists, too deep to be read") from None
+            raise FileFormatError(name, "not a trace: lists are nested too deeply") from None
         if not isinstance(value, dict) or value.get("format") != FORMAT:
-            raise FileFormatError(name, f'no trace: a trace is {{"format": "{FORMAT}", ...}}')
+            raise FileFormatError(name, f'not a trace: a trace begins {{"format": "{FORMAT}", ...}}')
         if value.get("version") != VERSION:
             raise FileFormatError(
                 name, f"a trace of version {value.get('version')!r:.40}; this matnb reads {VERSION}"
@@ -144,7 +146,7 @@ class Trace:
         try:
             found = read_object(value, _TraceText, "", _check)
         except WrongFieldError as error:
-            raise FileFormatError(name, f"no trace: {error}") from None
+            raise FileFormatError(name, f"not a trace: {error}") from None
         return cls(found.decisions, found.recorded, found.num_dropped)
 
 
@@ -173,7 +175,7 @@ def _check(made: object, place: str) -> None:
                 words = f"is {shortly(list(cuts))}: they start at 0 and increase"
                 raise WrongFieldError(f"{place}.cuts {words}")
             if len(owners) != len(cuts) - 1:
-                raise WrongFieldError(f"{place} has {len(owners)} owners for {len(cuts) - 1} blocks")
+                raise WrongFieldError(f"{place} has {len(owners)} workers for {len(cuts) - 1} blocks")
         case Profile():
             places, entries = made.places.tolist(), made.entries.tolist()
             if not places or places[0] != 0 or any(low >= high for low, high in pairwise(places)):

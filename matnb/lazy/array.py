@@ -509,12 +509,13 @@ def expression_of_block(block: Block) -> Expr:
 
 
 class DistArray(Methods, Operators, Values):
-    """An array, sparse or dense, cut in blocks over the workers and computed when a value is asked for.
+    """A lazy array, sparse or dense, split into blocks on the workers and computed when a value is asked for.
 
-    It takes NumPy's operators, ufuncs, functions and indices, also integer and boolean DistArrays. Nothing is
-    computed until ``compute()``, ``float()``, ``np.asarray()``, ``persist()`` or the end of a ``%%distmat``
-    cell. Assigning to elements changes this handle, but no slice that was taken before.
-    An absent element of a sparse array is a zero; a product with it is absent, whatever meets it.
+    It supports NumPy's operators, ufuncs, functions and indexing, including indexing by integer and boolean
+    DistArrays. Nothing is computed until ``compute()``, ``float()``, ``np.asarray()``, ``persist()`` or the
+    end of a ``%%distmat`` cell. Assigning to elements changes this array but no slice taken from it before:
+    slices are not views. An element that a sparse array does not store counts as zero, and its product with
+    anything, even infinity, is not stored either.
 
     Examples
     --------
@@ -557,12 +558,12 @@ class DistArray(Methods, Operators, Values):
 
     @property
     def expression(self) -> Expr:
-        """The expression this handle stands for now."""
+        """The expression that computes this array."""
         return self._expression
 
     @property
     def labels(self) -> DistArray | None:
-        """Original vertex ids of a relabelled graph, int64 of length n; None when it was not relabelled."""
+        """Original vertex ids of a graph that was relabelled, int64 of length n; None otherwise."""
         return None if self._labels is None else DistArray(self._labels)
 
     @property
@@ -571,7 +572,7 @@ class DistArray(Methods, Operators, Values):
         return self.transpose()
 
     def transpose(self, *axes: int | Sequence[int] | None) -> DistArray:
-        """Return the array with its axes reordered; reversed when none are given."""
+        """Return the array with its axes permuted; by default in reverse order."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int | np.integer) else axes
         if order:
             return recorded(np.transpose)(self, order)  # type: ignore[return-value]  # what it gives
@@ -585,37 +586,37 @@ class DistArray(Methods, Operators, Values):
         subok: bool = True,
         copy: bool = True,
     ) -> DistArray:
-        """Return the array converted to a dtype, by NumPy's rules for ``astype``."""
+        """Return the array converted to a dtype, following NumPy's rules for ``astype``."""
         return wrap(ufuncs.astype(self._expression, dtype, casting))
 
     def eliminate_zeros(self) -> DistArray:
-        """Return the array without stored zeros; this one keeps them, unlike SciPy's.
+        """Return a copy without stored zeros; unlike SciPy's method, it does not change this array.
 
-        Values are the same, ``nnz`` is what is not zero. A stored zero has a meaning over some semirings: it
-        is an edge of weight 0 over ``min_plus``, and an edge of a pattern. A dense array is returned as it
-        is.
+        The values stay the same; ``nnz`` is then the number of nonzero elements. Stored zeros matter in some
+        semirings: over ``min_plus`` one is an edge of weight 0, and in a pattern it is an edge. A dense array
+        is returned unchanged.
         """
         return self.prune(0.0)
 
     def prune(self, threshold: float) -> DistArray:
-        """Return the array without what is not larger than a threshold; NaN stay.
+        """Return the array without elements whose magnitude is at most a threshold; NaN is kept.
 
         Parameters
         ----------
         threshold
-            What stays has a greater absolute value, compared as NumPy compares an array with a number. Of 0
-            it is :meth:`eliminate_zeros`.
+            Elements whose absolute value is greater are kept, compared as NumPy compares an array with a
+            number. With 0 this is :meth:`eliminate_zeros`.
 
         Returns
         -------
         DistArray
-            Of the same shape and dtype; sparse, without the entries, where this array is sparse, else with
-            zeros in their place.
+            Of the same shape and dtype. A sparse array loses the entries; a dense one has zeros in their
+            place.
 
         Raises
         ------
         OptionError
-            For a threshold that is less than 0 or no number.
+            For a threshold that is negative or not a number.
 
         Examples
         --------
@@ -636,20 +637,20 @@ class DistArray(Methods, Operators, Values):
         return recorded(np.where)(is_small, self.dtype.type(0), self)  # type: ignore[return-value]  # a handle
 
     def select(self, condition: Any) -> DistArray:
-        """Return the sparse array without the entries of which a condition is not true; GraphBLAS's select.
+        """Return a sparse array with only the entries where a condition is true, as GraphBLAS's ``select``.
 
         Parameters
         ----------
         condition
-            Booleans of this shape, sparse or dense; an absent one is not true. Or a function of three NumPy
-            arrays, the rows, columns (int64) and values of some entries, which gives a boolean for each: it
-            is called on the workers, on the entries of each block, and what it gives must depend on these
-            alone.
+            Booleans of this shape, sparse or dense; elements that are not stored count as False. Or a
+            function of three NumPy arrays, the row and column numbers (int64) and the values of some entries,
+            that returns a boolean for each. It is called on the workers with the entries of each block, and
+            its result must depend on its arguments alone.
 
         Returns
         -------
         DistArray
-            Of the same shape and dtype, sparse; zeros that are stored are entries like others.
+            Sparse, of the same shape and dtype; stored zeros are entries like any other.
 
         Raises
         ------
@@ -685,14 +686,13 @@ class DistArray(Methods, Operators, Values):
         return wrap(Select(self._expression, mask))
 
     def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> DistArray:
-        """Return how many elements are not zero, in all or along axes, int64; stored zeros do not count."""
+        """Return the number of nonzero elements, in total or along axes, int64; stored zeros do not count."""
         return recorded(np.count_nonzero)(self, axis, keepdims=keepdims)  # type: ignore[return-value]  # a handle
 
     def pattern(self, dtype: npt.DTypeLike = bool) -> DistArray:
-        """Return where a sparse array stores entries: a 1 for each, whatever its value, zeros too.
+        """Return the sparsity pattern: a 1 for each stored entry, whatever its value, including stored zeros.
 
-        Such an array keeps no values in memory. It is as ``matmul(A, eye(n), semiring="plus_pair")``, which
-        becomes it.
+        A pattern takes no memory for values. ``matmul(A, eye(n), semiring="plus_pair")`` is rewritten to it.
 
         Raises
         ------
@@ -711,7 +711,7 @@ class DistArray(Methods, Operators, Values):
         return wrap(Pattern(self._expression, ufuncs.number_dtype(dtype)))
 
     def copy(self, order: str = "C") -> DistArray:
-        """Return another handle on the same values; later changes through one do not show in the other."""
+        """Return an array with the same values; later assignments to either do not affect the other."""
         return DistArray(self._expression, self._labels)
 
     def __getitem__(self, key: object) -> DistArray:
@@ -725,7 +725,7 @@ class DistArray(Methods, Operators, Values):
         self._become(written(self._expression, key, value))
 
     def fill(self, value: object) -> None:
-        """Give every element one value, converted as assignment does.
+        """Set every element to one value, converted as in an assignment.
 
         Raises
         ------

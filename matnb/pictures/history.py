@@ -87,7 +87,7 @@ def _counts(facts: HistoryFacts) -> str:
     if not every:
         return "" if _hidden(facts) else "no decision yet"
     if not num_acted:
-        return f"no repartition; {plural_text(len(every), 'decision')} to leave it as it is"
+        return f"no repartition; {plural_text(len(every), 'decision')} to leave the cuts as they are"
     return f"{plural_text(len(every), 'decision')}, {count_text(num_acted)} to repartition"
 
 
@@ -95,8 +95,8 @@ def _hidden(facts: HistoryFacts) -> str:
     """Return which decisions may be there although they are not told of."""
     if facts.measured or facts.setting in ("entries", "off"):
         return ""
-    which = "to leave it as it is" if facts.setting == "replay" else "by measured seconds"
-    return f"decisions {which} are not told of here"
+    which = "to change nothing" if facts.setting == "replay" else "based on measured times"
+    return f"decisions {which} are not shown here"
 
 
 def older(facts: HistoryFacts, left_out: Sequence[DecisionFacts], which: str = "older") -> list[str]:
@@ -106,7 +106,7 @@ def older(facts: HistoryFacts, left_out: Sequence[DecisionFacts], which: str = "
         num_acted = sum(one.acts for one in left_out)
         lines.append(f"and {plural_text(len(left_out), f'{which} decision')}, {num_acted} to repartition")
     if facts.num_dropped and facts.measured:
-        lines.append(f"{plural_text(facts.num_dropped, 'decision')} before them not kept")
+        lines.append(f"{plural_text(facts.num_dropped, 'earlier decision')} not kept")
     return lines
 
 
@@ -154,7 +154,7 @@ def promises(one: DecisionFacts, measured: bool) -> list[str]:
     """Return what was predicted and what was measured, a line each."""
     if not measured or not is_compared(one) or not (one.acts or one.cost_seconds > 0):
         return []
-    word = "predicted" if one.acts else "it was not done; predicted"
+    word = "predicted" if one.acts else "not carried out; predicted"
     lines = [
         f"{word}: {_saving(one.saving_seconds, one.num_remaining)}costs {seconds_text(one.cost_seconds)}, "
         f"moves {bytes_text(one.moved_bytes)}"

@@ -43,7 +43,7 @@ class Keyed:
 
     @property
     def num_groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return self.groups.num_groups
 
 

@@ -137,7 +137,7 @@ def test_what_would_not_pay_is_not_done() -> None:
     assert decision.reason.startswith("would not pay: moving")
     assert decision.after != decision.before
     assert Automatic().decide(situation(costs=Costs(0.5, 1e9))).acts
-    assert Automatic().decide(situation(num_remaining=0)).reason == "at the end: no iteration follows"
+    assert Automatic().decide(situation(num_remaining=0)).reason == "at the end: no iterations remain"
     assert not Automatic().decide(situation(costs=Costs(0.03, 1e3))).acts
 
 
@@ -147,7 +147,7 @@ def test_a_decision_tells_what_it_is_made_of() -> None:
     assert decision.policy == "auto"
     assert (
         decision.reason
-        == "uneven: the slowest worker takes 1.50 of the mean, and 32% of an iteration can be saved"
+        == "uneven: the slowest worker takes 1.50 times the mean; new cuts save 32% of an iteration"
     )
     assert decision.loads_before == pytest.approx({0: 0.6, 1: 0.2})
     assert decision.imbalance_before == pytest.approx(1.5)
@@ -160,10 +160,13 @@ def test_a_decision_tells_what_it_is_made_of() -> None:
 @pytest.mark.parametrize(
     ("changes", "begin"),
     [
-        ({"error": 0.2}, "noise: 33% of an iteration could be saved, and 44% may be error"),
-        ({"iteration": 1}, "too early: 1 iteration measured, 2 wanted"),
-        ({"since_last": 0}, "too early: 0 iterations measured, 2 wanted"),
-        ({"block_seconds": (0.2, 0.21, 0.2, 0.2)}, "balanced: the slowest worker takes 1.01 of the mean"),
+        (
+            {"error": 0.2},
+            "left as is: the estimated saving (33% of an iteration) is within measurement error (44%)",
+        ),
+        ({"iteration": 1}, "too early: 1 iteration measured, 2 needed"),
+        ({"since_last": 0}, "too early: 0 iterations measured, 2 needed"),
+        ({"block_seconds": (0.2, 0.21, 0.2, 0.2)}, "balanced: the slowest worker takes 1.01 times the mean"),
         ({"speeds": {}}, "no workers"),
         ({"cuts": Cuts((0, 0), (0,)), "profile": profile_of([]), "block_seconds": (0.0,)}, "no rows"),
     ],
@@ -234,7 +237,7 @@ def test_rows_that_are_waited_for_once_more_are_not_heaped_upon_a_worker(policy:
     decision = policy().decide(replace(alone, apart_row_seconds=1e-3))
     assert not decision.acts
     assert decision.reason.startswith("balanced")
-    assert decision.reason.endswith("as all also wait for the one with the most rows")
+    assert decision.reason.endswith("since all workers also wait for the one with the most rows")
     some = policy().decide(replace(alone, apart_row_seconds=1e-5))
     assert some.acts
     assert some.saving_seconds < policy().decide(alone).saving_seconds
@@ -272,7 +275,7 @@ def test_a_disappointed_policy_asks_for_more() -> None:
     assert decision.acts
     policy.brought(decision, Gain({}, 0.1 * decision.saving_seconds, 0.03, 0))
     assert policy.decide(small).reason.startswith("balanced:")
-    assert policy.decide(situation(since_last=3)).reason == "too early: 3 iterations measured, 4 wanted"
+    assert policy.decide(situation(since_last=3)).reason == "too early: 3 iterations measured, 4 needed"
     assert policy.decide(situation(since_last=4)).acts
     assert not policy.decide(replace(small, since_last=15)).acts
     assert policy.decide(replace(small, since_last=16)).acts

@@ -20,7 +20,7 @@ def test_presto_splits_heavy_blocks_and_merges_light_neighbors() -> None:
     assert decision.acts
     assert decision.after.cuts == (0, 5, 10, 20, 30, 40, 50, 70, 80)
     assert decision.after.owners == (0, 0, 0, 0, 1, 1, 1, 1)
-    assert decision.reason == "heavy blocks: 1 of 8 have 2 times the median or more, 2 as much less"
+    assert decision.reason == "heavy blocks: 1 of 8 take at least 2 times the median; 2 at most the median over 2"
     uneven = four_blocks(cuts=cuts, profile=profile_of(entries), block_seconds=())
     assert not Presto(threshold=20).decide(uneven).acts
 
@@ -28,7 +28,7 @@ def test_presto_splits_heavy_blocks_and_merges_light_neighbors() -> None:
 def test_presto_leaves_heavy_rows_whole() -> None:
     heavy = four_blocks(profile=profile_of([1_000] * 100), cuts=Cuts((0, 25, 26, 75, 100), (0, 0, 1, 1)))
     decision = Presto().decide(replace(heavy, block_seconds=(0.1, 0.9, 0.3, 0.1)))
-    assert decision.reason.startswith("heavy blocks: 0 of 4") or not decision.acts
+    assert decision.reason.startswith("heavy blocks: 0 of 4 take") or not decision.acts
     assert {25, 26} <= set(decision.after.cuts)
 
 

@@ -62,7 +62,7 @@ def test_decisions_come_at_their_iterations_in_order():
     assert [one.acts for one in told] == [True, False, False, True, False]
     assert [one.after for one in told if one.acts] == [BETTER, BEST]
     assert told[1].reason == "not yet: the trace repartitions A after iteration 12"
-    assert told[4].reason.startswith("the trace is over")
+    assert told[4].reason.startswith("the trace has ended")
     assert all(one.policy == "replay" for one in told)
     assert told[3].iteration == 14
 
@@ -138,7 +138,7 @@ def test_names_are_kept_apart():
     policy = replayed(decision(BETTER, 2, "A"), decision(BEST, 1, "B, x"), decision(acts=False, name="C"))
     assert policy.decide(situation(1, name="B, x")).after == BEST
     assert not policy.decide(situation(1, name="A")).acts
-    assert policy.decide(situation(1, name="C")).reason.startswith("the trace is over")
+    assert policy.decide(situation(1, name="C")).reason.startswith("the trace has ended")
     assert policy.decide(situation(1, name="D")).reason == (
         'not in the trace: it knows groups "A", "B, x", "C", and none is called "D"'
     )
@@ -195,7 +195,7 @@ def test_too_few_workers_another_length_and_the_same_cuts_are_refused_with_the_r
     other = replayed(decision()).decide(situation(cuts=Cuts((0, 400, 900), (0, 1))))
     assert other.reason == "does not fit: the trace cuts 1000 rows, A has 900"
     same = replayed(decision()).decide(situation(cuts=BETTER))
-    assert same.reason == "cut so already: as the trace says"
+    assert same.reason == "already cut as the trace says"
     assert [one.acts for one in (few, other, same)] == [False] * 3
 
 

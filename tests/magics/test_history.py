@@ -143,7 +143,7 @@ def test_every_ending_is_written(tmp_path, ending):
 
 def test_without_a_session_nothing_is_started(shell, capsys):
     assert run(shell, "%distmat history") == [
-        "rebalance=auto: decisions by measured seconds are not told of here"
+        "rebalance=auto: decisions based on measured times are not shown here"
     ]
     capsys.readouterr()
     run(shell, "%distmat rebalance now")
@@ -187,11 +187,11 @@ def test_off_re_cuts_nothing_until_it_is_asked_for(cut_badly, capsys):
 NO_TRACES = {
     "missing": (None, "cannot be read: No such file"),
     "folder": (..., "cannot be read: Is a directory"),
-    "empty": (b"", "line 1: not JSON"),
+    "empty": (b"", "line 1: not a trace, since it is not JSON"),
     "binary": (b"\xff\xfe\x00{", "it is not UTF-8 text"),
-    "other": (b'\xef\xbb\xbf{"format": 1}', "no trace: a trace is"),
+    "other": (b'\xef\xbb\xbf{"format": 1}', "not a trace: a trace begins"),
     "nan": (b'{"format": NaN}', "NaN is not a number"),
-    "deep": (b"[" * 10**5, "too deep to be read"),
+    "deep": (b"[" * 10**5, "nested too deeply"),
 }
 
 

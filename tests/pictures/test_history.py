@@ -194,7 +194,7 @@ def test_the_newest_are_shown_and_the_rest_counted():
     text = history_text(given_facts)
     assert "200 decisions, 20 to repartition" in text
     assert "and 180 older decisions, 18 to repartition" in text
-    assert "5 decisions before them not kept" in text
+    assert "5 earlier decisions not kept" in text
     shown = chosen_between(history_html(given_facts))
     left_out = num_left_out(given_facts)
     assert len(shown) == 200 - left_out >= 12
@@ -282,7 +282,7 @@ def test_cuts_that_were_considered_and_refused_are_drawn_with_what_they_would_br
     words = [one.text for one in drawn(refused) if one.tag == "text"]
     assert words == ["before", "1.50 imbalance", "or", "1.05 predicted"]
     shown = history_html(facts(refused))
-    assert "it was not done; predicted: saves 180 ms in each of 38, costs 90 ms, moves 1 MB" in shown
+    assert "not carried out; predicted: saves 180 ms in each of 38, costs 90 ms, moves 1 MB" in shown
     assert "measured:" not in shown
     text = history_text(facts(refused))
     assert "  not    000001111111111111111111111111111111111111111111  2 blocks, cut at 100" in text
@@ -332,25 +332,25 @@ def test_what_was_decided_by_measured_times_is_not_told_where_all_must_repeat(de
     without = facts(COUNTED, measured=False)
     for show in (history_text, history_html, history_svg, last_text, decisions_text):
         assert show(given_facts) == show(without)
-    assert "decisions by measured seconds are not told of here" in history_text(without)
+    assert "decisions based on measured times are not shown here" in history_text(without)
 
 
 def test_where_nothing_was_re_cut_it_says_so():
     assert history_text(facts(KEPT, KEPT)).startswith(
-        "rebalance=auto: no repartition; 2 decisions to leave it as it is\n"
+        "rebalance=auto: no repartition; 2 decisions to leave the cuts as they are\n"
     )
     one = replace(KEPT, policy="entries")
     for show in (history_text, history_html, history_svg):
         shown = show(facts(one, measured=False, setting="entries"))
-        assert "rebalance=entries: no repartition; 1 decision to leave it as it is" in shown
+        assert "rebalance=entries: no repartition; 1 decision to leave the cuts as they are" in shown
         assert ">or<" not in shown
 
 
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("auto", "decisions by measured seconds are not told of here"),
-        ("replay", "decisions to leave it as it is are not told of here"),
+        ("auto", "decisions based on measured times are not shown here"),
+        ("replay", "decisions to change nothing are not shown here"),
     ],
 )
 def test_where_all_decisions_are_hidden_none_are_counted(setting, said):

@@ -29,23 +29,23 @@ from matnb.ops.indexing import Pick
 
 
 def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
-    """Group rows by their keys, for sums, means and the like of each group.
+    """Group rows by their keys, to compute sums, means and other statistics of each group.
 
     Parameters
     ----------
     keys
-        n real numbers, or booleans; or a tuple of such arrays, of which rows must have all in common. NaN is
-        one key, the last.
+        n real numbers or booleans; or a tuple of such arrays, whose rows are grouped where all keys are
+        equal. All NaN are one key, sorted last.
     num_groups
-        Where keys are whole numbers from 0 to ``num_groups`` - 1: there are so many groups, whether rows have
-        the keys or not. Nothing is asked for then, so it works inside loops too. When left out, the number
-        of groups is asked for, at once.
+        The number of groups, for keys that are integers from 0 to ``num_groups`` - 1; keys without rows give
+        empty groups. Nothing needs computing then, so this also works inside loops. By default the number of
+        groups is computed immediately.
 
     Returns
     -------
     GroupBy
-        What is told of groups is aligned with its ``keys``, ascending. Sums of floats are added in the order
-        of rows within each block, then block by block: other cuts may round otherwise.
+        Its results are aligned with its ``keys``, ascending. Floats are summed in row order within each
+        block, then block by block, so the last bits can depend on how the array is split.
 
     Raises
     ------
@@ -111,10 +111,10 @@ def _labelled(nodes: list[Expr], num_groups: int) -> GroupBy:
 
 
 class GroupBy:
-    """Rows grouped by their keys; ``mn.groupby`` makes it.
+    """Rows grouped by their keys, as returned by :func:`matnb.groupby`.
 
-    Values are n numbers, or a matrix of n rows. Every result has an element, or row, for each group, in the
-    order of ``keys``, and is as lazy as any array.
+    Values are n numbers, or a matrix of n rows. Every result is a lazy array with an element, or row, for
+    each group, in the order of ``keys``.
     """
 
     __slots__ = ("_alone", "_keys", "_rows", "_way")
@@ -132,16 +132,16 @@ class GroupBy:
 
     @property
     def keys(self) -> DistArray | tuple[DistArray, ...]:
-        """The distinct keys, ascending; of several keys a tuple of arrays, the first one ascending."""
+        """The distinct keys, ascending; for several keys a tuple of arrays, in lexicographic order."""
         return self._keys[0] if self._alone else self._keys
 
     @property
     def num_groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return self._way.num_groups
 
     def count(self, values: object = None) -> DistArray:
-        """Return how many rows each group has, int64; of ``values``, how many are not NaN."""
+        """Return the number of rows in each group, int64; with ``values``, the number that are not NaN."""
         if values is None:
             return wrap(self._way.counted())
         node = self._checked(values)
@@ -152,10 +152,10 @@ class GroupBy:
         return wrap(self._way.combined(astype(node, np.int64), "plus"))
 
     def sum(self, values: object) -> DistArray:
-        """Return the sums of the values of each group, of the dtype of ``np.sum``; 0 for a group of none.
+        """Return the sum of the values in each group, with the dtype of ``np.sum``; 0 for an empty group.
 
-        Those of the rows of a sparse matrix are the rows of a sparse matrix: its product with the matrix that
-        has a one where a row is of a group.
+        For a sparse matrix the result is sparse, with one row per group: the product of the groups-by-rows
+        indicator matrix with it.
         """
         rows = expression_of(values)
         if rows.sparse:
@@ -163,29 +163,29 @@ class GroupBy:
         return wrap(self._sum(self._checked(values)))
 
     def prod(self, values: object) -> DistArray:
-        """Return the products of the values of each group; 1 for a group of none."""
+        """Return the product of the values in each group; 1 for an empty group."""
         return wrap(self._way.combined(self._checked(values), "times"))
 
     def min(self, values: object) -> DistArray:
-        """Return the least value of each group, NaN where one is; of none the greatest there is."""
+        """Return the minimum of each group, NaN if it has one; the largest value if the group is empty."""
         return wrap(self._way.combined(self._checked(values), "min"))
 
     def max(self, values: object) -> DistArray:
-        """Return the greatest value of each group, NaN where one is; of none the least there is."""
+        """Return the maximum of each group, NaN if it has one; the smallest value if the group is empty."""
         return wrap(self._way.combined(self._checked(values), "max"))
 
     def any(self, values: object) -> DistArray:
-        """Return whether some value of each group is not 0."""
+        """Return whether any value in each group is nonzero."""
         return wrap(self._way.combined(self._checked(values), "lor"))
 
     def all(self, values: object) -> DistArray:
-        """Return whether no value of each group is 0."""
+        """Return whether all values in each group are nonzero."""
         return wrap(self._way.combined(self._checked(values), "land"))
 
     def mean(self, values: object) -> DistArray:
-        """Return the mean of the values of each group, of the dtype of ``np.mean``; of none NaN.
+        """Return the mean of each group, with the dtype of ``np.mean``; NaN for an empty group.
 
-        Those of the rows of a sparse matrix stay sparse; a group of none has an empty row.
+        For a sparse matrix the result is sparse; an empty group has an empty row.
         """
         node = expression_of(values)
         if node.sparse:
@@ -196,12 +196,13 @@ class GroupBy:
         return wrap(astype(self._mean(node), mean_dtype(node.dtype)))
 
     def var(self, values: object, *, ddof: float = 0, correction: float | None = None) -> DistArray:
-        """Return the variance of the values of each group: mean square distances from their mean.
+        """Return the variance of the values in each group.
 
         Parameters
         ----------
         ddof, correction
-            What is taken from the number of rows that sums are divided by: two names of it.
+            Delta degrees of freedom: the divisor is the number of rows minus this. Two names for one
+            argument.
         """
         node = self._checked(values)
         element = mean_dtype(node.dtype)
@@ -218,34 +219,34 @@ class GroupBy:
         return wrap(astype(found, real))
 
     def std(self, values: object, *, ddof: float = 0, correction: float | None = None) -> DistArray:
-        """Return the standard deviation of the values of each group: the root of ``var``."""
+        """Return the standard deviation of the values in each group, the square root of ``var``."""
         return np.sqrt(self.var(values, ddof=ddof, correction=correction))  # type: ignore[return-value]  # recorded
 
     def first(self, values: object) -> DistArray:
-        """Return the value of the first row of each group, NaN too; of none 0, or NaN among floats."""
+        """Return the first value in each group, NaN included; for an empty group NaN, or 0 for integers."""
         return self._at(self._checked(values), self._place("min"))
 
     def last(self, values: object) -> DistArray:
-        """Return the value of the last row of each group, NaN too; of none 0, or NaN among floats."""
+        """Return the last value in each group, NaN included; for an empty group NaN, or 0 for integers."""
         return self._at(self._checked(values), self._place("max"))
 
     def argmin(self, values: object) -> DistArray:
-        """Return the row of the least value of each group, the first of equal ones, or of NaN; of none -1."""
+        """Return the row of each group's minimum (ties: the first), or of its first NaN; -1 if empty."""
         return self._extreme(values, "min")
 
     def argmax(self, values: object) -> DistArray:
-        """Return the row of the greatest value of each group, as ``argmin`` does."""
+        """Return the row of each group's maximum, with ties and NaN as in ``argmin``."""
         return self._extreme(values, "max")
 
     def cumcount(self) -> DistArray:
-        """Return for each row how many rows of its group are before it, int64."""
+        """Return, for each row, the number of earlier rows in its group, int64."""
         ones = Broadcast(expression_of(np.asarray(1)), (self._rows,))
         return wrap(call(np.subtract, (self._running(ones, "plus"), 1))[0])
 
     def cumsum(self, values: object) -> DistArray:
-        """Return for each row the sum of its group up to it, of the dtype of ``np.cumsum``.
+        """Return the cumulative sum within each group, with the dtype of ``np.cumsum``.
 
-        Values are added in the order of rows: the same bits for any cuts.
+        Values are added in row order, so results are bit-identical however the array is split.
 
         Examples
         --------
@@ -256,25 +257,25 @@ class GroupBy:
         return wrap(self._running(self._checked(values), "plus"))
 
     def cumprod(self, values: object) -> DistArray:
-        """Return for each row the product of its group up to it, of the dtype of ``np.cumprod``."""
+        """Return the cumulative product within each group, with the dtype of ``np.cumprod``."""
         return wrap(self._running(self._checked(values), "times"))
 
     def cummin(self, values: object) -> DistArray:
-        """Return for each row the least value of its group up to it, NaN from the first NaN on."""
+        """Return the running minimum within each group; NaN from its first NaN on."""
         return wrap(self._running(self._checked(values), "min"))
 
     def cummax(self, values: object) -> DistArray:
-        """Return for each row the greatest value of its group up to it, NaN from the first NaN on."""
+        """Return the running maximum within each group; NaN from its first NaN on."""
         return wrap(self._running(self._checked(values), "max"))
 
     def median(self, values: object) -> DistArray:
-        """Return the median of each group, float64; NaN where one is, and of none."""
+        """Return the median of each group, float64; NaN if the group is empty or has a NaN."""
         return self.quantile(values, 0.5)
 
     def quantile(self, values: object, q: float = 0.5) -> DistArray:
-        """Return a quantile of the values of each group, float64; NaN where one is, and of none.
+        """Return a quantile of each group, float64; NaN if the group is empty or has a NaN.
 
-        Between two values it is interpolated linearly, as ``np.quantile`` does.
+        Interpolated linearly between values, as by ``np.quantile``.
 
         Raises
         ------
@@ -286,17 +287,17 @@ class GroupBy:
         return self._by_column(values, lambda column: _quantile(self._way, column, float(q)))
 
     def nunique(self, values: object) -> DistArray:
-        """Return how many distinct values each group has, NaN not counted, int64."""
+        """Return the number of distinct values in each group, not counting NaN, int64."""
         return self._by_column(values, lambda column: _num_distinct(self._way, column))
 
     def rank(self, values: object, method: str = "average") -> DistArray:
-        """Return for each row the rank of its value in its group, from 1 on, float64; NaN of NaN.
+        """Return the rank of each value within its group, starting at 1, float64; NaN for NaN.
 
         Parameters
         ----------
         method
-            What equal values get: "average", "min" or "max" of their ranks, "first" for those in the order
-            of rows, or "dense", where ranks of distinct values follow each other.
+            How ties are ranked: by the "average", "min" or "max" of their ranks, "first" in row order, or
+            "dense", without gaps between the ranks of distinct values.
 
         Raises
         ------
@@ -311,20 +312,20 @@ class GroupBy:
     def transform(
         self, values: object, function: str | Callable[[GroupBy, DistArray], DistArray]
     ) -> DistArray:
-        """Return for each row what its group has: a method by its name, or a function of groups and values.
+        """Return, for each row, its group's result: of a method given by name, or of a function.
 
         Parameters
         ----------
         function
-            Such as "mean", or ``lambda groups, values: groups.max(values) - groups.min(values)``, which gives
-            an element, or row, for each group, or for each row.
+            A name such as "mean", or a function such as ``lambda groups, values: groups.max(values) -
+            groups.min(values)`` that returns one element, or row, per group or per row.
 
         Raises
         ------
         OptionError
             For a name that is not a method.
         ShapeError
-            Where the function gives neither.
+            If the function returns neither.
 
         Examples
         --------
@@ -550,7 +551,7 @@ class ByLabel:
 
     @property
     def num_groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return self.length if self.present is None else self.present.shape[0]
 
     def combined(self, values: Expr, monoid: str) -> Expr:

@@ -5,6 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pygments.lexers.python import PythonLexer
+from pygments.token import Keyword
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -48,6 +55,7 @@ nb_execution_excludepatterns = ["gallery/*"]  # they come with their outputs
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # CommonMark has no tables
 
 autosummary_generate = True
 autosummary_ignore_module_all = False
@@ -83,9 +91,26 @@ html_css_files = ["matnb.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_copyright = False
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#0a6aa6", "color-brand-content": "#0a6aa6"},
     "dark_css_variables": {"color-brand-primary": "#56a8d8", "color-brand-content": "#56a8d8"},
 }
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
+
+
+class CellLexer(PythonLexer):
+    """Python with magics. IPython's own lexer leaves what follows ``%%distmat`` plain."""
+
+    name = "Notebook cell"
+    aliases: ClassVar[list[str]] = ["ipython3"]
+    tokens: ClassVar[dict[str, list[object]]] = {
+        **PythonLexer.tokens,
+        "root": [(r"^%{1,2}\w.*\n?", Keyword), *PythonLexer.tokens["root"]],
+    }
+
+
+def setup(app: Sphinx) -> None:
+    """Let Sphinx color notebook cells by the lexer above."""
+    app.add_lexer("ipython3", CellLexer)

@@ -181,26 +181,26 @@ def semiring_named(name: str) -> Semiring:
 
 
 def semiring(add: str, multiply: str) -> Semiring:
-    """Return the semiring of an addition and a multiplication, for ``matmul(A, B, semiring=)``.
+    """Return a semiring with the given addition and multiplication, for ``matmul(A, B, semiring=)``.
 
     Parameters
     ----------
     add
-        A monoid: "plus", "times", "min", "max", "lor" or "land"; "any" with "pair" alone.
+        A monoid: "plus", "times", "min", "max", "lor" or "land"; "any" only with "pair".
     multiply
         "times", "plus", "min", "max", "first" or "second" (the value of the left or right entry), "pair" (1);
-        with "lor" and "land" also "land" and "lor". Those take entries as truths.
+        with "lor" and "land" also "land" and "lor", which treat entries as booleans.
 
     Raises
     ------
     OptionError
-        For a name that there is not, and for what does not go together.
+        For an unknown name, and for an addition and a multiplication that cannot be combined.
 
     Notes
     -----
-    Names are GraphBLAS's: Davis, "Algorithm 1000: SuiteSparse:GraphBLAS", TOMS 45 (2019). Results are of the
-    dtype that NumPy gives both operands together, of "first" and "second" of that one's, of "pair" int64, and
-    of truths bool.
+    Names are GraphBLAS's: Davis, "Algorithm 1000: SuiteSparse:GraphBLAS", TOMS 45 (2019). Results have
+    NumPy's result type of both operands; with "first" and "second" the dtype of that operand, with "pair"
+    int64, and with booleans bool.
 
     Examples
     --------

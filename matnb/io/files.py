@@ -218,7 +218,7 @@ def find_local(shown: str) -> File:
     Raises
     ------
     MissingFileError
-        When it is not there.
+        If the file does not exist.
     UnsupportedError
         For a ``file://`` url of another machine.
     """

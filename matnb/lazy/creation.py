@@ -41,44 +41,44 @@ def asarray(
     blocks: BlocksSpec = None,
     format: str | None = None,
 ) -> DistArray:
-    """Return an array's data as a DistArray; the data is copied, so changing it later changes nothing.
+    """Return data as a DistArray. The data is copied, so changing the original later has no effect.
 
-    The copy stays as long as an expression needs it, so what is lost with a worker is sent again. Above 64 MB
-    the array goes to the workers at once: those in this process share the copy; for others it is a file
-    without a name, which takes as many bytes of the folder for temporary files (``TMPDIR``) and no memory
-    that the system could not take back. Where that folder has not twice the room, there is no copy, and a
-    loss is reported.
+    The copy is kept as long as an expression needs it, so that blocks lost with a worker can be sent again.
+    An array above 64 MB goes to the workers immediately: workers in this process share the copy; for others
+    it is kept in an unnamed temporary file (in ``TMPDIR``), which takes disk space but no memory beyond the
+    system's cache. If that folder has less than twice the space needed, no copy is kept, and losing a worker
+    is an error.
 
     Parameters
     ----------
     obj
         A NumPy array, nested list, number, SciPy sparse matrix, ``sparse`` array or DistArray; a list of
-        DistArrays of one shape, which are stacked; the columns of a table, which become those of a matrix; a
+        DistArrays of one shape, which are stacked; a table, whose columns become those of a matrix; a
         NetworkX graph, which becomes its adjacency matrix in the order of its nodes (weights as values, those
-        of parallel edges added); and what gives NumPy an array, as pandas frames do.
+        of parallel edges added); or anything else that NumPy can convert, such as a pandas DataFrame.
     dtype
-        Of the elements; when left out, that of what is given.
+        Dtype of the elements; by default that of ``obj``.
     order
-        Taken as NumPy's, and without effect: blocks have an order of their own.
+        Accepted for compatibility with NumPy, and ignored: blocks have an order of their own.
     device
         "cpu" or None.
     copy
-        True for another handle also of a DistArray; False where only a DistArray of that dtype is taken.
+        True copies a DistArray, too; False raises unless ``obj`` is a DistArray of that dtype.
     blocks
-        A count (along the first axis), or per axis a count, cuts ``[0, 10, 25, 100]``, or None; chosen by
-        matnb when left out. The result is cut so; a DistArray that is given keeps its own cuts.
+        How to split the array: a number of blocks along the first axis, or per axis a number, boundaries such
+        as ``[0, 10, 25, 100]``, or None. Chosen by matnb by default; a DistArray keeps its own blocks.
     format
-        "dense" or "sparse" to convert; None keeps what is given. A sparse array is made dense on the workers.
+        "dense" or "sparse" to convert; None keeps the format. A sparse array is made dense on the workers.
 
     Raises
     ------
     DTypeError
         For elements that are not numbers or booleans, masked ones, and for anything other than an array: a
-        dict, a set, a generator. The message has the way to make one.
+        dict, a set, a generator. The message says how to convert it.
     ShapeError
-        For cuts that do not fit, or a sparse array that is not two-dimensional.
+        For blocks that do not fit the shape, or a sparse array that is not two-dimensional.
     OptionError
-        For ``copy=False`` of what has to be copied.
+        For ``copy=False`` if a copy is needed.
 
     Examples
     --------
@@ -224,9 +224,9 @@ def full(
     device: str | None = None,
     blocks: BlocksSpec = None,
 ) -> DistArray:
-    """Return an array with every element equal to ``fill_value``, of its dtype unless one is given.
+    """Return an array filled with ``fill_value``, by default of its dtype.
 
-    Of an array as ``fill_value`` every element gets what stretches to it.
+    An array ``fill_value`` is broadcast to the shape.
     """
     check_device(device)
     if isinstance(fill_value, DistArray) or np.ndim(fill_value):  # type: ignore[arg-type]  # or it raises
@@ -274,15 +274,15 @@ def eye(
     device: str | None = None,
     blocks: BlocksSpec = None,
 ) -> DistArray:
-    """Return the matrix with ones on the k-th diagonal, square unless ``n_cols`` is given.
+    """Return a matrix with ones on the k-th diagonal, square unless ``n_cols`` is given.
 
-    ``N`` and ``M`` are NumPy's names of ``n_rows`` and ``n_cols``, which are the standard's. It is sparse
-    where its dtype is one of sparse arrays: float64, float32, int64, int32, complex or bool.
+    ``N`` and ``M`` are NumPy's names for ``n_rows`` and ``n_cols``, the array API standard's. It is sparse if
+    sparse arrays support the dtype: float64, float32, int64, int32, complex or bool.
 
     Raises
     ------
     OptionError
-        When a number is not given, or under both of its names.
+        If a length is missing, or given under both names.
     """
     check_device(device)
     if (n_rows is None) == (N is None) or (n_cols is not None and M is not None):
@@ -309,40 +309,41 @@ def coo_array(
     duplicates: str = "sum",
     blocks: BlocksSpec = None,
 ) -> DistArray:
-    """Return a sparse array of values at coordinates: SciPy's ``coo_array``, from arrays on the workers too.
+    """Return a sparse array of values at coordinates, as SciPy's ``coo_array``; the inputs may be DistArrays.
 
     Parameters
     ----------
     arg1
-        ``(values, (rows, columns))``: arrays of one axis, as long, of NumPy or DistArrays; coordinates are
-        whole numbers that count from 0. A single value is there for all.
+        ``(values, (rows, columns))``: 1-D NumPy arrays or DistArrays of equal length; coordinates are
+        integers from 0. A single value is used for all coordinates.
     shape
-        Of the result. When left out, as long as the largest coordinates say, which are computed for that, and
-        so have to be outside the body of a loop.
+        Shape of the result. By default it is inferred from the largest coordinates, which are computed for
+        this, so that it is required inside the body of a loop.
     dtype
-        Of the values; when left out, their own.
+        Dtype of the values; by default their own.
     duplicates
-        What several values at one place give: their "sum", added in the order they were given, "last",
-        "first", "min" or "max" of them, or an "error". NaN is both the least and the largest, as in NumPy.
+        How values with equal coordinates are combined: "sum", added in the order given, "last", "first",
+        "min", "max", or "error" to raise. As in NumPy, "min" and "max" of NaN are NaN.
     blocks
-        How the result is cut, as of :func:`matnb.asarray`.
+        How to split the result, as in :func:`matnb.asarray`.
 
     Returns
     -------
     DistArray
-        Sparse; zeros that are given are stored. The same bits however the entries are cut.
+        Sparse; explicit zeros are stored. Bit-identical however the inputs are split.
 
     Raises
     ------
     ShapeError
-        For lengths that are not equal, and a shape that has not two axes.
+        For inputs of unequal lengths, and a shape that does not have two axes.
     DTypeError
-        For values of a dtype that no sparse array has, coordinates that are not whole numbers, and "min" or
-        "max" of complex numbers or uint64.
+        For values of a dtype that sparse arrays do not support, coordinates that are not integers, and "min"
+        or "max" of complex numbers or uint64.
     OptionError
-        For other ``duplicates``; and, with "error", once it is computed, for coordinates that come twice.
+        For an unknown value of ``duplicates``; and with "error", when computed, for coordinates that occur
+        twice.
     IndexingError
-        Once it is computed, for a coordinate outside the shape, naming the entry.
+        When computed, for a coordinate outside the shape; the message names the entry.
 
     Examples
     --------
@@ -392,7 +393,7 @@ def arange(
     device: str | None = None,
     blocks: BlocksSpec = None,
 ) -> DistArray:
-    """Return evenly spaced numbers from ``start`` up to, without, ``stop``, as ``numpy.arange``."""
+    """Return evenly spaced numbers from ``start`` to ``stop``, which is not included, as ``numpy.arange``."""
     check_device(device)
     first, last, each = (_real_number(one) for one in (start, stop, 1 if step is None else step))
     assert each is not None
@@ -438,10 +439,10 @@ def linspace(
     device: str | None = None,
     blocks: BlocksSpec = None,
 ) -> DistArray | tuple[DistArray, object]:
-    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``, the last one included by default.
+    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``, which is included by default.
 
-    As ``numpy.linspace``, also between arrays and with the step. They are worked out in the floating dtype of
-    the ends, where Python's numbers take on that of the other end.
+    As ``numpy.linspace``, also between arrays and with ``retstep``. They are computed in the floating dtype
+    of the two ends; a Python number takes on the dtype of the other end.
     """
     check_device(device)
     (length,) = shape_of(num)
@@ -502,7 +503,7 @@ def array(
     blocks: BlocksSpec = None,
     format: str | None = None,
 ) -> DistArray:
-    """``numpy.array``: a DistArray of its own; see :func:`matnb.asarray`."""
+    """``numpy.array``: a new DistArray; see :func:`matnb.asarray`."""
     made = asarray(obj, dtype, copy=copy or None, blocks=blocks, format=format)
     return made[(None,) * max(0, ndmin - made.ndim)] if made.ndim < ndmin else made
 
@@ -511,13 +512,13 @@ def array(
 def asanyarray(
     a: object, dtype: npt.DTypeLike | None = None, order: Order = None, **rest: object
 ) -> DistArray:
-    """``numpy.asanyarray``: a DistArray, the same where it is one."""
+    """``numpy.asanyarray``: a DistArray is returned as it is."""
     return asarray(a, dtype)
 
 
 @implements(np.copy)
 def copy(a: object, order: Order = "K", subok: bool = False) -> DistArray:
-    """``numpy.copy``: another handle."""
+    """``numpy.copy``."""
     return asarray(a, copy=True)
 
 
@@ -530,7 +531,7 @@ def empty(
     device: str | None = None,
     blocks: BlocksSpec = None,
 ) -> DistArray:
-    """``numpy.empty``: zeros, as no memory is ever handed out unwritten."""
+    """``numpy.empty``, filled with zeros: uninitialized memory is never returned."""
     return zeros(shape, dtype, device=device, blocks=blocks)
 
 
@@ -541,7 +542,7 @@ def identity(n: int, dtype: npt.DTypeLike | None = None) -> DistArray:
 
 
 def _is_one(a: object, b: object, max_work: object = None) -> bool:
-    """``numpy.shares_memory``: whether both are one handle, as assigning to another changes nothing here."""
+    """``numpy.shares_memory``: whether both are the same object, since DistArrays never share memory."""
     return a is b and handle_of(a).size > 0
 
 
@@ -550,7 +551,7 @@ implements(np.shares_memory, np.may_share_memory)(_is_one)
 
 @implements(np.from_dlpack)
 def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> DistArray:
-    """``numpy.from_dlpack``: the elements are copied, unless ``x`` is a DistArray."""
+    """``numpy.from_dlpack``: copies, unless ``x`` is a DistArray."""
     check_device(device)
     if isinstance(x, DistArray):
         return asarray(x, copy=copy)
@@ -563,7 +564,7 @@ def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = 
 def meshgrid(
     *xi: object, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[DistArray, ...]:
-    """``numpy.meshgrid``; ``sparse`` is NumPy's: axes of length 1, which stretch where they meet."""
+    """``numpy.meshgrid``; as in NumPy, ``sparse`` means axes of length 1 that broadcast."""
     if indexing not in ("xy", "ij"):
         raise OptionError(f"meshgrid(indexing={indexing!r}): choose 'xy' or 'ij'")
     nodes = [expression_of(one) for one in xi]

@@ -147,22 +147,23 @@ State = TypeVar("State")
 
 @shows_user_frames
 def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], State]) -> State:
-    """Return what one of two functions gives, by a scalar; only that one is computed.
+    """Return the result of one of two functions, chosen by a scalar; only that one is computed.
 
     Parameters
     ----------
     predicate
-        An array of one element: true chooses ``then``.
+        An array with one element; if true, ``then`` is chosen.
     then, otherwise
-        Called once each, without arguments, to record what they give: the same nesting and shapes. Dtypes may
-        differ: what is given has the wider one. What had a name before is read as it is.
+        Functions without arguments, each called once to record its result; both must return the same nesting
+        and shapes. If dtypes differ, the result has the wider one. They may use arrays from the enclosing
+        scope.
 
     Raises
     ------
     ShapeError
-        When both do not give the same nesting and shapes, or the predicate has more than one element.
+        If their results differ in nesting or shapes, or the predicate has more than one element.
     LoopBodyError
-        When one of them asks for a value.
+        If one of them asks for a value.
 
     Examples
     --------
@@ -245,7 +246,7 @@ class _Unsettled(Exception):  # noqa: N818  not an error: the body is recorded a
 
 
 def iteration() -> DistArray:
-    """Return the number of the iteration, from 0, of the innermost loop: a 0-d int64 array.
+    """Return the iteration number of the innermost loop, from 0: a 0-d int64 array.
 
     Raises
     ------
@@ -308,61 +309,60 @@ def iterate(
     batch: int | None = None,
     epochs: int = 1,
 ) -> tuple[State, DistArray] | tuple[State, DistArray, Kept]:
-    """Repeat a step on its own result, as one expression: recorded once, run many times.
+    """Apply a step repeatedly to its own result: a loop as one expression, recorded once and run many times.
 
-    ``step`` is called once, with arrays that stand for the state of any iteration. (Twice or more, where the
-    first step widens a dtype or fills a sparse array: it is recorded again with a state that is so.) So what
-    it prints is not printed each iteration, and Python's ``if`` and ``while`` on values are refused: use
-    ``until``, :func:`matnb.cond` or ``np.where``. What does not change from one iteration to the next is
-    computed once, before the first. Nothing runs until a value is asked for; then the workers take all
-    iterations among themselves. Where each step has to be looked at, or one may change a shape, write a
-    loop of Python's instead, and ask for a value in it.
+    ``step`` is called once, with placeholder arrays for the state of any iteration. (It is called again if
+    the first step widens a dtype or makes a sparse array dense, to record it with that state.) So a ``print``
+    in it does not print in each iteration, and Python's ``if`` and ``while`` on array values raise an error:
+    use ``until``, :func:`matnb.cond` or ``np.where``. Loop-invariant expressions are computed once, before
+    the first iteration. Nothing runs until a value is needed; then the workers run all iterations without
+    involving this process. To look at each step, or to change shapes, write an ordinary Python loop instead.
 
     Parameters
     ----------
     step
-        ``step(state)``, or ``step(state, item)`` with ``over``, returns the next state: the same nesting and
-        shapes. Patterns of sparse arrays may change. A dtype that the first step widens is wide from the
-        start.
+        ``step(state)``, or ``step(state, item)`` with ``over``, returns the next state, with the same nesting
+        and shapes. Sparsity patterns may change. If the first step widens a dtype, the initial state is
+        converted to it.
     state
-        Where to begin: an array, or tuples, lists and dicts of arrays in any nesting.
+        The initial state: an array, or nested tuples, lists and dicts of arrays.
     until
-        ``until(old, new)`` returns one truth value; the loop ends after the iteration where it is true.
+        ``until(old, new)`` returns one boolean; the loop ends after the first iteration for which it is true.
     max_iterations
-        The most iterations: a whole number, or a 0-d integer DistArray.
+        Maximum number of iterations: an integer, or a 0-d integer DistArray.
     collect
-        ``collect(new)`` returns what to keep of every iteration, in any nesting of dense arrays.
+        ``collect(new)`` returns what to keep from each iteration: dense arrays in any nesting.
     over
-        Arrays of one length in any nesting: iteration k is given ``item``, their k-th elements or rows. Or a
-        source of ``mn.sources``: ``item`` has the ``X`` and ``y`` of its k-th batch. That runs at once, a
-        piece of the source after the other, and the state is kept in this process after each; so neither
-        the source nor what was run need fit in memory. The step is recorded for each piece.
+        Arrays of equal length in any nesting; in iteration k, ``item`` has their k-th elements or rows. Or a
+        source from ``mn.sources``; ``item`` has the ``X`` and ``y`` of its k-th batch. A loop over a source
+        runs immediately, one piece of the source at a time, with the state brought into this process after
+        each, so that the source need not fit in memory. The step is recorded once per piece.
     reverse
-        Go through ``over`` from its end.
+        Go through ``over`` in reverse order.
     batch
-        So many elements or rows of ``over`` make up an ``item``, in their order: iteration k is given those
-        from ``k * batch`` on, of sparse arrays sparse ones. Every batch is whole: a length that ``batch``
-        does not divide is refused, and ``x[:n // batch * batch]`` leaves out what is over.
+        The number of consecutive elements or rows of ``over`` in each ``item``: iteration k gets those from
+        ``k * batch`` on; batches of sparse arrays are sparse. ``batch`` must divide the length; ``x[:n //
+        batch * batch]`` drops the remainder.
     epochs
-        How often to go through a source.
+        The number of passes over a source.
 
     Returns
     -------
     tuple
-        The final state; the number of iterations taken, a 0-d int64 array; and with ``collect`` what was
-        kept, stacked along a new first axis, zero for iterations that were not taken.
+        The final state; the number of iterations taken, a 0-d int64 array; and with ``collect`` the collected
+        arrays, stacked along a new first axis, zero for iterations that were not taken.
 
     Raises
     ------
     ShapeError
-        When a step changes the nesting or a shape, ``until`` gives more than one value, or batches do not
-        come out even.
+        If a step changes the nesting or a shape, ``until`` returns more than one value, or ``batch`` does not
+        divide the length.
     DTypeError
-        When a dtype never settles, or ``collect`` is given sparse arrays.
+        If a dtype changes with every step, or ``collect`` returns sparse arrays.
     LoopBodyError
-        When ``step``, ``until`` or ``collect`` ask for a value.
+        If ``step``, ``until`` or ``collect`` asks for a value.
     OptionError
-        When nothing would end the loop, or ``collect`` has no bound on the number of rows.
+        If nothing would end the loop, or ``collect`` is used without a bound on the number of iterations.
 
     Examples
     --------
@@ -374,7 +374,7 @@ def iterate(
     >>> x.compute(), int(n)
     (array([1.41421356]), 5)
 
-    Going through an array, and keeping something of every step:
+    Iterate over an array, and collect a value from each step:
 
     >>> total, _, sums = mn.iterate(
     ...     lambda total, item: total + item, 0.0, over=mn.arange(1.0, 5.0), collect=lambda total: total
@@ -392,7 +392,7 @@ def iterate(
     >>> w.compute().round(3), int(n)
     (array([3.5]), 2)
 
-    The same from a source, which may be on disk:
+    The same, from a source that may be on disk:
 
     >>> w, n = mn.iterate(step, mn.zeros(1), over=mn.sources.memory(X, y, batch_size=2), epochs=2)
     >>> w.compute().round(3), int(n)
@@ -400,7 +400,7 @@ def iterate(
 
     References
     ----------
-    The control set follows ``jax.lax``'s scan, while_loop and cond: Bradbury et al., JAX, 2018.
+    Modeled on ``jax.lax``'s scan, while_loop and cond: Bradbury et al., JAX, 2018.
     """
     if isinstance(over, Streamed):
         if reverse or batch is not None:

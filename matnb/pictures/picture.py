@@ -65,7 +65,7 @@ class Picture:
         Raises
         ------
         OptionError
-            For another ending.
+            For an unknown file suffix.
         WriteError
             Where the system does not let it be written.
         """

@@ -24,7 +24,7 @@ def save_as(path: str | PathLike[str], kinds: Mapping[str, Callable[[], str]], w
     Raises
     ------
     OptionError
-        For another ending.
+        For an unknown file suffix.
     WriteError
         Where the system does not let it be written.
     """

@@ -85,52 +85,56 @@ def start(
     rebalance: object = None,
     security: bool | None = None,
 ) -> Session:
-    """Start an embedded cluster and use it; a session that runs already is stopped first.
+    """Start an embedded Dask cluster and use it; a session that is already running is stopped first.
 
-    Nothing needs to be started by hand: the first value asked for starts a session with the defaults, which
-    every ``MATNB_*`` variable of the same name changes. The result is a context manager that stops it.
+    Calling it is optional: the first value you ask for starts a session with the defaults, which you can set
+    by the ``MATNB_*`` environment variables of the same names. The result is a context manager that stops the
+    session.
 
     Parameters
     ----------
     workers
         Number of Dask workers, 1 by default.
     threads
-        Threads of each worker; all cores shared among the workers by default.
+        Threads per worker; by default all cores are divided among the workers.
     processes
-        True gives each worker a process of its own; by default all run in this one. Workers do not run the
-        script that starts them, so it needs no main guard. No port is opened either way.
+        True runs each worker in a process of its own; by default all run in this one. Workers do not run the
+        script that starts them, so it needs no ``if __name__ == "__main__"``. Neither opens a port.
     memory_limit
-        Memory of each worker, such as "4GB"; the machine's memory shared among them by default.
+        Memory per worker, such as "4GB"; by default the machine's memory is divided among them.
     memo
-        Memory for results kept between runs, "4GB" by default: those of cells and of ``compute()`` stay when
-        no name is left for them, and are found when the same is asked for again. "off" lets them go.
+        Memory for remembered results, "4GB" by default: the results of cells and of ``compute()`` are kept
+        even when no variable refers to them, and are reused when the same expression is computed again. "off"
+        keeps none.
     compute_limit
         Largest result that ``compute()`` brings into this process, "2GB" by default.
     engine
-        "auto" runs cells on the workers' threads where these are in this process, else as tasks of Dask's,
-        and loops by a gang of the workers, or as tasks where no gang comes together; "gang" refuses that.
-        "dask" makes tasks of everything. "interpret" evaluates with NumPy and SciPy in this process.
+        "auto" runs cells on the workers' threads if these are in this process, else as Dask tasks. It runs a
+        loop as a gang: one long task on each worker, which exchange data directly; where the workers cannot
+        all be had at once, as Dask tasks. "gang" raises an error in that case. "dask" runs everything as
+        tasks. "interpret" evaluates with NumPy and SciPy in this process.
     memo_dir
-        Folder in which these results are kept as files too, up to ``memo`` bytes, so that another process
-        that asks for the same reads them. It is made if it is not there, and refused where others can write.
-        Nothing in a file is executed; one that is damaged, or that you did not write, is warned of and not
-        used: results are marked by a key in your ``~/.local/share/matnb``.
+        Folder in which remembered results are also kept as files, up to ``memo`` bytes, for later processes.
+        It is created if missing, and refused if other users can write to it. Nothing in a file is ever
+        executed. A file that is damaged, or that you did not write, is not used and gives a warning: files
+        are signed with a key in your ``~/.local/share/matnb``.
     rebalance
-        Who decides when stored arrays are cut anew, so that all workers take as long: "auto", the default, by
-        entry counts before they are first read and by measured times after; "entries" by counts alone, before
-        loops begin; "presto" by the rule of that paper; "off" nobody. The path of a trace that
-        ``mn.history().save(path)`` wrote, or the trace, repeats its decisions; an object with ``name`` and
-        ``decide(situation)`` decides itself. Values never change by it.
+        How stored arrays are repartitioned, so that all workers take equally long: "auto", the default, goes
+        by entry counts before the first run and by measured times after it; "entries" by counts alone, before
+        a loop begins; "presto" by the rule of the Presto paper (Venkataraman et al. 2013); "off" never. A
+        trace, or the path of one written by ``mn.history().save(path)``, repeats its decisions. An object
+        with ``name`` and ``decide(situation)`` is a policy of your own. Values never change.
     security
-        True, the default, lets worker processes talk by sockets in a folder that only you can enter. False
-        lets them listen on ports of this machine, as Dask does: then any user of it can run code as you.
+        True, the default, makes worker processes communicate through sockets in a folder that only you can
+        access. False makes them listen on ports, as Dask does: then any user of this machine can run code as
+        you.
 
     Raises
     ------
     OptionError
         For a value that is not allowed.
     ClusterError
-        When the workers do not start.
+        If the workers do not start.
 
     Examples
     --------
@@ -166,14 +170,14 @@ def connect(
     timeout_seconds: float = 10.0,
     rebalance: object = None,
 ) -> Session:
-    """Use a Dask cluster that is there already; a session that runs is stopped once it answers.
+    """Connect to a running Dask cluster; the current session, if any, is stopped once it answers.
 
     Parameters
     ----------
     target
         The scheduler's address, a ``distributed.Client``, or a cluster object (LocalCluster, jobqueue, ...).
     scheduler_file
-        A file that a scheduler wrote, instead of ``target``.
+        The file written by ``dask scheduler --scheduler-file``, instead of ``target``.
     security
         A ``distributed.Security`` for TLS.
     timeout_seconds
@@ -186,9 +190,9 @@ def connect(
     OptionError
         For a value that is not allowed.
     ClusterError
-        When nothing answers in time.
+        If the scheduler or the workers do not answer in time.
     VersionMismatchError
-        When client, scheduler and workers run versions that do not work together.
+        If client, scheduler and workers run incompatible versions.
     """
     config = config_with({"rebalance": rebalance})
     rebalancing_from(config.rebalance)
@@ -230,9 +234,9 @@ def _session_on(config: Config, cluster: Cluster, folder: ResultFolder | None) -
 
 
 def stop() -> None:
-    """Stop the session, if there is one: workers that matnb started end, and nothing of it stays.
+    """Stop the current session, if there is one, with the workers that matnb started and all their data.
 
-    It raises nothing, whatever became of the workers before; those that do not answer are ended.
+    It never raises; workers that do not answer are killed.
     """
     with _process.lock, deferred():
         stopped, _process.session = _process.session, None
@@ -264,7 +268,7 @@ _process.followers.append(_show_progress)
 
 
 def active_session() -> Session | None:
-    """Return the session in use, or None."""
+    """Return the current session, or None."""
     with _process.lock:
         if _process.session is not None and _process.session.ended:
             _process.session = None
@@ -272,7 +276,7 @@ def active_session() -> Session | None:
 
 
 def current_session() -> Session:
-    """Return the session in use, starting one with the defaults if there is none."""
+    """Return the current session; start one with the default settings if there is none."""
     with _process.lock:
         return active_session() or start()
 
@@ -287,7 +291,7 @@ memo = RememberedResults(_memo_in_use)
 
 @cancellable()
 def compute(*arrays: object) -> tuple[object, ...]:
-    """Compute several arrays in one run, so that what they share is computed once, and return their values.
+    """Compute several arrays in one run, sharing common subexpressions, and return their values.
 
     Parameters
     ----------
@@ -297,7 +301,7 @@ def compute(*arrays: object) -> tuple[object, ...]:
     Returns
     -------
     tuple
-        For each what its ``compute()`` returns.
+        What ``compute()`` returns, for each array.
     """
     handles = [one if isinstance(one, DistArray) else asarray(one) for one in arrays]
     for handle in handles:
@@ -311,33 +315,32 @@ def compute(*arrays: object) -> tuple[object, ...]:
 
 @cancellable()
 def visualize(*arrays: object, stage: str | None = None, measured: bool = False) -> Picture:
-    """Draw how arrays are computed, computing nothing.
+    """Draw how arrays will be computed, without computing them.
 
-    The result shows itself in a notebook, prints as a tree, and has ``save(path)`` for ``.svg`` and ``.txt``.
-    What is read more than once, what is there already, what is a result, what goes between workers and the
-    path that takes longest are marked. What has run already is drawn as it ran.
+    The result displays itself in a notebook, prints as a tree, and has ``save(path)`` for ``.svg`` and
+    ``.txt``. It marks what is read more than once, what is already stored, results, transfers between workers
+    and the critical path. What has already run is drawn as it ran.
 
     Parameters
     ----------
     *arrays
         DistArrays, or what :func:`matnb.asarray` takes.
     stage
-        "recorded" for the expressions as they were written, the name of a pass for what it left of them, or
-        "plan" for what runs where. Without one it is the plan, and in a notebook what was recorded and what
-        the passes made of it are a click away.
+        "recorded" for the expressions as written, the name of an optimization pass for its result, or "plan",
+        the default, for what runs where. In a notebook all of these are a click away.
     measured
-        Whether seconds of the last run are shown, too.
+        Whether to show the seconds of the last run as well.
 
     Returns
     -------
     Picture
-        Of expressions, or of the plan's stages with their blocks, workers, tasks and bytes, those of the last
-        run beside the estimates.
+        Of the expressions, or of the plan's stages with their blocks, workers, tasks and bytes: those of the
+        last run beside the estimates.
 
     Raises
     ------
     OptionError
-        For a stage that there is not.
+        For an unknown stage.
 
     Examples
     --------
@@ -363,23 +366,22 @@ def repartition(
     n: int | Sequence[int] | None = None,
     cuts: Sequence[int] | Sequence[int | Sequence[int] | None] | None = None,
 ) -> DistArray:
-    """Cut an array's blocks anew; its values and what it is written as stay.
+    """Split an array into other blocks; its values do not change.
 
-    It is computed first if it was lazy. What was declared with :func:`matnb.align` is cut with it.
+    A lazy array is computed first. Arrays aligned with it by :func:`matnb.align` are repartitioned too.
 
     Parameters
     ----------
     array
         Of at least one axis.
     n
-        Into how many parts, of about equal work: by the times that were measured of a sparse array, else by
-        its entries, or elements. A count of the rows, or one for each axis. By default as many parts of the
-        rows as kernels run at a time. Such parts stay, also for what may have other last bits where an array
-        is cut elsewhere, such as products by BLAS: these then follow measured times. Give ``cuts`` where they
-        must not.
+        The number of parts of about equal work: along the rows, or one number per axis. Work is estimated
+        from measured times for a sparse array where there are any, else from its stored entries, or elements.
+        By default there are as many parts as threads in all workers. Since measured times vary, the last bits
+        of results that depend on the split, such as BLAS products, can vary too; use ``cuts`` to avoid that.
     cuts
-        Where, instead: positions of the rows such as ``[0, 10, 25, 100]``, or for each axis positions, a
-        count of equal parts, or None.
+        Exact boundaries instead: row positions such as ``[0, 10, 25, 100]``, or per axis a list of positions,
+        a number of equal parts, or None.
 
     Returns
     -------
@@ -420,20 +422,22 @@ def repartition(
 
 @cancellable()
 def align(*arrays: DistArray) -> None:
-    """Let arrays of as many rows lie alike from now on: cut as the heaviest of them, also when it changes.
+    """Keep arrays with the same number of rows aligned: split at the same rows, on the same workers.
 
-    Those that are stored are laid out so now, others once they are computed. What meets in a loop is aligned
-    for it anyway; this is for arrays that meet again and again. Only their rows are cut then.
+    They are split as the one with the most work is, now and whenever that one is repartitioned. Stored arrays
+    are moved now, lazy ones are placed when they are computed. Arrays that are used together in a loop are
+    aligned for it anyway; this is for arrays used together again and again. Aligned arrays are split along
+    rows only.
 
     Parameters
     ----------
     *arrays
-        At least two DistArrays with the same length of their first axis.
+        At least two DistArrays with first axes of the same length.
 
     Raises
     ------
     OptionError
-        For less than two arrays, and for anything other than a DistArray.
+        For fewer than two arrays, and for anything other than a DistArray.
     ShapeError
         When their first axes differ.
     LoopBodyError

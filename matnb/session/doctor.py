@@ -110,15 +110,15 @@ class Diagnosis:
 
 
 def doctor() -> Diagnosis:
-    """Look whether everything is as it should be, here and on the cluster, and say what to change.
+    """Check the installation, here and on the cluster, and say what to change.
 
-    Looked at are the versions on client, scheduler and workers, threads and those of BLAS, memory and its
-    limits, disk, ports and TLS. No session is started for it.
+    It checks the versions on client, scheduler and workers, threads and BLAS threads, memory and its limits,
+    disk, ports and TLS. It does not start a session.
 
     Returns
     -------
     Diagnosis
-        Shows itself as a table; ``findings`` are its lines.
+        Displays as a table; ``findings`` has its rows.
 
     Examples
     --------

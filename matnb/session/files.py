@@ -37,10 +37,10 @@ def load(
     transpose: str = "auto",
     **options: object,
 ) -> DistArray | Table:
-    """Read a file on the workers, in parallel by byte range where it is text, and return its array.
+    """Read a file on the workers, text in parallel by byte range, and return an array or a table.
 
-    The file is read now, so a bad one raises its error here. It is read again, if it is the same still, when
-    its blocks were lost or gave way to others.
+    The file is read immediately, so a bad one raises its error here. If blocks are lost, or evicted from
+    memory, they are read again from the file, provided that it has not changed.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def load(
         such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own.
     kind
         "matrixmarket", "npz", "npy", "metis", "csv", "parquet", "arrow", "edges", "svmlight" or "lda-c",
-        where the name's end does not say.
+        if the file name's suffix does not say.
     blocks
         As in :func:`matnb.asarray`.
     transpose
-        How products with the transpose of a sparse array, such as ``A.T @ x``, are made: "keep" makes the
-        transpose at the first one and keeps it; "none" never makes it for a dense ``x``, but adds each
-        block's scattered share, whose last bits follow the cuts; "auto" begins so, and makes the transpose
-        when it was asked for often enough to pay.
+        How products with the transpose of a sparse array, such as ``A.T @ x``, are computed: "keep" builds
+        the transpose at the first one and keeps it; "none" never builds it for a dense ``x`` but sums the
+        contributions of the blocks, so that the last bits depend on how the array is split; "auto" starts
+        like "none", and builds the transpose once it has been used often enough to pay off.
     **options
         Of the reader; for edge lists ``directed=True, relabel=True, weights="auto", self_loops="keep",
         duplicates=..., num_vertices=None, skip=0,
@@ -71,14 +71,14 @@ def load(
     -------
     DistArray or Table
         A sparse array with ``A[i, j]`` the entry or edge i -> j, a dense array, or a table of named columns.
-        ``labels`` of a relabelled graph has the original vertex ids, of rows of svmlight their targets.
+        ``labels`` has the original vertex ids of a relabelled graph, or the targets of an svmlight file.
 
     Raises
     ------
     FileFormatError
-        When the file is not what it claims to be, naming file, line and reason.
+        If the file is malformed; the message names file, line and reason.
     MissingFileError
-        When it is not there.
+        If the file does not exist.
     OptionError
         For an unknown kind or option.
     UnsupportedError
@@ -87,8 +87,8 @@ def load(
     Warns
     -----
     FileContentWarning
-        Where the first line of an edge list has the number of edges that follow: it may be a header, which
-        ``skip=1`` leaves out. How many vertices, edges, merged ones and loops there are is shown under the
+        If the first line of an edge list contains the number of edges that follow: it may be a header, which
+        ``skip=1`` leaves out. The numbers of vertices, edges, merged edges and self-loops are shown under the
         cell and by :func:`matnb.stamp`.
     """
     if transpose not in ("auto", "keep", "none"):
@@ -150,9 +150,9 @@ def _column(
 
 @cancellable()
 def save(array: object, path: str | os.PathLike[str]) -> None:
-    """Compute an array and write it, block by block, so that this process holds one block at a time.
+    """Compute an array or a table and write it block by block; this process holds one block at a time.
 
-    The file appears whole or not at all.
+    The file is written completely or not at all.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     OptionError
-        For another ending.
+        For an unknown file suffix.
     LoopBodyError
         For an array of the body of a loop or branch.
     """

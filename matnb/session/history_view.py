@@ -66,7 +66,7 @@ class HistoryView:
         Raises
         ------
         OptionError
-            For another ending.
+            For an unknown file suffix.
         WriteError
             Where the system does not let it be written.
         """
@@ -83,7 +83,7 @@ class HistoryView:
         Parameters
         ----------
         ax
-            The axes to draw in; by default pyplot's current ones.
+            The axes to draw in; by default pyplot's current axes.
 
         Returns
         -------
@@ -114,10 +114,10 @@ class HistoryView:
 
 
 def history() -> HistoryView:
-    """Return what was decided about repartitioning arrays in the session in use, and what it gained.
+    """Return the repartitioning decisions of the current session, and what each one gained.
 
-    It shows itself in a notebook; ``save(path)`` writes a trace that ``mn.start(rebalance=path)`` repeats.
-    No session is started for it.
+    It displays itself in a notebook; ``save(path)`` writes a trace that ``mn.start(rebalance=path)`` repeats.
+    It does not start a session.
     """
     session = active_session()
     return HistoryView() if session is None else HistoryView(session.history, session.rebalance)

@@ -28,15 +28,15 @@ _is_wanted: bool | None = None  # None: as the environment has it
 
 
 def progress(show: bool = True) -> None:
-    """Show how far long runs are, in a terminal and under cells, or no more.
+    """Turn the progress of long runs, in a terminal and under cells, on or off.
 
-    In a terminal it is one line of standard error, rewritten in place: from half a second on, until the run
-    ends. Nothing is written where standard error is not a terminal. ``MATNB_PROGRESS=0`` turns it off, too.
+    In a terminal it is one line on standard error, rewritten in place, from half a second after the start
+    until the run ends. Nothing is written if standard error is not a terminal. ``MATNB_PROGRESS=0`` turns it
+    off as well.
 
     Parameters
     ----------
-    show
-        Whether to.
+    show Whether to show it.
 
     Examples
     --------

@@ -126,7 +126,7 @@ class Stamp:
         Raises
         ------
         OptionError
-            For another ending.
+            For an unknown file suffix.
         WriteError
             Where the system does not let it be written.
         """
@@ -152,20 +152,20 @@ class Stamp:
 
 
 def stamp(with_time: bool = False) -> Stamp:
-    """Return what results depend on: versions, BLAS, cluster, seeds, commit, and the files that were loaded.
+    """Return what results depend on: versions, BLAS, cluster, seeds, commit and the files loaded.
 
-    It is the same each time where these are, so it may stand in a report that is to be byte-identical. Files
-    that were loaded are read through once, to hash them.
+    If these are the same, so is the stamp, so that it can be part of a byte-identical report. Files that were
+    loaded are read once more to hash them.
 
     Parameters
     ----------
     with_time
-        Whether it has the time of day, too.
+        Whether to include the time of day.
 
     Returns
     -------
     Stamp
-        Shows itself as a table; has ``text``, ``html``, ``json`` and ``save(path)``.
+        Displays as a table; has ``text``, ``html``, ``json`` and ``save(path)``.
 
     Examples
     --------

@@ -338,17 +338,17 @@ _monitor: Monitor | None = None
 
 
 def monitor() -> Monitor:
-    """Show the load of every worker, and return what shows it.
+    """Show the load of every worker, and return the monitor.
 
-    In a notebook it is live while a cell runs, with a button that cancels what runs; when the cell ends a
-    picture stays, which comes to life again with the next cell that computes. A second call shows it in its
-    own cell, and leaves a picture in the first. In a report it tells counts only, which are the same every
-    time; in plain Python it prints as a table.
+    In a notebook it is live while a cell runs, with a Cancel button. When the cell ends a picture stays,
+    which becomes live again with the next cell that computes. A second call moves it to its own cell, and
+    leaves a picture in the first. A report shows only counts, which are the same every time; plain Python
+    prints a table.
 
     Returns
     -------
     Monitor
-        Of this process; ``close()`` ends it.
+        The monitor of this process; ``close()`` ends it.
 
     Examples
     --------

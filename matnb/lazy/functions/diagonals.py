@@ -20,7 +20,7 @@ from matnb.ops.diagonals import Diagonal, DiagonalMatrix, Triangle
 
 @implements(np.diagonal)
 def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DistArray:
-    """``numpy.diagonal``; dense, also of a sparse matrix."""
+    """``numpy.diagonal``; dense, even for a sparse matrix."""
     return wrap(_diagonal(expression_of(a), offset, axis1, axis2))
 
 
@@ -60,7 +60,7 @@ def trace_of_matrices(x: object, /, *, offset: int = 0, dtype: npt.DTypeLike | N
 
 @implements(np.diag)
 def diag(v: object, k: int = 0) -> DistArray:
-    """``numpy.diag``; a matrix that is made is sparse where its dtype can be, as ``mn.eye`` is."""
+    """``numpy.diag``; a matrix that it creates is sparse if its dtype can be, as for ``mn.eye``."""
     node = expression_of(v)
     if node.ndim == 1:
         return wrap(DiagonalMatrix(node, operator.index(k)))

@@ -29,7 +29,7 @@ def _dtype_of(value: object) -> object:
 
 @implements(np.result_type)
 def result_type(*arrays_and_dtypes: object) -> np.dtype:
-    """``numpy.result_type``: the dtype that arrays, dtypes and Python numbers meet in."""
+    """``numpy.result_type``: the common dtype of arrays, dtypes and Python numbers."""
     try:
         return np.result_type(*map(_dtype_of, arrays_and_dtypes))  # type: ignore[arg-type]  # or it raises
     except TypeError as error:
@@ -46,7 +46,7 @@ def can_cast(from_: object, to: npt.DTypeLike, casting: str = "safe") -> bool:
 
 
 class finfo:
-    """What a floating dtype can hold, as ``numpy.finfo`` tells it; numbers are Python's where they fit.
+    """The limits of a floating dtype, as ``numpy.finfo``; Python numbers where they fit.
 
     Parameters
     ----------

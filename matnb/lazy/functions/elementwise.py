@@ -123,7 +123,7 @@ def clip(
     casting: str = "same_kind",
     **rest: object,
 ) -> DistArray:
-    """``numpy.clip``: the smaller of the greater bound and the larger of element and lesser bound."""
+    """``numpy.clip``: ``minimum(maximum(x, min), max)``."""
     for bound, again, name in ((min, a_min, "min"), (max, a_max, "max")):
         if bound is not np._NoValue and again is not np._NoValue:
             raise OptionError(f"np.clip: {name} and a_{name} are two names of one bound: give one of them")
@@ -165,7 +165,7 @@ def astype(x: object, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str
 
 @implements(np.round, np.around)
 def rounded(a: object, decimals: int = 0, out: object = None) -> DistArray:
-    """``numpy.round``: to so many decimals, halves to the even neighbor."""
+    """``numpy.round``: to the given number of decimals, halves to even."""
     node = expression_of(a)
     if node.dtype.kind in "iu":
         if decimals >= 0:
@@ -221,7 +221,7 @@ def _complex_of(dtype: np.dtype, real: Expr, imaginary: Expr) -> Expr:
 
 @implements(np.angle)
 def angle(z: object, deg: bool = False) -> DistArray:
-    """``numpy.angle``: of complex numbers in the plane, in radians."""
+    """``numpy.angle``: the argument of complex numbers, by default in radians."""
     node = expression_of(z)
     if node.dtype.kind == "c":
         (made,) = ufuncs.call(np.arctan2, (_part("imag", node), _part("real", node)))
@@ -238,7 +238,7 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> DistArray:
-    """``numpy.nan_to_num``; with ``copy=False`` the handle that is given changes."""
+    """``numpy.nan_to_num``; with ``copy=False`` the given DistArray is changed."""
     node = expression_of(x)
     if node.dtype.kind == "c":
         parts = (_finite(_part(name, node), nan, posinf, neginf) for name in ("real", "imag"))
@@ -289,13 +289,13 @@ def isclose(
 def allclose(
     a: object, b: object, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
 ) -> DistArray:
-    """``numpy.allclose``; lazy: ``bool()`` of it computes."""
+    """``numpy.allclose``, as a lazy 0-d array: ``bool()`` computes it."""
     return isclose(a, b, rtol, atol, equal_nan).all()
 
 
 @implements(np.array_equal)
 def array_equal(a1: object, a2: object, equal_nan: bool = False) -> DistArray:
-    """``numpy.array_equal``; lazy: ``bool()`` of it computes."""
+    """``numpy.array_equal``, as a lazy 0-d array: ``bool()`` computes it."""
     x, y = asarray(a1), asarray(a2)
     if x.shape != y.shape:
         return asarray(False)
@@ -307,7 +307,7 @@ def array_equal(a1: object, a2: object, equal_nan: bool = False) -> DistArray:
 
 @implements(np.array_equiv)
 def array_equiv(a1: object, a2: object) -> DistArray:
-    """``numpy.array_equiv``: equal where one is stretched to the other; lazy."""
+    """``numpy.array_equiv``: equal after broadcasting; lazy."""
     x, y = asarray(a1), asarray(a2)
     try:
         np.broadcast_shapes(x.shape, y.shape)
@@ -379,7 +379,7 @@ def i0(x: object) -> DistArray:
 
 @implements(np.polyval)
 def polyval(p: Sequence[object], x: object) -> DistArray:
-    """``numpy.polyval``: a polynomial by its coefficients, the highest power first."""
+    """``numpy.polyval``: coefficients from the highest power down."""
     point = asarray(x)
     made = handle_of(recorded(np.zeros_like)(point))
     for coefficient in asarray(p):  # whose dtype is that of all, as numbers in a list are not weak
@@ -391,7 +391,7 @@ def polyval(p: Sequence[object], x: object) -> DistArray:
 def piecewise(
     x: object, condlist: object, funclist: Sequence[object], *args: object, **options: object
 ) -> DistArray:
-    """``numpy.piecewise``: each function is called with the elements where its condition is true."""
+    """``numpy.piecewise``: each function is applied to the elements for which its condition is true."""
     array = asarray(x)
     conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]
     if conditions and (

@@ -44,7 +44,7 @@ def vecdot(
     keepdims: bool = False,
     **options: object,
 ) -> object:
-    """``numpy.vecdot``: bits do not depend on how the arrays are cut."""
+    """``numpy.vecdot``: bit-identical however the arrays are split."""
     return _called(np.vecdot, x1, x2, out, options, -1 if axis is None else axis, bool(keepdims))
 
 

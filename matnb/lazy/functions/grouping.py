@@ -730,39 +730,38 @@ def _plus(node: Expr, other: Expr | int) -> Expr:
 
 
 def scatter_reduce(values: object, labels: object, length: int, monoid: str = "plus") -> DistArray:
-    """Return the values, or rows of values, of each label combined.
+    """Return the reduction, for each label, of the values or rows with that label.
 
     Parameters
     ----------
     values
         Dense: n numbers, or a matrix of n rows.
     labels
-        n whole numbers from 0 to ``length`` - 1.
+        n integers from 0 to ``length`` - 1.
     length
-        Of the result along its first axis.
+        Length of the first axis of the result.
     monoid
-        "plus", "times", "min", "max", "lor" or "land", as in GraphBLAS. The last two take what is not 0 as
-        true.
+        "plus", "times", "min", "max", "lor" or "land" (logical or, and), as in GraphBLAS.
 
     Returns
     -------
     DistArray
-        ``length`` numbers or rows, dense, of the dtype of NumPy's reduction over the values. A label that
-        nothing has gets the identity of the monoid: 0 for "plus", inf for the "min" of floats.
+        ``length`` numbers or rows, dense, with the dtype of NumPy's reduction over the values. A label that
+        does not occur gets the identity of the monoid: 0 for "plus", inf for the "min" of floats.
 
-        Values of one block are added in the order of their positions, then blocks in theirs: other cuts may
-        round a float sum otherwise.
+        Values are added in order within each block, then block by block, so the last bits of a float sum can
+        depend on how the array is split.
 
     Raises
     ------
     ShapeError
-        When there is not one label a value or row.
+        If there is not one label per value or row.
     OptionError
         For an unknown monoid, or a length that is not a whole number.
     DTypeError
-        For the least or greatest of complex numbers, and for extended precision.
+        For "min" or "max" of complex numbers, and for extended precision.
     IndexingError
-        When labels are not whole numbers; and, once it is computed, when a label is out of range.
+        If labels are not integers; and, when computed, if a label is out of range.
 
     Examples
     --------

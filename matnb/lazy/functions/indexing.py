@@ -35,7 +35,7 @@ _FEWEST_LANES = 8  # of fewer, each is cut instead
 def take(
     a: object, /, indices: object, axis: int | None = None, out: object = None, mode: str = "raise"
 ) -> DistArray:
-    """``numpy.take``: sparse where rows or columns of a sparse array are taken."""
+    """``numpy.take``: sparse if rows or columns of a sparse array are taken."""
     node, index = expression_of(a), expression_of(indices)
     if not index.size and index.dtype.kind == "f":
         index = astype(index, np.int64)
@@ -174,7 +174,7 @@ FUNCTIONS.update({one: one for one in (np.tril_indices, np.triu_indices)})
 
 @implements(np.nonzero)
 def nonzero(a: object, /) -> tuple[DistArray, ...]:
-    """``numpy.nonzero``: places on each axis, in row order; stored zeros are none."""
+    """``numpy.nonzero``: indices along each axis, in row-major order; stored zeros do not count."""
     node = expression_of(a)
     if not node.shape:
         raise ShapeError("nonzero of an array without axes; use np.atleast_1d(x).nonzero()")
@@ -191,7 +191,7 @@ def flatnonzero(a: object) -> DistArray:
 
 @implements(np.argwhere)
 def argwhere(a: object) -> DistArray:
-    """``numpy.argwhere``: a row of places for each element that is not zero."""
+    """``numpy.argwhere``: the indices of each nonzero element, one per row."""
     node = expression_of(a)
     if not node.shape:
         count = int(bool(asked(node, "the shape of argwhere")))
@@ -202,7 +202,7 @@ def argwhere(a: object) -> DistArray:
 
 @implements(np.compress)
 def compress(condition: object, a: object, axis: int | None = None, out: object = None) -> DistArray:
-    """``numpy.compress``: as many as the condition says, along an axis."""
+    """``numpy.compress``: the slices along an axis for which the condition is true."""
     node, mask = expression_of(a), astype(expression_of(condition), np.bool_)
     if mask.ndim != 1:
         raise ShapeError(f"compress: a condition of shape {mask.shape}: give one axis")
@@ -236,7 +236,7 @@ def extract(condition: object, arr: object) -> DistArray:
 
 @implements(np.choose)
 def choose(a: object, choices: object, out: object = None, mode: str = "raise") -> DistArray:
-    """``numpy.choose``; whether the numbers are in range is asked for, unless a mode says what else."""
+    """``numpy.choose``; with ``mode="raise"`` the range of the indices is computed immediately."""
     number = expression_of(a)
     given = choices if isinstance(choices, Sequence) else list(DistArray(expression_of(choices)))
     if not given:
@@ -265,7 +265,7 @@ def _bounds(number: Expr) -> tuple[DistArray, DistArray]:
 
 @implements(np.select)
 def select(condlist: Sequence[object], choicelist: Sequence[object], default: object = 0) -> DistArray:
-    """``numpy.select``: of each element the choice of the first condition that is true."""
+    """``numpy.select``: for each element, the choice of the first condition that is true."""
     condlist, choicelist = list(condlist), list(choicelist)  # also the rows of one array
     if len(condlist) != len(choicelist):
         raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
@@ -287,7 +287,7 @@ def select(condlist: Sequence[object], choicelist: Sequence[object], default: ob
 
 @implements(np.ix_)
 def ix_(*args: object) -> tuple[DistArray, ...]:
-    """``numpy.ix_``: vectors that broadcast to a mesh; of booleans the places where they are true."""
+    """``numpy.ix_``: index vectors that broadcast to a mesh; booleans select where they are true."""
     result = []
     for place, one in enumerate(args):
         node = expression_of(one)
@@ -304,7 +304,7 @@ def ix_(*args: object) -> tuple[DistArray, ...]:
 
 @implements(np.unravel_index)
 def unravel_index(indices: object, shape: int | Sequence[int], order: str = "C") -> tuple[DistArray, ...]:
-    """``numpy.unravel_index``; outside of loops it is asked whether the places are in range."""
+    """``numpy.unravel_index``; outside of loops the range of the indices is checked immediately."""
     lengths = tuple(map(int, np.atleast_1d(shape)))
     node = expression_of(indices)
     size = math.prod(lengths)
@@ -322,7 +322,7 @@ def unravel_index(indices: object, shape: int | Sequence[int], order: str = "C")
 def ravel_multi_index(
     multi_index: Sequence[object], dims: Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> DistArray:
-    """``numpy.ravel_multi_index``; outside of loops it is asked whether the places are in range."""
+    """``numpy.ravel_multi_index``; outside of loops the range of the indices is checked immediately."""
     given = multi_index if isinstance(multi_index, Sequence) else list(DistArray(expression_of(multi_index)))
     nodes = [expression_of(one) for one in given]
     lengths = tuple(map(int, np.atleast_1d(dims)))
@@ -387,7 +387,7 @@ def _forced(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 @implements(np.putmask)
 def putmask(a: object, /, mask: object, values: object) -> None:
-    """``numpy.putmask``: values of another shape repeat, each for its place in row order."""
+    """``numpy.putmask``: values of another shape repeat, in row-major order."""
     array, condition = _written(a, np.putmask), ufuncs.astype(expression_of(mask), np.bool_)
     new = _safely(values, array.dtype, np.putmask)
     if condition.shape != array.shape:
@@ -405,7 +405,7 @@ def putmask(a: object, /, mask: object, values: object) -> None:
 
 @implements(np.place)
 def place(arr: object, mask: object, vals: object) -> None:
-    """``numpy.place``: values repeat; of several it is asked how many are wanted."""
+    """``numpy.place``; with several values the number of selected elements is computed immediately."""
     array, condition = _written(arr, np.place), ufuncs.astype(expression_of(mask), np.bool_)
     new = _safely(vals, array.dtype, np.place)
     if condition.shape != array.shape:
@@ -424,7 +424,7 @@ def place(arr: object, mask: object, vals: object) -> None:
 
 @implements(np.put)
 def put(a: object, ind: object, v: object, mode: str = "raise") -> None:
-    """``numpy.put``: places count in row order, and values repeat; of equal places the last one stays."""
+    """``numpy.put``: flat indices in row-major order; values repeat, and the last write wins."""
     array = _written(a, np.put)
     index = expression_of(ind)
     new = converted(v, array.dtype)

@@ -44,26 +44,28 @@ def matmul(
     Parameters
     ----------
     left, right
-        Arrays of at least one axis; sparse ones meet vectors and matrices.
+        Arrays with at least one axis; if one is sparse, the other is a vector or a matrix.
     semiring
-        By GraphBLAS's name, such as "plus_times", "min_plus", "plus_pair", "max_min" or "any_pair", or of
-        :func:`matnb.semiring`: absent entries take no part. "min_first" and "min_second" give the value of
-        the left or the right entry. A dense result without any contribution is the identity of the addition
-        (inf for "min_plus", False for "lor_land", of integers the largest). Where such a vector meets a
-        sparse matrix over min_plus, max_plus, lor_land, or min, max or lor with first or second, its elements
-        that are the identity are absent: over min and lor ``x @ A`` reads only the rows of the others.
+        A GraphBLAS name, such as "plus_times", "min_plus", "plus_pair", "max_min" or "any_pair", or the
+        result of :func:`matnb.semiring`. Entries that are not stored take no part. "min_first" and
+        "min_second" multiply by taking the left or the right value. A dense element without any contribution
+        is the identity of the addition (inf for "min_plus", False for "lor_land", the largest integer for
+        integers). In products of such a vector with a sparse matrix over min_plus, max_plus, lor_land, or
+        min, max or lor with first or second, elements equal to the identity count as not stored: over min and
+        lor ``x @ A`` reads only the rows of the others.
     mask
-        An array of the result's shape: only elements where it is not 0 are computed. With a sparse mask the
-        result is sparse: of two sparse operands the entries inside the mask where any pair met, else every
-        entry of the mask. ``~M`` of a sparse boolean M asks for the elements outside M, and is never built.
-        Elsewhere a sparse result stores nothing and a dense one has the identity of the addition.
+        An array of the result's shape: only elements where it is nonzero are computed. With a sparse mask the
+        result is sparse: for two sparse operands it stores the entries of the mask that have a contribution,
+        else every entry of the mask. ``~M`` with a sparse boolean M selects the elements outside M, and is
+        never built. All other elements are not stored in a sparse result, and are the identity of the
+        addition in a dense one.
 
     Raises
     ------
     ShapeError
-        When the inner lengths differ, or the mask has another shape than the product.
+        If the inner lengths differ, or the mask does not have the shape of the product.
     DTypeError
-        When the result is sparse and of a dtype that sparse products do not have.
+        If the result is sparse and of a dtype that sparse products do not support.
     OptionError
         For an unknown semiring.
 
@@ -126,7 +128,7 @@ def inner(a: object, b: object, /) -> DistArray:
 
 @implements(np.vdot)
 def vdot(a: object, b: object, /) -> DistArray:
-    """``numpy.vdot``: bits do not depend on how the arrays are cut."""
+    """``numpy.vdot``: bit-identical however the arrays are split."""
     left, right = expression_of(a), expression_of(b)
     if left.size != right.size:
         raise ShapeError(f"vdot of shapes {left.shape} and {right.shape}: give as many elements")
@@ -137,7 +139,7 @@ def vdot(a: object, b: object, /) -> DistArray:
 
 @implements(np.linalg.vecdot)
 def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> DistArray:
-    """``numpy.vecdot``: bits do not depend on how the arrays are cut."""
+    """``numpy.vecdot``: bit-identical however the arrays are split."""
     return wrap(contraction.vecdot(expression_of(x1), expression_of(x2), axis))
 
 
@@ -165,7 +167,7 @@ def _flat(node: Expr) -> Expr:
 
 @implements(np.kron)
 def kron(a: object, b: object) -> DistArray:
-    """``numpy.kron``: sparse where one of two matrices is."""
+    """``numpy.kron``: sparse if either of two matrices is."""
     left, right = expression_of(a), expression_of(b)
     element = np.result_type(left.dtype, right.dtype)
     if not left.shape or not right.shape:
@@ -229,9 +231,10 @@ def einsum(
     order: str = "K",
     casting: str = "safe",
 ) -> DistArray:
-    """``numpy.einsum``; several arrays are always multiplied in a good order, or in that of ``optimize``.
+    """``numpy.einsum``; several arrays are contracted in an optimized order, or in that of ``optimize``.
 
-    Two matrices meet as in ``@``, sparse ones too. Elsewhere a sparse array becomes dense, of up to 64 MB.
+    Matrix products are computed as by ``@``, and may be sparse. Otherwise a sparse array of up to 64 MB is
+    made dense.
     """
     named, nodes = _subscripts(operands)
     element = np.result_type(*(node.dtype for node in nodes)) if dtype is None else number_dtype(dtype)
@@ -248,7 +251,7 @@ def einsum(
 def einsum_path(
     *operands: object, optimize: bool | str | Sequence[object] = "greedy", einsum_call: bool = False
 ) -> tuple[list[object], str]:
-    """``numpy.einsum_path``, of the arrays' shapes."""
+    """``numpy.einsum_path``; only the shapes are used."""
     named, nodes = _subscripts(operands)
     dummies = [np.broadcast_to(np.empty(()), node.shape) for node in nodes]
     text = spelled(named.operands, named.output)

@@ -135,49 +135,49 @@ def map_blocks(
     align: str = "broadcast",
     replicate: object = (),
 ) -> DistArray:
-    """Call a function on each block of an array, where the block is.
+    """Apply a function to each block of an array, on the worker that holds the block.
 
-    How an array is cut is matnb's affair, and changes as it is balanced: a function whose result depends on
-    more than the rows it is given, as ``block - block.mean()`` does, gives other results for other cuts.
+    matnb decides how an array is split into blocks, and may change it to balance load. A function whose
+    result for a row depends on the rest of the block, such as ``block - block.mean()``, gives results that
+    depend on the split.
 
     Parameters
     ----------
     fn
-        Called as ``fn(block, ...)`` with NumPy arrays of its own, and SciPy's CSR arrays for blocks of sparse
-        arrays. It gives an array of as many rows as the block has. One with a keyword-only parameter
-        ``place`` is told where the block is: a tuple of slices, with which ``x[place]`` is the block of the
-        first array.
+        Called as ``fn(block, ...)`` with NumPy arrays that it may modify, and SciPy CSR arrays for blocks of
+        sparse arrays. It returns an array with as many rows as the block. If it has a keyword-only parameter
+        ``place``, it is passed a tuple of slices such that ``x[place]`` is the block of the first array.
     arrays
-        The first one's blocks are taken; others broadcast to its shape, and what meets a block is given with
-        it.
+        The first array's blocks are used; the others broadcast to its shape, and the matching part is passed
+        with each block.
     shape, dtype
-        Of the whole result. A result of the first array's shape is cut as that array; of any other the first
-        axis is, which is as long, and blocks then have all of the other axes. When either is left out, ``fn``
-        is called while recording, with two rows of ones.
+        Of the whole result. A result with the first array's shape is split like that array; any other result,
+        which must have a first axis of the same length, only along that axis. If either is omitted, ``fn`` is
+        called once while recording, with two rows of ones.
     pure
-        Whether the same blocks always give the same. If not, nothing is remembered: a call that is recorded
-        again is made again. What a handle stands for stays, as long as the handle lives.
+        Whether equal blocks always give equal results. If not, results are not remembered: recording the call
+        again runs it again. The values of an array that was already computed do not change.
     align
-        "rows" takes arrays whose first axes are equally long, each with its own others: blocks are rows of
-        all of them, with all of the other axes. "broadcast" is as said above.
+        "rows" takes arrays with first axes of equal length and any other axes: each block is the same range
+        of rows of all of them. "broadcast" is described above.
     replicate
-        An array, or a tuple of them, that every call is given whole, after the blocks: read-only, and up to
-        64 MB each where dense.
+        An array, or a tuple of them, passed whole to every call, after the blocks: read-only, and up to 64 MB
+        each if dense.
 
     Raises
     ------
     OptionError
-        When ``fn`` cannot be called on an example or sent to workers, or gives no rows.
+        If ``fn`` cannot be called on an example or sent to workers, or does not return rows.
     ShapeError
-        For arrays that do not broadcast to the first, or whose rows are not as many as its; for a ``shape``
-        that has another first axis; and when a block gives another shape than it must, with the block, the
-        worker and the line of the function.
+        For arrays that do not broadcast to the first, or have another number of rows; for a ``shape`` with
+        another first axis; and if the result for a block has the wrong shape: the message names the block,
+        the worker and the line of the function.
     TooLargeError
         For a replicated array above 64 MB.
     DTypeError
-        When ``fn`` gives anything but numbers.
+        If ``fn`` returns anything but numbers.
     KernelError
-        When ``fn`` raises on a worker, with its error and trace.
+        If ``fn`` raises on a worker, with its error and traceback.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def map_blocks(
     array([[3, 5],
            [8, 9]])
 
-    Rows of several arrays, with a small one that each call gets whole, and the place:
+    Rows of several arrays, with a small array passed whole to each call, and the position of the rows:
 
     >>> X, y, w = mn.ones((3, 2)), mn.arange(3.0), mn.asarray([1.0, 2.0])
     >>> def residuals(X, y, w, *, place):
@@ -268,49 +268,49 @@ def reduce_blocks(
     dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
     replicate: object = (),
 ) -> DistArray | tuple[DistArray, ...]:
-    """Call a function on slabs of rows, and combine what it gives, neighbors first, to one small result.
+    """Apply a function to chunks of rows, and combine the results pairwise into one small result.
 
-    The slabs are as many rows of every array as lengths and dtypes have it, from row 0 on, and neighbors are
-    combined in pairs, their results again, and so on: results have the same bits however arrays are cut, and
-    for any number of workers and threads.
+    The chunks ("slabs") are ranges of rows whose size depends only on the arrays' lengths and dtypes. Results
+    of neighboring slabs are combined in pairs, then those results, and so on up a tree. So the result is
+    bit-identical however arrays are split, and for any number of workers and threads.
 
     Parameters
     ----------
     fn
-        Called as ``fn(slab, ...)`` with NumPy arrays of its own, and SciPy's CSR arrays for slabs of sparse
-        arrays. It gives an array, a number, or a tuple of them, always of the same shapes and dtypes; the
-        last slab may have fewer rows. What it gives may follow from its arguments alone: equal calls are
-        computed once. One with a keyword-only parameter ``place`` is told where the slab is, as in
-        :func:`matnb.map_blocks`.
+        Called as ``fn(slab, ...)`` with NumPy arrays that it may modify, and SciPy CSR arrays for slabs of
+        sparse arrays. It returns an array, a number, or a tuple of them, always with the same shapes and
+        dtypes; the last slab may have fewer rows. It must be a pure function: equal calls are computed once.
+        A keyword-only parameter ``place`` is passed the position of the slab, as in :func:`matnb.map_blocks`.
     arrays
-        Of one first axis, each with its own others.
+        Arrays with first axes of equal length and any other axes.
     combine
-        Called as ``combine(earlier, later)`` with what it or ``fn`` gave for neighboring rows; gives as much.
+        Called as ``combine(earlier, later)`` with two results for neighboring rows; returns one of the same
+        form.
     shape, dtype
-        Of the result; for a tuple, a tuple of shapes, and of dtypes or one for all. When either is left out,
-        ``fn`` is called while recording, with two rows of ones, and ``combine`` with what it gave.
+        Of the result; for a tuple, a tuple of shapes, and of dtypes or one for all. If either is omitted,
+        ``fn`` is called once while recording, with two rows of ones, and ``combine`` with its results.
     replicate
-        An array, or a tuple of them, that every call of ``fn`` is given whole, after the slabs: read-only,
-        and up to 64 MB each where dense.
+        An array, or a tuple of them, passed whole to every call of ``fn``, after the slabs: read-only, and up
+        to 64 MB each if dense.
 
     Returns
     -------
     DistArray or tuple of DistArrays
-        As ``fn`` gives one result or a tuple.
+        A tuple if ``fn`` returns one.
 
     Raises
     ------
     OptionError
-        When a function cannot be called on an example or sent to workers.
+        If a function cannot be called on an example or sent to workers.
     ShapeError
-        For arrays whose first axes differ; and when a slab or a pair gives another shape than it must, with
-        the rows, the worker and the line of the function.
+        For arrays with first axes of unequal length; and if the result for a slab or a pair has the wrong
+        shape: the message names the rows, the worker and the line of the function.
     TooLargeError
         For a replicated array, or results, above 64 MB.
     DTypeError
-        When a function gives anything but numbers.
+        If a function returns anything but numbers.
     KernelError
-        When a function raises on a worker, with its error and trace.
+        If a function raises on a worker, with its error and traceback.
 
     Examples
     --------
@@ -327,8 +327,8 @@ def reduce_blocks(
 
     References
     ----------
-    A tree over row blocks, as tall QR decompositions have it: Benson, Gleich and Demmel, "Direct QR
-    factorizations for tall-and-skinny matrices in MapReduce architectures", 2013.
+    A reduction tree over row blocks, as used for tall QR decompositions: Benson, Gleich and Demmel, "Direct
+    QR factorizations for tall-and-skinny matrices in MapReduce architectures", 2013.
     """
     name, combining = _name_of(fn, "reduce_blocks"), _name_of(combine, "reduce_blocks(combine=)")
     nodes, whole = _given("reduce_blocks", arrays, replicate)
@@ -403,7 +403,7 @@ def _promised(
 def apply_along_axis(
     func1d: Callable[..., object], axis: int, arr: object, *args: object, **kwargs: object
 ) -> DistArray:
-    """``numpy.apply_along_axis``: lanes of up to 64 MB; what is recorded again is called again."""
+    """``numpy.apply_along_axis``, for 1-D slices of up to 64 MB; results are not remembered."""
     name = _name_of(func1d, "apply_along_axis")
     node = expression_of(arr)
     if node.sparse:
@@ -430,7 +430,7 @@ def apply_along_axis(
 def apply_over_axes(
     func: Callable[[DistArray, int], DistArray], a: object, axes: int | Sequence[int]
 ) -> DistArray:
-    """``numpy.apply_over_axes``: the function is given the array itself, to record what it does."""
+    """``numpy.apply_over_axes``: the function is called once, on the DistArray, and recorded."""
     found = wrap(expression_of(a))
     ndim = found.ndim
     for axis in np.atleast_1d(axes).tolist():
@@ -456,7 +456,7 @@ def fromfunction(
     dtype: npt.DTypeLike = float,
     **kwargs: object,
 ) -> object:
-    """``numpy.fromfunction``: the function is given arrays of places, to record what it does with them."""
+    """``numpy.fromfunction``: the function is called once, on DistArrays of coordinates, and recorded."""
     lengths, element = tuple(shape), number_dtype(dtype)
     places = []
     for axis, length in enumerate(lengths):
@@ -470,9 +470,9 @@ def fromfunction(
 def vectorize(
     pyfunc: Callable[..., object], otypes: object = None, **options: object
 ) -> Callable[..., DistArray]:
-    """``numpy.vectorize``: a function of single elements as one of arrays, called block by block.
+    """``numpy.vectorize``: a function of scalars, applied to each element block by block.
 
-    Without ``otypes`` the result has the dtype that it gives of ones.
+    Without ``otypes`` the dtype is that of the function's result for ones.
     """
     if options:
         raise UnsupportedError(f"np.vectorize({', '.join(options)}=) is not recorded; use mn.map_blocks")
@@ -544,37 +544,36 @@ def _lengths_of(made: np.ndarray, example: Example, first: Expr, name: str) -> t
 def replicated(
     fn: Callable[..., object], *small: object, like: object = None
 ) -> DistArray | tuple[DistArray, ...]:
-    """Call a plain NumPy function of small whole arrays, once, on one worker: for small dense solves.
+    """Call a NumPy function once, on one worker, with small whole arrays: for small dense solves.
 
     Parameters
     ----------
     fn
-        Called as ``fn(*arrays)`` with NumPy arrays of its own, dense, or NumPy numbers for arrays without
-        axes. It gives an array, a number, or a tuple of them, always of the same shapes and dtypes. What it
-        gives may follow from its arguments alone: equal calls are computed once. DistArrays that it needs
-        are arguments too.
+        Called as ``fn(*arrays)`` with dense NumPy arrays that it may modify, or NumPy scalars for 0-d arrays.
+        It returns an array, a number, or a tuple of them, always with the same shapes and dtypes. It must be
+        a pure function: equal calls are computed once. Pass every DistArray it needs as an argument.
     small
         Arrays of up to 64 MB each.
     like
-        Examples of the results: an array, a number, or a tuple of them, of which only shapes and dtypes
-        count. When left out, ``fn`` is called while recording, with identity matrices for square matrices and
-        ones for all other arrays.
+        Examples of the results: an array, a number, or a tuple of them; only shapes and dtypes matter. By
+        default ``fn`` is called once while recording, with identity matrices for square matrices and ones for
+        all other arrays.
 
     Returns
     -------
     DistArray or tuple of DistArrays
-        As ``fn`` gives one result or a tuple.
+        A tuple if ``fn`` returns one.
 
     Raises
     ------
     TooLargeError
         For an argument above 64 MB.
     OptionError
-        When ``fn`` cannot be called on examples or sent to workers.
+        If ``fn`` cannot be called on examples or sent to workers.
     DTypeError
-        When ``fn`` gives anything but numbers.
+        If ``fn`` returns anything but numbers.
     KernelError
-        When ``fn`` raises on the worker, with its error and trace.
+        If ``fn`` raises on the worker, with its error and traceback.
 
     Examples
     --------

@@ -118,7 +118,7 @@ def sort(
     descending: bool = False,
     stable: bool | None = None,
 ) -> DistArray:
-    """``numpy.sort``, and the standard's ``descending=``; dense. In descending order NaN are first."""
+    """``numpy.sort``, with the array API's ``descending=``; dense. In descending order NaN come first."""
     _check_axis(a, axis)
     node, place = _ready(a, axis, kind, None if stable is True else stable, order)
     return wrap(sorted_along(node, place, bool(descending)))
@@ -134,7 +134,7 @@ def argsort(
     descending: bool = False,
     stable: bool | None = None,
 ) -> DistArray:
-    """``numpy.argsort``, and the standard's ``descending=``; equal elements always as they come."""
+    """``numpy.argsort``, with the array API's ``descending=``; always stable."""
     node, place = _ready(a, axis, kind, stable, order)
     return wrap(arg_sorted_along(node, place, bool(descending)))
 
@@ -143,7 +143,7 @@ def argsort(
 def partition(
     a: object, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> DistArray:
-    """``numpy.partition``: all elements are in order, not only the one at ``kth``."""
+    """``numpy.partition``: fully sorted, not only at ``kth``."""
     _check_axis(a, axis)
     node, place = _ready(a, axis, None, None, order)
     _check_places(kth, node.shape[place])
@@ -154,7 +154,7 @@ def partition(
 def argpartition(
     a: object, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> DistArray:
-    """``numpy.argpartition``: all places are in order, not only the one at ``kth``."""
+    """``numpy.argpartition``: fully sorted, not only at ``kth``."""
     node, place = _ready(a, axis, None, None, order)
     _check_places(kth, node.shape[place])
     return wrap(arg_sorted_along(node, place))
@@ -184,27 +184,28 @@ class TopElements(NamedTuple):
 
 
 def topk(x: object, k: int, axis: int = -1, largest: bool = True) -> TopElements:
-    """Return the ``k`` largest or smallest elements along an axis, in order, and their places.
+    """Return the ``k`` largest or smallest elements along an axis, in order, and their indices.
 
-    What is looked for in a product, or in functions of one, is found without making it where that is large:
-    a tile of rows and columns at a time.
+    If the array is a large matrix product, or an elementwise function of one, it is never stored as a whole:
+    it is computed and searched one tile at a time.
 
     Parameters
     ----------
     x
-        An array with at least one axis; a sparse one counts with its zeros.
+        An array with at least one axis; in a sparse one, elements that are not stored count as zeros.
     k
-        A whole number, from 0 to the axis' length.
+        An integer from 0 to the length of the axis.
     axis
-        Along which elements are compared.
+        The axis along which elements are compared.
     largest
-        The largest in descending order; else the smallest in ascending order.
+        True for the largest, in descending order; False for the smallest, in ascending order.
 
     Returns
     -------
     TopElements
-        ``values`` of the array's dtype and ``places`` of int64, both with ``k`` elements along the axis.
-        NaN are larger than all numbers, as in ``numpy.sort``; of equal elements the earlier comes first.
+        ``values``, of the array's dtype, and ``places``, their int64 indices, both with ``k`` elements along
+        the axis. NaN is larger than any number, as in ``numpy.sort``; among equal elements the earlier comes
+        first.
 
     Raises
     ------
@@ -215,9 +216,9 @@ def topk(x: object, k: int, axis: int = -1, largest: bool = True) -> TopElements
 
     Notes
     -----
-    The name, the order and the arguments are those of ``torch.topk``. Each element goes in among the firsts
-    of its lane if it precedes the last of them (Knuth, The Art of Computer Programming, volume 3, section
-    5.3.3, keeps them in a heap, which pays for more of them than are asked for here); many are sorted.
+    The name, the order and the arguments are those of ``torch.topk``. For small k, an element is inserted
+    into the sorted list of the best so far if it beats the last of them (for a heap instead, see Knuth, The
+    Art of Computer Programming, volume 3, section 5.3.3); for large k everything is sorted.
 
     Examples
     --------
@@ -258,7 +259,7 @@ def _firsts(node: Expr, axis: int, count: int, is_largest: bool, is_places: bool
 
 @implements(np.lexsort)
 def lexsort(keys: object, axis: int = -1) -> DistArray:
-    """``numpy.lexsort`` of 1-D keys: sorted by the last of them, equal ones by the one before."""
+    """``numpy.lexsort`` for 1-D keys: the last key is the primary one."""
     nodes = [expression_of(one) for one in keys]  # type: ignore[attr-defined]  # a sequence, or an array's rows
     if not nodes:
         raise DTypeError("lexsort: give at least one key")
@@ -300,7 +301,7 @@ def found_in(ascending: Expr, values: Expr, side: str) -> Expr:
 
 @implements(np.digitize)
 def digitize(x: object, bins: object, right: bool = False) -> DistArray:
-    """``numpy.digitize``; whether bins that are a handle go up or down is asked for."""
+    """``numpy.digitize``; the direction of bins in a DistArray is computed immediately."""
     values, edges = expression_of(x), dense_of(expression_of(bins))
     if "c" in (values.dtype.kind, edges.dtype.kind):
         raise DTypeError("digitize: complex numbers are in no order; give real ones")
@@ -454,7 +455,7 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> DistArray | tuple[DistArray, ...]:
-    """``numpy.unique`` of all elements, ascending; computed at once."""
+    """``numpy.unique`` of all elements, ascending; computed immediately."""
     node = expression_of(ar)
     if axis is not None and node.ndim > 1:
         raise UnsupportedError(
@@ -518,27 +519,27 @@ def _result(name: str, *values: object) -> Any:
 
 @implements(np.unique_values)
 def unique_values(x: object, /) -> DistArray:
-    """``numpy.unique_values``, ascending; each NaN counts."""
+    """``numpy.unique_values``, ascending; every NaN counts as distinct."""
     return DistArray(unique_of(expression_of(x), equal_nan=False))
 
 
 @implements(np.unique_counts)
 def unique_counts(x: object, /) -> Any:
-    """``numpy.unique_counts``; each NaN counts."""
+    """``numpy.unique_counts``; every NaN counts as distinct."""
     values, counts = unique(x, return_counts=True, equal_nan=False)
     return _result("unique_counts", values, counts)
 
 
 @implements(np.unique_inverse)
 def unique_inverse(x: object, /) -> Any:
-    """``numpy.unique_inverse``; each NaN counts."""
+    """``numpy.unique_inverse``; every NaN counts as distinct."""
     values, inverse = unique(x, return_inverse=True, equal_nan=False)
     return _result("unique_inverse", values, inverse)
 
 
 @implements(np.unique_all)
 def unique_all(x: object, /) -> Any:
-    """``numpy.unique_all``; each NaN counts."""
+    """``numpy.unique_all``; every NaN counts as distinct."""
     found = unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
     return _result("unique_all", *found)
 
@@ -561,7 +562,7 @@ def _kept(values: Expr, among: Expr, invert: bool, *others: Expr) -> list[Expr]:
 
 @implements(np.union1d)
 def union1d(ar1: object, ar2: object) -> DistArray:
-    """``numpy.union1d``; computed at once."""
+    """``numpy.union1d``; computed immediately."""
     return DistArray(unique_of(dense_of(concatenate((ar1, ar2), None).expression)))
 
 
@@ -569,7 +570,7 @@ def union1d(ar1: object, ar2: object) -> DistArray:
 def intersect1d(
     ar1: object, ar2: object, assume_unique: bool = False, return_indices: bool = False
 ) -> DistArray | tuple[DistArray, ...]:
-    """``numpy.intersect1d``; computed at once."""
+    """``numpy.intersect1d``; computed immediately."""
     one, other = _alike(ar1, ar2)
     if not return_indices:
         values = one if assume_unique else unique_of(one)
@@ -584,14 +585,14 @@ def intersect1d(
 
 @implements(np.setdiff1d)
 def setdiff1d(ar1: object, ar2: object, assume_unique: bool = False) -> DistArray:
-    """``numpy.setdiff1d``; computed at once."""
+    """``numpy.setdiff1d``; computed immediately."""
     one = _flat(ar1)
     return DistArray(_kept(one if assume_unique else unique_of(one), _flat(ar2), True)[0])
 
 
 @implements(np.setxor1d)
 def setxor1d(ar1: object, ar2: object, assume_unique: bool = False) -> DistArray:
-    """``numpy.setxor1d``; computed at once."""
+    """``numpy.setxor1d``; computed immediately."""
     nodes = [node if assume_unique else unique_of(node) for node in _alike(ar1, ar2)]
     parts = [DistArray(_kept(one, other, True)[0]) for one, other in (tuple(nodes), tuple(reversed(nodes)))]
     return DistArray(sorted_of(expression_of(np.concatenate(parts))))

@@ -19,18 +19,18 @@ _MOST_PIXELS = 2000
 
 
 def spy(A: object, ax: Axes | None = None) -> Axes:
-    """Draw where a matrix has entries: cells of a grid, the darker, the more of their elements are there.
+    """Plot the sparsity pattern of a matrix as a grid: the darker a cell, the denser its entries.
 
-    The entries are counted on the workers, and only the counts come here, so that the matrix may have any
-    size. The darkness follows the logarithm of the density.
+    Entries are counted on the workers and only the counts are brought here, so the matrix may have any size.
+    Darkness is proportional to the logarithm of the density.
 
     Parameters
     ----------
     A
-        Of shape (m, n) and any dtype. Of a sparse one stored entries count, zeros too; of a dense one what
-        is not 0.
+        Of shape (m, n) and any dtype. In a sparse matrix stored entries count, including zeros; in a dense
+        one nonzero elements.
     ax
-        The axes to draw in; by default pyplot's current ones.
+        The axes to draw in; by default pyplot's current axes.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def spy(A: object, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ShapeError
-        For what has not two axes, or none of an axis.
+        For an array that does not have two axes, or has an axis of length 0.
 
     Examples
     --------
@@ -77,28 +77,28 @@ def spy(A: object, ax: Axes | None = None) -> Axes:
 
 
 def plot(x: object, ax: Axes | None = None) -> Axes:
-    """Draw a long series as a line: of the elements of each pixel the least and the greatest.
+    """Plot a long series as a line, through the minimum and the maximum of the elements in each pixel.
 
-    They are found on the workers, and only they come here; what is seen is what a line through all points
-    looks like. A series of at most 4000 elements is drawn point by point.
+    These are found on the workers, and only they are brought here; the plot looks like a line through all
+    points. A series of at most 4000 elements is drawn point by point.
 
     Parameters
     ----------
     x
-        Of shape (n,), or (n, k) for k lines; dense or sparse, real. NaN are left out, unless a pixel has
+        Of shape (n,), or (n, k) for k lines; dense or sparse, real. NaN are ignored, unless a pixel has
         nothing else.
     ax
-        The axes to draw in; by default pyplot's current ones.
+        The axes to draw in; by default pyplot's current axes.
 
     Returns
     -------
     matplotlib.axes.Axes
-        With a line for each series, of at most 4000 points; float64.
+        With one line per series, of at most 4000 points, float64.
 
     Raises
     ------
     ShapeError
-        For what has no element, or more than two axes.
+        For an empty array, or one with more than two axes.
     DTypeError
         For complex numbers.
 

@@ -81,7 +81,7 @@ def rot90(m: object, k: int = 1, axes: Sequence[int] = (0, 1)) -> DistArray:
 
 @implements(np.roll)
 def roll(a: object, shift: int | Sequence[int], axis: int | tuple[int, ...] | None = None) -> DistArray:
-    """``numpy.roll``: each block stays where it is, but for the one that is cut in two."""
+    """``numpy.roll``: blocks stay on their workers; one block is split in two."""
     node = expression_of(a)
     if axis is None:
         flat = (1, node.size) if node.sparse else (node.size,)
@@ -148,7 +148,7 @@ def tile(A: object, reps: int | Sequence[int]) -> DistArray:
 
 @implements(np.repeat)
 def repeat(a: object, repeats: object, axis: int | None = None) -> DistArray:
-    """``numpy.repeat``; where counts are an array, how many there are of each part is asked for."""
+    """``numpy.repeat``; counts given as an array are computed immediately."""
     node, place = laned(expression_of(a), axis)
     counts = expression_of(repeats)
     if counts.dtype == np.uint64:
@@ -208,7 +208,7 @@ def _check_parts(count: int, name: str, instead: str) -> None:
 
 @implements(np.delete)
 def delete(arr: object, obj: object, axis: int | None = None) -> DistArray:
-    """``numpy.delete``; where ``obj`` is a DistArray of booleans, the length is asked for."""
+    """``numpy.delete``; with a boolean DistArray the length of the result is computed immediately."""
     node, place = _along(arr, axis)
     length = node.shape[place]
     if isinstance(obj, slice):
@@ -258,7 +258,7 @@ def _without_mask(node: Expr, axis: int, mask: Expr) -> DistArray:
 
 @implements(np.insert)
 def insert(arr: object, obj: object, values: object, axis: int | None = None) -> DistArray:
-    """``numpy.insert``; at 1,000 places at most."""
+    """``numpy.insert``, at most 1,000 positions."""
     node, place = _along(arr, axis)
     length = node.shape[place]
     new = converted(values, node.dtype)
@@ -310,7 +310,7 @@ def resize(a: object, new_shape: ShapeLike) -> DistArray:
 
 @implements(np.trim_zeros)
 def trim_zeros(filt: object, trim: str = "fb", axis: int | Sequence[int] | None = None) -> DistArray:
-    """``numpy.trim_zeros``; where the first and last other elements are is computed at once."""
+    """``numpy.trim_zeros``; the first and last nonzero elements are located immediately."""
     node = expression_of(filt)
     if not set(trim.lower()) <= set("fb"):
         raise OptionError(f"trim_zeros: trim {trim!r}; choose 'f', 'b' or 'fb'")
@@ -391,7 +391,7 @@ class _Side:
 
 @implements(np.pad)
 def pad(array: object, pad_width: object, mode: str = "constant", **options: Any) -> DistArray:
-    """``numpy.pad`` in all of its modes but a user's own function; "empty" pads with zeros."""
+    """``numpy.pad``, in all modes except a function; "empty" pads with zeros."""
     node = expression_of(array)
     if callable(mode):
         raise UnsupportedError("pad by a function is not recorded: pad by a mode, or use mn.map_blocks")

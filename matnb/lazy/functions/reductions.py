@@ -223,27 +223,26 @@ def ptp(a: object, axis: Axis = None, out: object = None, keepdims: object = Non
 
 
 def reduce(x: object, monoid: str, axis: Axis = None, keepdims: bool = False) -> DistArray:
-    """Return the elements over axes combined by a monoid.
+    """Return the reduction of elements over axes by a monoid.
 
-    Of a sparse array only stored entries take part, as in GraphBLAS: an absent element is none, not a zero.
-    ``x.min(axis)`` and the other methods take it as a zero.
+    In a sparse array only stored entries take part, as in GraphBLAS, while ``x.min(axis)`` and the other
+    methods count elements that are not stored as zeros.
 
     Parameters
     ----------
     x
         Sparse or dense.
     monoid
-        "plus", "times", "min", "max", "lor" or "land", as in GraphBLAS. The last two take what is not 0 as
-        true.
+        "plus", "times", "min", "max", "lor" or "land" (logical or, and), as in GraphBLAS.
     axis
-        One axis or several; None: all.
+        One axis or several; None for all.
     keepdims
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
     DistArray
-        Dense, of the dtype of NumPy's reduction. Where no element takes part it is the identity of the
+        Dense, with the dtype of NumPy's reduction. Where no element takes part it is the identity of the
         monoid: 0 for "plus", inf for the "min" of floats.
 
     Raises
@@ -251,9 +250,9 @@ def reduce(x: object, monoid: str, axis: Axis = None, keepdims: bool = False) ->
     OptionError
         For an unknown monoid.
     ShapeError
-        For an axis that is not there.
+        For an invalid axis.
     DTypeError
-        For the least or greatest of complex numbers.
+        For "min" or "max" of complex numbers.
 
     Examples
     --------

@@ -43,18 +43,18 @@ def _register_running(ufunc: np.ufunc, function: object, nan_as: int | None = No
 def associative_scan(
     fn: Callable[..., object], xs: object, axis: int = 0, reverse: bool = False
 ) -> DistArray | tuple[DistArray, ...]:
-    """Return what an associative function makes of all elements up to each one, as ``jax.lax`` has it.
+    """Return the inclusive scan of elements with an associative function, as ``jax.lax.associative_scan``.
 
     Parameters
     ----------
     fn
-        ``fn(a, b)`` of two arrays, or two tuples of arrays, that hold elements along ``axis`` and those that
-        follow them; it returns arrays of the same shapes, elementwise along ``axis``. It has to be
-        associative, as elements are grouped in any way.
+        ``fn(a, b)`` takes two arrays, or two tuples of arrays, and combines them elementwise along ``axis``,
+        where ``a`` has the earlier elements; it returns arrays of the same shapes. It must be associative,
+        since elements are grouped in any way.
     xs
-        An array, or a tuple of arrays of one length along ``axis``; their other axes may differ.
+        An array, or a tuple of arrays of equal length along ``axis``; their other axes may differ.
     axis
-        Along which elements follow each other.
+        The axis to scan along.
     reverse
         Go from the end of the axis.
 
@@ -66,20 +66,20 @@ def associative_scan(
     Raises
     ------
     OptionError
-        When ``fn`` fails on an example, or cannot be sent to workers.
+        If ``fn`` fails on an example, or cannot be sent to workers.
     ShapeError
-        For arrays without axes or of other lengths, or where ``fn`` gives other shapes.
+        For 0-d arrays or unequal lengths, or if ``fn`` changes the shapes.
     DTypeError
-        When dtypes widen with each call.
+        If dtypes widen with each call.
     KernelError
-        When ``fn`` raises on a worker, with its error and trace.
+        If ``fn`` raises on a worker, with its error and traceback.
 
     Notes
     -----
-    A ufunc in which grouping does not matter, and linear recurrences, ``(a, b), (c, d)`` to ``(a * c,
-    c * b + d)`` of floats, are recognized and done by loops in machine code. For others ``fn`` is called on
-    tiles of blocks, about two elements for each one (Blelloch, "Prefix sums and their applications", 1990).
-    Each array of a tuple is made on its own. The last bits of floats may follow the cuts.
+    Associative ufuncs, and linear recurrences of floats, ``(a, b), (c, d)`` to ``(a * c, c * b + d)``, are
+    recognized and run as compiled loops. Otherwise ``fn`` is called on tiles of blocks, which takes about two
+    applications per element (Blelloch, "Prefix sums and their applications", 1990). Each array of a tuple is
+    computed separately. The last bits of floats may depend on how arrays are split.
 
     Examples
     --------

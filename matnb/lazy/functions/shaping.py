@@ -87,7 +87,7 @@ def flattened(node: Expr) -> Expr:
 def reshape(
     a: object, /, shape: ShapeLike, order: str | None = "C", *, copy: bool | None = None
 ) -> DistArray:
-    """``numpy.reshape``; order "A" is "C", since blocks have no order in memory that a user sees."""
+    """``numpy.reshape``; order "A" means "C", since the memory layout of blocks is not visible."""
     if copy is False:
         raise OptionError("reshape(copy=False): arrays are never changed in place, so there are no views")
     lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
@@ -101,7 +101,7 @@ def reshape(
 
 @implements(np.ravel)
 def ravel(a: object, order: str = "C") -> DistArray:
-    """``numpy.ravel``; orders "A" and "K" are "C"."""
+    """``numpy.ravel``; orders "A" and "K" mean "C"."""
     if order not in ("C", "F", "A", "K"):
         raise OptionError(f"ravel: order {order!r}: choose 'C', 'F', 'A' or 'K'")
     node = expression_of(a)
@@ -560,7 +560,7 @@ def full_like(
     shape: ShapeLike | None = None,
     device: None = None,
 ) -> DistArray:
-    """``numpy.full_like``; dense, also of a sparse array."""
+    """``numpy.full_like``; dense, even for a sparse array."""
     return full(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype)
 
 

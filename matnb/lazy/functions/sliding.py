@@ -58,7 +58,7 @@ def _convolved(long: Expr, short: Expr, start: int, length: int) -> Expr:
 
 @implements(np.convolve)
 def convolve(a: object, v: object, mode: object = "full") -> DistArray:
-    """``numpy.convolve``: cut as the longer one is; each block reads what it needs of its neighbors."""
+    """``numpy.convolve``: split like the longer input; each block also reads the edges of its neighbors."""
     long, short = _vectors(a, v, "convolve")
     if short.size > long.size:
         long, short = short, long
@@ -67,7 +67,7 @@ def convolve(a: object, v: object, mode: object = "full") -> DistArray:
 
 @implements(np.correlate)
 def correlate(a: object, v: object, mode: object = "valid") -> DistArray:
-    """``numpy.correlate``: cut as the longer one is; each block reads what it needs of its neighbors."""
+    """``numpy.correlate``: split like the longer input; each block also reads the edges of its neighbors."""
     one, other = _vectors(a, v, "correlate")
     if other.dtype.kind == "c":
         (other,) = call(np.conjugate, (other,))
@@ -124,19 +124,19 @@ class Rolling:
 
 
 def rolling(x: object, window: int, min_periods: int | None = None, axis: int = 0) -> Rolling:
-    """Return the windows that end at each element, for their sums, means and the like, as in pandas.
+    """Return rolling windows that end at each element, for their sums, means and so on, as in pandas.
 
     Parameters
     ----------
     x
-        Real numbers of one axis or more.
+        Real numbers, with at least one axis.
     window
-        How many neighbors along the axis a window has: an element and those in front of it.
+        The length of a window along the axis: an element and those before it.
     min_periods
-        How many numbers a window has to have for a result other than NaN; all of ``window`` by default, so
-        that the first ``window`` - 1 results are NaN. NaN is not counted, and left out of results.
+        The number of values other than NaN that a window needs for a result other than NaN; by default
+        ``window``, so that the first ``window`` - 1 results are NaN. NaN values are skipped.
     axis
-        Along which windows go.
+        The axis along which windows move.
 
     Returns
     -------
@@ -154,9 +154,9 @@ def rolling(x: object, window: int, min_periods: int | None = None, axis: int = 
 
     Notes
     -----
-    Two steps an element, whatever the window, and nothing is taken off again: from the ends of stretches and
-    beginnings of the next (van Herk, 1992; Gil, Werman, 1993). The same bits for any cuts. Infinities are
-    numbers here, which pandas takes for NaN.
+    Takes two operations per element, whatever the window, and never subtracts: results are combined from
+    suffixes and prefixes of stretches of ``window`` elements (van Herk, 1992; Gil, Werman, 1993).
+    Bit-identical however the array is split. Infinities are treated as numbers; pandas treats them as NaN.
 
     Examples
     --------
@@ -193,13 +193,13 @@ def sliding_window_view(
 ) -> DistArray:
     """``numpy.lib.stride_tricks.sliding_window_view``: windows along new last axes.
 
-    Sums, products, extremes, means and deviations over all of these axes see windows, and do not make them.
-    Whatever else reads them makes them: each element once for every window that it is in.
+    Sums, products, minima, maxima, means and standard deviations over all of these axes are computed without
+    storing the windows. Any other operation stores them: each element once for every window that contains it.
 
     Raises
     ------
     ShapeError
-        For a window that is empty or longer than its axis, or for other than one length an axis.
+        For a window that is empty or longer than its axis, or if there is not one length per axis.
 
     Examples
     --------

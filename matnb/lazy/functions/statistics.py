@@ -335,9 +335,9 @@ _Edges: TypeAlias = tuple[DistArray | NumericArray, bool]  # and whether bins ar
 
 @implements(np.bincount)
 def bincount(x: object, /, weights: object = None, minlength: int = 0) -> DistArray:
-    """``numpy.bincount``: the greatest value, on which the length depends, is asked for.
+    """``numpy.bincount``: the largest value, which determines the length, is computed immediately.
 
-    ``mn.scatter_reduce(weights, x, length)`` asks for nothing, and works in loops.
+    ``mn.scatter_reduce(weights, x, length)`` is entirely lazy, and works in loops.
     """
     values = expression_of(x)
     try:
@@ -392,9 +392,9 @@ def histogram(
     density: bool | None = None,
     weights: object = None,
 ) -> tuple[DistArray, DistArray | NumericArray]:
-    """``numpy.histogram``: counts of blocks where they are, added.
+    """``numpy.histogram``: counted block by block, and summed.
 
-    Edges stay lazy; with the name of an estimator the number of bins is asked for.
+    Edges stay lazy; with the name of an estimator the number of bins is computed immediately.
     """
     values, weight = _values(a, weights)
     edges, is_equal = _edges(values, bins, range, weight is not None)
@@ -415,7 +415,7 @@ def histogramdd(
     density: bool | None = None,
     weights: object = None,
 ) -> tuple[DistArray, list[DistArray | NumericArray]]:
-    """``numpy.histogramdd``: rows of a matrix, or an array a coordinate."""
+    """``numpy.histogramdd``: the rows of a matrix, or one array per coordinate."""
     columns = [astype(one, np.uint8) if one.dtype.kind == "b" else one for one in _columns(sample)]
     number = len(columns)
     each = list(bins) if _is_list(bins) else [bins] * number  # type: ignore[call-overload]  # looked at

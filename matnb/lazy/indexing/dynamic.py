@@ -18,17 +18,17 @@ from matnb.ops.indexing import check_index
 
 
 def dynamic_slice(x: object, start: object, size: int, axis: int = 0) -> DistArray:
-    """Return ``size`` neighbors along an axis, from a place on that a run tells.
+    """Return ``size`` consecutive elements along an axis, starting at an index that may be computed.
 
     Parameters
     ----------
     x
         An array; of a sparse one the result is sparse.
     start
-        A whole number, or an integer DistArray without axes, as :func:`matnb.iteration` is: 0 to the length
-        of the axis less ``size``. It is not counted from the end, and nothing is cut off there.
+        An integer, or a 0-d integer DistArray such as :func:`matnb.iteration`: from 0 to the length of the
+        axis minus ``size``. Negative indices are not supported, and the slice is never shortened.
     size
-        A whole number, known now.
+        An integer; it cannot be a DistArray.
     axis
         Of the array.
 
@@ -40,11 +40,11 @@ def dynamic_slice(x: object, start: object, size: int, axis: int = 0) -> DistArr
     Raises
     ------
     ShapeError
-        For a size that the axis has not.
+        For a size larger than the axis.
     IndexingError
-        For a start at which the slice would not be on the axis; where only a run tells, on the worker.
+        If the slice would reach beyond the axis; for a computed start, when it runs.
     DTypeError
-        For a size that is not a whole number, and a start with axes.
+        For a size that is not an integer, and a start that is not 0-d.
 
     Examples
     --------
@@ -59,8 +59,7 @@ def dynamic_slice(x: object, start: object, size: int, axis: int = 0) -> DistArr
 
     References
     ----------
-    The name is JAX's (``jax.lax.dynamic_slice_in_dim``), which moves a start that is too far; here it is
-    refused.
+    Named after ``jax.lax.dynamic_slice_in_dim``, which clamps the start; here an invalid start is an error.
     """
     node = expression_of(x)
     place = one_axis(axis, node.ndim)
@@ -68,15 +67,15 @@ def dynamic_slice(x: object, start: object, size: int, axis: int = 0) -> DistArr
 
 
 def dynamic_update_slice(x: object, update: object, start: object, axis: int = 0) -> DistArray:
-    """Return an array with others written over neighbors along an axis, from a place on that a run tells.
+    """Return an array with a slice along an axis replaced, starting at an index that may be computed.
 
     Parameters
     ----------
     x
         An array; a sparse one stays sparse.
     update
-        As many axes as the array; along ``axis`` it has the elements that are written, along the others as
-        many as the array, or one. It is converted to the array's dtype.
+        The new elements, with as many axes as the array. Along axes other than ``axis`` its length is that of
+        the array, or 1. It is converted to the array's dtype.
     start, axis
         As in :func:`matnb.dynamic_slice`.
 
@@ -85,7 +84,7 @@ def dynamic_update_slice(x: object, update: object, start: object, axis: int = 0
     ShapeError
         For an update that does not fit.
     IndexingError
-        For a start at which the update would not be on the axis; where only a run tells, on the worker.
+        If the update would reach beyond the axis; for a computed start, when it runs.
 
     Examples
     --------

@@ -20,7 +20,7 @@ def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, 
     Raises
     ------
     AxisError
-        For an axis that is not there.
+        For an invalid axis.
     ShapeError
         For one that is named twice.
     """
@@ -49,7 +49,7 @@ def one_axis(axis: object, ndim: int) -> int:
     Raises
     ------
     AxisError
-        For an axis that is not there.
+        For an invalid axis.
     DTypeError
         For anything but a whole number, as None and tuples.
     """

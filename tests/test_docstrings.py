@@ -50,3 +50,10 @@ def test_example(test: doctest.DocTest):
 def test_examples_are_found():
     names = {test.name.removeprefix("matnb.") for test in EXAMPLES}
     assert {"session.current.start", "lazy.array.DistArray", "lazy.creation.asarray"} <= names
+
+
+def test_every_public_function_says_what_it_is():
+    namespaces = (mn, mn.graph, mn.linalg, mn.learn, mn.sources)
+    public = [getattr(space, name) for space in namespaces for name in dir(space) if not name.startswith("_")]
+    silent = [one.__qualname__ for one in public if callable(one) and not one.__doc__]
+    assert not silent

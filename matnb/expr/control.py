@@ -92,7 +92,7 @@ class Loop(Expr):
 
     @property
     def limit(self) -> Expr:
-        """The most iterations."""
+        """Maximum number of iterations."""
         return self.inputs[self.num_state]
 
     @property

@@ -28,28 +28,27 @@ def betweenness(
 ) -> DistArray:
     """Return the betweenness centrality of each vertex: the share of shortest paths that pass through it.
 
-    Brandes 2001, "A Faster Algorithm for Betweenness Centrality": of ``number`` shortest paths from s to t,
-    a vertex is given the share that passes through it, summed over all pairs.
+    Brandes 2001, "A Faster Algorithm for Betweenness Centrality": the share of shortest paths from s to t
+    that pass through the vertex, summed over all pairs of other vertices s and t.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     sources
-        Vertices where the paths begin; all when left out. A number k stands for k vertices drawn with
-        ``seed``, from which the result is estimated: times n - 1 over how many of them are other vertices.
+        Vertices where paths start; by default all. A number k draws k vertices with ``seed``, and the result
+        is an estimate: sums over the sources other than the vertex itself are scaled up to all n - 1.
     normalized
-        Divide by the number of pairs of other vertices, as NetworkX does.
+        Divide by the number of pairs of other vertices, as NetworkX.
     directed
-        False when the edges of A go both ways, so that every path is found twice: halves what is not
-        normalized.
+        False if A stores both directions of each edge, so that every path is found twice: unnormalized
+        results are halved.
     weighted
-        Paths are shortest by their sums of weights, which are above 0, instead of by their numbers of edges.
-        From one source at a time.
+        Measure paths by their sums of weights, which must be above 0, instead of their numbers of edges.
+        Sources are then processed one at a time.
     batch
-        Sources taken at once: the work needs a handful of dense n x batch matrices.
-    seed
-        Of the draw of sources.
+        Number of sources processed at a time, which takes a few dense n x ``batch`` matrices of memory.
+    seed Seed for drawing sources.
 
     Returns
     -------
@@ -63,8 +62,8 @@ def betweenness(
     IndexingError
         For a source that is not a vertex.
     OptionError
-        For a batch below 1, or more sources to draw than there are vertices; when it is computed, for a
-        weight that is not above 0.
+        For a batch below 1, or more sources to draw than there are vertices; when computed, for a weight that
+        is not above 0.
 
     Examples
     --------

@@ -9,27 +9,27 @@ from matnb.graph.searches import BreadthFirst, levels_of, parents_of, searched
 
 
 def bfs(A: object, source: int | Sequence[int]) -> BreadthFirst:
-    """Return the distance in edges from a vertex to every other one, and its predecessor on such a path.
+    """Breadth-first search: return each vertex's distance from a source, in edges, and its predecessor.
 
-    Each round takes the vertices found last to their neighbors, over the semirings of or and first, min and
-    first, with the vertices not found yet as mask (Kepner and Gilbert 2011, "Graph Algorithms in the Language
-    of Linear Algebra", chapter 3; Yang, Buluc and Owens 2018 on pushing and pulling).
+    Each round multiplies the frontier by A, over the (or, first) or (min, first) semiring, with the vertices
+    not visited yet as a mask (Kepner and Gilbert 2011, "Graph Algorithms in the Language of Linear Algebra",
+    chapter 3; Yang, Buluc and Owens 2018 on push and pull).
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value.
     source
-        The vertex to begin at; or k of them, for as many searches, all of which are taken a level at once.
+        The start vertex; or k of them, for k searches that advance together, one level at a time.
 
     Returns
     -------
     BreadthFirst
-        ``levels``, int32 of shape (n,): the number of edges of a shortest path from the source, -1 where
-        there is none. ``parents``, int32 of shape (n,), int64 from 2**31 vertices on: the vertex before on
-        such a path, of several the one of the smallest number; the source itself at the source; -1 where
-        there is none. Each is a search of its own, recorded when it is first asked for. From k sources both
-        have shape (k, n).
+        ``levels``, int32 of shape (n,): the number of edges on a shortest path from the source, -1 if there
+        is no path. ``parents``, int32 of shape (n,), or int64 from 2**31 vertices on: the previous vertex on
+        such a path, the smallest if there are several; at the source, the source itself; -1 if there is no
+        path. Each is a search of its own, recorded when it is first used. For k sources both have shape (k,
+        n).
 
     Raises
     ------

@@ -17,36 +17,36 @@ from matnb.lazy.loop import iterate
 def closeness(
     A: object, weighted: bool = False, wf_improved: bool = True, batch: int = 32, symmetric: bool = False
 ) -> DistArray:
-    """Return the closeness centrality of each vertex: how near it is to those that have a path to it.
+    """Return the closeness centrality of each vertex: the inverse mean distance to it from other vertices.
 
-    The number of these over the sum of their distances (Freeman 1978, "Centrality in Social Networks:
-    Conceptual Clarification"), as NetworkX's ``closeness_centrality``: distances are those to the vertex.
+    The number of vertices that can reach it over the sum of their distances to it (Freeman 1978, "Centrality
+    in Social Networks: Conceptual Clarification"), as NetworkX's ``closeness_centrality``.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     weighted
-        Distances are sums of weights, 0 or more, instead of numbers of edges.
+        Measure distances by sums of weights, which must not be negative, instead of numbers of edges.
     wf_improved
-        Times the share of the other vertices that have a path (Wasserman and Faust 1994), so that vertices of
-        a small component are not the nearest ones.
+        Multiply by the share of the other vertices that can reach it (Wasserman and Faust 1994), so that
+        vertices of a small component do not rank highest.
     batch
-        Vertices taken at once, as in :func:`all_pairs_shortest_path_length`.
+        Number of vertices processed at a time, as in :func:`all_pairs_shortest_path_length`.
     symmetric
-        True when it is known that A is symmetric: it need not be transposed.
+        True if A is known to be symmetric, so that it need not be transposed.
 
     Returns
     -------
     DistArray
-        float64 of shape (n,); 0 for a vertex that no other has a path to.
+        float64 of shape (n,); 0 for a vertex that no other can reach.
 
     Raises
     ------
     DTypeError, ShapeError
         For anything other than a sparse square matrix.
     OptionError
-        For a batch below 1; when it is computed, for a weight that is negative or NaN.
+        For a batch below 1; when computed, for a weight that is negative or NaN.
 
     Examples
     --------
@@ -71,8 +71,8 @@ def closeness(
 def harmonic(A: object, weighted: bool = False, batch: int = 32, symmetric: bool = False) -> DistArray:
     """Return the harmonic centrality of each vertex: the sum of 1 / distance from all others to it.
 
-    Boldi and Vigna 2014, "Axioms for Centrality"; NetworkX's ``harmonic_centrality``. What has no path to it
-    counts 0, and what is at distance 0.
+    Boldi and Vigna 2014, "Axioms for Centrality"; NetworkX's ``harmonic_centrality``. Vertices without a path
+    to it, or at distance 0, count 0.
 
     Parameters
     ----------

@@ -12,26 +12,26 @@ from matnb.lazy.functions.elementwise import where
 
 
 def clustering(A: object, directed: bool = False, symmetric: bool = False) -> DistArray:
-    """Return the clustering coefficient of each vertex: the share of pairs of neighbors that are joined.
+    """Return the clustering coefficient of each vertex: the share of pairs of its neighbors that are linked.
 
     Watts and Strogatz 1998, "Collective dynamics of 'small-world' networks".
 
     Parameters
     ----------
     A
-        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value. Edges from a
-        vertex to itself do not count.
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value. Self-loops do
+        not count.
     directed
-        Count an edge between two neighbors for its direction alone, so that a pair can have two: the local
-        clustering coefficient of LDBC's Graphalytics, where whoever has an edge in either direction is a
-        neighbor. (NetworkX has another one for directed graphs, Fagiolo's.)
+        Count the two directions of a pair of neighbors separately: the local clustering coefficient of LDBC
+        Graphalytics, where neighbors are linked by an edge in either direction. (NetworkX uses Fagiolo's
+        definition for directed graphs, which differs.)
     symmetric
-        True when it is known that every edge is there in both directions.
+        True if every edge is known to be stored in both directions, which saves making A symmetric.
 
     Returns
     -------
     DistArray
-        float64 of shape (n,): 0 to 1; 0 where there are fewer than two neighbors.
+        float64 of shape (n,), from 0 to 1; 0 for fewer than two neighbors.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def clustering(A: object, directed: bool = False, symmetric: bool = False) -> Di
 
 
 def average_clustering(A: object, symmetric: bool = False) -> DistArray:
-    """Return the mean of :func:`clustering` over all vertices: float64, without axes.
+    """Return the mean of :func:`clustering` over all vertices, a float64 scalar.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ def average_clustering(A: object, symmetric: bool = False) -> DistArray:
 
 
 def transitivity(A: object, symmetric: bool = False) -> DistArray:
-    """Return the transitivity: the share of paths of two edges that a third closes; a float64 scalar.
+    """Return the transitivity: the share of paths of two edges that are closed by a third; a float64 scalar.
 
     Three times the triangles over the pairs of edges that share a vertex (Newman 2003, "The Structure and
-    Function of Complex Networks", section III B); 0 where there are none.
+    Function of Complex Networks", section III B); 0 if there are none.
 
     Parameters
     ----------

@@ -15,21 +15,21 @@ from matnb.lazy.loop import iterate
 
 
 def label_propagation(A: object, max_iterations: int = 10, symmetric: bool = False) -> DistArray:
-    """Return a label for each vertex, those that are most frequent around it.
+    """Return community labels found by label propagation.
 
-    Each vertex begins with a label of its own, and each round takes that which most of its neighbors had, of
-    several the smallest: the "CDLP" of LDBC's Graphalytics (Iosup et al. 2016), a deterministic form of
+    Each vertex starts with its own label, and in each round takes the most frequent label among its
+    neighbors, the smallest on ties: "CDLP" of LDBC Graphalytics (Iosup et al. 2016), a deterministic form of
     Raghavan, Albert and Kumara 2007, "Near linear time algorithm to detect community structures".
 
     Parameters
     ----------
     A
-        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value. Both ends are
-        neighbors; where both directions are stored each counts.
+        Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value. The two ends are
+        neighbors; if both directions are stored, each counts.
     max_iterations
-        The most rounds; it ends before when no label changes.
+        Maximum number of rounds; it stops earlier when no label changes.
     symmetric
-        True when it is known that every edge is there in both directions, and each shall count once.
+        True if every edge is known to be stored in both directions; each edge then counts once.
 
     Returns
     -------
@@ -67,26 +67,26 @@ def label_propagation(A: object, max_iterations: int = 10, symmetric: bool = Fal
 
 
 def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float = 1.0) -> DistArray:
-    """Return how much more weight lies within communities than chance would put there.
+    """Return the modularity of communities: the share of weight within them, beyond what chance would give.
 
-    Newman and Girvan 2004, of directed graphs Leicht and Newman 2008, "Community Structure in Directed
+    Newman and Girvan 2004, for directed graphs Leicht and Newman 2008, "Community Structure in Directed
     Networks": the sum over i and j of one community of ``A[i, j] / m - resolution out[i] in[j] / m**2``, m
     the sum of all weights.
 
     Parameters
     ----------
     A
-        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j. Of an
-        undirected graph both directions are stored.
+        Sparse n x n matrix; ``A[i, j]`` is the nonnegative weight of the edge from i to j. For an undirected
+        graph both directions are stored.
     labels
         n whole numbers, 0 to n - 1: the community of each vertex.
     resolution
-        Larger than 1 it favors smaller communities (Reichardt and Bornholdt 2006).
+        Values above 1 favor smaller communities (Reichardt and Bornholdt 2006).
 
     Returns
     -------
     DistArray
-        float64, without axes; NaN for a graph without edges.
+        float64 scalar; NaN for a graph without edges.
 
     Raises
     ------

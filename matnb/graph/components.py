@@ -16,31 +16,31 @@ from matnb.lazy.loop import iterate
 
 
 class Components(NamedTuple):
-    """What :func:`connected_components` gives."""
+    """Result of :func:`connected_components`."""
 
     number: DistArray
     labels: DistArray
 
 
 def connected_components(A: object, symmetric: bool = False) -> Components:
-    """Return which vertices are connected, in whichever direction the edges go.
+    """Return the connected components of a graph, ignoring the direction of edges.
 
     FastSV (Zhang, Azad and Hu 2020, "FastSV: A Distributed-Memory Connected Component Algorithm with Fast
-    Convergence", algorithm 2): trees of parents are hooked on each other and made flat, a number of rounds
-    that grows as the logarithm of n.
+    Convergence", algorithm 2): parent trees are hooked onto each other and flattened, in a number of rounds
+    that grows with log n.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value.
     symmetric
-        True when it is known that every edge is there in both directions: half the work.
+        True if every edge is known to be stored in both directions, which halves the work.
 
     Returns
     -------
     Components
-        ``number``, int64: of the (weakly) connected components. ``labels``, int64 of shape (n,): the smallest
-        vertex of the component that a vertex is in.
+        ``number``, int64: the number of (weakly) connected components. ``labels``, int64 of shape (n,): the
+        smallest vertex of each vertex's component.
 
     Raises
     ------

@@ -17,17 +17,17 @@ State = tuple[DistArray, DistArray]
 def core_number(A: object, symmetric: bool = False) -> DistArray:
     """Return the core number of each vertex: the largest k of a k-core that contains it.
 
-    In a k-core each vertex has an edge to k others of it at least. Vertices of the least degree leave round
-    by round (Matula and Beck 1983, "Smallest-last Ordering and Clustering and Graph Coloring Algorithms"),
-    all of a round at once (Dhulipala, Blelloch and Shun 2017, "Julienne").
+    In a k-core each vertex has at least k neighbors in the k-core. Vertices of the least degree are removed
+    round by round (Matula and Beck 1983, "Smallest-last Ordering and Clustering and Graph Coloring
+    Algorithms"), in parallel within a round (Dhulipala, Blelloch and Shun 2017, "Julienne").
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
-        direction. Edges from a vertex to itself do not count.
+        direction. Self-loops do not count.
     symmetric
-        True when it is known that every edge is there in both directions.
+        True if every edge is known to be stored in both directions, which saves making A symmetric.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def core_number(A: object, symmetric: bool = False) -> DistArray:
 
 
 def k_core(A: object, k: int, symmetric: bool = False) -> DistArray:
-    """Return the edges of the largest part of a graph in which each vertex has k neighbors at least.
+    """Return the k-core: the edges of the largest subgraph in which each vertex has at least k neighbors.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def k_core(A: object, k: int, symmetric: bool = False) -> DistArray:
     Returns
     -------
     DistArray
-        Sparse, n x n, of the dtype of A: the entries of A between vertices of the k-core. All n vertices
-        keep their numbers.
+        Sparse, n x n, of the dtype of A: the entries of A between vertices of the k-core. Vertices are not
+        renumbered.
 
     Raises
     ------

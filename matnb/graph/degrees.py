@@ -21,22 +21,22 @@ def degree(A: object, direction: str = "out", weighted: bool = False) -> DistArr
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     direction
-        "out" for edges that leave a vertex, "in" for those that arrive, "both" for all: an edge from a
-        vertex to itself counts twice, as it does in NetworkX.
+        "out" for edges that leave a vertex, "in" for those that enter it, "both" for all: a self-loop counts
+        twice, as in NetworkX.
     weighted
         Sum the weights instead of counting the edges.
 
     Returns
     -------
     DistArray
-        Shape (n,), int64; weighted, of the dtype that NumPy's sum of A has.
+        Shape (n,), int64; with weights, the dtype of NumPy's sum of A.
 
     Raises
     ------
     DTypeError, ShapeError
         For anything other than a sparse square matrix.
     OptionError
-        For another direction.
+        For an unknown direction.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def degree(A: object, direction: str = "out", weighted: bool = False) -> DistArr
 
 
 def degree_centrality(A: object, direction: str = "out") -> DistArray:
-    """Return the share of the other vertices that each one has an edge to.
+    """Return the degree centrality of each vertex: the share of the other vertices it has an edge to.
 
     Freeman 1978, "Centrality in Social Networks: Conceptual Clarification".
 
@@ -65,13 +65,13 @@ def degree_centrality(A: object, direction: str = "out") -> DistArray:
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j, whatever its value.
     direction
-        "out", "in" or "both", as in :func:`degree`. NetworkX's ``degree_centrality`` of a directed graph is
-        that of "both"; of a graph whose edges are there in both directions it is that of "out".
+        "out", "in" or "both", as in :func:`degree`. NetworkX's ``degree_centrality`` corresponds to "both"
+        for a directed graph, and to "out" for an undirected one.
 
     Returns
     -------
     DistArray
-        float64 of shape (n,): degrees over n - 1; ones where there is a single vertex.
+        float64 of shape (n,): degrees over n - 1; 1 for a graph of a single vertex.
 
     Raises
     ------
@@ -92,20 +92,20 @@ def degree_centrality(A: object, direction: str = "out") -> DistArray:
 
 
 def laplacian(A: object, normed: bool = False, use_out_degree: bool = False) -> DistArray:
-    """Return the Laplacian matrix of a graph, sparse: degrees on the diagonal less the weights of edges.
+    """Return the sparse Laplacian matrix of a graph: degrees on the diagonal, minus the edge weights.
 
-    The names and the meaning are those of ``scipy.sparse.csgraph.laplacian``: edges from a vertex to itself
-    do not count.
+    Arguments and results are those of ``scipy.sparse.csgraph.laplacian``: self-loops do not count.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; ``A[i, j]`` is the weight of the edge from i to j.
     normed
-        The symmetric normalized one: each entry over the roots of both vertices' degrees, ones on the
-        diagonal, zeros for a vertex without edges (Chung 1997, "Spectral Graph Theory", section 1.2).
+        Symmetric normalization: each entry is divided by the square roots of both vertices' degrees, with
+        ones on the diagonal, zeros for a vertex without edges (Chung 1997, "Spectral Graph Theory", section
+        1.2).
     use_out_degree
-        Of a directed graph, take the degrees of edges that leave instead of those that arrive.
+        For a directed graph, use out-degrees instead of in-degrees.
 
     Returns
     -------

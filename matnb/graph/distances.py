@@ -23,28 +23,28 @@ def all_pairs_shortest_path_length(
     weighted: bool = False,
     batch: int = 32,
 ) -> DistArray:
-    """Return the lengths of the shortest paths from many vertices to all.
+    """Return the shortest-path lengths from many vertices to all vertices.
 
-    A search from ``batch`` vertices at a time, all of them one product of a matrix with the columns of a
-    matrix a round: breadth first over the semiring of or and and, weighted Bellman and Ford's over that of
-    min and plus (Kepner and Gilbert 2011, "Graph Algorithms in the Language of Linear Algebra").
+    Searches from ``batch`` vertices at a time, each round one product of A' with a dense n x ``batch``
+    matrix: breadth-first search over the (or, and) semiring, or with weights Bellman-Ford over (min, plus)
+    (Kepner and Gilbert 2011, "Graph Algorithms in the Language of Linear Algebra").
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     sources
-        k vertices; all when left out.
+        k vertices; by default all.
     weighted
-        Sum the weights of edges, 0 or more, instead of counting edges.
+        Sum the edge weights, which must not be negative, instead of counting edges.
     batch
-        Vertices taken at once: the work needs a handful of dense n x batch matrices.
+        Number of sources processed at a time, which takes a few dense n x ``batch`` matrices of memory.
 
     Returns
     -------
     DistArray
-        k x n: the length of the shortest path from ``sources[i]`` to j. Unweighted int32, and -1 where there
-        is no path; weighted float64, and inf.
+        k x n: the length of the shortest path from ``sources[i]`` to j. int32 with -1 where there is no path;
+        with weights float64 with inf.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def all_pairs_shortest_path_length(
     IndexingError
         For a source that is not a vertex.
     OptionError
-        For a batch below 1; when it is computed, for a weight that is negative or NaN.
+        For a batch below 1; when computed, for a weight that is negative or NaN.
 
     Examples
     --------

@@ -28,28 +28,26 @@ def edge_betweenness(
     """Return the betweenness centrality of each edge: the share of shortest paths that use it.
 
     Brandes 2008, "On Variants of Shortest-Path Betweenness Centrality and their Generic Computation",
-    section 3.5: of the shortest paths from s to t, an edge is given the share that uses it, summed over all
-    pairs.
+    section 3.5: the share of shortest paths from s to t that use the edge, summed over all pairs s and t.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     sources
-        Vertices where the paths begin; all when left out. A number k stands for k vertices drawn with
-        ``seed``, from which the result is estimated: times n over k.
+        Vertices where paths start; by default all. A number k draws k vertices with ``seed``, and the result
+        is an estimate: sums are scaled by n / k.
     normalized
-        Divide by the number of pairs of vertices, as NetworkX does.
+        Divide by the number of pairs of vertices, as NetworkX.
     directed
-        False when the edges of A go both ways, so that every path is found twice: each direction of an edge
-        has what NetworkX gives the edge.
+        False if A stores both directions of each edge, so that every path is found twice: each direction of
+        an edge gets NetworkX's value for the edge.
     weighted
-        Paths are shortest by their sums of weights, which are above 0, instead of by their numbers of edges.
-        From one source at a time.
+        Measure paths by their sums of weights, which must be above 0, instead of their numbers of edges.
+        Sources are then processed one at a time.
     batch
-        Sources taken at once: the work needs a handful of dense n x batch matrices.
-    seed
-        Of the draw of sources.
+        Number of sources processed at a time, which takes a few dense n x ``batch`` matrices of memory.
+    seed Seed for drawing sources.
 
     Returns
     -------
@@ -63,8 +61,8 @@ def edge_betweenness(
     IndexingError
         For a source that is not a vertex.
     OptionError
-        For a batch below 1, or more sources to draw than there are vertices; when it is computed, for a
-        weight that is not above 0.
+        For a batch below 1, or more sources to draw than there are vertices; when computed, for a weight that
+        is not above 0.
 
     Examples
     --------

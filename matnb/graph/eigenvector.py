@@ -17,14 +17,14 @@ from matnb.lazy.loop import converging, iterate
 
 
 class Centrality(NamedTuple):
-    """Values of vertices, float64 of shape (n,), and the number of iterations taken."""
+    """Centralities of the vertices, float64 of shape (n,), and the number of iterations taken."""
 
     values: DistArray
     iterations: DistArray
 
 
 def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: int = 100) -> Centrality:
-    """Return the centrality of vertices in proportion to the sum of that of those with an edge to them.
+    """Return the eigenvector centrality: each vertex's is proportional to the sum of its predecessors'.
 
     The eigenvector of the largest eigenvalue of A' (Bonacich 1987, "Power and Centrality: A Family of
     Measures"), by power iteration with A' + I, which converges on bipartite graphs too.
@@ -32,17 +32,17 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     Parameters
     ----------
     A
-        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j.
+        Sparse n x n matrix; ``A[i, j]`` is the nonnegative weight of the edge from i to j.
     tolerance
-        It ends after an iteration that changed the values by less than n times this, in the 1-norm.
+        Stop when an iteration changes the values by less than n times this, in the 1-norm.
     max_iterations
-        The most iterations.
+        Maximum number of iterations.
 
     Returns
     -------
     Centrality
-        ``values`` of norm 1, and ``iterations``, int64, which is ``max_iterations`` where the tolerance was
-        not reached.
+        ``values`` of norm 1, and ``iterations``, int64, which is ``max_iterations`` if the tolerance was not
+        reached.
 
     Raises
     ------
@@ -79,19 +79,19 @@ def katz(
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
 ) -> Centrality:
-    """Return the Katz centrality of each vertex: the paths that end there, long ones counted for less.
+    """Return the Katz centrality of each vertex: the number of walks that end there, longer ones discounted.
 
-    ``x = alpha A' x + beta`` (Katz 1953, "A New Status Index Derived from Sociometric Analysis"), which has a
-    finite answer for an alpha below 1 over the largest eigenvalue of A.
+    ``x = alpha A' x + beta`` (Katz 1953, "A New Status Index Derived from Sociometric Analysis"), which
+    converges for alpha below 1 / (largest eigenvalue of A).
 
     Parameters
     ----------
     A
         Sparse n x n matrix; ``A[i, j]`` is the weight of the edge from i to j.
     alpha
-        What a further edge multiplies with.
+        The discount per edge.
     beta
-        What each vertex has of itself: a number, or n of them.
+        The initial centrality of each vertex: a number, or n of them.
     normalized
         Scale the values to norm 1.
     tolerance, max_iterations
@@ -100,15 +100,15 @@ def katz(
     Returns
     -------
     Centrality
-        ``values``, and ``iterations``, int64, which is ``max_iterations`` where the tolerance was not
-        reached: with an alpha too large the values only grow.
+        ``values``, and ``iterations``, int64, which is ``max_iterations`` if the tolerance was not reached:
+        with too large an alpha the values diverge.
 
     Raises
     ------
     DTypeError, ShapeError
         For anything other than a sparse square matrix, or a beta of another length.
     OptionError
-        For a tolerance that is not above 0; when it is computed, for a weight that is NaN.
+        For a tolerance that is not above 0; when computed, for a weight that is NaN.
 
     Examples
     --------

@@ -16,18 +16,17 @@ from matnb.lazy.loop import iterate, iteration
 
 
 def floyd_warshall(A: object, unweighted: bool = False) -> DistArray:
-    """Return the lengths of the shortest paths between all pairs of vertices, n steps over an n x n matrix.
+    """Return the shortest-path lengths between all pairs of vertices, in n steps over an n x n matrix.
 
-    Floyd 1962, "Algorithm 97: Shortest Path"; SciPy's ``csgraph.floyd_warshall``. For a graph of some
-    thousands of vertices; :func:`all_pairs_shortest_path_length` is for larger sparse ones.
+    Floyd 1962, "Algorithm 97: Shortest Path"; SciPy's ``csgraph.floyd_warshall``. For graphs of up to some
+    thousands of vertices; use :func:`all_pairs_shortest_path_length` for larger sparse ones.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is the weight of the edge from i to j, which may be
         negative.
-    unweighted
-        Count edges instead.
+    unweighted Count edges instead of summing weights.
 
     Returns
     -------
@@ -39,7 +38,7 @@ def floyd_warshall(A: object, unweighted: bool = False) -> DistArray:
     DTypeError, ShapeError
         For anything other than a sparse square matrix.
     OptionError
-        When it is computed: for a cycle of negative length, and for a weight that is NaN.
+        When computed, for a cycle of negative length, and for a weight that is NaN.
 
     Examples
     --------

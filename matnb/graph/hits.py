@@ -12,7 +12,7 @@ from matnb.lazy.loop import converging, iterate
 
 
 class HubsAuthorities(NamedTuple):
-    """What :func:`hits` gives."""
+    """Result of :func:`hits`."""
 
     hubs: DistArray
     authorities: DistArray
@@ -20,19 +20,19 @@ class HubsAuthorities(NamedTuple):
 
 
 def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsAuthorities:
-    """Return how good each vertex is as a hub, which links to authorities, and as an authority.
+    """Return the HITS scores: hubs link to good authorities, and authorities are linked from good hubs.
 
-    Kleinberg 1999, "Authoritative Sources in a Hyperlinked Environment": authorities are A' times hubs,
-    hubs A times authorities, each scaled, until they settle.
+    Kleinberg 1999, "Authoritative Sources in a Hyperlinked Environment": authorities are A' times hubs, and
+    hubs A times authorities, normalized, until convergence.
 
     Parameters
     ----------
     A
-        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j.
+        Sparse n x n matrix; ``A[i, j]`` is the nonnegative weight of the edge from i to j.
     tolerance
-        It ends after an iteration that changed the hubs by less than this, in the 1-norm.
+        Stop when an iteration changes the hubs by less than this, in the 1-norm.
     max_iterations
-        The most iterations.
+        Maximum number of iterations.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsA
     DTypeError, ShapeError
         For anything other than a sparse square matrix.
     OptionError
-        For a tolerance that is not above 0; when it is computed, for a weight that is negative or NaN.
+        For a tolerance that is not above 0; when computed, for a weight that is negative or NaN.
 
     Examples
     --------

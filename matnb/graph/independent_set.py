@@ -13,21 +13,21 @@ from matnb.lazy.random import default_rng
 
 
 def maximal_independent_set(A: object, symmetric: bool = False, seed: int = 0) -> DistArray:
-    """Return vertices no two of which have an edge, such that every other one has an edge to one of them.
+    """Return a maximal independent set: no two of its vertices are adjacent, and no vertex can be added.
 
-    Luby 1986, "A Simple Parallel Algorithm for the Maximal Independent Set Problem": each round all vertices
-    that remain draw a number; whose is smaller than those of all its neighbors is taken, and it and its
-    neighbors leave. A number of rounds that grows as the logarithm of n.
+    Luby 1986, "A Simple Parallel Algorithm for the Maximal Independent Set Problem": in each round every
+    remaining vertex draws a number; a vertex whose number is smaller than all its neighbors' joins the set,
+    and is removed with its neighbors. The number of rounds grows with log n.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
-        direction. Edges from a vertex to itself do not count.
+        direction. Self-loops do not count.
     symmetric
-        True when it is known that every edge is there in both directions.
+        True if every edge is known to be stored in both directions, which saves making A symmetric.
     seed
-        Of the numbers drawn: which of the many such sets it is follows from it alone.
+        Seed of the random numbers, which determines the set that is found.
 
     Returns
     -------

@@ -24,7 +24,7 @@ _MOST_ROUNDS, _QUIET_ROUNDS = 1000, 4
 
 
 class Communities(NamedTuple):
-    """What :func:`louvain` gives."""
+    """Result of :func:`louvain`."""
 
     labels: DistArray
     modularity: DistArray
@@ -33,41 +33,41 @@ class Communities(NamedTuple):
 def louvain(
     A: object, resolution: float = 1.0, threshold: float = 1e-7, symmetric: bool = False, seed: int = 0
 ) -> Communities:
-    """Return communities of a graph of high modularity.
+    """Return communities of high modularity, by the Louvain method.
 
     Blondel, Guillaume, Lambiotte and Lefebvre 2008, "Fast unfolding of communities in large networks":
-    vertices move to the neighbor's community that gains most, then each community becomes one vertex, until
-    nothing is gained. Vertices move at once, as in Lu, Halappanavar and Kalyanaraman 2015, "Parallel
-    Heuristics for Scalable Community Detection"; a draw of half of them a round, so that two of them do not
-    change places for ever.
+    each vertex moves to the neighboring community that increases modularity most, then communities are merged
+    into single vertices, until modularity stops increasing. Vertices move in parallel, as in Lu, Halappanavar
+    and Kalyanaraman 2015, "Parallel Heuristics for Scalable Community Detection"; a random half of them in
+    each round, so that two vertices do not swap communities forever.
 
     Parameters
     ----------
     A
-        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j. Weights of both
+        Sparse n x n matrix; ``A[i, j]`` is the nonnegative weight of the edge from i to j. Weights of both
         directions are added.
     resolution
-        Larger than 1 it favors smaller communities.
+        Values above 1 favor smaller communities.
     threshold
-        Vertices move until modularity has not grown by more than this for four rounds, and another level is
-        made as long as one gains more.
+        A level ends when modularity has not grown by more than this in four rounds; levels continue while one
+        gains more than this.
     symmetric
-        True when it is known that A is symmetric.
+        True if A is known to be symmetric, which saves making it so.
     seed
-        Of the draws: the result follows from it alone.
+        Seed of the random draws; the same seed gives the same result.
 
     Returns
     -------
     Communities
-        ``labels``, int64 of shape (n,): the smallest vertex of the community that a vertex is in;
-        ``modularity``, float64: of these labels, as :func:`modularity` has it.
+        ``labels``, int64 of shape (n,): the smallest vertex of each vertex's community; ``modularity``,
+        float64: that of these labels, as by :func:`modularity`.
 
     Raises
     ------
     DTypeError, ShapeError
         For anything other than a sparse square matrix.
     OptionError
-        For a negative resolution or threshold; when it is computed, for a weight that is negative or NaN.
+        For a negative resolution or threshold; when computed, for a weight that is negative or NaN.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from matnb.lazy.loop import converging, iterate
 
 
 class Clusters(NamedTuple):
-    """What :func:`markov_clustering` gives."""
+    """Result of :func:`markov_clustering`."""
 
     labels: DistArray
     flow: DistArray
@@ -33,33 +33,33 @@ def markov_clustering(
 ) -> Clusters:
     """Return clusters of a graph that a random walk rarely leaves, by Markov clustering.
 
-    van Dongen 2000, "Graph Clustering by Flow Simulation": the probabilities of a walk are taken to a power,
-    which spreads them, and each of them to another power, which favors the large ones, until they settle;
-    small ones are dropped, and the others scaled.
+    van Dongen 2000, "Graph Clustering by Flow Simulation": the transition matrix of a walk is raised to a
+    power (expansion), which spreads probabilities, and its elements to another power (inflation), which
+    favors large ones, until convergence. Small probabilities are dropped, and columns renormalized.
 
     Parameters
     ----------
     A
-        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j.
+        Sparse n x n matrix; ``A[i, j]`` is the nonnegative weight of the edge from i to j.
     expansion
         Steps of the walk between two inflations, 2 or more.
     inflation
-        The power of probabilities, above 1: the larger, the smaller the clusters.
+        The power of the elements, above 1: larger values give smaller clusters.
     loop_weight
-        What is added to the weight of each vertex's edge to itself.
+        The weight added to each vertex's self-loop.
     threshold
-        Probabilities below this are dropped, but not the largest of a vertex.
+        Probabilities below this are dropped, except the largest of each vertex.
     tolerance
-        It ends when no probability changes by more than this.
+        Stop when no probability changes by more than this.
     max_iterations
-        The most iterations.
+        Maximum number of iterations.
 
     Returns
     -------
     Clusters
-        ``labels``, int64 of shape (n,): the smallest vertex of the cluster that a vertex is in; ``flow``,
-        sparse, n x n, whose columns sum to 1: where the walk from each vertex ends; ``iterations``, which is
-        ``max_iterations`` where the tolerance was not reached.
+        ``labels``, int64 of shape (n,): the smallest vertex of each vertex's cluster; ``flow``, sparse, n x
+        n, with columns that sum to 1: the limit distribution of the walk from each vertex; ``iterations``,
+        which is ``max_iterations`` if the tolerance was not reached.
 
     Raises
     ------

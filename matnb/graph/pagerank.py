@@ -16,7 +16,7 @@ from matnb.lazy.loop import converging, iterate
 
 
 class Ranking(NamedTuple):
-    """What :func:`pagerank` gives."""
+    """Result of :func:`pagerank`."""
 
     ranks: DistArray
     iterations: DistArray
@@ -30,41 +30,41 @@ def pagerank(
     personalization: npt.ArrayLike | DistArray | None = None,
     start: npt.ArrayLike | DistArray | None = None,
 ) -> Ranking:
-    """Return the PageRank of each vertex: the share of time that a random surfer spends there.
+    """Return the PageRank of each vertex: the share of time a random surfer spends there.
 
-    The surfer follows an edge with probability ``damping``, each out of a vertex in proportion to its weight,
-    and jumps otherwise; from a vertex without edges it always jumps (Page, Brin, Motwani and Winograd 1999,
-    "The PageRank citation ranking").
+    The surfer follows an outgoing edge, chosen in proportion to its weight, with probability ``damping``, and
+    otherwise jumps to a random vertex; from a vertex without outgoing edges it always jumps (Page, Brin,
+    Motwani and Winograd 1999, "The PageRank citation ranking").
 
     Parameters
     ----------
     A
-        Sparse n x n matrix; ``A[i, j]`` is the weight, not negative, of the edge from i to j.
+        Sparse n x n matrix; ``A[i, j]`` is the nonnegative weight of the edge from i to j.
     damping
         From 0 to 1.
     tolerance
-        It ends after an iteration that changed the ranks by less than this, in the 1-norm. None or 0: after
+        Stop when an iteration changes the ranks by less than this, in the 1-norm. With None or 0, run
         ``max_iterations``.
     max_iterations
-        The most iterations.
+        Maximum number of iterations.
     personalization
-        Where jumps go, n numbers in that proportion; evenly when left out.
+        The distribution of jumps, n numbers in proportion to it; by default uniform.
     start
-        First ranks, n numbers in that proportion; even ones when left out.
+        Initial ranks, n numbers in proportion to them; by default uniform.
 
     Returns
     -------
     Ranking
-        ``ranks``, float64 of shape (n,), whose sum is 1, and ``iterations``, int64: the number taken, which
-        is ``max_iterations`` where the tolerance was not reached.
+        ``ranks``, float64 of shape (n,), with sum 1, and ``iterations``, int64, which is ``max_iterations``
+        if the tolerance was not reached.
 
     Raises
     ------
     DTypeError, ShapeError
         For anything other than a sparse square matrix, complex weights, or vectors of another length.
     OptionError
-        For a damping outside 0 to 1, or a negative tolerance; when it is computed, for a weight that is
-        negative or NaN.
+        For a damping outside 0 to 1, or a negative tolerance; when computed, for a weight that is negative or
+        NaN.
 
     Examples
     --------

@@ -19,7 +19,7 @@ Along = Callable[[DistArray, str, DistArray], DistArray]  # what arrives, of wha
 
 
 class BreadthFirst(Sequence[DistArray]):
-    """What :func:`bfs` gives: ``levels``, then ``parents``, each recorded when it is first asked for."""
+    """Result of :func:`bfs`: ``levels`` and ``parents``, each recorded when it is first used."""
 
     def __init__(self, levels: Callable[[], DistArray], parents: Callable[[], DistArray]) -> None:
         self._levels, self._parents = levels, parents

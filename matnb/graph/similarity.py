@@ -11,26 +11,26 @@ from matnb.lazy.functions.linear import matmul
 
 
 def common_neighbors(A: object, pairs: object = None, symmetric: bool = False) -> DistArray:
-    """Return the number of neighbors that two vertices have in common.
+    """Return the number of common neighbors of pairs of vertices.
 
-    The product of the matrix of the edges with itself (Liben-Nowell and Kleinberg 2007, "The Link-Prediction
+    The square of the adjacency matrix (Liben-Nowell and Kleinberg 2007, "The Link-Prediction
     Problem for Social Networks").
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
-        direction. Edges from a vertex to itself do not count.
+        direction. Self-loops do not count.
     pairs
-        Sparse n x n matrix whose stored entries are the pairs of interest, A itself for those with an edge:
-        only these are computed. All pairs of two vertices when left out.
+        Sparse n x n matrix whose stored entries are the pairs to compute, such as A itself for the pairs with
+        an edge. By default all pairs of distinct vertices.
     symmetric
-        True when it is known that every edge is there in both directions.
+        True if every edge is known to be stored in both directions, which saves making A symmetric.
 
     Returns
     -------
     DistArray
-        Sparse, float64, n x n: of the pairs those that have a common neighbor.
+        Sparse, float64, n x n, with entries for those pairs that have a common neighbor.
 
     Raises
     ------
@@ -52,9 +52,9 @@ def common_neighbors(A: object, pairs: object = None, symmetric: bool = False) -
 
 
 def jaccard(A: object, pairs: object = None, symmetric: bool = False) -> DistArray:
-    """Return the Jaccard similarity of vertices: the share of their neighbors that they have in common.
+    """Return the Jaccard similarity of pairs of vertices: the share of their neighbors that are common.
 
-    Jaccard 1901; NetworkX's ``jaccard_coefficient``: common neighbors over those of either.
+    Jaccard 1901; NetworkX's ``jaccard_coefficient``: the common neighbors over all neighbors of either.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def jaccard(A: object, pairs: object = None, symmetric: bool = False) -> DistArr
     Returns
     -------
     DistArray
-        Sparse, float64, n x n: of the pairs those that have a common neighbor.
+        Sparse, float64, n x n, with entries for those pairs that have a common neighbor.
 
     Raises
     ------

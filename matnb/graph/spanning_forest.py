@@ -17,17 +17,17 @@ State = tuple[DistArray, DistArray]
 
 
 def minimum_spanning_forest(A: object) -> DistArray:
-    """Return edges that connect each component of a graph, and whose weights have the least sum.
+    """Return a minimum spanning forest: edges of least total weight that connect each component.
 
     Boruvka 1926 (Nesetril, Milkova and Nesetrilova 2001, "Otakar Boruvka on minimum spanning tree problem"):
-    each round every tree takes the lightest edge that leaves it, of several that of the smallest vertices,
-    so that the forest is one and the same for any cuts.
+    in each round every tree adds the lightest edge that leaves it. Ties go to the smallest vertices, so the
+    result does not depend on how A is split.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is the weight of an edge between i and j; where both
-        directions are stored the smaller weight counts. Edges from a vertex to itself do not count.
+        directions are stored the smaller weight counts. Self-loops do not count.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def minimum_spanning_forest(A: object) -> DistArray:
     DTypeError, ShapeError
         For anything other than a sparse square matrix.
     OptionError
-        For a weight that is NaN, when it is computed.
+        When computed, for a weight that is NaN.
 
     Examples
     --------

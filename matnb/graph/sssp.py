@@ -15,7 +15,7 @@ from matnb.lazy.loop import iterate
 
 
 class ShortestPaths(NamedTuple):
-    """What :func:`sssp` gives with predecessors."""
+    """Result of :func:`sssp` with ``predecessors=True``."""
 
     distances: DistArray
     predecessors: DistArray
@@ -26,27 +26,27 @@ def sssp(A: object, source: int, predecessors: Literal[False] = ...) -> DistArra
 @overload
 def sssp(A: object, source: int, predecessors: Literal[True]) -> ShortestPaths: ...
 def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | ShortestPaths:
-    """Return the length of the shortest path from a vertex to every other one.
+    """Return the shortest-path length from a source to every vertex.
 
-    Bellman and Ford's rounds over the semiring of min and plus, from the vertices alone whose distance the
-    round before made shorter.
+    Bellman-Ford over the (min, plus) semiring; each round relaxes only edges of vertices whose distance the
+    previous round shortened.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is the weight of the edge from i to j, 0 or more.
     source
-        The vertex to begin at.
+        The start vertex.
     predecessors
-        Return also the vertex before on such a path.
+        Also return each vertex's predecessor on such a path.
 
     Returns
     -------
     DistArray
-        float64 of shape (n,): the least sum of weights on a path from the source; inf where there is none.
-        With predecessors a named tuple of ``distances`` and ``predecessors``, int32 of shape (n,), int64 from
-        2**31 vertices on: of several such paths one of the fewest edges, the source itself at the source, -1
-        where there is none. They are found by a search along the edges that are on a shortest path.
+        float64 of shape (n,): the least sum of weights on a path from the source; inf if there is no path.
+        With predecessors, a named tuple of ``distances`` and ``predecessors``, int32 of shape (n,), or int64
+        from 2**31 vertices on: the previous vertex on a shortest path with the fewest edges; at the source,
+        the source itself; -1 if there is no path.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | Shor
     IndexingError
         For a source that is not a vertex.
     OptionError
-        For a weight that is negative or NaN, when distances are computed.
+        When distances are computed, for a weight that is negative or NaN.
 
     Examples
     --------

@@ -13,13 +13,13 @@ from matnb.lazy.loop import iterate
 
 
 def strongly_connected_components(A: object) -> Components:
-    """Return which vertices are reachable from each other.
+    """Return the strongly connected components of a directed graph.
 
     Orzan 2004, "On Distributed Verification and Verified Distribution", section 3.3, with the trimming of
     McLendon, Hendrickson, Plimpton and Rauchwerger 2005, "Finding strongly connected components in
-    distributed graphs". Each round, among the vertices that have no component yet: one without an edge from,
-    or without one to another such vertex is its own component; the others take on the smallest vertex that
-    reaches them as color; and what of a color reaches the vertex that gave it is a component.
+    distributed graphs". In each round, among the vertices without a component: a vertex without predecessors
+    or without successors is its own component; every other vertex is colored by the smallest vertex that
+    reaches it; and the vertices of a color that reach the vertex it came from are a component.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def strongly_connected_components(A: object) -> Components:
     Returns
     -------
     Components
-        ``number``, int64: of the components. ``labels``, int64 of shape (n,): the smallest vertex of the
-        component that a vertex is in.
+        ``number``, int64: the number of components. ``labels``, int64 of shape (n,): the smallest vertex of
+        each vertex's component.
 
     Raises
     ------

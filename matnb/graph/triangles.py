@@ -13,9 +13,9 @@ from matnb.linalg.eigsh import eigsh
 
 
 def triangles(A: object, symmetric: bool = False) -> DistArray:
-    """Return the number of triangles that each vertex is a corner of.
+    """Return the number of triangles that contain each vertex.
 
-    Row sums of products of which only what stands at an edge is computed (Azad, Buluc and Gilbert 2015,
+    Row sums of a product computed only at the edges (Azad, Buluc and Gilbert 2015,
     "Parallel Triangle Counting and Enumeration Using Matrix Algebra"), each triangle found from the corner
     with the fewest neighbors (Chiba and Nishizeki 1985, "Arboricity and Subgraph Listing Algorithms").
 
@@ -23,9 +23,9 @@ def triangles(A: object, symmetric: bool = False) -> DistArray:
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
-        direction. Edges from a vertex to itself do not count.
+        direction. Self-loops do not count.
     symmetric
-        True when it is known that every edge is there in both directions.
+        True if every edge is known to be stored in both directions, which saves making A symmetric.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def triangles(A: object, symmetric: bool = False) -> DistArray:
 def triangle_count(A: object, symmetric: bool = False) -> DistArray:
     """Return the number of triangles of a graph.
 
-    The sum of ``(L @ L) * L`` for the edges L from the larger vertex to the smaller one, so that each
-    triangle is found once (Azad, Buluc and Gilbert 2015).
+    The sum of ``(L @ L) * L`` for the edges L from the larger to the smaller vertex, so that each triangle is
+    counted once (Azad, Buluc and Gilbert 2015).
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def triangle_count(A: object, symmetric: bool = False) -> DistArray:
     Returns
     -------
     DistArray
-        int64, without axes.
+        int64 scalar.
 
     Raises
     ------
@@ -84,22 +84,22 @@ def triangle_count(A: object, symmetric: bool = False) -> DistArray:
 def triangle_estimate(A: object, k: int = 30, symmetric: bool = False, seed: int = 0) -> DistArray:
     """Return an estimate of the number of triangles in a graph, from its largest eigenvalues.
 
-    A sixth of the sum of their cubes (Tsourakakis 2008, "Fast Counting of Triangles in Large Real Networks
-    without Counting"): all n of them would give the number itself, and few suffice where they decay fast.
+    One sixth of the sum of their cubes (Tsourakakis 2008, "Fast Counting of Triangles in Large Real Networks
+    without Counting"): all n eigenvalues would give the exact number, and a few suffice if they decay fast.
 
     Parameters
     ----------
     A, symmetric
         As in :func:`triangles`.
     k
-        How many eigenvalues, the largest in magnitude: 1 to n; of a graph with fewer vertices n.
+        Number of eigenvalues, the largest in magnitude; at most n are used.
     seed
-        Of the vectors that the search for them begins with.
+        Seed of the start vectors.
 
     Returns
     -------
     DistArray
-        float64, without axes.
+        float64 scalar.
 
     Raises
     ------

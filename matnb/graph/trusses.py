@@ -12,7 +12,7 @@ from matnb.lazy.loop import iterate
 
 
 def k_truss(A: object, k: int, symmetric: bool = False) -> DistArray:
-    """Return the edges of the largest part of a graph in which each is in k - 2 triangles at least.
+    """Return the k-truss: the largest subgraph in which each edge is in at least k - 2 triangles.
 
     Cohen 2008, "Trusses: Cohesive Subgraphs for Social Network Analysis"; round by round as Davis 2018,
     "Graph algorithms via SuiteSparse:GraphBLAS: triangle counting and K-truss".
@@ -21,16 +21,16 @@ def k_truss(A: object, k: int, symmetric: bool = False) -> DistArray:
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
-        direction. Edges from a vertex to itself do not count.
+        direction. Self-loops do not count.
     symmetric
-        True when it is known that every edge is there in both directions.
+        True if every edge is known to be stored in both directions, which saves making A symmetric.
     k
-        2 or more; with 2 it is every edge.
+        2 or more; 2 keeps every edge.
 
     Returns
     -------
     DistArray
-        Sparse, n x n, float64, symmetric: 1 at each edge that remains. All n vertices keep their numbers.
+        Sparse, n x n, float64, symmetric: 1 at each remaining edge. Vertices are not renumbered.
 
     Raises
     ------

@@ -197,7 +197,7 @@ def open_parquet(file: File, columns: Sequence[str] | None = None, dtype: DTypes
     Raises
     ------
     OptionError
-        For a name that no column has.
+        For an unknown column.
     FileFormatError
         When it is not a Parquet file, or a column is of lists or another type that no table holds.
 
@@ -248,8 +248,8 @@ def _table_of(
         good = [names[place] for place in picked if names[place] not in bad]
         others = f"; columns=[{', '.join(map(repr, good[:50]))}] reads the others" if good else ""
         raise file.error(
-            f"column {bad[0]!r} is of type {schema.field(names.index(bad[0])).type}, which no table holds"
-            f"{f' ({len(bad)} columns are such)' if len(bad) > 1 else ''}{others}"
+            f"column {bad[0]!r} is of type {schema.field(names.index(bad[0])).type}, which tables do not "
+            f"support{f' ({len(bad)} columns have such types)' if len(bad) > 1 else ''}{others}"
         )
     decimals = [names[place] for place in picked if types.is_decimal(schema.field(place).type)]
     if decimals:

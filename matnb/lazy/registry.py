@@ -14,11 +14,14 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def implements(*functions: Callable[..., object]) -> Callable[[_Function], _Function]:
-    """Register what a NumPy function does on a DistArray."""
+    """Return a decorator that registers a function as the implementation of NumPy's for DistArrays."""
 
     def register(function: _Function) -> _Function:
         for one in functions:
             FUNCTIONS[one] = function
+        if function.__doc__ is None:  # made for one of many similar functions, whose name it takes
+            function.__name__ = function.__qualname__ = functions[0].__name__
+            function.__doc__ = f"``numpy.{function.__name__}``."
         return function
 
     return register

@@ -21,7 +21,7 @@ class ElasticNet(ShrunkRegressor):
     fit_intercept
         Whether there is a constant.
     max_iter
-        The most iterations.
+        Maximum number of iterations.
     tol
         It ends when the loss is at most this share of the sum of y's squares, less its mean, above the least,
         as the gap to the dual problem tells.

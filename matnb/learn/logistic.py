@@ -36,7 +36,7 @@ class LogisticRegression(LinearModel, Classifier):
     solver
         "lbfgs", or "newton-cholesky", for few features and classes: the squares of both are kept.
     max_iter
-        The most iterations.
+        Maximum number of iterations.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ Function = Callable[[DistArray], object]
 
 
 class Minimum(NamedTuple):
-    """What :func:`minimize` gives.
+    """Result of :func:`minimize`.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ def minimize(
         decrement is not, either; with "FISTA", when no element has moved by more, over the step. "L-BFGS"
         and "cg" also end when the loss does not change but by rounding.
     max_iterations
-        The most iterations.
+        Maximum number of iterations.
     history
         Pairs of vectors that "L-BFGS" keeps.
 

@@ -32,7 +32,7 @@ class PoissonRegressor(LinearModel, Regressor):
     solver
         "lbfgs", or "newton-cholesky", which is for few features: their square is kept.
     max_iter
-        The most iterations.
+        Maximum number of iterations.
     tol
         It ends when no element of the gradient is larger.
 

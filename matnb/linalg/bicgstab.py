@@ -27,7 +27,7 @@ def bicgstab(
     """Solve ``A x = b`` by stabilized biconjugate gradients.
 
     van der Vorst 1992, "Bi-CGSTAB: A Fast and Smoothly Converging Variant of Bi-CG for the Solution of
-    Nonsymmetric Linear Systems"; with the names and the returns of ``scipy.sparse.linalg.bicgstab``.
+    Nonsymmetric Linear Systems"; with the arguments and results of ``scipy.sparse.linalg.bicgstab``.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ def bicgstab(
     Returns
     -------
     Solution
-        As in :func:`matnb.linalg.cg`. It ends, too, where the method breaks down.
+        As in :func:`matnb.linalg.cg`. It also stops if the method breaks down.
 
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        For parts that do not fit each other, complex numbers, tolerances below 0.
+        For arguments of inconsistent shapes, complex numbers, negative tolerances.
 
     Examples
     --------

@@ -30,36 +30,37 @@ def cg(
 ) -> Solution:
     """Solve ``A x = b`` for a symmetric, positive definite A by conjugate gradients.
 
-    Hestenes and Stiefel 1952, "Methods of Conjugate Gradients for Solving Linear Systems"; with the names and
-    the returns of ``scipy.sparse.linalg.cg``.
+    Hestenes and Stiefel 1952, "Methods of Conjugate Gradients for Solving Linear Systems"; with the arguments
+    and results of ``scipy.sparse.linalg.cg``.
 
     Parameters
     ----------
     A
-        n x n, sparse or dense, symmetric, which is not checked; or a function of a DistArray x that records
-        ``A @ x``.
+        n x n, sparse or dense; symmetry is not checked. Or a function that returns ``A @ x`` for a DistArray
+        x.
     b
         n numbers.
     x0
-        Where to begin; at zeros when left out.
+        Initial guess; by default zeros.
     rtol, atol
-        It ends when the norm of ``b - A x`` is at most ``max(rtol * norm(b), atol)``.
+        Stop when the norm of ``b - A x`` is at most ``max(rtol * norm(b), atol)``.
     maxiter
-        The most iterations; 10 n when left out.
+        Maximum number of iterations; by default 10 n.
     M
-        A preconditioner, near the inverse of A: n x n, or n numbers for a diagonal one, or a function.
+        A preconditioner that approximates the inverse of A: n x n, or n numbers for a diagonal one, or a
+        function.
 
     Returns
     -------
     Solution
-        ``x``, float64 of shape (n,), and ``info``: 0, or the number of iterations where the tolerance was
-        not reached; x is what was found until then.
+        ``x``, float64 of shape (n,), and ``info``: 0, or the number of iterations if the tolerance was not
+        reached; x is then the last iterate.
 
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        For parts that do not fit each other, complex numbers, tolerances below 0; and, when it is computed,
-        for a matrix that is found not to be positive definite.
+        For arguments of inconsistent shapes, complex numbers, negative tolerances; and, when computed, for a
+        matrix that turns out not to be positive definite.
 
     Examples
     --------

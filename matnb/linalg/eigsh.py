@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Eigenpairs(NamedTuple):
-    """What :func:`eigsh` gives."""
+    """Result of :func:`eigsh`."""
 
     values: DistArray
     vectors: DistArray
@@ -49,35 +49,36 @@ def eigsh(
 ) -> Eigenpairs:
     """Return k eigenvalues and eigenvectors of a symmetric matrix.
 
-    Lanczos' method with full orthogonalization and thick restarts (Wu and Simon 2000, "Thick-Restart Lanczos
-    Method for Large Symmetric Eigenvalue Problems"), on a basis of ``min(n, max(2 k + 8, 20))`` vectors.
+    The Lanczos method with full orthogonalization and thick restarts (Wu and Simon 2000, "Thick-Restart
+    Lanczos Method for Large Symmetric Eigenvalue Problems"), with a basis of ``min(n, max(2 k + 8, 20))``
+    vectors.
 
-    Of an eigenvalue with several independent vectors copies may be missed, as by any such method.
+    Copies of a multiple eigenvalue may be missed, as with any such method.
 
     Parameters
     ----------
     A
-        n x n, sparse or dense, real and symmetric, which is not checked.
+        n x n, sparse or dense, real; symmetry is not checked.
     k
-        How many, 1 to n.
+        Number of eigenvalues, 1 to n.
     which
-        "LM" the largest in magnitude, "LA" the largest, "SA" the smallest.
+        "LM" for the largest in magnitude, "LA" for the largest, "SA" for the smallest.
     tol
-        It ends when ``|A v - v value|`` is at most this times the largest magnitude of an eigenvalue of A,
-        for each pair; below 1e-14 is not reached, and taken for that. Errors of values are about its square.
+        Stop when ``|A v - v value|`` is at most this times the largest magnitude of an eigenvalue of A, for
+        each pair; values below 1e-14 are treated as 1e-14. The relative errors of eigenvalues are about its
+        square.
     max_iterations
-        The most restarts; where they do not suffice the pairs are as good as they have become.
+        Maximum number of restarts; if it is reached, the current approximations are returned.
     v0
-        First vector, n numbers; drawn when left out.
+        Start vector, n numbers; by default random.
     sigma
-        Find the eigenvalues near this one instead: ``which`` is then of ``1 / (value - sigma)``, so that "LM"
-        are the nearest ones, "LA" those above and "SA" those below.
+        Shift-invert mode: find the eigenvalues near sigma. ``which`` then refers to ``1 / (value - sigma)``:
+        "LM" are the nearest ones, "LA" those above and "SA" those below.
     OPinv
-        With sigma: a function of a DistArray x that records the solution of ``(A - sigma I) y = x``, or the
-        inverse of this matrix as an array. ``lambda x: mn.linalg.minres(A, x, shift=sigma, rtol=1e-12).x`` is
-        one; for a definite matrix :func:`matnb.linalg.cg` is another.
-    seed
-        Of the draws.
+        With sigma: a function that returns the solution y of ``(A - sigma I) y = x`` for a DistArray x, or
+        the inverse of that matrix as an array. ``lambda x: mn.linalg.minres(A, x, shift=sigma,
+        rtol=1e-12).x`` is one; for a definite matrix :func:`matnb.linalg.cg` is another.
+    seed Seed of random draws.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def eigsh(
     Raises
     ------
     ShapeError
-        When A is not square or v0 has another length.
+        If A is not square or v0 does not have n elements.
     DTypeError
         For a complex matrix.
     OptionError

@@ -16,11 +16,11 @@ _MOST_PARTS = 1e7  # hours even for the smallest matrix
 
 
 def expm_multiply(A: object, B: Operand) -> DistArray:
-    """Return ``expm(A) @ B`` without the exponential of A.
+    """Return ``expm(A) @ B`` without computing the matrix exponential.
 
     Al-Mohy and Higham 2011, "Computing the Action of the Matrix Exponential, with an Application to
-    Exponential Integrators", algorithm 3.2: A is made small by its trace and by a whole number s, and s times
-    a Taylor polynomial is taken, until its terms no longer count. SciPy's ``expm_multiply``.
+    Exponential Integrators", algorithm 3.2: A is shifted by its mean eigenvalue and scaled by an integer s,
+    and s truncated Taylor series are applied one after the other. Equivalent to SciPy's ``expm_multiply``.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def expm_multiply(A: object, B: Operand) -> DistArray:
     ShapeError, DTypeError
         For a matrix that is not square, a B that does not fit it, complex numbers.
     OptionError
-        When it is computed: for an A with NaN or infinite elements, or of a 1-norm above 9.9e7, whose steps
-        would take hours.
+        When computed, for an A with NaN or infinite elements, or with a 1-norm above 9.9e7, which would take
+        hours.
 
     Examples
     --------

@@ -30,10 +30,10 @@ def gmres(
     maxiter: int | None = None,
     M: object = None,
 ) -> Solution:
-    """Solve ``A x = b`` by generalized minimal residuals, with restarts.
+    """Solve ``A x = b`` by restarted GMRES (generalized minimal residuals).
 
     Saad and Schultz 1986, "GMRES: A Generalized Minimal Residual Algorithm for Solving Nonsymmetric Linear
-    Systems"; orthogonalized twice by Gram and Schmidt's classical method. With the names and the returns of
+    Systems"; with classical Gram-Schmidt orthogonalization, done twice. With the arguments and results of
     ``scipy.sparse.linalg.gmres``.
 
     Parameters
@@ -41,11 +41,12 @@ def gmres(
     A, b, x0, rtol, atol
         As in :func:`matnb.linalg.cg`, for any square A.
     restart
-        Iterations between two restarts: as many vectors of n numbers are kept.
+        Iterations between restarts; this many vectors of n numbers are kept in memory.
     maxiter
-        The most restarts; 10 n when left out.
+        Maximum number of restarts; by default 10 n.
     M
-        A preconditioner as in :func:`matnb.linalg.cg`, applied from the right: the residual is the true one.
+        A preconditioner as in :func:`matnb.linalg.cg`, applied from the right, so that the residual is that
+        of the original system.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def gmres(
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        For parts that do not fit each other, complex numbers, tolerances below 0, a restart below 1.
+        For arguments of inconsistent shapes, complex numbers, negative tolerances, a restart below 1.
 
     Examples
     --------

@@ -35,41 +35,39 @@ def lobpcg(
     maxiter: int | None = 20,
     largest: bool = True,
 ) -> Eigenpairs:
-    """Return eigenvalues and eigenvectors of a symmetric matrix, as many as vectors are given.
+    """Return the extreme eigenvalues and eigenvectors of a symmetric matrix by LOBPCG.
 
     Knyazev 2001, "Toward the Optimal Preconditioned Eigensolver: Locally Optimal Block Preconditioned
-    Conjugate Gradient Method"; with the names and the returns of ``scipy.sparse.linalg.lobpcg``. The three
-    blocks of a step are made orthonormal by the eigenvectors of their Gram matrix, of which those are left
-    out that rounding made (Duersch, Shao, Yang and Gu 2018, "A Robust and Efficient Implementation of
-    LOBPCG").
+    Conjugate Gradient Method"; with the arguments and results of ``scipy.sparse.linalg.lobpcg``. The three
+    blocks of a step are orthonormalized by the eigenvectors of their Gram matrix, without those that are due
+    to rounding (Duersch, Shao, Yang and Gu 2018, "A Robust and Efficient Implementation of LOBPCG").
 
     Parameters
     ----------
     A
-        n x n, sparse or dense, real and symmetric, which is not checked.
+        n x n, sparse or dense, real; symmetry is not checked.
     X
-        n x k: where to begin, with k at most a third of n.
+        n x k initial guess for the k eigenvectors; k is at most n / 3.
     M
-        A preconditioner, near the inverse of A: n x n, or n numbers for a diagonal one, or a function of a
-        matrix of columns.
+        A preconditioner that approximates the inverse of A: n x n, or n numbers for a diagonal one, or a
+        function of a matrix whose columns it is applied to.
     tol
-        It ends when the norm of ``A x - value x`` is at most this for each pair; sqrt(eps) n when left out,
-        as in SciPy.
+        Stop when the norm of ``A x - value x`` is at most this for each pair; by default sqrt(eps) n, as in
+        SciPy.
     maxiter
-        The most iterations.
-    largest
-        False for the smallest.
+        Maximum number of iterations.
+    largest True for the largest eigenvalues, False for the smallest.
 
     Returns
     -------
     Eigenpairs
-        ``values``, float64 of shape (k,), the largest or the smallest first; ``vectors``, n x k, whose
+        ``values``, float64 of shape (k,), starting with the largest or smallest; ``vectors``, n x k, whose
         columns are orthonormal.
 
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        For parts that do not fit each other, complex numbers, too many vectors, a negative tolerance.
+        For arguments of inconsistent shapes, complex numbers, too many vectors, a negative tolerance.
 
     Examples
     --------

@@ -19,16 +19,15 @@ State = tuple[Any, ...]
 
 
 class LeastResidual(NamedTuple):
-    """What :func:`lsmr` gives, the first values of SciPy's tuple.
+    """Result of :func:`lsmr`: the first values of SciPy's tuple.
 
     Attributes
     ----------
     x
         float64 of shape (n,).
-    istop, itn
-        As of :func:`lsqr`.
+    istop, itn As in :func:`lsqr`.
     normr, normar
-        The norms of ``b - A x`` and of A' times it, with the damping in both.
+        The norms of the residual ``b - A x`` and of A' times it, both including the damping.
     """
 
     x: DistArray
@@ -72,10 +71,10 @@ def lsmr(
     maxiter: int | None = None,
     x0: Operand | None = None,
 ) -> LeastResidual:
-    """Return the x with the least ``norm(b - A x)**2 + damp**2 norm(x - x0)**2``.
+    """Return the x that minimizes ``norm(b - A x)**2 + damp**2 norm(x - x0)**2``.
 
     Fong and Saunders 2011, "LSMR: An Iterative Algorithm for Sparse Least-Squares Problems", in which the
-    norm of ``A' (b - A x)`` falls in each iteration; with the names and the meaning of
+    norm of ``A' (b - A x)`` decreases monotonically; with the arguments and results of
     ``scipy.sparse.linalg.lsmr``.
 
     Parameters
@@ -83,7 +82,7 @@ def lsmr(
     A, b, damp, atol, btol, x0
         As in :func:`matnb.linalg.lsqr`.
     maxiter
-        The most iterations; the smaller side of A when left out.
+        Maximum number of iterations; by default min(m, n).
 
     Returns
     -------

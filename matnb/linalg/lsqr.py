@@ -19,19 +19,19 @@ State = tuple[Any, ...]
 
 
 class LeastSquares(NamedTuple):
-    """What :func:`lsqr` gives, the first values of SciPy's tuple.
+    """Result of :func:`lsqr`: the first values of SciPy's tuple.
 
     Attributes
     ----------
     x
         float64 of shape (n,).
     istop
-        1 where ``A x`` is near b, 2 where x is near a solution of the least squares, 7 where the iterations
-        did not suffice, 0 where x is 0.
+        1 if ``A x`` is close to b, 2 if x is close to a least-squares solution, 7 if the iteration limit was
+        reached, 0 if x is 0.
     itn
         The number of iterations.
     r1norm, r2norm
-        The norm of ``b - A x``, and with the damping in it.
+        The norm of ``b - A x``, without and with the damping.
     """
 
     x: DistArray
@@ -50,10 +50,10 @@ def lsqr(
     iter_lim: int | None = None,
     x0: Operand | None = None,
 ) -> LeastSquares:
-    """Return the x with the least ``norm(b - A x)**2 + damp**2 norm(x - x0)**2``.
+    """Return the x that minimizes ``norm(b - A x)**2 + damp**2 norm(x - x0)**2``.
 
     Paige and Saunders 1982, "LSQR: An Algorithm for Sparse Linear Equations and Sparse Least Squares"; with
-    the names and the meaning of ``scipy.sparse.linalg.lsqr``.
+    the arguments and results of ``scipy.sparse.linalg.lsqr``.
 
     Parameters
     ----------
@@ -64,12 +64,13 @@ def lsqr(
     damp
         0 or more.
     atol, btol
-        It ends when the norm of the residual is at most ``btol norm(b) + atol norm(A) norm(x)``, or that of
-        A' times it at most ``atol norm(A)`` times that of the residual; norm(A) is an estimate of Frobenius'.
+        Stop when the norm of the residual is at most ``btol norm(b) + atol norm(A) norm(x)``, or the norm of
+        A' times the residual is at most ``atol norm(A)`` times that of the residual; norm(A) is an estimate
+        of the Frobenius norm.
     iter_lim
-        The most iterations; 2 n when left out.
+        Maximum number of iterations; by default 2 n.
     x0
-        Where to begin; at zeros when left out.
+        Initial guess; by default zeros.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def lsqr(
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        For parts that do not fit each other, complex numbers, a damping or tolerance below 0.
+        For arguments of inconsistent shapes, complex numbers, a negative damping or tolerance.
 
     Examples
     --------

@@ -25,20 +25,20 @@ def minres(
     maxiter: int | None = None,
     M: object = None,
 ) -> Solution:
-    """Solve ``(A - shift I) x = b`` for a symmetric A, which may be indefinite, by minimal residuals.
+    """Solve ``(A - shift I) x = b`` for a symmetric, possibly indefinite A by MINRES (minimal residuals).
 
-    Paige and Saunders 1975, "Solution of Sparse Indefinite Systems of Linear Equations"; with the names and
-    the returns of ``scipy.sparse.linalg.minres``.
+    Paige and Saunders 1975, "Solution of Sparse Indefinite Systems of Linear Equations"; with the arguments
+    and results of ``scipy.sparse.linalg.minres``.
 
     Parameters
     ----------
     A, b, x0, maxiter
         As in :func:`matnb.linalg.cg`.
     rtol
-        It ends when the norm of ``b - A x`` is at most this times that of b (with a preconditioner, the norms
-        that it induces).
+        Stop when the norm of ``b - A x`` is at most this times that of b (with a preconditioner, in the norms
+        it induces).
     shift
-        What is taken from the diagonal of A.
+        A number subtracted from the diagonal of A.
     M
         A preconditioner as in :func:`cg`, positive definite.
 
@@ -50,7 +50,7 @@ def minres(
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        For parts that do not fit each other, complex numbers, tolerances below 0.
+        For arguments of inconsistent shapes, complex numbers, negative tolerances.
 
     Examples
     --------

@@ -24,7 +24,7 @@ _MORE_DRAWN = 10  # vectors than are wanted: Halko, Martinsson and Tropp's choic
 
 
 class SingularTriplets(NamedTuple):
-    """What :func:`svds` gives: ``u`` m x k, ``s`` of shape (k,), ``vh`` k x n, as SciPy."""
+    """Result of :func:`svds`: ``u`` m x k, ``s`` of shape (k,), ``vh`` k x n, as in SciPy."""
 
     u: DistArray
     s: DistArray
@@ -41,48 +41,49 @@ def svds(
     max_iterations: int | None = None,
     seed: int = 0,
 ) -> SingularTriplets:
-    """Return the k largest singular values of a matrix, and their vectors.
+    """Return the k largest singular values of a matrix, with their singular vectors.
 
-    By Lanczos' bidiagonalization with thick restarts (Baglama and Reichel 2005, "Augmented Implicitly
-    Restarted Lanczos Bidiagonalization Methods"), on two bases of ``max(2 k + 8, 20)`` vectors; or from a
-    drawn subspace (Halko, Martinsson and Tropp 2011, "Finding Structure with Randomness").
+    By Lanczos bidiagonalization with thick restarts (Baglama and Reichel 2005, "Augmented Implicitly
+    Restarted Lanczos Bidiagonalization Methods"), with two bases of ``max(2 k + 8, 20)`` vectors; or by
+    random projection (Halko, Martinsson and Tropp 2011, "Finding Structure with Randomness").
 
     Parameters
     ----------
     A
         m x n, sparse or dense, real.
     k
-        How many, 1 to the smaller of m and n.
+        Number of singular values, 1 to min(m, n).
     which
-        "LM": the largest. Of the smallest no method here is sure.
+        "LM", the largest. No method here finds the smallest reliably.
     tol
-        Of solver "lanczos": it ends when ``|A' u - s v|`` is at most this times the largest singular value,
-        for each triplet; below 1e-14 is not reached, and taken for that.
+        For solver "lanczos": stop when ``|A' u - s v|`` is at most this times the largest singular value, for
+        each triplet; values below 1e-14 are treated as 1e-14.
     center
-        Take its mean from each column, which is never written: principal components of a sparse matrix.
+        Subtract the mean from each column, without storing the centered matrix: principal components of a
+        sparse matrix.
     solver
-        "lanczos", accurate to the tolerance; or "randomized", whose work is known beforehand, and which is
-        good where singular values fall off.
+        "lanczos", accurate to the tolerance; or "randomized", which takes a fixed amount of work and is
+        accurate if the singular values decay.
     max_iterations
-        Of solver "lanczos": the most restarts, 300 when left out; where they do not suffice the triplets are
-        as good as they have become. Of solver "randomized": how often the ``k + 10`` vectors drawn are
-        multiplied with A and its transpose, 4 when left out.
+        For "lanczos": maximum number of restarts, by default 300; if it is reached, the current
+        approximations are returned. For "randomized": number of power iterations on the ``k + 10`` random
+        vectors, by default 4.
     seed
-        Of the draws: the result follows from it alone.
+        Seed of the random draws; the same seed gives the same result.
 
     Returns
     -------
     SingularTriplets
-        ``u``, ``s`` ascending, ``vh``, all float64, so that ``u * s @ vh`` is near A; in SciPy's order, which
-        is not that of ``numpy.linalg.svd``. Signs are such that of each row of ``vh`` the element that is
-        largest in magnitude is positive.
+        ``u``, ``s`` ascending, ``vh``, all float64, so that ``u * s @ vh`` approximates A; in SciPy's order,
+        the reverse of ``numpy.linalg.svd``. In each row of ``vh`` the element of largest magnitude is
+        positive.
 
     Raises
     ------
     ShapeError, DTypeError
         For anything other than a real matrix.
     OptionError
-        For a k outside 1 to the smaller of m and n, an unknown ``which`` or solver.
+        For a k outside 1 to min(m, n), an unknown ``which`` or solver.
 
     Examples
     --------

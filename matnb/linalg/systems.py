@@ -18,14 +18,14 @@ LONGER_OR_NEARER = "give a larger maxiter or rtol, or a preconditioner M"  # whe
 
 
 class Solution(NamedTuple):
-    """A solution as SciPy returns it.
+    """The solution of a linear system, as SciPy returns it.
 
     Attributes
     ----------
     x
-        float64 of shape (n,): the solution, or what the last iteration came to.
+        float64 of shape (n,): the solution, or the last iterate.
     info
-        int64, without axes: 0 where the tolerance was reached, else the number of iterations taken.
+        int64 scalar: 0 if the tolerance was reached, else the number of iterations taken.
     """
 
     x: DistArray

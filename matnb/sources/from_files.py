@@ -157,7 +157,7 @@ class _TableRows(FileRows):
         ]
         if bad:
             good = ", ".join(repr(name) for name in source.read_names if name not in bad)
-            raise source.file.error(f"column {bad[0]!r} holds no numbers; columns=[{good}] reads the others")
+            raise source.file.error(f"column {bad[0]!r} is not numeric; columns=[{good}] reads the others")
         self._source, self._has_target = source, has_target
 
     def slabs(self, wanted: Wanted) -> Iterator[Slab]:

@@ -27,16 +27,15 @@ _IN_DAY |= {"ns": 86_400_000_000_000}
 
 
 class Column:
-    """A column of a table that is not a plain array; its values on the workers are whole numbers.
+    """A column of text, of times, or of integers with missing values; workers store it as integers.
 
     Attributes
     ----------
     codes
-        These numbers, a DistArray with one axis.
+        The stored integers, a 1-D DistArray.
     may_miss
-        Whether some value may be missing.
-    name
-        That of the table's column.
+        Whether values may be missing.
+    name The column's name in its table.
     """
 
     name = ""
@@ -52,12 +51,12 @@ class Column:
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype that NumPy knows the values by."""
+        """The values' NumPy dtype."""
         raise NotImplementedError
 
     @property
     def missing(self) -> DistArray:
-        """Where values are missing, booleans."""
+        """A boolean mask of missing values."""
         raise NotImplementedError
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -66,7 +65,7 @@ class Column:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its length, alone."""
+        """Its length, as a tuple."""
         return self.codes.shape
 
     def __len__(self) -> int:
@@ -78,12 +77,12 @@ class Column:
         return self._like(self.codes[key])
 
     def compute(self) -> npt.NDArray[Any]:
-        """Compute the column and return its values: text as objects, times as NumPy's datetime64.
+        """Compute the column and return a NumPy array: text as objects, times as datetime64.
 
         Raises
         ------
         TooLargeError
-            When the values exceed the session's ``compute_limit``.
+            If the values exceed the session's ``compute_limit``.
         """
         return self._here(np.asarray(self.codes.compute()))
 
@@ -92,18 +91,18 @@ class Column:
         return values if dtype is None else values.astype(dtype)
 
     def value_counts(self) -> Table:
-        """Return how often each value comes, the most frequent first; equal counts by value."""
+        """Return the counts of values, the most frequent first; ties are ordered by value."""
         from matnb.tables.table import Table  # which is made of columns
 
         name = self.name or "value"
         return Table({name: self}).value_counts(name)
 
     def isna(self) -> DistArray:
-        """Return where values are missing, booleans."""
+        """Return a boolean mask of missing values."""
         return self.missing
 
     def isin(self, values: Iterable[object]) -> DistArray:
-        """Return where a value is one of those given, booleans."""
+        """Return a boolean mask of values that are in a list."""
         numbers = np.array([one for value in values for one in self._numbers(value)], np.int64)
         return np.isin(self.codes, numbers)  # type: ignore[return-value]  # a handle
 
@@ -129,12 +128,12 @@ def is_missing(column: DistArray | Column) -> DistArray | None:
 
 
 class TextColumn(Column):
-    """Text as categories: on the workers are the places of its labels, -1 where text is missing.
+    """Text as categories: workers store indices into the labels, -1 for missing text.
 
     Attributes
     ----------
     labels
-        The distinct texts by code point, an Arrow array.
+        The distinct strings, sorted by code point, an Arrow array.
 
     Examples
     --------
@@ -155,12 +154,12 @@ class TextColumn(Column):
 
     @property
     def dtype(self) -> np.dtype:
-        """NumPy's dtype of text."""
+        """NumPy's string dtype."""
         return np.dtypes.StringDType()
 
     @property
     def missing(self) -> DistArray:
-        """Where text is missing, booleans."""
+        """A boolean mask of missing values."""
         return self.codes < 0  # type: ignore[no-any-return]
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -171,7 +170,7 @@ class TextColumn(Column):
         if value is None:
             return [-1]
         if not isinstance(value, str):
-            raise DTypeError(f"{value!r} is compared with a column of text")
+            raise DTypeError(f"{value!r} cannot be compared with a column of text")
         place = self.labels.index(value).as_py()
         return [] if place < 0 else [place]
 
@@ -182,7 +181,9 @@ class TextColumn(Column):
             found = compare(one, two)
             return found & ~self.missing & ~other.missing  # type: ignore[no-any-return]
         if not isinstance(other, str):
-            raise DTypeError(f"a column of text is compared with {other!r}: give text, or a column of it")
+            raise DTypeError(
+                f"a column of text cannot be compared with {other!r}: give a string, or a column of text"
+            )
         # Labels ascend, so that the place between two of them stands for a text that is none of them.
         below = int(np.count_nonzero([one < other for one in self.labels.to_pylist()]))
         is_there = self.labels.index(other).as_py() >= 0
@@ -215,9 +216,9 @@ def _renumbered(column: TextColumn, labels: pyarrow.Array) -> DistArray:
 
 
 class MaskedColumn(Column, NDArrayOperatorsMixin):
-    """Whole numbers or booleans of which some are missing: a mask is beside, and 0 stands there.
+    """Integers or booleans with missing values, which are kept as a separate mask.
 
-    Comparisons are not true where a value is missing; arithmetic is that of :meth:`to_float`.
+    Comparisons are False where a value is missing; arithmetic uses :meth:`to_float`.
 
     Examples
     --------
@@ -241,54 +242,54 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype:
-        """That of the values which are there."""
+        """The dtype of the values."""
         return self.codes.dtype
 
     @property
     def missing(self) -> DistArray:
-        """Where values are missing, booleans."""
+        """A boolean mask of missing values."""
         return self._mask
 
     def compute(self) -> npt.NDArray[Any]:
-        """Compute the column and return it as float64, NaN where a value is missing."""
+        """Compute the column and return it as float64, with NaN for missing values."""
         return np.asarray(self.to_float().compute())
 
     def _numbers(self, value: object) -> list[int]:
         return [int(value)]  # type: ignore[call-overload]  # or it raises
 
     def isin(self, values: Iterable[object]) -> DistArray:
-        """Return where a value is there and one of those given, booleans."""
+        """Return a boolean mask of values that are not missing and are in a list."""
         return super().isin(values) & ~self._mask  # type: ignore[no-any-return]
 
     def to_float(self) -> DistArray:
-        """Return the values as float64, NaN where one is missing."""
+        """Return the values as float64, with NaN for missing ones."""
         return np.where(self._mask, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
 
     def __matnb_array__(self) -> DistArray:
         return self.to_float()
 
     def present(self) -> DistArray:
-        """Return the values that are there, whose number is asked for."""
+        """Return the values that are not missing; their number is computed immediately."""
         return self.codes[~self._mask]
 
     def sum(self) -> DistArray:
-        """Return the sum of the values that are there."""
+        """Return the sum, skipping missing values."""
         return np.nansum(self.to_float())
 
     def mean(self) -> DistArray:
-        """Return the mean of the values that are there."""
+        """Return the mean, skipping missing values."""
         return np.nanmean(self.to_float())  # type: ignore[return-value]
 
     def std(self, ddof: int = 0) -> DistArray:
-        """Return the standard deviation of the values that are there."""
+        """Return the standard deviation, skipping missing values."""
         return np.nanstd(self.to_float(), ddof=ddof)  # type: ignore[return-value]
 
     def min(self) -> DistArray:
-        """Return the least value that is there."""
+        """Return the minimum, skipping missing values."""
         return np.nanmin(self.to_float())
 
     def max(self) -> DistArray:
-        """Return the greatest value that is there."""
+        """Return the maximum, skipping missing values."""
         return np.nanmax(self.to_float())
 
     def __eq__(self, other: object) -> DistArray:  # type: ignore[override]
@@ -323,15 +324,16 @@ def _plain(other: object) -> Any:
 
 
 class TimeColumn(Column):
-    """Dates and times, or lengths of time, as NumPy's datetime64 and timedelta64; NaT where one is missing.
+    """Dates and times, or durations, as NumPy's datetime64 and timedelta64; missing values are NaT.
 
-    Differences of two times are lengths of time, which are added to times and to each other; both compare
-    with those of their kind, with NumPy's scalars and with text that NumPy reads, and are not true of NaT.
+    The difference of two times is a duration; durations can be added to times and to each other. Both can be
+    compared with columns of their kind, NumPy scalars, and strings that NumPy can parse; comparisons with NaT
+    are False.
 
     Attributes
     ----------
     word, unit
-        "datetime" or "timedelta", and the unit that is counted, as NumPy writes it.
+        "datetime" or "timedelta", and the unit, as NumPy writes it.
 
     Examples
     --------
@@ -354,12 +356,12 @@ class TimeColumn(Column):
 
     @property
     def dtype(self) -> np.dtype:
-        """NumPy's, with the unit."""
+        """NumPy's dtype, with the unit."""
         return np.dtype(f"{self.word}64[{self.unit}]")
 
     @property
     def missing(self) -> DistArray:
-        """Where a time is missing, booleans."""
+        """A boolean mask of missing values."""
         return self.codes == NO_TIME  # type: ignore[no-any-return]
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -373,7 +375,7 @@ class TimeColumn(Column):
             made = np.asarray(value).astype(f"{self.word}64")
             finer = np.asarray(made).astype(self.dtype)
         except (ValueError, TypeError):
-            raise DTypeError(f"{value!r} is no {self.word}, which this column holds") from None
+            raise DTypeError(f"{value!r} is not a {self.word}, which this column holds") from None
         if not np.isnat(made) and finer.astype(made.dtype) != made:
             raise DTypeError(f"{value!r} is not a whole number of the column's unit, {self.unit}")
         return finer
@@ -391,7 +393,7 @@ class TimeColumn(Column):
         return self.to_unit(unit), value.to_unit(unit)
 
     def to_unit(self, unit: str) -> TimeColumn:
-        """Return the times counted in another unit, rounded down where it is coarser."""
+        """Return the times in another unit, rounded down if it is coarser."""
         if unit == self.unit:
             return self
         if unit not in _IN_DAY:
@@ -410,7 +412,7 @@ class TimeColumn(Column):
 
     def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> DistArray:
         if isinstance(other, TimeColumn) and other.word != self.word:
-            raise DTypeError(f"a column of {self.dtype} is compared with one of {other.dtype}")
+            raise DTypeError(f"a column of {self.dtype} cannot be compared with one of {other.dtype}")
         one, two = self._other(other)
         found = compare(one.codes, two if isinstance(two, int) else two.codes)
         for column in (one, two):
@@ -461,7 +463,7 @@ class TimeColumn(Column):
         if length is None:
             if isinstance(other, TimeColumn) and self.word == "timedelta":
                 return other._moved(self, 1)
-            raise DTypeError(f"{other!r} is added to a column of {self.dtype}: give a length of time")
+            raise DTypeError(f"{other!r} cannot be added to a column of {self.dtype}: give a duration")
         return self._moved(length, 1)
 
     __radd__ = __add__
@@ -471,7 +473,7 @@ class TimeColumn(Column):
         if length is not None:
             return self._moved(length, -1)
         if self.word == "timedelta":
-            raise DTypeError(f"{other!r} is taken from a column of {self.dtype}: give a length of time")
+            raise DTypeError(f"{other!r} cannot be subtracted from a column of {self.dtype}: give a duration")
         one, two = self._other(other)
         made: Any = one.codes - (two if isinstance(two, int) else two.codes)
         others = [column for column in (one, two) if isinstance(column, TimeColumn)]
@@ -481,7 +483,7 @@ class TimeColumn(Column):
     def __truediv__(self, other: object) -> DistArray:
         length = self._lengths(other)
         if self.word != "timedelta" or length is None:
-            raise DTypeError(f"a column of {self.dtype} is divided by {other!r}: give a length of time")
+            raise DTypeError(f"a column of {self.dtype} cannot be divided by {other!r}: give a duration")
         if not isinstance(length, TimeColumn):
             made = np.datetime_data(length.dtype)[0]
             unit = made if _IN_DAY.get(made, 0) > _IN_DAY[self.unit] else self.unit
@@ -492,19 +494,19 @@ class TimeColumn(Column):
         return two._or_nan(one._or_nan(one.codes / two.codes))  # type: ignore[no-any-return]
 
     def total_seconds(self) -> DistArray:
-        """Return lengths of time in seconds, float64; NaN where one is missing."""
+        """Return durations in seconds, float64; NaN for missing values."""
         return self / np.timedelta64(1, "s")
 
     def _or_nan(self, made: Any) -> Any:
         return np.where(self.missing, np.nan, made) if self.may_miss else made
 
     def truncate(self, unit: str) -> TimeColumn:
-        """Return the times at the beginning of their "year", "month", "day", "hour", "minute" or "second".
+        """Return the times rounded down to the "year", "month", "day", "hour", "minute" or "second".
 
         Raises
         ------
         OptionError
-            For another unit.
+            For an unknown unit.
         """
         wanted = _UNITS.get(unit)
         if wanted is None:
@@ -521,7 +523,7 @@ class TimeColumn(Column):
 
     def _check(self, word: str, name: str) -> None:
         if self.word != word:
-            raise DTypeError(f"{name} of a column of {self.dtype}: it is of {word}s")
+            raise DTypeError(f"{name} of a column of {self.dtype}: it needs a column of {word}s")
 
     def _days(self) -> Any:
         return self.codes // _IN_DAY[self.unit]

@@ -66,10 +66,11 @@ def _as_column(like: DistArray | Column, codes: DistArray) -> DistArray | Column
 
 
 class TableGroups:
-    """Rows of a table grouped; ``Table.groupby`` makes it.
+    """Grouped rows of a table, as returned by ``Table.groupby``.
 
-    ``groups["tip"]`` and ``groups[["tip", "fare"]]`` pick what is computed. Each method returns a table of
-    the keys, ascending, and a value for each group; missing values are left out, as pandas and polars do.
+    ``groups["tip"]`` and ``groups[["tip", "fare"]]`` select the columns to aggregate. Each method returns a
+    table with a row per group: its keys, ascending, and its result. Missing values are skipped, as in pandas
+    and polars.
 
     Examples
     --------
@@ -77,10 +78,10 @@ class TableGroups:
     >>> t = mn.table({"zone": ["b", "a", "b"], "tip": [1.0, None, 4.0]})
     >>> print(t.groupby("zone")["tip"].sum())
     2 rows x 2 columns
-    zone  tip
+    zone      tip
     text  float64
-    a     0.0
-    b     5.0
+    a         0.0
+    b         5.0
     """
 
     def __init__(self, table: Table, names: tuple[str, ...], values: tuple[str, ...]) -> None:
@@ -109,40 +110,40 @@ class TableGroups:
         return self._known
 
     def size(self, name: str = "size") -> Table:
-        """Return how many rows each group has, in a column of this name."""
+        """Return the number of rows in each group, in a column named ``size``."""
         _, known = self._grouped()
         return self._result({name: known.groups.count()})
 
     def count(self) -> Table:
-        """Return how many values of each group are there."""
+        """Return the number of values in each group that are not missing."""
         return self._each("count")
 
     def sum(self) -> Table:
-        """Return the sums of the values of each group; 0 where all are missing."""
+        """Return the sum of each group; 0 if all values are missing."""
         return self._each("sum")
 
     def mean(self) -> Table:
-        """Return the means of the values of each group."""
+        """Return the mean of each group."""
         return self._each("mean")
 
     def std(self) -> Table:
-        """Return the standard deviations of samples: squares are divided by one less than the count."""
+        """Return the sample standard deviation of each group (ddof=1)."""
         return self._each("std")
 
     def min(self) -> Table:
-        """Return the least value of each group; of text by code point."""
+        """Return the minimum of each group; text is ordered by code point."""
         return self._each("min")
 
     def max(self) -> Table:
-        """Return the greatest value of each group."""
+        """Return the maximum of each group."""
         return self._each("max")
 
     def median(self) -> Table:
-        """Return the medians of the values of each group."""
+        """Return the median of each group."""
         return self._each("median")
 
     def nunique(self) -> Table:
-        """Return how many distinct values each group has."""
+        """Return the number of distinct values in each group."""
         return self._each("nunique")
 
     def first(self) -> Table:
@@ -160,8 +161,8 @@ class TableGroups:
         if not names or (bad and len(self._values) < len(table.columns) - len(self._names)):
             good = [name for name in table.columns if _has_numbers(table[name])]
             raise DTypeError(
-                f"{method} of column {(bad or [''])[0]!r}, which holds no numbers; there are "
-                f"{', '.join(map(repr, good)) or 'none that do'}"
+                f"{method} of column {(bad or [''])[0]!r}, which is not numeric; numeric columns: "
+                f"{', '.join(map(repr, good)) or 'none'}"
             )
         return self._result({name: _of_groups(table, known, name, method) for name in names})
 

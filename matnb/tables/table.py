@@ -29,11 +29,11 @@ _STATISTICS = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 
 
 class Table:
-    """Named, typed columns beside each other; ``mn.load`` and ``mn.table`` make it.
+    """A table of named, typed columns, as returned by ``mn.load`` and ``mn.table``.
 
-    ``t["fare"]`` is a column: a DistArray of numbers or booleans, or a column of text, of times, or of whole
-    numbers of which some are missing. ``t[["fare", "zone"]]`` are these columns and ``t[mask]`` the rows
-    where a mask is true. Missing floats are NaN, missing times NaT.
+    ``t["fare"]`` is a column: a DistArray of numbers or booleans, or a column of text, of times, or of
+    integers with missing values. ``t[["fare", "zone"]]`` selects columns, and ``t[mask]`` the rows where a
+    mask is true. Missing floats are NaN, missing times NaT.
 
     Examples
     --------
@@ -45,10 +45,10 @@ class Table:
     7.333333333333333
     >>> print(t[t["zone"] == "a"].head())
     2 rows x 2 columns
-    zone  fare
+    zone     fare
     text  float64
-    a     6.0
-    a     7.0
+    a         6.0
+    a         7.0
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class Table:
 
     @property
     def dtypes(self) -> dict[str, np.dtype]:
-        """The dtype of each column, by name; of text NumPy's StringDType."""
+        """The dtype of each column, by name; text has NumPy's StringDType."""
         return {name: one.dtype for name, one in self._columns.items()}
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and columns there are."""
+        """The numbers of rows and columns."""
         return len(self), len(self._columns)
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ class Table:
         return tuple(self._columns.values())
 
     def items(self) -> tuple[tuple[str, DistArray | Column], ...]:
-        """Return the names and the columns."""
+        """Return pairs of names and columns."""
         return tuple(self._columns.items())
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -138,15 +138,15 @@ class Table:
         return Table({name: one[key] for name, one in self._columns.items()}, self._complete)
 
     def head(self, n: int = _SHOWN) -> Table:
-        """Return the first ``n`` rows, as a table that shows them."""
+        """Return the first ``n`` rows."""
         return self._rows(slice(0, _count(n)))._look()
 
     def tail(self, n: int = _SHOWN) -> Table:
-        """Return the last ``n`` rows, as a table that shows them."""
+        """Return the last ``n`` rows."""
         return self._rows(slice(max(0, len(self) - _count(n)), None))._look()
 
     def with_columns(self, **columns: object) -> Table:
-        """Return the table with columns more, or others of a name.
+        """Return the table with columns added or replaced.
 
         Examples
         --------
@@ -159,7 +159,7 @@ class Table:
         return Table({**self._columns, **made}, self._complete - made.keys())
 
     def missing(self, names: Sequence[str] | None = None) -> DistArray:
-        """Return in which rows a value of some columns is missing, booleans; None is all columns."""
+        """Return a boolean mask of rows with a missing value in the given columns, by default in any."""
         masks = [self._missing(name) for name in self._named(names)]
         found: Any = None
         for mask in masks:
@@ -168,7 +168,7 @@ class Table:
         return asarray(np.zeros(len(self), np.bool_)) if found is None else found
 
     def dropna(self, subset: Sequence[str] | None = None) -> Table:
-        """Return the rows in which no value is missing, of all columns or of those in ``subset``."""
+        """Return the rows without missing values, in all columns or in those of ``subset``."""
         if all(self._missing(name) is None for name in self._named(subset)):
             return self
         kept = self._rows(~self.missing(subset))
@@ -195,18 +195,18 @@ class Table:
     # Groups and statistics
 
     def groupby(self, by: str | Sequence[str]) -> TableGroups:
-        """Group the rows by the values of a column, or of several; rows with a missing one are left out.
+        """Group the rows by the values of one or more columns; rows with a missing key are left out.
 
         Returns
         -------
         TableGroups
-            ``t.groupby("zone")["tip"].mean()`` is a table of the zones, ascending, and of their mean tips;
-            there are size, count, sum, mean, std, min, max, median, nunique, first and last.
+            ``t.groupby("zone")["tip"].mean()`` is a table of the zones, ascending, and their mean tips. Also
+            size, count, sum, std, min, max, median, nunique, first and last.
 
         Raises
         ------
         ColumnError
-            For a name that no column has.
+            For an unknown column.
 
         Examples
         --------
@@ -214,27 +214,27 @@ class Table:
         >>> t = mn.table({"zone": ["b", "a", "b"], "tip": [1.0, 2.0, 4.0]})
         >>> print(t.groupby("zone")["tip"].mean())
         2 rows x 2 columns
-        zone  tip
+        zone      tip
         text  float64
-        a     2.0
-        b     2.5
+        a         2.0
+        b         2.5
         """
         names = self._named(by)
         if not names:
-            raise OptionError("groupby of no column: give a name, or several")
+            raise OptionError("groupby: give at least one column")
         rest = tuple(name for name in self.columns if name not in names)
         return TableGroups(self, names, rest)
 
     def value_counts(self, name: str) -> Table:
-        """Return how often each value of a column comes, the most frequent first; equal counts by value."""
+        """Return the counts of a column's values, the most frequent first; ties are ordered by value."""
         sizes = self.groupby(name).size("count")
         order = np.argsort(-sizes["count"], kind="stable")
         return sizes._rows(order)._look()
 
     def describe(self) -> Table:
-        """Return count, mean, standard deviation, least, quartiles and greatest of the columns of numbers.
+        """Return count, mean, standard deviation, minimum, quartiles and maximum of the numeric columns.
 
-        Missing values are left out; the standard deviation is that of a sample, as pandas' and polars'.
+        Missing values are skipped; it is the sample standard deviation (ddof=1), as in pandas and polars.
         """
         return _described(self)
 
@@ -248,25 +248,25 @@ class Table:
     # Matrices
 
     def to_matrix(self, columns: Sequence[str] | None = None) -> DistArray:
-        """Return columns of numbers as one dense matrix of rows by columns; None is all columns.
+        """Return numeric columns, by default all columns, as one dense matrix.
 
-        Missing values are NaN. The dtype holds that of every column.
+        Missing values are NaN. The dtype is the columns' common dtype.
 
         Raises
         ------
         DTypeError
-            For a column that is text or times; the message says which are numbers.
+            For a column of text or times; the message lists the numeric columns.
         """
         names = self._named(columns)
         bad = [name for name in names if not _is_numeric(self[name], booleans=True)]
         if bad:
             good = [name for name in self.columns if _is_numeric(self[name], booleans=True)]
             raise DTypeError(
-                f"column {bad[0]!r} is {_word(self[bad[0]])} and no numbers; to_matrix({good!r}) takes those "
-                "that are"
+                f"column {bad[0]!r} is {_word(self[bad[0]])}, not numeric; to_matrix({good!r}) takes the "
+                "numeric columns"
             )
         if not names:
-            raise OptionError("to_matrix of no column")
+            raise OptionError("to_matrix: give at least one column")
         made: Any = np.stack([asarray(self[name]) for name in names], axis=1)
         return made  # type: ignore[no-any-return]  # a handle
 
@@ -274,22 +274,23 @@ class Table:
         return self.to_matrix()
 
     def pivot(self, rows: str, columns: str, values: str | None = None, combine: str = "sum") -> Pivot:
-        """Return a sparse matrix with a row for each value of one column, and a column for each of another.
+        """Return a sparse matrix with a row per value of one column and a column per value of another.
 
         Parameters
         ----------
         rows, columns
-            Names of the columns whose distinct values, ascending, are those of the matrix. Rows of the table
-            where one of them is missing are left out.
+            Names of the columns whose distinct values, ascending, label the rows and columns of the matrix.
+            Table rows where either is missing are left out.
         values
-            The column of numbers that is stored; None counts rows. Missing ones are left out.
+            The numeric column to store; None counts rows. Missing values are skipped.
         combine
-            What several values at one place become: "sum", "min", "max", "first", "last", or an "error".
+            How several values for one element are combined: "sum", "min", "max", "first", "last", or "error"
+            to raise.
 
         Returns
         -------
         Pivot
-            A sparse DistArray that has ``row_labels`` and ``column_labels``, as NumPy's arrays.
+            A sparse DistArray with ``row_labels`` and ``column_labels``, NumPy arrays.
 
         Examples
         --------
@@ -305,7 +306,7 @@ class Table:
         used = [rows, columns] if values is None else [rows, columns, values]
         table = Table({name: self[name] for name in used}, self._complete).dropna()
         if values is not None and not _is_numeric(table[values], booleans=True):
-            raise DTypeError(f"pivot: column {values!r} is {_word(table[values])} and no numbers")
+            raise DTypeError(f"pivot: column {values!r} is {_word(table[values])}, not numeric")
         keys = [keyed(table, [name]) for name in (rows, columns)]
         (down, top), (across, left) = ((one.numbers, one.keys[0]) for one in keys)
         stored = np.ones((), np.int64) if values is None else asarray(table[values])
@@ -333,12 +334,12 @@ class Table:
             evaluator().persist([one.expression for one in handles])
 
     def to_arrow(self) -> pyarrow.Table:
-        """Compute the table and return it as Arrow's; text is a dictionary, and missing values are null.
+        """Compute the table and return an Arrow table; text is dictionary-encoded, missing values are null.
 
         Raises
         ------
         TooLargeError
-            When it exceeds the session's ``compute_limit``.
+            If it exceeds the session's ``compute_limit``.
         """
         import pyarrow
 
@@ -347,14 +348,14 @@ class Table:
         return pyarrow.table({name: _arrow_of(one) for name, one in self._columns.items()})
 
     def to_pandas(self) -> pd.DataFrame:
-        """Compute the table and return it as pandas' frame; text is categorical.
+        """Compute the table and return a pandas DataFrame; text is categorical.
 
         Raises
         ------
         TooLargeError
-            When it exceeds the session's ``compute_limit``.
+            If it exceeds the session's ``compute_limit``.
         UnsupportedError
-            Where pandas is not installed.
+            If pandas is not installed.
         """
         try:
             import pandas  # noqa: F401  Arrow makes the frame
@@ -363,14 +364,14 @@ class Table:
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """Compute the table and return it as polars' frame; text is categorical.
+        """Compute the table and return a polars DataFrame; text is categorical.
 
         Raises
         ------
         TooLargeError
-            When it exceeds the session's ``compute_limit``.
+            If it exceeds the session's ``compute_limit``.
         UnsupportedError
-            Where polars is not installed.
+            If polars is not installed.
         """
         try:
             import polars
@@ -423,7 +424,7 @@ class Table:
 def _described(made: Table) -> Table:
     names = [name for name, one in made.items() if _is_numeric(one)]
     if not names:
-        raise DTypeError("describe: no column holds numbers")
+        raise DTypeError("describe: no column is numeric")
     parts: dict[str, list[Any]] = {}
     for name in names:
         values: Any = made._present(name)
@@ -444,12 +445,12 @@ def _described(made: Table) -> Table:
 
 
 class Pivot(DistArray):
-    """A sparse matrix with the values that its rows and columns stand for; ``Table.pivot`` makes it.
+    """A sparse matrix with row and column labels, as returned by ``Table.pivot``.
 
     Attributes
     ----------
     row_labels, column_labels
-        NumPy's arrays; text as objects. What is made of the matrix has none.
+        NumPy arrays; text as objects. Arrays computed from the matrix have no labels.
     """
 
     __slots__ = ("column_labels", "row_labels")
@@ -462,18 +463,18 @@ class Pivot(DistArray):
 
 
 def table(data: object) -> Table:
-    """Return a table of a frame of pandas or polars, an Arrow table, a DuckDB relation, or a dict of columns.
+    """Return a table from a pandas or polars DataFrame, an Arrow table, a DuckDB relation, or a dict.
 
     Parameters
     ----------
     data
-        What has Arrow's ``__arrow_c_stream__``; or a mapping of names to columns: DistArrays, columns of
-        other tables, or what Arrow or NumPy makes an array of one axis of.
+        Any object with Arrow's ``__arrow_c_stream__``; or a mapping of names to columns: DistArrays, columns
+        of other tables, or anything that Arrow or NumPy can convert to a 1-D array.
 
     Raises
     ------
     DTypeError
-        For columns of lists and other types that no table holds, by name.
+        For columns of lists or other unsupported types; the message names the column.
     ShapeError
         For columns of unequal lengths.
 
@@ -495,8 +496,8 @@ def table(data: object) -> Table:
     if not hasattr(data, "__arrow_c_stream__"):
         if not hasattr(data, "fetch_arrow_table"):
             raise DTypeError(
-                f"table of a {type(data).__name__}: give a dict of columns, or what has __arrow_c_stream__, "
-                "such as frames of pandas and polars"
+                f"table of a {type(data).__name__}: give a dict of columns, or an object with "
+                "__arrow_c_stream__, such as a pandas or polars DataFrame"
             )
         data = data.fetch_arrow_table()  # a DuckDB relation of old
     arrow = pyarrow.table(data)
@@ -537,7 +538,9 @@ def _column_from(name: str, one: object) -> DistArray | Column:
 
 def _values_of(name: str, column: Any) -> ColumnValues:
     if kind_of(column.type) is None:
-        raise DTypeError(f"column {name!r} is of type {column.type}, which no table holds: leave it out")
+        raise DTypeError(
+            f"column {name!r} is of type {column.type}, which tables do not support: leave it out"
+        )
     return values_of(column)
 
 

@@ -20,7 +20,9 @@ def test_presto_splits_heavy_blocks_and_merges_light_neighbors() -> None:
     assert decision.acts
     assert decision.after.cuts == (0, 5, 10, 20, 30, 40, 50, 70, 80)
     assert decision.after.owners == (0, 0, 0, 0, 1, 1, 1, 1)
-    assert decision.reason == "heavy blocks: 1 of 8 take at least 2 times the median; 2 at most the median over 2"
+    assert decision.reason == (
+        "heavy blocks: 1 of 8 take at least 2 times the median; 2 at most the median over 2"
+    )
     uneven = four_blocks(cuts=cuts, profile=profile_of(entries), block_seconds=())
     assert not Presto(threshold=20).decide(uneven).acts
 

@@ -204,7 +204,7 @@ def test_times(loaded: dict[str, mn.Table]) -> None:
         same(table["pickup"].truncate(unit), starts.rename("pickup"))
     with pytest.raises(OptionError, match="unit 'weeks'"):
         table["pickup"].truncate("weeks")
-    with pytest.raises(DTypeError, match="give a length of time"):
+    with pytest.raises(DTypeError, match="give a duration"):
         table["pickup"] + table["pickup"]
 
 
@@ -266,7 +266,7 @@ def test_sizes_of_groups_and_counts_of_values(loaded: dict[str, mn.Table]) -> No
     same(trips.value_counts("payment"), counts)
     same(trips["payment"].value_counts(), counts)
     same(trips.groupby("zone")["fare"].mean(), frame.groupby("zone")["fare"].mean().reset_index())
-    with pytest.raises(DTypeError, match=r"mean of column 'payment', which holds no numbers.*'fare'"):
+    with pytest.raises(DTypeError, match=r"mean of column 'payment', which is not numeric.*'fare'"):
         trips.groupby("zone")["payment"].mean()
     with pytest.raises(AttributeError, match="did you mean 'median'"):
         trips.groupby("zone").medan  # noqa: B018
@@ -296,7 +296,7 @@ def test_matrices(loaded: dict[str, mn.Table]) -> None:
     np.testing.assert_array_equal(ship.to_matrix(["age", "berths", "alone"]).compute(), expected)
     np.testing.assert_array_equal(mn.asarray(ship[["age", "berths", "alone"]]).compute(), expected)
     np.testing.assert_array_equal(np.asarray(ship[["age", "berths", "alone"]]), expected)
-    with pytest.raises(DTypeError, match=r"'deck' is text and no numbers; to_matrix\(\['survived', 'age'"):
+    with pytest.raises(DTypeError, match=r"'deck' is text, not numeric; to_matrix\(\['survived', 'age'"):
         ship.to_matrix()
     trips, frame = loaded["trips"], TABLES["trips"]
     found = trips.pivot("zone", "people", "fare")

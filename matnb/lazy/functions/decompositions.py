@@ -120,7 +120,7 @@ def _called(
 
 @implements(np.linalg.det)
 def det(a: object, /) -> DistArray:
-    """``numpy.linalg.det``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    """``numpy.linalg.det``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("det", a, square=True)
     batch = nodes[0].shape[:-2]
     return _called(np.linalg.det, nodes, [batch], batch=batch)[0]
@@ -128,7 +128,7 @@ def det(a: object, /) -> DistArray:
 
 @implements(np.linalg.slogdet)
 def slogdet(a: object, /) -> SignAndLogarithm:
-    """``numpy.linalg.slogdet``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    """``numpy.linalg.slogdet``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("slogdet", a, square=True)
     batch = nodes[0].shape[:-2]
     return SignAndLogarithm(*_called(np.linalg.slogdet, nodes, [batch] * 2, batch=batch))
@@ -136,18 +136,18 @@ def slogdet(a: object, /) -> SignAndLogarithm:
 
 @implements(np.linalg.inv)
 def inv(a: object, /) -> DistArray:
-    """``numpy.linalg.inv``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    """``numpy.linalg.inv``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("inv", a, square=True)
     return _called(np.linalg.inv, nodes, [nodes[0].shape], batch=nodes[0].shape[:-2])[0]
 
 
 @implements(np.linalg.solve)
 def solve(a: object, b: object, /) -> DistArray:
-    """``numpy.linalg.solve``, of dense matrices of any size; stacks are cut along the first axis.
+    """``numpy.linalg.solve``, of dense matrices of any size; stacks are split along the first axis.
 
-    Above 64 MB by a QR decomposition by panels of columns, which is slower than NumPy's L U; of a positive
-    definite matrix :func:`cholesky` and two calls of ``mn.linalg.solve_triangular`` take a twelfth of its
-    operations. A matrix that is singular up to rounding is refused, with the first column that depends on
+    Above 64 MB it uses a QR decomposition by panels of columns, which is slower than NumPy's LU. For a
+    positive definite matrix :func:`cholesky` and two calls of ``mn.linalg.solve_triangular`` take a twelfth
+    of its operations. For a numerically singular matrix the error names the first column that depends on
     others.
     """
     if _is_large(given := expression_of(a)):
@@ -164,10 +164,11 @@ def solve(a: object, b: object, /) -> DistArray:
 
 @implements(np.linalg.cholesky)
 def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
-    """``numpy.linalg.cholesky``, of dense matrices of any size; stacks are cut along the first axis.
+    """``numpy.linalg.cholesky`` for dense matrices of any size; stacks are split along the first axis.
 
-    Above 64 MB by halves (Gustavson 1997, "Recursion leads to automatic variable blocking for dense
-    linear-algebra algorithms"); the error for what is not positive definite names the leading minor.
+    Above 64 MB it is computed recursively, by halves (Gustavson 1997, "Recursion leads to automatic variable
+    blocking for dense linear-algebra algorithms"). If the matrix is not positive definite, the error names
+    the leading minor.
     """
     if _is_large(given := expression_of(a)):
         if given.shape[0] != given.shape[1]:
@@ -183,10 +184,11 @@ def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
 def qr(a: object, /, mode: str = "reduced") -> QRDecomposition | DistArray:
     """``numpy.linalg.qr`` with mode "reduced", "complete" or "r", of matrices of up to 64 MB, or stacks.
 
-    Tall matrices of any size, above 8 MB by slabs of rows (Benson, Gleich and Demmel 2013, "Direct QR
-    factorizations for tall-and-skinny matrices in MapReduce architectures"): Q is orthonormal to rounding,
-    whatever the condition, and R, also alone, exact for a matrix that differs by rounding. Slabs follow from
-    the shape: bits are the same for any cuts. Of wide ones the first columns are decomposed.
+    Tall matrices may have any size; above 8 MB they are decomposed by chunks of rows (Benson, Gleich and
+    Demmel 2013, "Direct QR factorizations for tall-and-skinny matrices in MapReduce architectures"). Q is
+    orthonormal to rounding error, whatever the condition number, and the decomposition is backward stable.
+    Chunks depend only on the shape, so results are bit-identical however the matrix is split. For a wide
+    matrix the first columns are decomposed.
     """
     if mode not in ("reduced", "complete", "r"):
         raise OptionError(f"qr(mode={mode!r}): choose 'reduced', 'complete' or 'r'")
@@ -221,7 +223,7 @@ def _bytes_of(node: Expr) -> int:
 
 @implements(np.linalg.eigh)
 def eigh(a: object, /, UPLO: str = "L") -> EigenDecomposition:
-    """``numpy.linalg.eigh``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    """``numpy.linalg.eigh``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("eigh", a, square=True)
     shape = nodes[0].shape
     shapes, triangle = [shape[:-1], shape], _triangle(UPLO)
@@ -230,7 +232,7 @@ def eigh(a: object, /, UPLO: str = "L") -> EigenDecomposition:
 
 @implements(np.linalg.eigvalsh)
 def eigvalsh(a: object, /, UPLO: str = "L") -> DistArray:
-    """``numpy.linalg.eigvalsh``, of matrices of up to 64 MB; stacks are cut along the first axis."""
+    """``numpy.linalg.eigvalsh``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("eigvalsh", a, square=True)
     shape = nodes[0].shape
     return _called(np.linalg.eigvalsh, nodes, [shape[:-1]], batch=shape[:-2], UPLO=_triangle(UPLO))[0]
@@ -246,9 +248,10 @@ def _triangle(name: str) -> str:
 def svd(
     a: object, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SingularValues | DistArray:
-    """``numpy.linalg.svd``, of matrices of up to 64 MB; stacks are cut along the first axis.
+    """``numpy.linalg.svd``, of matrices of up to 64 MB; stacks are split along the first axis.
 
-    With ``full_matrices=False`` tall or wide matrices of any size, above 8 MB by slabs of rows as :func:`qr`.
+    With ``full_matrices=False``, tall or wide matrices of any size; above 8 MB by chunks of rows, as
+    :func:`qr`.
     """
     if not compute_uv:
         return svdvals(a)
@@ -274,7 +277,7 @@ def svd(
 
 @implements(np.linalg.svdvals)
 def svdvals(x: object, /) -> DistArray:
-    """``numpy.linalg.svdvals``, of up to 64 MB or tall or wide ones; stacks are cut along the first axis."""
+    """``numpy.linalg.svdvals``, of up to 64 MB, or tall or wide; stacks are split along the first axis."""
     for node in (given := expression_of(x), _turned(given)):
         if _is_tall(node):
             _check_width("svdvals", node)
@@ -338,7 +341,7 @@ def _bound(name: str, **given: object) -> tuple[str, list[Expr]]:
 
 @implements(np.linalg.eig, np.linalg.eigvals)
 def eig(a: object, /) -> DistArray:
-    """Refuse ``numpy.linalg.eig`` and ``eigvals``, whose dtype depends on the values."""
+    """Raise an error: the dtype of ``numpy.linalg.eig`` and ``eigvals`` depends on the values."""
     raise UnsupportedError(
         "np.linalg.eig of a DistArray: whether the result is complex depends on the values; use "
         "mn.linalg.eigh of a symmetric matrix, or np.linalg.eig(x.compute())"
@@ -351,10 +354,10 @@ def _turned(node: Expr) -> Expr:
 
 @implements(np.linalg.lstsq)
 def lstsq(a: object, b: object, rcond: object = None) -> LeastSquaresFit:
-    """``numpy.linalg.lstsq``, of up to 64 MB or tall or wide matrices, by slabs of rows as :func:`qr`.
+    """``numpy.linalg.lstsq`` of matrices of up to 64 MB, or tall or wide ones of any size, as :func:`qr`.
 
-    The solution is the shortest one where columns depend on each other, by singular values. Residuals are
-    there for every matrix with more rows than columns, also where its rank is lower and NumPy gives none.
+    If columns are linearly dependent, it is the minimum-norm solution, by an SVD. Residuals are returned for
+    every matrix with more rows than columns, even if it is rank-deficient, where NumPy returns none.
     """
     left, right = expression_of(a), expression_of(b)
     if left.ndim != 2 or right.ndim not in (1, 2) or left.shape[0] != right.shape[0]:
@@ -574,10 +577,10 @@ def _substituted_here(turned: Numbers, triangle: Numbers, lower: bool, start: in
 def solve_triangular(
     a: object, b: object, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> DistArray:
-    """Return x of ``a x = b`` for a triangular matrix of any size, as ``scipy.linalg.solve_triangular``.
+    """Solve ``a x = b`` for a triangular matrix of any size, as ``scipy.linalg.solve_triangular``.
 
-    By halves: those of the solution follow each other, with a product between; triangles of up to 768 columns
-    are solved with LAPACK, rows of many right sides where they lie.
+    Recursive: the two halves of the solution are computed one after the other, with a matrix product in
+    between; triangles of up to 768 columns are solved by LAPACK, where the right-hand sides are stored.
 
     Parameters
     ----------
@@ -588,22 +591,21 @@ def solve_triangular(
     trans
         0 or "N"; 1 or "T" to solve with the transpose; 2 or "C" with the conjugate transpose.
     lower
-        Whether the lower triangle of a is read, else the upper one.
+        Whether to use the lower triangle of a instead of the upper one.
     unit_diagonal
-        Whether the diagonal is taken for ones, and not read.
+        Whether to assume ones on the diagonal, which is then not read.
 
     Returns
     -------
     DistArray
-        Of b's shape, float64 for whole numbers.
+        Of the shape of b; float64 for integers.
 
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        For anything other than a dense square matrix with as many rows on the right, and an unknown
-        ``trans``.
+        If a is not dense and square, b does not have n rows, or ``trans`` is unknown.
     SingularError
-        When there is a zero on the diagonal, with its column.
+        If there is a zero on the diagonal; the message names its column.
 
     Examples
     --------

@@ -283,7 +283,7 @@ def _path(nodes: Sequence[Expr], optimize: list[object]) -> list[tuple[int, ...]
 
 @implements(np.linalg.matrix_power)
 def matrix_power(a: object, n: int) -> DistArray:
-    """``numpy.linalg.matrix_power``; with a negative power of up to 64 MB."""
+    """``numpy.linalg.matrix_power``; negative powers for matrices of up to 64 MB."""
     node = expression_of(a)
     try:
         power = operator.index(n)
@@ -309,7 +309,7 @@ def matrix_power(a: object, n: int) -> DistArray:
 
 @implements(np.linalg.multi_dot)
 def multi_dot(arrays: Sequence[object], *, out: object = None) -> DistArray:
-    """``numpy.linalg.multi_dot``: made in the cheapest order, as every chain of products is."""
+    """``numpy.linalg.multi_dot``: multiplied in the cheapest order, like every chain of products."""
     nodes = [expression_of(one) for one in arrays]
     if len(nodes) < 2:
         raise ShapeError(f"multi_dot of {len(nodes)} arrays: give at least two")
@@ -377,15 +377,15 @@ _BY_VALUES = {2: "max", -2: "min", "nuc": "sum"}
 
 @implements(np.linalg.norm)
 def norm(x: object, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> DistArray:
-    """``numpy.linalg.norm``: of vectors and matrices, of every order that NumPy has.
+    """``numpy.linalg.norm`` of vectors and matrices, for every order that NumPy supports.
 
     Parameters
     ----------
     x
         An array.
     ord
-        None is the 2-norm of a vector and the Frobenius norm of a matrix. With 2, -2 and "nuc", matrices are
-        small: their singular values are found on one worker, of up to 64 MB.
+        None is the 2-norm of a vector and the Frobenius norm of a matrix. For 2, -2 and "nuc" the singular
+        values are computed on one worker, for matrices of up to 64 MB.
     axis, keepdims
         As in NumPy.
     """
@@ -408,7 +408,7 @@ def norm(x: object, ord: Order = None, axis: Axis = None, keepdims: bool = False
 
 @implements(np.linalg.vector_norm)
 def vector_norm(x: object, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> DistArray:
-    """``numpy.linalg.vector_norm``: over several axes, or all, as of one long vector."""
+    """``numpy.linalg.vector_norm``: several axes, or all, are treated as one vector."""
     node = _inexact(expression_of(x))
     return wrap(_of_vectors(node, ord, axis, keepdims))
 

@@ -38,42 +38,43 @@ def decomposed(
 def segment_solves(
     R: object, V: object, regularization: float, *, weighted: bool = False, confidence: float | None = None
 ) -> DistArray:
-    """Solve ``(V_S' V_S + c I) x = V_S' r`` for each row of a sparse R: r its entries, S their columns.
+    """Solve ``(V_S' V_S + c I) x = V_S' r`` for each row of a sparse R, with entries r in columns S.
 
-    A half step of alternating least squares: with ratings R of users for items and factors V of the items it
-    gives the factors of the users, ``segment_solves(R.T, U, c)`` then those of the items.
+    A half step of alternating least squares: given ratings R (users x items) and item factors V, the result U
+    has the user factors, and ``segment_solves(R.T, U, c)`` then gives new item factors.
 
     Parameters
     ----------
     R
-        A sparse matrix of n rows and m columns, of real numbers; a stored zero is an entry too.
+        n x m, sparse, real; stored zeros count as entries.
     V
-        Dense, m rows of k factors; each worker has all of it.
+        m x k, dense; it is copied to every worker.
     regularization
         c, not negative.
     weighted
-        Whether c is multiplied with the number of entries of the row.
+        Whether to multiply c by the number of entries in the row.
     confidence
-        a, not negative: what R counts then tells how surely each column is liked, and those that a row does
-        not store count as 0, of confidence 1: ``(V' V + a V_S' diag(r) V_S + c I) x = V_S' (1 + a r)`` is
-        solved, without 1 + a r where r is 0. Entries must not be negative.
+        a, not negative, for implicit feedback: the entries of R are counts that raise the confidence that a
+        user likes an item to 1 + a r, and entries not stored are preferences of 0 with confidence 1: ``(V' V
+        + a V_S' diag(r) V_S + c I) x = V_S' (1 + a r)`` is solved, without 1 + a r where r is 0. Entries must
+        not be negative.
 
     Returns
     -------
     DistArray
-        n rows of k elements, of the dtype of the operands' products, float64 for whole numbers; zeros for a
-        row without entries. It is worked out in float64, and has the same bits however R is cut.
+        n x k, with the result dtype of R and V, float64 for integers; zeros for a row without entries.
+        Computed in float64, and bit-identical however R is split.
 
     Raises
     ------
     DTypeError
         For a dense R and for complex numbers.
     ShapeError
-        When V has not a row for each column of R.
+        If V does not have a row for each column of R.
     OptionError
         For a regularization or confidence that is negative or not finite.
     SingularError
-        When the system of a row is not positive definite, with the row.
+        If the system of a row is not positive definite; the message names the row.
 
     Examples
     --------

@@ -263,7 +263,7 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     OptionError
         For an unknown kind, suffix or option; the message lists what exists.
     MissingFileError
-        When there is no such file.
+        If the file does not exist.
     FileFormatError
         When its header is not that of its kind.
     UnsupportedError

@@ -13,17 +13,18 @@ from matnb.learn.recommending import Recommendations, best_unseen, places_from, 
 
 
 class ALS(Estimator):
-    """Factors of users and items whose products are near the ratings, by alternating least squares.
+    """Matrix factorization of ratings by alternating least squares (ALS), for recommendations.
 
-    Explicit ratings r: the least ``sum of (r_ui - x_u . y_i)^2 over the ratings + c (sum of n_u |x_u|^2 + sum
-    of n_i |y_i|^2)``, n the numbers of ratings (Zhou, Wilkinson, Schreiber and Pan 2008, "Large-scale
-    parallel collaborative filtering for the Netflix prize"). Implicit feedback, counts r: the least ``sum of
-    (1 + a r_ui) (p_ui - x_u . y_i)^2 over all users and items + c (sum of |x_u|^2 + sum of |y_i|^2)``, p 1
-    where r is above 0 (Hu, Koren and Volinsky 2008, "Collaborative filtering for implicit feedback
-    datasets").
+    For explicit ratings r it minimizes ``sum of (r_ui - x_u . y_i)^2 over the ratings + c (sum of n_u |x_u|^2
+    + sum of n_i |y_i|^2)``, n the numbers of ratings (Zhou, Wilkinson, Schreiber and Pan 2008, "Large-scale
+    parallel collaborative filtering for the Netflix prize"). For implicit feedback, counts r, it minimizes
+    ``sum of (1 + a r_ui) (p_ui - x_u . y_i)^2 over all users and items + c (sum of |x_u|^2 + sum of
+    |y_i|^2)``, p 1 where r is above 0 (Hu, Koren and Volinsky 2008, "Collaborative filtering for implicit
+    feedback datasets").
 
-    Each round solves a small system a user, then one an item. Users and items without ratings
-    have factors 0. Explicit ones have the same bits however R is cut; implicit ones hold products by BLAS.
+    Each round solves a small system per user, then one per item. Users and items without ratings get factors
+    of 0. With explicit ratings results are bit-identical however R is split; with implicit ones they involve
+    BLAS products, whose rounding can vary.
 
     Parameters
     ----------
@@ -34,24 +35,24 @@ class ALS(Estimator):
     iterations
         The most rounds.
     implicit
-        Whether R counts what users did, rather than says how they like it.
+        Whether R holds counts of what users did, rather than ratings.
     alpha
-        a: how much surer a count of one makes.
+        a: the confidence added per count.
     solver
-        "cholesky", or "cg": three steps of conjugate gradients a system from the factors of the round before,
-        the less work for many factors (Takacs, Pilaszy and Tikk 2011, "Applications of the conjugate gradient
-        method for implicit feedback collaborative filtering").
+        "cholesky", or "cg": three conjugate-gradient steps per system, starting from the previous factors,
+        which is faster for many factors (Takacs, Pilaszy and Tikk 2011, "Applications of the conjugate
+        gradient method for implicit feedback collaborative filtering").
     tol
-        It ends after a round that made the sum smaller by at most this share of it. 0: after ``iterations``.
+        Stop after a round that reduces the loss by at most this fraction. 0: always run ``iterations``.
     random_state
-        Seed of the first factors.
+        Seed of the initial factors.
 
     Attributes
     ----------
     user_factors_, item_factors_ : DistArray
         users x k and items x k, of the dtype of R.
     loss_ : DistArray
-        The sum, without axes.
+        The value of the loss, a scalar.
     n_iter_ : int
         Rounds.
 
@@ -121,12 +122,12 @@ class ALS(Estimator):
         return self
 
     def predict(self, users: object, items: object) -> DistArray:
-        """Return what each of ``users`` would give the one of ``items`` at its place, of the factors' dtype.
+        """Return the predicted rating of each pair from ``users`` and ``items``, with the factors' dtype.
 
         Raises
         ------
         ShapeError, IndexingError
-            For other numbers of items than of users; for a user or an item that was not there.
+            If ``users`` and ``items`` differ in length; for an unknown user or item.
         """
         self._check_fitted("predict")
         U, V = self.user_factors_, self.item_factors_
@@ -135,12 +136,12 @@ class ALS(Estimator):
         return (U[rows] * V[columns]).sum(axis=1)
 
     def recommend(self, users: object, n: int = 10, exclude_seen: bool = True) -> Recommendations:
-        """Return the ``n`` items with the largest products for each user, of all or of those not rated.
+        """Return the ``n`` items with the highest scores for each user, by default among those not rated yet.
 
         Raises
         ------
         IndexingError, OptionError
-            For a user that was not there; for more items than there are.
+            For an unknown user; for more items than there are.
         """
         self._check_fitted("recommend")
         U, V = self.user_factors_, self.item_factors_

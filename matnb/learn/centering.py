@@ -29,7 +29,7 @@ class Centered(NamedTuple):
     roots
         Of weights, n numbers, or None for ones.
     is_free
-        Whether there is a constant.
+        Whether to fit an intercept.
     """
 
     X: DistArray

@@ -54,9 +54,9 @@ class ClustererByCenters(Clusterer, Transformer):
         X
             n x p, sparse or dense.
         y
-            Nothing; there as in scikit-learn.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight
-            n weights, 1 when left out.
+            n weights, by default 1.
         """
         rows = self._rows(X, "score")
         weights = weights_from(sample_weight, rows, type(self).__name__)

@@ -35,7 +35,7 @@ class PrincipalComponents(Transformer):
         return found / self._deviations() if self.whiten else found
 
     def inverse_transform(self, X: object) -> DistArray:
-        """Return the rows that have some coordinates: n x p, but for what other components would add.
+        """Return the approximate rows with the given coordinates, n x p.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class PrincipalComponents(Transformer):
         X
             n x p, dense.
         y
-            Nothing; there as in scikit-learn.
+            Ignored; present for compatibility with scikit-learn.
         """
         return float(self.score_samples(X).mean())
 

@@ -6,38 +6,37 @@ from matnb.learn.shrinkage import ShrunkRegressor
 
 
 class ElasticNet(ShrunkRegressor):
-    """Numbers as a linear function of rows, penalized by sizes and by squares of its coefficients.
+    """Linear regression with an elastic-net penalty (L1 and L2).
 
-    The least ``sum((y - X @ coef_ - intercept_)**2) / (2 n) + alpha * l1_ratio * sum(abs(coef_)) +
-    alpha * (1 - l1_ratio) / 2 * sum(coef_**2)``, weighted the mean by weights, by accelerated proximal
-    gradients. With scikit-learn's arguments and their meaning.
+    Minimizes ``sum((y - X @ coef_ - intercept_)**2) / (2 n) + alpha * l1_ratio * sum(abs(coef_)) +
+    alpha * (1 - l1_ratio) / 2 * sum(coef_**2)``, with a weighted mean if there are sample weights, by
+    accelerated proximal gradients. Arguments and attributes are scikit-learn's.
 
     Parameters
     ----------
     alpha
-        The strength of the penalty, above 0; :class:`LinearRegression` has none.
+        Strength of the penalty, above 0; use :class:`LinearRegression` for none.
     l1_ratio
-        The share of the penalty of sizes, 0 to 1.
+        Weight of the L1 penalty relative to L2, from 0 to 1.
     fit_intercept
-        Whether there is a constant.
+        Whether to fit an intercept.
     max_iter
         Maximum number of iterations.
     tol
-        It ends when the loss is at most this share of the sum of y's squares, less its mean, above the least,
-        as the gap to the dual problem tells.
+        Stop when the duality gap is at most this fraction of the sum of squares of the centered y.
     positive
-        Whether no coefficient may be below 0.
+        Whether to require nonnegative coefficients.
 
     Attributes
     ----------
     coef_
-        p numbers, in the dtype of X.
+        p numbers, with the dtype of X.
     intercept_
         A number.
     dual_gap_
-        At most how far the loss is above the least.
+        The duality gap: an upper bound on the distance of the loss from its minimum.
     n_iter_
-        How many iterations were taken, an int.
+        Number of iterations, an int.
     n_features_in_
         p.
 

@@ -196,7 +196,7 @@ class Classifier(Estimator):
         y
             The true classes, n labels.
         sample_weight
-            n weights, 1 when left out.
+            n weights, by default 1.
         """
         predicted = self.predict(X)  # type: ignore[attr-defined]  # every classifier predicts
         if isinstance(predicted, DistArray):
@@ -220,7 +220,7 @@ class Regressor(Estimator):
         y
             The true values, of shape (n,) or n x targets.
         sample_weight
-            n weights, 1 when left out.
+            n weights, by default 1.
 
         Of a single row it is NaN, since nothing spreads.
         """

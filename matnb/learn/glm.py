@@ -19,25 +19,25 @@ from matnb.learn.regularizers import L2
 
 
 class GLM(Regressor):
-    """Generalized linear models of one or many targets, which share each pass over X.
+    """Generalized linear models for one or many targets, fitted together in shared passes over X.
 
-    A :class:`Learner` of ``mn.learn.models.GeneralizedLinear``: what a target comes to does not depend on
-    the others that are learned beside it, save of the link softmax.
+    A :class:`Learner` of ``mn.learn.models.GeneralizedLinear``. Each target's model is independent of the
+    others, except with the softmax link.
 
     Parameters
     ----------
     link
-        ``"identity"``, ``"logit"``, ``"log"``, ``"probit"``, or one of them for each target; ``"softmax"`` is
-        of all targets together.
+        ``"identity"``, ``"logit"``, ``"log"``, ``"probit"``, or one of them per target; ``"softmax"`` applies
+        to all targets together.
     alpha
         ``alpha / 2`` times the sum of the squared weights, without intercepts, is added to the mean loss of
         rows; a number, or one for each target.
     mask
-        p x targets, or (p,) of one: where it is 0, the weight of a feature stays 0.
+        p x targets, or (p,) for one target: weights stay 0 where it is 0.
     fit_intercept
         Whether each target has an intercept.
     optimizer
-        One of ``SGD``, ``AdaGrad``, ``Adam``, ``Average``; ``AdaGrad()`` when left out.
+        One of ``SGD``, ``AdaGrad``, ``Adam``, ``Average``; by default ``AdaGrad()``.
     epochs
         Passes over the rows.
     batch_size
@@ -52,7 +52,7 @@ class GLM(Regressor):
     history_
         A :class:`LearningHistory`; its losses are summed over targets.
     n_iter_, n_features_in_
-        Batches learned from, and columns of X.
+        Number of batches learned from, and of columns of X.
 
     Examples
     --------
@@ -98,19 +98,19 @@ class GLM(Regressor):
         y
             Of shape (n,) or n x targets.
         sample_weight
-            Of shape (n,), or n x targets: what the loss of a row counts, 1 when left out.
+            Of shape (n,), or n x targets: weights of the rows' losses, by default 1.
         """
         X, y = self._rows(X, y, sample_weight)
         return self._kept(self._learner(y).fit(X, y, epochs=self.epochs, batch_size=self.batch_size))
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows as one batch more, or as the first; arguments are those of ``fit``."""
+        """Learn from one more batch; arguments are those of ``fit``."""
         learner = getattr(self, "_partial", None)
         X, y = self._rows(X, y, sample_weight, None if learner is None else self.n_features_in_)
         return self._kept((learner or self._learner(y)).partial_fit(X, y))
 
     def predict(self, X: Any) -> DistArray:
-        """Return the means of the targets of rows: of logit and probit, probabilities."""
+        """Return the predicted means of the targets; for logit and probit, probabilities."""
         self._check_fitted("predict")
         return cast(DistArray, self._partial.predict(rows_from(X, "GLM", self.n_features_in_)))
 

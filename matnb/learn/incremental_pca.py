@@ -30,25 +30,25 @@ class _Seen(NamedTuple):
 
 
 class IncrementalPCA(PrincipalComponents):
-    """Rows as coordinates along the directions in which they vary most, learned from batches of rows.
+    """Principal component analysis from batches of rows.
 
-    Ross, Lim, Lin and Yang 2008, "Incremental learning for robust visual tracking": the components so far,
-    times their singular values, stand for the rows that were seen. Arguments and attributes are
-    scikit-learn's, of which ``copy`` is left out.
+    Ross, Lim, Lin and Yang 2008, "Incremental learning for robust visual tracking": the current components,
+    scaled by their singular values, stand for the rows seen so far. Arguments and attributes are
+    scikit-learn's, without ``copy``.
 
     Parameters
     ----------
     n_components
-        How many; the smaller side of the first batch when left out.
+        Number of components; by default the smaller side of the first batch.
     whiten
-        Whether coordinates are divided by their standard deviation.
+        Whether to scale coordinates to unit variance.
     batch_size
-        Rows of a batch of ``fit``; five times the number of columns when left out.
+        Rows per batch in ``fit``; by default five times the number of columns.
 
     Attributes
     ----------
     components_, explained_variance_, explained_variance_ratio_, singular_values_, mean_, noise_variance_
-        As of :class:`PCA`.
+        As in :class:`PCA`.
     var_
         The variance of each column, of shape (p,).
     n_components_, n_samples_seen_, batch_size_, n_features_in_
@@ -81,7 +81,7 @@ class IncrementalPCA(PrincipalComponents):
         self.batch_size = batch_size
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Learn components of rows, n x p, sparse or dense, a batch at a time; y is nothing."""
+        """Fit the components to rows, n x p, sparse or dense, a batch at a time; y is ignored."""
         rows = rows_from(X, "IncrementalPCA")
         n, p = rows.shape
         size = 5 * p if self.batch_size is None else whole(self.batch_size, "batch_size", "IncrementalPCA")
@@ -98,7 +98,7 @@ class IncrementalPCA(PrincipalComponents):
         return self._told(seen, batch_size=size)
 
     def partial_fit(self, X: object, y: object = None) -> Self:
-        """Learn from one batch of rows more, n x p, sparse or dense; y is nothing."""
+        """Learn from one more batch of rows, n x p, sparse or dense; y is ignored."""
         if not self.__sklearn_is_fitted__():
             rows = rows_from(X, "IncrementalPCA")
             return self._told(_after(None, rows, self._count(rows)))

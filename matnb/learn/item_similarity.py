@@ -10,16 +10,17 @@ from matnb.learn.recommending import Recommendations, best_unseen, places_from, 
 
 
 class ItemSimilarity(Estimator):
-    """What users would like, by the likeness of items to those they rated: ``(R R') R`` from ``S = R' R``.
+    """Item-based collaborative filtering: scores ``R S``, with the item similarities ``S = R' R``.
 
     Presto's collaborative filtering (Venkataraman et al. 2013, "Presto: Distributed machine learning and
-    graph processing with sparse matrices", section 7.1). As ``(R R') R = R (R' R)``, the
-    likenesses of all pairs of users, ``R R'``, are never stored.
+    graph processing with sparse matrices", section 7.1). Since ``(R R') R = R (R' R)``, the similarities of
+    all pairs of users, ``R R'``, are never stored.
 
     Attributes
     ----------
     similarity_ : DistArray
-        S, items x items, sparse: ``S[i, j]`` is the sum of products of ratings over the users of both.
+        S, items x items, sparse: ``S[i, j]`` is the sum of products of ratings over users who rated both
+        items.
 
     Examples
     --------
@@ -62,21 +63,21 @@ class ItemSimilarity(Estimator):
         return ratings_from(R, "ItemSimilarity.predict", S.shape[0]) @ S
 
     def recommend(self, users: object, n: int = 10, exclude_seen: bool = True) -> Recommendations:
-        """Return the ``n`` items with the best scores for each user, of all or of those not rated.
+        """Return the ``n`` items with the highest scores for each user, by default among those not rated yet.
 
         Parameters
         ----------
         users
-            Rows of what it was fitted to.
+            Row numbers of the fitted matrix.
         n
-            At most the number of items.
+            Number of items to return per user.
         exclude_seen
-            Whether items that a user rated are left out.
+            Whether to leave out items that the user already rated.
 
         Raises
         ------
         IndexingError
-            For a user that was not there.
+            For an unknown user.
         OptionError
             For more items than there are.
         """

@@ -15,37 +15,36 @@ from matnb.learn.lloyd import Clustering, lloyd
 
 
 class KMeans(ClustererByCenters):
-    """Clusters whose rows are near to their mean, by Lloyd's iteration.
+    """K-means clustering by Lloyd's algorithm.
 
-    Lloyd 1982, "Least squares quantization in PCM"; all iterations are one loop on the workers. The meaning
-    of arguments and attributes is scikit-learn's; of its arguments ``verbose``, ``copy_x`` and ``algorithm``
-    are left out.
+    Lloyd 1982, "Least squares quantization in PCM"; all iterations run as one loop on the workers. Arguments
+    and attributes are scikit-learn's, without ``verbose``, ``copy_x`` and ``algorithm``.
 
     Parameters
     ----------
-    n_clusters
-        How many.
+    n_clusters Number of clusters.
     init
-        Where to begin: "k-means++" (Arthur and Vassilvitskii 2007), "random" rows, "k-means||" (Bahmani et
-        al. 2012), which goes through the rows five times instead of once a cluster, or k x p centers.
+        Initialization: "k-means++" (Arthur and Vassilvitskii 2007), "random" rows, "k-means||" (Bahmani et
+        al. 2012), which passes over the rows five times instead of once per cluster, or k x p centers.
     n_init
-        How often to begin, with other draws; the least inertia wins. "auto": 10 for "random", else 1.
+        Number of runs with different initializations; the one with the least inertia is kept. "auto": 10 for
+        "random", else 1.
     max_iter
-        The most iterations; where they do not suffice a ConvergenceWarning says so.
+        Maximum number of iterations; if it is reached, a ConvergenceWarning is given.
     tol
-        It ends when no label changes, or when the squares by which centers moved add up to no more
-        than this times the mean variance of the features.
+        Stop when no label changes, or when the sum of squared movements of the centers is at most this times
+        the mean variance of the features.
     random_state
-        A seed; what is learned follows from it alone.
+        Seed; the same seed gives the same result.
 
     Attributes
     ----------
     cluster_centers_
-        k x p, of the dtype of X.
+        k x p, with the dtype of X.
     labels_
-        Of each row the cluster, int32 of shape (n,).
+        The cluster of each row, int32 of shape (n,).
     inertia_
-        The sum, by weight, of squared distances of rows to their centers: a float.
+        The weighted sum of squared distances of rows to their centers, a float.
     n_iter_, n_features_in_
         Iterations of the best run; p.
 
@@ -54,13 +53,12 @@ class KMeans(ClustererByCenters):
     ShapeError
         For an X that is not a matrix, an ``init`` that is not k x p, weights that are not one a row.
     OptionError
-        For NaN or infinity in X, more clusters than rows, and options that are not there.
+        For NaN or infinity in X, more clusters than rows, and unknown options.
 
     Notes
     -----
-    Rows are assigned by a product in which numbers that two centers have almost in common may be rounded
-    otherwise where arrays are cut otherwise, and sums of rows are taken block by block: with other cuts
-    centers may have other last bits.
+    Distances come from a matrix product, and sums of rows are taken block by block, so the last bits of
+    centers, and the assignment of rows almost equally near to two centers, can depend on how X is split.
 
     Examples
     --------
@@ -91,16 +89,16 @@ class KMeans(ClustererByCenters):
         self.random_state = random_state
 
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
-        """Learn centers from rows.
+        """Fit centers to rows.
 
         Parameters
         ----------
         X
             n x p, sparse or dense; a sparse one stays sparse.
         y
-            Nothing; there as in scikit-learn.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight
-            n weights, 1 when left out.
+            n weights, by default 1.
         """
         rows = rows_from(X, "KMeans")
         weights = weights_from(sample_weight, rows, "KMeans")

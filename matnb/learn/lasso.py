@@ -6,35 +6,35 @@ from matnb.learn.shrinkage import ShrunkRegressor
 
 
 class Lasso(ShrunkRegressor):
-    """Numbers as a linear function of few features of each row.
+    """Linear regression with an L1 penalty, which selects features.
 
-    The least ``sum((y - X @ coef_ - intercept_)**2) / (2 n) + alpha * sum(abs(coef_))``, weighted the mean by
-    weights, by accelerated proximal gradients. With scikit-learn's arguments and their meaning.
+    Minimizes ``sum((y - X @ coef_ - intercept_)**2) / (2 n) + alpha * sum(abs(coef_))``, with a weighted mean
+    if there are sample weights, by accelerated proximal gradients. Arguments and attributes are
+    scikit-learn's.
 
     Parameters
     ----------
     alpha
-        The strength of the penalty, above 0; :class:`LinearRegression` has none.
+        Strength of the penalty, above 0; use :class:`LinearRegression` for none.
     fit_intercept
-        Whether there is a constant.
+        Whether to fit an intercept.
     max_iter
         Maximum number of iterations.
     tol
-        It ends when the loss is at most this share of the sum of y's squares, less its mean, above the least,
-        as the gap to the dual problem tells.
+        Stop when the duality gap is at most this fraction of the sum of squares of the centered y.
     positive
-        Whether no coefficient may be below 0.
+        Whether to require nonnegative coefficients.
 
     Attributes
     ----------
     coef_
-        p numbers, in the dtype of X.
+        p numbers, with the dtype of X.
     intercept_
         A number.
     dual_gap_
-        At most how far the loss is above the least.
+        The duality gap: an upper bound on the distance of the loss from its minimum.
     n_iter_
-        How many iterations were taken, an int.
+        Number of iterations, an int.
     n_features_in_
         p.
 

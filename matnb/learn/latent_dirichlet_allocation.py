@@ -13,39 +13,39 @@ from matnb.sources import BatchSource
 
 
 class LatentDirichletAllocation(TopicsByBatches):
-    """Topics of documents, each a distribution of words, and their shares in each document.
+    """Topic model of documents: topics are distributions over words, documents are mixtures of topics.
 
     Blei, Ng, Jordan 2003, "Latent Dirichlet Allocation", by variational Bayes over whole passes, or batch by
     batch: Hoffman, Bach, Blei 2010, "Online Learning for Latent Dirichlet Allocation", algorithm 2. As
-    scikit-learn's, but that the topics of a document are looked for from 1 on, as the paper does it, and not
-    from drawn numbers.
+    scikit-learn's, except that the inference of a document's topics starts from 1, as in the paper, rather
+    than from random numbers.
 
     Parameters
     ----------
     n_components
         The number of topics.
     doc_topic_prior, topic_word_prior
-        Of the topics of a document, alpha, and of the words of a topic, eta, above 0; ``1 / n_components``
-        when left out.
+        Priors of the topics of a document, alpha, and of the words of a topic, eta, above 0; by default ``1 /
+        n_components``.
     learning_method
         "batch": each pass learns from all documents at once; "online": from ``batch_size`` at a time.
     learning_decay, learning_offset
-        Batch t, from 1 on, counts ``(learning_offset + t) ** -learning_decay``: kappa and tau of the paper.
+        Batch t, from 1, has weight ``(learning_offset + t) ** -learning_decay``; the paper's tau and kappa.
     max_iter
         Passes over all documents of ``fit``.
     batch_size
-        Documents of a batch; a shorter one is the last.
+        Documents per batch; the last may have fewer.
     evaluate_every
-        After so many passes ``fit`` looks at the perplexity; 0 or less for never.
+        Number of passes between evaluations of the perplexity in ``fit``; 0 or less for never.
     total_samples
-        For how many documents those of ``partial_fit`` stand.
+        Total number of documents, for ``partial_fit``.
     perp_tol
-        ``fit`` ends when the perplexity changes by less than this.
+        ``fit`` stops when the perplexity changes by less than this.
     mean_change_tol, max_doc_update_iter
-        The topics of a document have settled when they change by less than this in the mean, or after so many
+        Inference of a document's topics stops when their mean change is less than this, or after this many
         iterations.
     random_state
-        The seed of the topics to start from.
+        Seed of the initial topics.
 
     Attributes
     ----------
@@ -107,10 +107,10 @@ class LatentDirichletAllocation(TopicsByBatches):
         Parameters
         ----------
         X
-            n x words, sparse or dense: how often each word is in each document. Or a source of
+            n x words, sparse or dense: the count of each word in each document. Or a source of
             ``mn.sources``, whose batches are those of online learning, whatever ``batch_size`` is.
         y
-            Not looked at.
+            Ignored; present for compatibility with scikit-learn.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class LatentDirichletAllocation(TopicsByBatches):
             For anything other than a matrix of real numbers.
         OptionError
             For a count that is negative, NaN or infinite, for arguments outside their bounds, and for a
-            source where not each batch is learned from alone, or the perplexity is looked at.
+            source with ``learning_method="batch"`` or evaluation of the perplexity.
         """
         one_of(self.learning_method, "learning_method", self._name, ("batch", "online"))
         if isinstance(X, BatchSource):

@@ -51,19 +51,19 @@ class Learnable(Protocol):
 
 @dataclass(frozen=True)
 class Model(LearnerPart):
-    """A model of your own: functions on DistArrays.
+    """A user-defined model, given as functions of DistArrays.
 
     Parameters
     ----------
     start
-        ``start(X, y)`` returns the parameters to begin with, a dict of dense arrays by name; X and y are the
-        first batch, whose values may be asked for.
+        ``start(X, y)`` returns the initial parameters, a dict of dense arrays; X and y are the first batch,
+        and may be computed.
     loss
-        ``loss(parameters, X, y)`` returns the mean loss of a batch, 0-d.
+        ``loss(parameters, X, y)`` returns the mean loss of a batch, a scalar.
     gradient
         ``gradient(parameters, X, y)`` returns the gradient of that mean, a dict with the same names.
     predict
-        ``predict(parameters, X)`` returns what is predicted of rows.
+        ``predict(parameters, X)`` returns the predictions for rows.
     update
         Instead of ``gradient``: ``update(parameters, X, y)`` returns the parameters after the batch.
 
@@ -100,51 +100,51 @@ class Model(LearnerPart):
 
 
 class Learner(Estimator):
-    """A model that learns from batches, by an optimizer, with regularizers and mixins.
+    """Train a model on batches of rows, with an optimizer, regularizers and mixins.
 
-    Canny, Zhao 2013, "BIDMach: Large-scale Learning with Zero Memory Allocation", section 2 and figure 1. A
-    batch is shared by all workers; one step is recorded and repeated by :func:`matnb.iterate`: the loss of
-    the batch, its gradient, the slopes of regularizers and mixins, the optimizer's step, and the proximal
-    steps of the regularizers in their order. The model has the same bits for any number of workers and
-    threads where the operations of its functions have.
+    Canny, Zhao 2013, "BIDMach: Large-scale Learning with Zero Memory Allocation", section 2 and figure 1.
+    Each batch is divided among all workers. One step is recorded and repeated by :func:`matnb.iterate`: the
+    loss of the batch, its gradient, the gradients of regularizers and mixins, the optimizer's step, and the
+    proximal steps of the regularizers in order. If the model's functions use only bit-reproducible
+    operations, the result is bit-identical for any number of workers and threads.
 
     Parameters
     ----------
     model
         One of ``mn.learn.models``, or a :class:`Model` of your own.
     optimizer
-        ``SGD``, ``AdaGrad``, ``Adam`` or ``Average``; ``AdaGrad()`` when left out. A model with ``update``
-        has none. ``LBFGS``, ``ConjugateGradient`` and ``Newton`` sum the loss and the gradient of all batches
-        of a pass, and take a step, or try another length of it, when it is over; they end before ``epochs``
-        passes where no more is to be gained.
+        ``SGD``, ``AdaGrad``, ``Adam`` or ``Average``; by default ``AdaGrad()``. A model with ``update`` has
+        none. ``LBFGS``, ``ConjugateGradient`` and ``Newton`` sum the loss and the gradient over all batches
+        of a pass, and then take a step or try another step length; they stop before ``epochs`` passes on
+        convergence.
     regularizers
-        ``L1``, ``L2``, ``ElasticNetPenalty``, ``NonNegative``, ``MaxNorm``, in the order of their steps.
+        ``L1``, ``L2``, ``ElasticNetPenalty``, ``NonNegative``, ``MaxNorm``, applied in this order.
     mixins
         ``CosineSimilarity``, ``Correlation``, ``Entropy``, ``Perplexity``, ``Top``.
     replicas
-        So many models learn; batches go to them in turn.
+        Number of copies of the model, which batches go to in turn.
     merge_every
-        Replicas become their mean each time that each of them has learned from so many batches. The mean is
-        also what predicts.
+        Replicas are replaced by their mean each time each of them has learned from this many batches.
+        Predictions use the mean.
     patience
-        Stop after so many passes in a row whose loss is not below the least so far: that on ``validation``,
-        or else the mean of the pass in ``history_``.
+        Stop after this many consecutive passes without an improvement of the best loss: the loss on
+        ``validation``, or else the mean of the pass in ``history_``.
     tol
-        How much a loss is to be below the least so far, to count as that.
+        The minimum improvement of the best loss.
     checkpoint
-        A file that has what was learned so far, written anew every ``checkpoint_every`` batches and at the
-        end of each pass; ``fit(..., resume=True)`` goes on from it.
+        File for the state of training, rewritten every ``checkpoint_every`` batches and after each pass;
+        ``fit(..., resume=True)`` continues from it.
     checkpoint_every
         Batches.
 
     Attributes
     ----------
     parameters_
-        The parameters to predict with, DistArrays by name.
+        The parameters used for predictions, a dict of DistArrays.
     history_
         A :class:`LearningHistory`.
     n_iter_, n_features_in_
-        Batches learned from, and columns of X.
+        Number of batches learned from, and of columns of X.
 
     Examples
     --------
@@ -196,35 +196,35 @@ class Learner(Estimator):
         validation: Any = None,
         resume: bool = False,
     ) -> Self:
-        """Learn anew from rows, some passes over them.
+        """Train from scratch, in ``epochs`` passes over rows.
 
         Parameters
         ----------
         X
             n x p, sparse or dense; or a source of ``mn.sources``, which has the targets.
         y
-            What the model takes as targets: an array of n rows, or several in tuples or dicts.
+            Targets as the model expects them: an array with n rows, or several in tuples or dicts.
         epochs
             Passes.
         batch_size
-            Rows of a batch, the last of a pass may have fewer; a source has its own.
+            Rows per batch; the last of a pass may have fewer. A source has its own.
         validation
-            Rows that are not learned from, as a pair of X and y or a source.
+            Held-out rows, as a pair of X and y or a source.
         resume
-            Go on from the file ``checkpoint``, which a run with the same arguments has written, where there
-            is one: what is learned has the bits of a run that was never stopped.
+            Continue from the file ``checkpoint`` of a run with the same arguments, if it exists; the result
+            is bit-identical to that of an uninterrupted run.
 
         Raises
         ------
         ShapeError, DTypeError, OptionError
-            For rows, targets and arguments that do not fit.
+            For inconsistent rows, targets or arguments.
         FileFormatError
             For a checkpoint of another model.
 
         Warns
         -----
         ConvergenceWarning
-            When a loss or a step became NaN or infinite: the model as it was before that batch is kept.
+            If a loss or a step becomes NaN or infinite; the model from before that batch is kept.
         """
         epochs = whole(epochs, "epochs", "Learner")
         training = self._training()
@@ -254,14 +254,14 @@ class Learner(Estimator):
         return self._keep(training, run, rows.shape[1])
 
     def partial_fit(self, X: Any, y: Any = None, *, batch_size: int = 0) -> Self:
-        """Learn from rows as one batch more, or as the first.
+        """Learn from one more batch of rows.
 
         Parameters
         ----------
         X, y
             As for ``fit``.
         batch_size
-            Rows of a batch, where they are to be several.
+            Rows per batch, to split the rows into several batches.
         """
         if isinstance(self.optimizer, PassOptimizer):
             name = type(self.optimizer).__name__
@@ -278,41 +278,41 @@ class Learner(Estimator):
         return self._keep(training, run, p)
 
     def predict(self, X: Any) -> Any:
-        """Return what the model predicts of the rows of X."""
+        """Return the model's predictions for the rows of X."""
         self._check_fitted("predict")
         return self.model.predict(self.parameters_, rows_from(X, "Learner", self.n_features_in_))
 
     def loss(self, X: Any, y: Any = None, *, batch_size: int = 0) -> float:
-        """Return the mean loss of rows, given as for ``fit``; all at once when ``batch_size`` is 0."""
+        """Return the mean loss of rows, given as for ``fit``; ``batch_size=0`` takes all rows at once."""
         self._check_fitted("loss")
         return self._training().loss(self._run.state, source_from(X, y, batch_size).pieces(0, 0))
 
     def is_settled(self) -> bool:
-        """Tell whether ``patience`` has ended the passes of ``fit``, or would have."""
+        """Return whether the stopping rule given by ``patience`` is met."""
         self._check_fitted("is_settled")
         return self._run.is_settled(self.patience, self.tol)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned, and what the optimizer keeps, to a file of NumPy's ``.npz``."""
+        """Write the parameters and the optimizer's state to an ``.npz`` file."""
         self._check_fitted("save")
         _save(path, self._run, self.model)
 
     def load(self, path: str | os.PathLike[str], X: Any, y: Any = None) -> Self:
-        """Take what another learner of the same model and optimizer has saved.
+        """Load what a learner with the same model and optimizer saved.
 
         Parameters
         ----------
         path
             The file.
         X, y
-            A row or more, or a source, for the shapes of the parameters.
+            At least one row, or a source, to determine the shapes of the parameters.
 
         Raises
         ------
         MissingFileError
-            When there is no such file.
+            If the file does not exist.
         FileFormatError
-            For a file of another model or optimizer, and for what no learner wrote.
+            For a file of another model or optimizer, or one not written by a learner.
         """
         training = self._training()
         rows, targets = source_from(X, y, 0).first()

@@ -11,18 +11,18 @@ from matnb.learn.linear_model import LinearRegressor
 
 
 class LinearRegression(LinearRegressor):
-    """Numbers as a linear function of rows, by least squares.
+    """Linear regression by least squares.
 
-    The shortest coefficients where several are least. Dense rows by the singular values of R of Q R, so
-    that the condition of X counts once; sparse ones by conjugate gradients. With scikit-learn's arguments and
-    their meaning.
+    The minimum-norm solution if there are several. Dense X is solved by a QR decomposition and the SVD of R,
+    which does not square the condition number; sparse X by conjugate gradients. Arguments and attributes are
+    scikit-learn's.
 
     Parameters
     ----------
     fit_intercept
-        Whether there is a constant.
+        Whether to fit an intercept.
     tol
-        Of sparse rows: it ends when the gradient is at most this share of that at 0.
+        For sparse X: stop when the norm of the gradient is at most this fraction of that at 0.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class LinearRegression(LinearRegressor):
     intercept_
         A number, or one for each target.
     rank_, singular_
-        Of dense rows, less their mean: the rank, an int, and the singular values.
+        For dense X: the rank, an int, and the singular values of the centered X.
     n_features_in_
         p.
 
@@ -56,7 +56,7 @@ class LinearRegression(LinearRegressor):
         self.tol = tol
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
-        """Learn the coefficients.
+        """Fit the coefficients.
 
         Parameters
         ----------
@@ -65,12 +65,12 @@ class LinearRegression(LinearRegressor):
         y
             n numbers, or n x targets.
         sample_weight
-            n weights, 1 when left out.
+            n weights, by default 1.
 
         Raises
         ------
         ShapeError, DTypeError, OptionError
-            For parts that do not fit each other, and NaN.
+            For inconsistent shapes, and NaN.
         """
         name = "LinearRegression"
         rows = rows_from(X, name)

@@ -17,24 +17,24 @@ from matnb.learn.multinomial_loss import MultinomialLoss, softmax
 
 
 class LogisticRegression(LinearModel, Classifier):
-    """The classes of rows by logistic regression, of more than two by the multinomial one.
+    """Logistic regression; multinomial for more than two classes.
 
-    The least ``C * sum(losses) + sum(coef_**2) / 2``, the intercept free; each loss is minus the logarithm of
-    the probability of the row's class. With scikit-learn's arguments and their meaning.
+    Minimizes ``C * sum(losses) + sum(coef_**2) / 2``, without penalizing the intercept; each loss is the
+    negative log-likelihood of the row's class. Arguments and attributes are scikit-learn's.
 
     Parameters
     ----------
     C
-        One over the strength of the penalty; infinity for none.
+        Inverse strength of the penalty; infinity for none.
     tol
-        It ends when no element of the gradient of that, over C and the sum of weights, is larger.
+        Stop when no element of the gradient, divided by C and the sum of weights, exceeds this in magnitude.
     fit_intercept
-        Whether there is a constant.
+        Whether to fit an intercept.
     class_weight
-        A dict of factors of the weights of classes, 1 for those it lacks, or "balanced" for weights that
-        come to the same sum for each.
+        A dict of class weights, 1 for those not listed, or "balanced" for weights that give each class the
+        same total.
     solver
-        "lbfgs", or "newton-cholesky", for few features and classes: the squares of both are kept.
+        "lbfgs", or "newton-cholesky" for few features and classes, whose Hessian is stored.
     max_iter
         Maximum number of iterations.
 
@@ -47,7 +47,7 @@ class LogisticRegression(LinearModel, Classifier):
     classes_
         The classes, ascending.
     n_iter_, n_features_in_
-        How many iterations were taken, and p; ints.
+        The number of iterations, and p; ints.
 
     Examples
     --------
@@ -85,21 +85,21 @@ class LogisticRegression(LinearModel, Classifier):
         self.max_iter = max_iter
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
-        """Learn the coefficients.
+        """Fit the coefficients.
 
         Parameters
         ----------
         X
-            n x p, sparse or dense; it stays as it is.
+            n x p, sparse or dense; a sparse X stays sparse.
         y
             n labels.
         sample_weight
-            n weights, 1 when left out.
+            n weights, by default 1.
 
         Raises
         ------
         ShapeError, DTypeError, OptionError
-            For parts that do not fit each other, NaN, one class alone, a C that is not above 0.
+            For inconsistent shapes, NaN, a single class, a C that is not above 0.
         """
         rows = rows_from(X, "LogisticRegression")
         labels = labels_from(y, rows, "LogisticRegression")
@@ -122,7 +122,7 @@ class LogisticRegression(LinearModel, Classifier):
         return self
 
     def decision_function(self, X: object) -> DistArray:
-        """Return the linear function of each row: n numbers, or n x classes for more than two."""
+        """Return the decision function of each row: n numbers, or n x classes for more than two."""
         return self._decided(X, "decision_function")
 
     def _decided(self, X: object, called: str) -> DistArray:
@@ -130,7 +130,7 @@ class LogisticRegression(LinearModel, Classifier):
         return found[:, 0] if len(self.classes_) == 2 else found
 
     def predict(self, X: object) -> DistArray | Classes:
-        """Return the likeliest class of each row: a DistArray of numbers, or NumPy's of texts."""
+        """Return the most likely class of each row: a DistArray of numbers, or a NumPy array of strings."""
         found = self._decided(X, "predict")
         places = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(np.int64)
         return of_classes(places, self.classes_)

@@ -14,47 +14,48 @@ from matnb.learn.distances import nearest, squared_distances_to_own
 
 
 class MiniBatchKMeans(ClustererByCenters):
-    """Clusters whose rows are near to their mean, found from a few rows at a time.
+    """K-means clustering from mini-batches of rows.
 
-    Sculley 2010, "Web-scale k-means clustering". The meaning of arguments and attributes is scikit-learn's,
-    whose draws are others; ``verbose`` is left out.
+    Sculley 2010, "Web-scale k-means clustering". Arguments and attributes are scikit-learn's, without
+    ``verbose``; random numbers differ from scikit-learn's.
 
     Parameters
     ----------
     n_clusters, init, random_state
-        As of :class:`KMeans`.
+        As in :class:`KMeans`.
     max_iter
-        The most batches are those of so many passes over X.
+        Maximum number of passes over X.
     batch_size
-        Rows of a batch, drawn with replacement.
+        Rows per batch, drawn with replacement.
     compute_labels
-        Whether labels and the inertia of all rows are computed at the end.
+        Whether to compute the labels and the inertia of all rows at the end.
     tol
-        It ends when the squares by which centers moved add up to no more than this times the mean variance of
-        the features; 0 for never.
+        Stop when the sum of squared movements of the centers is at most this times the mean variance of the
+        features; 0 to disable.
     max_no_improvement
-        It ends after so many batches without a smaller moving average of their inertia; None for never.
+        Stop after this many batches without a smaller moving average of the inertia; None to disable.
     init_size
-        Rows to begin with are chosen among so many; three batches, or three rows a cluster, when left out.
+        Number of rows to sample the initial centers from; by default three batches, or three rows per
+        cluster.
     n_init
-        From how many starts the best one is taken; "auto": 3 for "random", else 1.
+        Number of initializations to choose the best from; "auto": 3 for "random", else 1.
     reassignment_ratio
-        Centers of less than this share of the weight of the heaviest one begin anew.
+        Centers with less than this fraction of the weight of the heaviest one are reinitialized.
 
     Attributes
     ----------
     cluster_centers_
-        k x p, of the dtype of X.
+        k x p, with the dtype of X.
     labels_, inertia_
-        Of each row the cluster, int32 of shape (n,), and the sum of squared distances, a float; of the last
-        batch after ``partial_fit``.
+        The cluster of each row, int32 of shape (n,), and the sum of squared distances, a float; after
+        ``partial_fit``, those of the last batch.
     n_steps_, n_iter_, n_features_in_
-        Batches, and passes as long as these; p.
+        Numbers of batches and of passes; p.
 
     Raises
     ------
     ShapeError, OptionError
-        As of :class:`KMeans`.
+        As in :class:`KMeans`.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class MiniBatchKMeans(ClustererByCenters):
         self.reassignment_ratio = reassignment_ratio
 
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
-        """Learn centers from batches of the rows; arguments as of :meth:`KMeans.fit`."""
+        """Fit centers to batches of the rows; arguments as in :meth:`KMeans.fit`."""
         rows, weights, ratio = self._given(X, sample_weight)
         rng = default_rng(seed_from(self.random_state, "MiniBatchKMeans"))
         n, tol = rows.shape[0], real(self.tol, "tol", "MiniBatchKMeans")
@@ -112,7 +113,7 @@ class MiniBatchKMeans(ClustererByCenters):
         return self._told(rows, weights, state, int(count), **found)
 
     def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
-        """Learn from one batch more; arguments as of :meth:`KMeans.fit`."""
+        """Learn from one more batch; arguments as in :meth:`KMeans.fit`."""
         is_first = not self.__sklearn_is_fitted__()
         rows, weights, ratio = self._given(X, sample_weight, is_first)
         if is_first:

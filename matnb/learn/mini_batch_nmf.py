@@ -13,41 +13,40 @@ from matnb.sources import BatchSource
 
 
 class MiniBatchNMF(FactorsByBatches):
-    """Factors W and H as of :class:`NMF`, H learned from a batch of rows at a time.
+    """Nonnegative matrix factorization from batches of rows.
 
     Lefevre, Bach, Fevotte 2011, "Online algorithms for nonnegative matrix factorization with the
-    Itakura-Saito divergence", algorithm 1, as ``sklearn.decomposition.MiniBatchNMF`` has it, whose draws are
-    others; ``verbose`` is left out.
+    Itakura-Saito divergence", algorithm 1, as in ``sklearn.decomposition.MiniBatchNMF``, without ``verbose``;
+    random numbers differ from scikit-learn's.
 
     Parameters
     ----------
     n_components, init, beta_loss, random_state, alpha_W, alpha_H, l1_ratio
-        As of :class:`NMF`; rows are counted in each batch.
+        As in :class:`NMF`; numbers of rows are those of each batch.
     batch_size
-        Rows of a batch, in their order; a shorter one is the last of a pass.
+        Rows per batch, in order; the last of a pass may have fewer.
     tol
-        It ends when H moves by no more than this share of its norm, and W by as little where H stays; 0 for
-        never.
+        Stop when H changes by at most this fraction of its norm; with fixed H, when W does; 0 to disable.
     max_no_improvement
-        It ends after so many batches without a smaller moving average of their cost; None for never.
+        Stop after this many batches without a smaller moving average of the cost; None to disable.
     max_iter
-        The most passes over X.
+        Maximum number of passes over X.
     forget_factor
-        What a batch still counts a pass later, 0 to 1.
+        Weight of a batch one pass later, from 0 to 1.
     fresh_restarts, fresh_restarts_max_iter
-        Whether W of a batch begins anew each time, by so many updates at most, and not from the last pass.
-        Of a source it has to.
+        Whether to restart W for each batch, with at most this many updates, instead of continuing from the
+        last pass. Required for a source.
     transform_max_iter
-        The most updates of ``transform``; None for ``max_iter``.
+        Maximum number of updates in ``transform``; None for ``max_iter``.
 
     Attributes
     ----------
     components_ : DistArray
-        H, k x features, of the dtype of X.
+        H, k x features, with the dtype of X.
     reconstruction_err_ : DistArray
-        The root of twice the divergence, without axes; not of a source or after ``partial_fit``.
+        The square root of twice the divergence, a scalar; not for a source or after ``partial_fit``.
     n_components_, n_features_in_, n_iter_, n_steps_ : int
-        k, features, passes that were begun, and batches.
+        k, number of features, passes started, and batches.
 
     Examples
     --------
@@ -102,12 +101,12 @@ class MiniBatchNMF(FactorsByBatches):
         Parameters
         ----------
         X
-            n x p numbers of 0 or more, sparse or dense; or a source of ``mn.sources``, whose batches are
-            those that are learned from, whatever ``batch_size`` is.
+            n x p nonnegative numbers, sparse or dense; or a source from ``mn.sources``, whose own batches are
+            used.
         y
-            Not looked at.
+            Ignored; present for compatibility with scikit-learn.
         params
-            ``W`` and ``H`` to begin with where ``init="custom"``; of a source, H alone.
+            Initial ``W`` and ``H`` for ``init="custom"``; only ``H`` for a source.
         """
         if isinstance(X, BatchSource):
             return self._fit_source(X, **params)
@@ -117,7 +116,7 @@ class MiniBatchNMF(FactorsByBatches):
     def fit_transform(  # type: ignore[override]  # scikit-learn's arguments
         self, X: object, y: object = None, W: object = None, H: object = None
     ) -> DistArray:
-        """Learn H from rows in memory, and return W, n x k; see ``fit``."""
+        """Fit H to rows in memory, and return W, n x k; see ``fit``."""
         if isinstance(X, BatchSource):
             raise OptionError(f"{self._name}.fit_transform of a source: call fit, and transform its batches")
         rows, most = self._rows(X), self._most()
@@ -131,7 +130,7 @@ class MiniBatchNMF(FactorsByBatches):
         return self.__dict__.pop("_W_")
 
     def transform(self, X: object) -> DistArray:
-        """Return W, m x k, for other rows, by updates from even ones."""
+        """Return W, m x k, for other rows, with fixed H."""
         self._check_fitted("transform")
         H = self.components_
         rows = self._rows(X, self.n_features_in_).astype(H.dtype)

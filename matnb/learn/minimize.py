@@ -29,13 +29,13 @@ class Minimum(NamedTuple):
     Attributes
     ----------
     x
-        float64 of shape (n,): the minimum, or what the last iteration came to.
+        float64 of shape (n,): the minimizer, or the last iterate.
     loss
-        The loss there, a number; without what ``proximal`` stands for.
+        The loss at x, a number, without the term handled by ``proximal``.
     n_iterations
-        How many were taken, int64.
+        Number of iterations, int64.
     converged
-        Whether the gradient is small enough, or the loss changes by rounding alone near a minimum.
+        Whether the gradient is small enough, or the loss changes only by rounding.
     """
 
     x: DistArray
@@ -56,46 +56,48 @@ def minimize(
     max_iterations: int = 1000,
     history: int = 10,
 ) -> Minimum:
-    """Return where a loss is least, from a start.
+    """Minimize a smooth function, starting from a point.
 
-    Each iteration is recorded once; nothing runs until a value is asked for, and then on the workers.
+    The iteration is recorded once; nothing runs until a value is needed, and then all of it runs on the
+    workers.
 
     Parameters
     ----------
     loss, gradient
-        Called with a DistArray of n numbers, to record the loss, one number, and its gradient, n numbers.
+        Functions of a DistArray of n numbers, called once to record the loss, one number, and its gradient, n
+        numbers.
     x0
-        n numbers: where to begin.
+        The start point, n numbers.
     method
-        "L-BFGS" with a search for steps that satisfy the strong conditions of Wolfe; "newton", which needs
-        ``hessian``, with its Cholesky factors and halved steps; "cg", conjugate gradients, which keeps
-        fewer vectors; "FISTA", which needs ``proximal``, with accelerated gradients.
+        "L-BFGS" with a line search for the strong Wolfe conditions; "newton", which needs ``hessian``, with
+        Cholesky factorizations and step halving; "cg", nonlinear conjugate gradients, which stores fewer
+        vectors; "FISTA", accelerated proximal gradients, which needs ``proximal``.
     hessian
-        Called as ``loss``, for n x n second derivatives.
+        A function like ``loss`` that returns the n x n second derivatives.
     proximal
-        For a part g of what is minimized that has corners: ``proximal(x, step)`` records the u of the least
-        ``g(u) + |u - x|**2 / (2 step)``; of the 1-norm that is x, nearer to 0 by ``step``.
+        The proximal operator of a nonsmooth term g that is added to the loss: ``proximal(x, step)`` returns
+        the u that minimizes ``g(u) + |u - x|**2 / (2 step)``; for the 1-norm, soft thresholding by ``step``.
     tol
-        It ends when no element of the gradient is larger; with "newton", when half the square of the
-        decrement is not, either; with "FISTA", when no element has moved by more, over the step. "L-BFGS"
-        and "cg" also end when the loss does not change but by rounding.
+        Stop when no element of the gradient exceeds this in magnitude; for "newton", also half the squared
+        Newton decrement; for "FISTA", when no element moves by more than this times the step. "L-BFGS" and
+        "cg" also stop when the loss changes only by rounding.
     max_iterations
         Maximum number of iterations.
     history
-        Pairs of vectors that "L-BFGS" keeps.
+        Number of pairs of vectors that "L-BFGS" stores.
 
     Returns
     -------
     Minimum
-        ``x``, ``loss``, ``n_iterations`` and ``converged``. Where it has not, a
-        :class:`matnb.errors.ConvergenceWarning` says so, as where no step lowers the loss.
+        ``x``, ``loss``, ``n_iterations`` and ``converged``. If it did not converge, or no step decreases the
+        loss, a :class:`matnb.errors.ConvergenceWarning` is given.
 
     Raises
     ------
     OptionError
-        For an unknown method, one without the function it needs, a tolerance or numbers below 0.
+        For an unknown method, one without the function it needs, a negative tolerance or number.
     ShapeError, DTypeError
-        For functions that record other shapes, an x0 that is not a vector, or complex.
+        If functions return wrong shapes, or x0 is not a real vector.
 
     Examples
     --------

@@ -28,11 +28,11 @@ class Mixin(LearnerPart):
     where: Names
 
     def figure(self, value: DistArray) -> DistArray:
-        """Return the figure of a matrix, 0-d."""
+        """Return the measure of a matrix, a scalar."""
         raise NotImplementedError
 
     def slope(self, value: DistArray) -> DistArray:
-        """Return the figure's gradient."""
+        """Return the gradient of the measure."""
         raise NotImplementedError
 
 
@@ -47,9 +47,10 @@ def _pairs(value: DistArray) -> int:
 
 @dataclass(frozen=True)
 class CosineSimilarity(Mixin):
-    """The mean cosine of all pairs of components.
+    """Mean cosine similarity of all pairs of components.
 
-    The sum of all cosines is the square of the sum of the unit vectors, so that no matrix of pairs is made.
+    The sum of all cosines is the squared norm of the sum of the unit vectors, so no matrix of pairs is
+    formed.
 
     Examples
     --------
@@ -63,14 +64,14 @@ class CosineSimilarity(Mixin):
     where: Names = None
 
     def figure(self, value: DistArray) -> DistArray:
-        """Return the figure of a matrix, 0-d."""
+        """Return the measure of a matrix, a scalar."""
         units, _ = _unit(value)
         total = units.sum(axis=1)
         mean: DistArray = ((total * total).sum() - (units * units).sum()) / _pairs(value)
         return mean
 
     def slope(self, value: DistArray) -> DistArray:
-        """Return the figure's gradient."""
+        """Return the gradient of the measure."""
         units, length = _unit(value)
         total = units.sum(axis=1)[:, None]
         across = total - units * (total * units).sum(axis=0)
@@ -80,7 +81,7 @@ class CosineSimilarity(Mixin):
 
 @dataclass(frozen=True)
 class Correlation(CosineSimilarity):
-    """The mean correlation of all pairs of components: the cosines of columns less their means.
+    """Mean correlation of all pairs of components, the cosine of the centered columns.
 
     Examples
     --------
@@ -90,11 +91,11 @@ class Correlation(CosineSimilarity):
     """
 
     def figure(self, value: DistArray) -> DistArray:
-        """Return the figure of a matrix, 0-d."""
+        """Return the measure of a matrix, a scalar."""
         return super().figure(value - value.mean(axis=0))
 
     def slope(self, value: DistArray) -> DistArray:
-        """Return the figure's gradient."""
+        """Return the gradient of the measure."""
         slope = super().slope(value - value.mean(axis=0))
         centered: DistArray = slope - slope.mean(axis=0)
         return centered
@@ -102,7 +103,7 @@ class Correlation(CosineSimilarity):
 
 @dataclass(frozen=True)
 class Entropy(Mixin):
-    """The mean entropy, in nats, of the components as shares: ``-sum p log p``, ``p = |w| / sum |w|``.
+    """Mean entropy, in nats, of the components as distributions: ``-sum p log p``, ``p = |w| / sum |w|``.
 
     Examples
     --------
@@ -115,11 +116,11 @@ class Entropy(Mixin):
     where: Names = None
 
     def figure(self, value: DistArray) -> DistArray:
-        """Return the figure of a matrix, 0-d."""
+        """Return the measure of a matrix, a scalar."""
         return self._entropies(value).mean()
 
     def slope(self, value: DistArray) -> DistArray:
-        """Return the figure's gradient."""
+        """Return the gradient of the measure."""
         return self._slopes(value) / value.shape[1]
 
     def _logs(self, value: DistArray) -> tuple[DistArray, DistArray, DistArray]:
@@ -139,7 +140,7 @@ class Entropy(Mixin):
 
 @dataclass(frozen=True)
 class Perplexity(Entropy):
-    """The mean perplexity of the components as shares, ``exp`` of their entropies: how many elements count.
+    """Mean perplexity of the components as probability distributions, ``exp`` of their entropy.
 
     Examples
     --------
@@ -149,19 +150,19 @@ class Perplexity(Entropy):
     """
 
     def figure(self, value: DistArray) -> DistArray:
-        """Return the figure of a matrix, 0-d."""
+        """Return the measure of a matrix, a scalar."""
         return cast(DistArray, np.exp(self._entropies(value)).mean())
 
     def slope(self, value: DistArray) -> DistArray:
-        """Return the figure's gradient."""
+        """Return the gradient of the measure."""
         return cast(DistArray, np.exp(self._entropies(value)) * self._slopes(value) / value.shape[1])
 
 
 @dataclass(frozen=True)
 class Top(Mixin):
-    """The mean over components of ``sum |w|`` without the ``n`` largest: what is not at the top.
+    """Mean over components of the sum of ``|w|`` outside the ``n`` largest elements.
 
-    As BIDMach's mixin of that name, with a number of elements instead of a threshold.
+    As BIDMach's mixin of this name, but with a number of elements instead of a threshold.
 
     Examples
     --------
@@ -175,11 +176,11 @@ class Top(Mixin):
     where: Names = None
 
     def figure(self, value: DistArray) -> DistArray:
-        """Return the figure of a matrix, 0-d."""
+        """Return the measure of a matrix, a scalar."""
         return (abs(value) * self._rest(value)).sum() / value.shape[1]
 
     def slope(self, value: DistArray) -> DistArray:
-        """Return the figure's gradient."""
+        """Return the gradient of the measure."""
         return cast(DistArray, np.sign(value) * self._rest(value) / value.shape[1])
 
     def _rest(self, value: DistArray) -> DistArray:

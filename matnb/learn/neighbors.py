@@ -18,20 +18,20 @@ from matnb.learn.estimator import Estimator
 
 
 class NearestNeighbors(Estimator):
-    """A search for the nearest rows, which looks at all of them.
+    """Exact, brute-force search for nearest neighbors.
 
-    Distances are functions of a product, of which tiles are made and searched: an array of all distances is
-    not made, where rows are dense. Arguments and attributes are scikit-learn's, of which ``radius``,
-    ``leaf_size``, ``p``, ``metric_params`` and ``n_jobs`` are left out.
+    Distances are computed from a matrix product, tile by tile: for dense rows the array of all distances is
+    never stored. Arguments and attributes are scikit-learn's, without ``radius``, ``leaf_size``, ``p``,
+    ``metric_params`` and ``n_jobs``.
 
     Parameters
     ----------
     n_neighbors
-        How many are looked for, where a search does not say.
+        Default number of neighbors.
     algorithm
-        "brute", which "auto" stands for.
+        "brute", or "auto", which means the same.
     metric
-        "euclidean"; "minkowski", as scikit-learn's default is called, is the same.
+        "euclidean", or "minkowski", scikit-learn's name for its default, which means the same.
 
     Attributes
     ----------
@@ -47,8 +47,9 @@ class NearestNeighbors(Estimator):
 
     Notes
     -----
-    Squares of distances are differences of larger numbers, to about 1e-8 of the extent of the rows: that of a
-    row to itself may not come out as 0. Of equally near rows the first one comes first.
+    Squared distances are computed as differences of larger numbers, so distances have errors of about 1e-8 of
+    the extent of the data, and the distance of a row to itself may not be exactly 0. Among equally near rows
+    the earlier comes first.
 
     Examples
     --------
@@ -70,14 +71,14 @@ class NearestNeighbors(Estimator):
         self.metric = metric
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Keep the rows that are searched.
+        """Set the rows to search.
 
         Parameters
         ----------
         X
             n x p, sparse or dense.
         y
-            Nothing; there as in scikit-learn.
+            Ignored; present for compatibility with scikit-learn.
         """
         rows = rows_from(X, "NearestNeighbors").astype(np.float64)
         whole(self.n_neighbors, "n_neighbors", "NearestNeighbors")
@@ -93,16 +94,16 @@ class NearestNeighbors(Estimator):
     def kneighbors(
         self, X: object = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> tuple[DistArray, DistArray] | DistArray:
-        """Return the distances to the nearest rows, and their places, each n x k, the nearest first.
+        """Return the distances to the nearest rows, and their indices, both n x k, the nearest first.
 
         Parameters
         ----------
         X
-            n x p; when left out the fitted rows, of which none is a neighbor of its own.
+            n x p; by default the fitted rows, which are then not neighbors of themselves.
         n_neighbors
-            How many, k; the argument of the constructor when left out.
+            Number of neighbors k; by default that of the constructor.
         return_distance
-            False for the places alone.
+            False to return only the indices.
         """
         distances, places = self._found(X, n_neighbors)
         return (distances, places) if return_distance else places
@@ -110,7 +111,7 @@ class NearestNeighbors(Estimator):
     def kneighbors_graph(
         self, X: object = None, n_neighbors: int | None = None, mode: str = "connectivity"
     ) -> DistArray:
-        """Return the graph of nearest rows, sparse, n x n_samples_fit: ``[i, j]`` where j is one of i's.
+        """Return the sparse graph of nearest neighbors, n x n_samples_fit, from rows to neighbors.
 
         Parameters
         ----------

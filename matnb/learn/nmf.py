@@ -11,39 +11,40 @@ from matnb.learn.nonnegative import Factors, NonnegativeFactors, even_rows
 
 
 class NMF(NonnegativeFactors):
-    """Factors W and H without negative elements whose product is near X, as ``sklearn.decomposition.NMF``.
+    """Nonnegative matrix factorization X = W H, as ``sklearn.decomposition.NMF``.
 
     By multiplicative updates (Lee and Seung 2001, "Algorithms for non-negative matrix factorization"). A
-    sparse X is never made dense. Kullback-Leibler's have the same bits however X is cut; Frobenius' hold
-    products by BLAS.
+    sparse X is never made dense. With the Kullback-Leibler loss results are bit-identical however X is split;
+    with the Frobenius loss they involve BLAS products, whose rounding can vary.
 
     Parameters
     ----------
     n_components
-        k; "auto": as ``init="custom"`` gives, else the number of features, as with None.
+        k; "auto" takes it from ``init="custom"``, else the number of features, as does None.
     init
-        "random", "nndsvd", "nndsvda", "nndsvdar", "custom"; None is "nndsvda", or "random" where k is above
-        both sides. Draws are not scikit-learn's.
+        "random", "nndsvd", "nndsvda", "nndsvdar", "custom"; None is "nndsvda", or "random" if k exceeds
+        min(n, p). Random numbers differ from scikit-learn's.
     solver, beta_loss
-        "mu" alone; "frobenius" or "kullback-leibler".
+        Only "mu"; "frobenius" or "kullback-leibler".
     tol
-        It ends where ten updates lessen the error by less than this share of the first one. 0: after
+        Stop when ten updates reduce the error by less than this fraction of the initial error. 0: always run
         ``max_iter``.
     max_iter, random_state
-        The most updates; the seed of what is drawn.
+        Maximum number of updates; seed of random numbers.
     alpha_W, alpha_H
-        Regularization of W, times the number of features, and H, times the number of rows; "same" as W.
+        Regularization of W, scaled by the number of features, and of H, scaled by the number of rows; "same"
+        for that of W.
     l1_ratio
-        The share of the sizes of elements in it; the rest is of their squares.
+        Weight of the L1 penalty; the rest is L2.
 
     Attributes
     ----------
     components_ : DistArray
         H, k x features.
     reconstruction_err_ : DistArray
-        The root of twice the divergence, without axes.
+        The square root of twice the divergence, a scalar.
     n_components_, n_features_in_, n_iter_ : int
-        k, features, updates.
+        k, number of features, number of updates.
 
     Examples
     --------
@@ -85,14 +86,14 @@ class NMF(NonnegativeFactors):
         self.l1_ratio = l1_ratio
 
     def fit(self, X: object, y: object = None, **params: object) -> Self:
-        """Learn H from n x p numbers of 0 or more; ``W`` and ``H`` begin with ``init="custom"``."""
+        """Fit H to n x p nonnegative numbers; ``W`` and ``H`` are initial values for ``init="custom"``."""
         self.fit_transform(X, y, **params)
         return self
 
     def fit_transform(  # type: ignore[override]  # scikit-learn's arguments
         self, X: object, y: object = None, W: object = None, H: object = None
     ) -> DistArray:
-        """Learn H, and return W, n x k; see ``fit``."""
+        """Fit H, and return W, n x k; see ``fit``."""
         rows = nonnegative(rows_from(X, "NMF"), "NMF", "X")
         start = self._start(rows, W, H)
         (found, V), n = self._factors(rows, start, both=True)
@@ -104,7 +105,7 @@ class NMF(NonnegativeFactors):
         return self.__dict__.pop("_W_")
 
     def transform(self, X: object) -> DistArray:
-        """Return W, m x k, for other rows, by updates from even ones."""
+        """Return W, m x k, for other rows, with fixed H."""
         self._check_fitted("transform")
         V = self.components_.T
         rows = nonnegative(rows_from(X, "NMF", V.shape[0]), "NMF", "X").astype(V.dtype)

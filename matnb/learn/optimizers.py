@@ -41,7 +41,7 @@ class Optimizer(LearnerPart):
     """What all optimizers have: a start, a step, what follows regularizers, and the model it comes to."""
 
     def start(self, parameters: Parameters) -> State:
-        """Return what is kept before the first step."""
+        """Return the initial optimizer state."""
         return {}
 
     def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
@@ -49,7 +49,7 @@ class Optimizer(LearnerPart):
         raise NotImplementedError
 
     def settle(self, state: State, parameters: Parameters, count: DistArray) -> State:
-        """Return what is kept once regularizers have changed the parameters too."""
+        """Return the state after regularizers have changed the parameters."""
         return state
 
     def result(self, state: State, parameters: Parameters) -> Parameters:
@@ -69,10 +69,10 @@ def _check(one: Optimizer, *names: str, below_1: tuple[str, ...] = ()) -> None:
 
 @dataclass(frozen=True)
 class SGD(Optimizer):
-    """Steps along the negative gradient.
+    """Stochastic gradient descent, optionally with momentum.
 
-    With momentum, ``v = momentum * v - rate * gradient`` is the step; of Nesterov's kind, ``momentum * v -
-    rate * gradient`` with the new v (Sutskever, Martens, Dahl, Hinton 2013, "On the importance of
+    With momentum, ``v = momentum * v - rate * gradient`` is the step; with Nesterov momentum it is ``momentum
+    * v - rate * gradient`` with the new v (Sutskever, Martens, Dahl, Hinton 2013, "On the importance of
     initialization and momentum in deep learning").
 
     Parameters
@@ -80,11 +80,11 @@ class SGD(Optimizer):
     learning_rate
         The length of a step for a gradient of 1.
     momentum
-        How much of the last step is in the next, from 0 to below 1.
+        Fraction of the last step added to the next, in [0, 1).
     nesterov
-        Whether momentum is Nesterov's.
+        Whether to use Nesterov momentum.
     schedule
-        A function of the number of steps taken, a 0-d float64 DistArray, that gives a factor of the rate.
+        A function of the number of steps taken, a 0-d float64 DistArray, that returns a factor for the rate.
 
     Examples
     --------
@@ -104,11 +104,11 @@ class SGD(Optimizer):
         _check(self, "learning_rate", below_1=("momentum",))
 
     def start(self, parameters: Parameters) -> State:
-        """Return what is kept before the first step."""
+        """Return the initial optimizer state."""
         return {"velocity": _zeros(parameters)} if self.momentum else {}
 
     def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
-        """Return the parameters after a step."""
+        """Return the parameters and the state after a step."""
         rate: Any = self.learning_rate if self.schedule is None else self.learning_rate * self.schedule(count)
         move = {name: -rate * slope for name, slope in gradient.items()}
         if self.momentum:
@@ -122,20 +122,20 @@ class SGD(Optimizer):
 
 @dataclass(frozen=True)
 class AdaGrad(Optimizer):
-    """Steps that are shorter for elements that have had large gradients.
+    """The AdaGrad optimizer: smaller steps for parameters with large past gradients.
 
     Duchi, Hazan, Singer 2011, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization",
-    with diagonal matrices; as BIDMach has it, of any power: the rate of an element is ``learning_rate /
+    the diagonal version, generalized to any power as in BIDMach: the rate of an element is ``learning_rate /
     (epsilon + (sum of squared gradients) ** power)``.
 
     Parameters
     ----------
     learning_rate
-        The length of the first step, whatever the gradient, with a power of 1/2.
+        The size of the first step, whatever the gradient, for power 1/2.
     power
-        Of the sum of squares; 1/2 is the paper's, 0 gives plain steps.
+        The power of the sum of squares; the paper's is 1/2, and 0 gives plain gradient steps.
     epsilon
-        What is added to the root, so that elements without a gradient stay where they are.
+        Added to the denominator, so that elements with zero gradient do not move.
 
     Examples
     --------
@@ -154,11 +154,11 @@ class AdaGrad(Optimizer):
         _check(self, "learning_rate", "power", "epsilon")
 
     def start(self, parameters: Parameters) -> State:
-        """Return what is kept before the first step."""
+        """Return the initial optimizer state."""
         return {"squares": _zeros(parameters)}
 
     def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
-        """Return the parameters after a step."""
+        """Return the parameters and the state after a step."""
         squares = {name: one + gradient[name] * gradient[name] for name, one in state["squares"].items()}
         rates = {name: self.learning_rate / (self.epsilon + self._root(one)) for name, one in squares.items()}
         moved = {name: value - rates[name] * gradient[name] for name, value in parameters.items()}
@@ -170,18 +170,18 @@ class AdaGrad(Optimizer):
 
 @dataclass(frozen=True)
 class Adam(Optimizer):
-    """Steps by running means of the gradient and of its square.
+    """The Adam optimizer: steps by running means of the gradient and its square.
 
     Kingma, Ba 2015, "Adam: A Method for Stochastic Optimization", algorithm 1.
 
     Parameters
     ----------
     learning_rate
-        About the longest step of an element.
+        Roughly the largest step of an element.
     beta_1, beta_2
-        How slowly the means of gradients and of squares change, from 0 to below 1.
+        Decay rates of the running means of gradients and squares, in [0, 1).
     epsilon
-        What is added to the root of the mean square.
+        Added to the denominator, the root of the mean square.
 
     Examples
     --------
@@ -201,11 +201,11 @@ class Adam(Optimizer):
         _check(self, "learning_rate", "epsilon", below_1=("beta_1", "beta_2"))
 
     def start(self, parameters: Parameters) -> State:
-        """Return what is kept before the first step."""
+        """Return the initial optimizer state."""
         return {"means": _zeros(parameters), "squares": _zeros(parameters)}
 
     def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
-        """Return the parameters after a step."""
+        """Return the parameters and the state after a step."""
         one, two = self.beta_1, self.beta_2
         means = {name: one * old + (1 - one) * gradient[name] for name, old in state["means"].items()}
         squares = {
@@ -222,16 +222,15 @@ class Adam(Optimizer):
 
 @dataclass(frozen=True)
 class Average(Optimizer):
-    """Another optimizer's steps, and the mean of all the parameters it passes, with which is predicted.
+    """Polyak averaging: another optimizer's steps, with the mean of all iterates used for predictions.
 
     Polyak, Juditsky 1992, "Acceleration of Stochastic Approximation by Averaging".
 
     Parameters
     ----------
-    optimizer
-        Whose steps are taken.
+    optimizer The optimizer whose steps are taken.
     after
-        So many steps are taken before the mean begins.
+        Number of steps before averaging starts.
 
     Examples
     --------
@@ -256,17 +255,17 @@ class Average(Optimizer):
             )
 
     def start(self, parameters: Parameters) -> State:
-        """Return what is kept before the first step."""
+        """Return the initial optimizer state."""
         return {**self.optimizer.start(parameters), "average": _zeros(parameters)}
 
     def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
-        """Return the parameters after a step."""
+        """Return the parameters and the state after a step."""
         inner = {name: value for name, value in state.items() if name != "average"}
         moved = self.optimizer.step(inner, parameters, gradient, count)
         return moved._replace(state={**moved.state, "average": state["average"]})
 
     def settle(self, state: State, parameters: Parameters, count: DistArray) -> State:
-        """Return what is kept once regularizers have changed the parameters too."""
+        """Return the state after regularizers have changed the parameters."""
         seen = np.maximum(count + 1 - self.after, 1.0)
         average = {name: old + (parameters[name] - old) / seen for name, old in state["average"].items()}
         return {**state, "average": average}

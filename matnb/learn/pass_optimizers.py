@@ -50,7 +50,7 @@ class PassOptimizer(LearnerPart):
         raise NotImplementedError
 
     def tried(self, search: PassSearch, found: Point) -> tuple[DistArray, DistArray, DistArray]:
-        """Return the step to try after one, the bracket then, and whether the one that was tried will do."""
+        """Return the next step to try, the bracket, and whether the last step is acceptable."""
         return next_trial(
             search.turn.t, search.bracket, search.point, found, search.turn.direction, search.turn.slope, 0.9
         )
@@ -58,17 +58,17 @@ class PassOptimizer(LearnerPart):
 
 @dataclass(frozen=True)
 class LBFGS(PassOptimizer):
-    """Steps by the last gradients, with a search that takes a pass for each trial.
+    """The L-BFGS optimizer with a line search, one pass over the data per trial step.
 
-    Liu, Nocedal 1989, "On the Limited Memory BFGS Method for Large Scale Optimization". A fit of ``epochs``
-    passes tries as many points and keeps the best.
+    Liu, Nocedal 1989, "On the Limited Memory BFGS Method for Large Scale Optimization". Each pass evaluates
+    one point; a fit keeps the best of its ``epochs`` points.
 
     Parameters
     ----------
     tol
-        It ends when no element of the gradient is larger.
+        Stop when no element of the gradient exceeds this in magnitude.
     history
-        So many steps are remembered.
+        Number of past steps to keep.
 
     Examples
     --------
@@ -88,13 +88,13 @@ class LBFGS(PassOptimizer):
         whole(self.history, "history", "LBFGS")
 
     def begun(self, size: int) -> dict[str, Floats]:
-        """Return what is remembered of steps before the first one."""
+        """Return the initial history of steps."""
         return {"steps": np.zeros((self.history, size)), "changes": np.zeros((self.history, size))}
 
     def turned(
         self, memory: Memory, old: PassSearch | None, new: Point, hessian: Any
     ) -> tuple[Memory, Heading]:
-        """Return what is remembered after a step, and where to go on."""
+        """Return the history after a step, and the next search direction."""
         steps, changes = memory["steps"], memory["changes"]
         if old is not None:
             steps, changes = remembered(steps, changes, old.point, new)
@@ -104,15 +104,15 @@ class LBFGS(PassOptimizer):
 
 @dataclass(frozen=True)
 class ConjugateGradient(PassOptimizer):
-    """Steps along conjugate directions, with a search that takes a pass for each trial; keeps few vectors.
+    """Nonlinear conjugate gradients with a line search, one pass over the data per trial step.
 
-    Polak's and Ribiere's method, restarted where its factor is below 0: Nocedal, Wright 2006, "Numerical
+    The Polak-Ribiere+ method, restarted if beta is negative: Nocedal, Wright 2006, "Numerical
     Optimization", 5.2.
 
     Parameters
     ----------
     tol
-        It ends when no element of the gradient is larger.
+        Stop when no element of the gradient exceeds this in magnitude.
 
     Examples
     --------
@@ -128,27 +128,28 @@ class ConjugateGradient(PassOptimizer):
     def turned(
         self, memory: Memory, old: PassSearch | None, new: Point, hessian: Any
     ) -> tuple[Memory, Heading]:
-        """Return where to go on."""
+        """Return the next search direction."""
         return memory, steepest(new) if old is None else conjugate(old.point, new, old.turn)
 
     def tried(self, search: PassSearch, found: Point) -> tuple[DistArray, DistArray, DistArray]:
-        """Return the step to try after one, the bracket then, and whether the one that was tried will do."""
+        """Return the next step to try, the bracket, and whether the last step is acceptable."""
         turn = search.turn
         return next_trial(turn.t, search.bracket, search.point, found, turn.direction, turn.slope, CURVATURE)
 
 
 @dataclass(frozen=True)
 class Newton(PassOptimizer):
-    """Steps by the Hessian, which a model gives as ``hessian``; halved where the loss rises.
+    """Newton's method with the model's ``hessian``; steps that increase the loss are halved.
 
     Elibol et al. 2022, "NumS: Scalable Array Programming for the Cloud", algorithm 2, with the halving of
-    Nocedal, Wright 2006, "Numerical Optimization", algorithm 3.2. ``hessian(parameters, X, y)`` is that of a
-    batch's mean loss, by all parameters one after the other as ``start`` gives them, each row by row.
+    Nocedal, Wright 2006, "Numerical Optimization", algorithm 3.2. ``hessian(parameters, X, y)`` is the
+    Hessian of a batch's mean loss, for all parameters flattened in row-major order and concatenated in the
+    order of ``start``.
 
     Parameters
     ----------
     tol
-        It ends when no element of the gradient is larger.
+        Stop when no element of the gradient exceeds this in magnitude.
 
     Examples
     --------
@@ -166,12 +167,12 @@ class Newton(PassOptimizer):
     def turned(
         self, memory: Memory, old: PassSearch | None, new: Point, hessian: Any
     ) -> tuple[Memory, Heading]:
-        """Return where to go on."""
+        """Return the next search direction."""
         direction, slope = newton_direction(hessian, new.gradient)
         return memory, Heading(direction, slope, asarray(1.0))
 
     def tried(self, search: PassSearch, found: Point) -> tuple[DistArray, DistArray, DistArray]:
-        """Return half the step, the bracket, which is not used, and whether the loss has fallen by enough."""
+        """Return half the step, the bracket, which is not used, and whether the loss fell enough."""
         loss, turn = search.point.loss, search.turn
         allowed = ROUNDING * abs(loss) + SUFFICIENT * turn.t * turn.slope
         return turn.t / 2, search.bracket, found.loss <= loss + allowed

@@ -14,47 +14,46 @@ from matnb.learn.spectra import TOLERANCE, SolverOptions, num_components, solver
 
 
 class PCA(PrincipalComponents):
-    """Rows as coordinates along the directions in which they vary most.
+    """Principal component analysis: the directions in which rows vary most.
 
     Pearson 1901; with noise as in Tipping and Bishop 1999, "Mixtures of probabilistic principal component
-    analyzers". Arguments and attributes are scikit-learn's, of which ``copy``, ``n_oversamples``,
-    ``power_iteration_normalizer`` and ``n_components="mle"`` are left out.
+    analyzers". Arguments and attributes are scikit-learn's, without ``copy``, ``n_oversamples``,
+    ``power_iteration_normalizer`` and ``n_components="mle"``.
 
     Parameters
     ----------
     n_components
-        How many; or, between 0 and 1, so many that they explain more than this share of the variance; all
-        when left out.
+        Number of components; or, between 0 and 1, the share of the variance that they must explain; by
+        default all.
     whiten
-        Whether coordinates are divided by their standard deviation.
+        Whether to scale coordinates to unit variance.
     svd_solver
-        "full": by an SVD of the centered rows, by slabs of these where they are many. "covariance_eigh": by
-        their covariance, p x p. "arpack": by Lanczos' bidiagonalization, which never writes centered rows, as
-        neither does "randomized" (Halko et al. 2011). "auto": as scikit-learn chooses, "arpack" for sparse X.
+        "full": SVD of the centered rows, in chunks if there are many. "covariance_eigh": eigenvectors of the
+        p x p covariance matrix. "arpack": Lanczos bidiagonalization, and "randomized" (Halko et al. 2011),
+        neither of which stores the centered rows. "auto": scikit-learn's choice, and "arpack" for sparse X.
     tol
-        Of "arpack"; 0 stands for 1e-12.
+        Tolerance of "arpack"; 0 means 1e-12.
     iterated_power
-        Of "randomized": how often what is drawn is multiplied; "auto": 7 for few components, else 4.
+        Number of power iterations of "randomized"; "auto": 7 for few components, else 4.
     random_state
         A seed for "arpack" and "randomized".
 
     Attributes
     ----------
     components_
-        k x p, orthonormal rows; of each the element that is largest in magnitude is positive.
+        k x p with orthonormal rows; the element of largest magnitude in each row is positive.
     explained_variance_, explained_variance_ratio_, singular_values_
         Of shape (k,), descending.
     mean_
         Of shape (p,).
     noise_variance_, n_components_, n_samples_, n_features_in_
-        The mean variance of the components left out, a float; k, n and p.
+        The mean variance of the omitted components, a float; k, n and p.
 
     Raises
     ------
     ShapeError, OptionError
-        For an X that is not a matrix or has NaN, one row alone, a number of components that is not between 1
-        and the smaller of n and p, a share with a solver that does not find all components, and a "full" SVD
-        of sparse X.
+        For an X that is not a matrix or has NaN, a single row, a number of components outside 1 to min(n, p),
+        a share with a solver that does not find all components, and a "full" SVD of sparse X.
 
     Examples
     --------
@@ -83,14 +82,14 @@ class PCA(PrincipalComponents):
         self.random_state = random_state
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Learn components of rows.
+        """Fit the components.
 
         Parameters
         ----------
         X
             n x p, sparse or dense; a sparse one stays sparse.
         y
-            Nothing; there as in scikit-learn.
+            Ignored; present for compatibility with scikit-learn.
         """
         rows = rows_from(X, "PCA")
         n, p = rows.shape

@@ -18,32 +18,32 @@ from matnb.learn.linear_model import LinearModel, least, parted
 
 
 class PoissonRegressor(LinearModel, Regressor):
-    """Counts, whose mean is the exponential of a linear function of rows, as Poisson's distribution has them.
+    """Poisson regression: counts whose mean is the exponential of a linear function of the features.
 
-    The least mean of half the deviance and ``alpha / 2 * sum(coef_**2)``, the intercept free. With
-    scikit-learn's arguments and their meaning.
+    Minimizes the mean of half the deviance plus ``alpha / 2 * sum(coef_**2)``, without penalizing the
+    intercept. Arguments and attributes are scikit-learn's.
 
     Parameters
     ----------
     alpha
-        The strength of the penalty; 0 for none.
+        Strength of the penalty; 0 for none.
     fit_intercept
-        Whether there is a constant.
+        Whether to fit an intercept.
     solver
-        "lbfgs", or "newton-cholesky", which is for few features: their square is kept.
+        "lbfgs", or "newton-cholesky" for few features, whose Hessian is stored.
     max_iter
         Maximum number of iterations.
     tol
-        It ends when no element of the gradient is larger.
+        Stop when no element of the gradient exceeds this in magnitude.
 
     Attributes
     ----------
     coef_
-        p numbers, in the dtype of X.
+        p numbers, with the dtype of X.
     intercept_
         A number.
     n_iter_
-        How many iterations were taken, an int.
+        Number of iterations, an int.
     n_features_in_
         p.
 
@@ -78,21 +78,21 @@ class PoissonRegressor(LinearModel, Regressor):
         self.tol = tol
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
-        """Learn the coefficients.
+        """Fit the coefficients.
 
         Parameters
         ----------
         X
-            n x p, sparse or dense; it stays as it is.
+            n x p, sparse or dense; a sparse X stays sparse.
         y
-            n counts or rates, 0 or more, not all 0.
+            n nonnegative counts or rates, not all 0.
         sample_weight
-            n weights, 1 when left out.
+            n weights, by default 1.
 
         Raises
         ------
         ShapeError, DTypeError, OptionError
-            For parts that do not fit each other, NaN, a count below 0, an alpha below 0.
+            For inconsistent shapes, NaN, a negative count, a negative alpha.
         """
         rows = rows_from(X, "PoissonRegressor")
         counts = _counts(y, rows)
@@ -112,11 +112,11 @@ class PoissonRegressor(LinearModel, Regressor):
         return self
 
     def predict(self, X: object) -> DistArray:
-        """Return the mean that is expected of each row, n numbers."""
+        """Return the predicted mean of each row, n numbers."""
         return cast(DistArray, np.exp(self._linear(X, "predict")))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Return D^2, the share of the deviance from the mean of y that ``predict`` explains.
+        """Return D^2, the fraction of the deviance that ``predict`` explains.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ class Regularizer(LearnerPart):
     where: Names
 
     def slope(self, value: DistArray) -> DistArray | float:
-        """Return the gradient of the part that is smooth."""
+        """Return the gradient of the smooth part."""
         return 0.0
 
     def penalty(self, value: DistArray) -> DistArray:
@@ -58,10 +58,10 @@ def _shrunk(value: DistArray, by: Any) -> DistArray:
 
 @dataclass(frozen=True)
 class L1(Regularizer):
-    """``alpha * sum |w|``, as a proximal step, so that elements become 0 exactly.
+    """L1 penalty ``alpha * sum |w|``, as a proximal step, which makes elements exactly 0.
 
     Duchi, Singer 2009, "Efficient Online and Batch Learning Using Forward Backward Splitting"; with AdaGrad
-    each element by its own rate, as in Duchi, Hazan, Singer 2011, section 5.
+    each element has its own rate, as in Duchi, Hazan, Singer 2011, section 5.
 
     Examples
     --------
@@ -77,13 +77,13 @@ class L1(Regularizer):
         _check(self, "alpha")
 
     def proximal(self, value: DistArray, rate: Any) -> DistArray:
-        """Return the nearest value that is cheaper."""
+        """Return the result of the proximal operator."""
         return _shrunk(value, rate * self.alpha)
 
 
 @dataclass(frozen=True)
 class L2(Regularizer):
-    """``alpha / 2 * sum w^2``, as ``alpha * w`` in the gradient.
+    """L2 penalty ``alpha / 2 * sum w^2``, added to the gradient as ``alpha * w``.
 
     Examples
     --------
@@ -99,24 +99,24 @@ class L2(Regularizer):
         _check(self, "alpha")
 
     def slope(self, value: DistArray) -> DistArray:
-        """Return the gradient of the part that is smooth."""
+        """Return the gradient of the smooth part."""
         return self.alpha * value
 
     def penalty(self, value: DistArray) -> DistArray:
-        """Return the part that is smooth, 0-d."""
+        """Return the smooth part, a scalar."""
         return (self.alpha / 2 * value * value).sum()
 
     def curvature(self, value: DistArray) -> DistArray:
-        """Return the second derivatives by each element."""
+        """Return the diagonal of the Hessian."""
         return self.alpha + 0.0 * value
 
 
 @dataclass(frozen=True)
 class ElasticNetPenalty(Regularizer):
-    """``alpha * (l1_ratio * sum |w| + (1 - l1_ratio) / 2 * sum w^2)``: the first part proximal.
+    """``alpha * (l1_ratio * sum |w| + (1 - l1_ratio) / 2 * sum w^2)``: the L1 part as a proximal step.
 
-    Zou, Hastie 2005, "Regularization and Variable Selection via the Elastic Net"; the two numbers are those
-    of scikit-learn.
+    Zou, Hastie 2005, "Regularization and Variable Selection via the Elastic Net"; the arguments are those of
+    scikit-learn.
 
     Examples
     --------
@@ -134,17 +134,17 @@ class ElasticNetPenalty(Regularizer):
         _check(self, "alpha", "l1_ratio")
 
     def slope(self, value: DistArray) -> DistArray:
-        """Return the gradient of the part that is smooth."""
+        """Return the gradient of the smooth part."""
         return self.alpha * (1 - self.l1_ratio) * value
 
     def proximal(self, value: DistArray, rate: Any) -> DistArray:
-        """Return the nearest value that is cheaper."""
+        """Return the result of the proximal operator."""
         return _shrunk(value, rate * (self.alpha * self.l1_ratio))
 
 
 @dataclass(frozen=True)
 class NonNegative(Regularizer):
-    """No element is below 0: after each step, those that are become 0.
+    """Nonnegativity constraint: after each step, negative elements are set to 0.
 
     Examples
     --------
@@ -156,13 +156,13 @@ class NonNegative(Regularizer):
     where: Names = None
 
     def proximal(self, value: DistArray, rate: Any) -> DistArray:
-        """Return the nearest value that is cheaper."""
+        """Return the result of the proximal operator."""
         return cast(DistArray, np.maximum(value, 0.0))
 
 
 @dataclass(frozen=True)
 class MaxNorm(Regularizer):
-    """No column of a matrix, and no vector, is longer than ``limit``: after each step it is scaled to that.
+    """Max-norm constraint: after each step, columns longer than ``limit`` are scaled to that length.
 
     Srebro, Shraibman 2005, "Rank, Trace-Norm and Max-Norm", as Srivastava et al. 2014 ("Dropout", section
     5.1) have it.
@@ -181,6 +181,6 @@ class MaxNorm(Regularizer):
         _check(self, "limit")
 
     def proximal(self, value: DistArray, rate: Any) -> DistArray:
-        """Return the nearest value that is cheaper."""
+        """Return the result of the proximal operator."""
         length = np.sqrt((value * value).sum(axis=0)) if value.ndim else abs(value)
         return cast(DistArray, value * (self.limit / np.maximum(length, self.limit)))

@@ -19,23 +19,23 @@ Floats = npt.NDArray[np.float64]
 
 
 class Ridge(LinearRegressor):
-    """Numbers as a linear function of rows, by the least squares and ``alpha * sum(coef_**2)``.
+    """Linear least squares with an L2 penalty, ``alpha * sum(coef_**2)``.
 
-    The constant is free. With scikit-learn's arguments and their meaning.
+    The intercept is not penalized. Arguments and attributes are scikit-learn's.
 
     Parameters
     ----------
     alpha
-        The strength of the penalty, or one for each target.
+        Strength of the penalty: a number, or one per target.
     fit_intercept
-        Whether there is a constant.
+        Whether to fit an intercept.
     max_iter
-        The most iterations of "sparse_cg"; 10 p when left out.
+        Maximum number of iterations of "sparse_cg"; by default 10 p.
     tol
-        "sparse_cg" ends when the gradient is at most this share of that at 0.
+        "sparse_cg" stops when the norm of the gradient is at most this fraction of that at 0.
     solver
-        "cholesky", by the products of columns, or of rows where these are fewer; "sparse_cg", conjugate
-        gradients; "auto" takes the first for dense rows, the second for sparse ones.
+        "cholesky", by the Gram matrix of the columns, or of the rows if these are fewer; "sparse_cg",
+        conjugate gradients; "auto" takes the first for dense X, the second for sparse X.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class Ridge(LinearRegressor):
     intercept_
         A number, or one for each target.
     n_iter_
-        How many iterations "sparse_cg" took, an int; None for "cholesky".
+        Number of iterations of "sparse_cg", an int; None for "cholesky".
     n_features_in_
         p.
     solver_
-        The solver that was taken.
+        The solver that was used.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Ridge(LinearRegressor):
         self.solver = solver
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
-        """Learn the coefficients.
+        """Fit the coefficients.
 
         Parameters
         ----------
@@ -88,12 +88,12 @@ class Ridge(LinearRegressor):
         y
             n numbers, or n x targets.
         sample_weight
-            n weights, 1 when left out.
+            n weights, by default 1.
 
         Raises
         ------
         ShapeError, DTypeError, OptionError
-            For parts that do not fit each other, NaN, an alpha below 0.
+            For inconsistent shapes, NaN, a negative alpha.
         """
         rows = rows_from(X, "Ridge")
         targets = targets_from(y, rows, "Ridge")

@@ -18,26 +18,24 @@ from matnb.learn.stochastic import StochasticGradient
 
 
 class SGDClassifier(StochasticGradient, Classifier):
-    """Linear classifiers, one class against the others, learned row by row or batch by batch.
+    """Linear classifiers, one versus rest, trained by stochastic gradient descent.
 
-    With scikit-learn's arguments and, of two classes and rows in the same order, its weights; what it has
-    more is left out. Three or more classes are learned at once, and end together. A :class:`Learner` with
-    ``SGD``.
+    Arguments are a subset of scikit-learn's; for two classes, with rows in the same order, the weights are
+    the same, too. Three or more classes are trained, and stop, together. A :class:`Learner` with ``SGD``.
 
     Parameters
     ----------
     loss
         ``"hinge"``, ``"log_loss"``, ``"modified_huber"``, ``"squared_hinge"``, ``"perceptron"``, or one of
         :class:`SGDRegressor`, of targets -1 and 1.
-    others
-        Those of :class:`SGDRegressor`; here, too, a ``batch_size`` of 1 is what scikit-learn does.
+    others As in :class:`SGDRegressor`; scikit-learn corresponds to a ``batch_size`` of 1.
 
     Attributes
     ----------
     coef_, intercept_
         Weights, float64 of 1 x p for two classes, else classes x p, and as many intercepts.
     classes_, n_iter_, t_, n_features_in_
-        The classes, NumPy's; passes; steps, and 1; columns of X.
+        The classes, a NumPy array; number of passes; number of steps plus 1; columns of X.
 
     Examples
     --------
@@ -97,7 +95,7 @@ class SGDClassifier(StochasticGradient, Classifier):
         return self._kept(self._descend(rows, _signs(codes, len(classes))), classes)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Go through rows once, from what was learned before; the first call is given all classes."""
+        """Train for one pass from the current weights; the first call needs all classes."""
         rows = rows_from(X, "SGDClassifier", getattr(self, "n_features_in_", None))
         if classes is None and not hasattr(self, "classes_"):
             raise OptionError("SGDClassifier: the first partial_fit needs classes=: all that will be")
@@ -117,7 +115,7 @@ class SGDClassifier(StochasticGradient, Classifier):
         return self._keep_descent(learner, weights.T, intercept, classes=classes)
 
     def decision_function(self, X: Any) -> DistArray:
-        """Return the scores of rows: of the second of two classes, or n x classes."""
+        """Return the scores of rows: n numbers for two classes, else n x classes."""
         self._check_fitted("decision_function")
         scores = rows_from(X, "SGDClassifier", self.n_features_in_) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores

@@ -13,9 +13,9 @@ from matnb.learn.stochastic import StochasticGradient
 
 
 class SGDRegressor(StochasticGradient, Regressor):
-    """Linear models of numbers, learned row by row or batch by batch.
+    """Linear regression trained by stochastic gradient descent.
 
-    With scikit-learn's arguments and, rows in the same order, its weights; what it has more is left out. A
+    Arguments are a subset of scikit-learn's; with rows in the same order the weights are the same, too. A
     :class:`Learner` with ``SGD``.
 
     Parameters
@@ -23,31 +23,31 @@ class SGDRegressor(StochasticGradient, Regressor):
     loss
         ``"squared_error"``, ``"huber"``, ``"epsilon_insensitive"``, ``"squared_epsilon_insensitive"``.
     penalty
-        ``"l2"``, ``"l1"``, ``"elasticnet"`` or None. That of absolute values is a proximal step after each
-        batch, where scikit-learn adds up what it could not yet take (Tsuruoka et al. 2009).
+        ``"l2"``, ``"l1"``, ``"elasticnet"`` or None. The L1 penalty is a proximal step after each batch;
+        scikit-learn uses a cumulative penalty (Tsuruoka et al. 2009).
     alpha, l1_ratio
         The penalty is ``alpha * (l1_ratio * sum |w| + (1 - l1_ratio) / 2 * sum w^2)``.
     fit_intercept
         Whether there is an intercept.
     max_iter, tol, n_iter_no_change
-        At most so many passes; after so many in a row whose mean objective, of rows before they are learned
-        from, is not below the least so far by ``tol``, it ends. None goes through all.
+        Maximum number of passes. Training stops after ``n_iter_no_change`` consecutive passes that do not
+        improve the best mean objective by ``tol``; with ``tol=None`` all passes are made.
     shuffle, random_state
-        Whether each pass has an order of its own, drawn from this seed.
+        Whether to shuffle the rows in each pass, with this seed.
     epsilon
-        The width of the losses that have one.
+        The epsilon of the losses that have one.
     learning_rate, eta0, power_t
         Steps of ``eta0`` ("constant"), ``1 / (alpha * (t0 + t))`` ("optimal"), ``eta0 / t ** power_t``
         ("invscaling"); t counts steps from 1.
     batch_size
-        Rows of a step, which goes along their mean gradient. 1 is what scikit-learn does.
+        Rows per step, which uses their mean gradient. scikit-learn corresponds to 1.
 
     Attributes
     ----------
     coef_, intercept_
         Weights, float64 of shape (p,), and the intercept, of shape (1,).
     n_iter_, t_, n_features_in_
-        Passes; steps, and 1; columns of X.
+        Number of passes; number of steps plus 1; columns of X.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class SGDRegressor(StochasticGradient, Regressor):
         return self._kept(self._descend(rows, targets_from(y, rows, "SGDRegressor", several=False)))
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Go through rows once, from what was learned before."""
+        """Train for one pass over rows, starting from the current weights."""
         rows = rows_from(X, "SGDRegressor", getattr(self, "n_features_in_", None))
         return self._kept(self._one_batch(rows, targets_from(y, rows, "SGDRegressor", several=False)))
 

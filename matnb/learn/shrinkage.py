@@ -78,7 +78,7 @@ class ShrunkRegressor(LinearRegressor):
     dual_gap_: DistArray
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
-        """Learn the coefficients.
+        """Fit the coefficients.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class ShrunkRegressor(LinearRegressor):
         y
             n numbers.
         sample_weight
-            n weights, 1 when left out.
+            n weights, by default 1.
 
         Raises
         ------

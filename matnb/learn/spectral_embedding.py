@@ -25,39 +25,39 @@ _SYMMETRIC = 1e-10  # up to which differences are rounding, as scikit-learn has 
 
 
 class SpectralEmbedding(Estimator):
-    """Rows as coordinates on the eigenvectors of a graph's normalized Laplacian.
+    """Spectral embedding of rows by the eigenvectors of a graph's normalized Laplacian.
 
-    Belkin and Niyogi 2003, "Laplacian eigenmaps for dimensionality reduction and data representation". The
-    meaning of arguments and attributes is scikit-learn's, of which ``gamma`` and the affinity "rbf" that it
-    belongs to, ``eigen_solver``, ``eigen_tol`` and ``n_jobs`` are left out.
+    Belkin and Niyogi 2003, "Laplacian eigenmaps for dimensionality reduction and data representation".
+    Arguments and attributes are scikit-learn's, without the affinity "rbf" and its ``gamma``,
+    ``eigen_solver``, ``eigen_tol`` and ``n_jobs``.
 
     Parameters
     ----------
     n_components
-        How many coordinates.
+        Number of coordinates.
     affinity
-        "nearest_neighbors": the graph of those of each row, both ways; "precomputed": X is the graph, n x n,
-        symmetric, sparse or dense.
+        "nearest_neighbors": the symmetrized graph of each row's nearest neighbors; "precomputed": X is the
+        graph, n x n, symmetric, sparse or dense.
     random_state
-        A seed for the first vector.
+        Seed of the start vector.
     n_neighbors
-        Of "nearest_neighbors", the row itself among them; a tenth of the rows when left out.
+        Number of neighbors for "nearest_neighbors", including the row itself; by default a tenth of the rows.
 
     Attributes
     ----------
     embedding_
-        n x k: the eigenvectors D^(-1/2) v of the smallest eigenvalues but the first, ascending; of each the
-        element that is largest in magnitude is positive.
+        n x k: the eigenvectors D^(-1/2) v of the smallest eigenvalues except the first, ascending; the
+        element of largest magnitude in each is positive.
     affinity_matrix_
         The graph, n x n.
     n_neighbors_, n_features_in_
-        Neighbors looked for, None without; columns of X.
+        Number of neighbors used, or None; columns of X.
 
     Raises
     ------
     ShapeError, OptionError
         For an X that is not a matrix or has NaN, a graph that is not square or has negative weights, and more
-        coordinates than rows less one.
+        than n - 1 coordinates.
 
     Examples
     --------
@@ -85,14 +85,14 @@ class SpectralEmbedding(Estimator):
         self.n_neighbors = n_neighbors
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Place rows.
+        """Compute the embedding.
 
         Parameters
         ----------
         X
             n x p, sparse or dense; or a graph, n x n.
         y
-            Nothing; there as in scikit-learn.
+            Ignored; present for compatibility with scikit-learn.
         """
         rows, name = rows_from(X, "SpectralEmbedding").astype(np.float64), "SpectralEmbedding"
         one_of(self.affinity, "affinity", name, ("nearest_neighbors", "precomputed"))
@@ -117,7 +117,7 @@ class SpectralEmbedding(Estimator):
         )
 
     def fit_transform(self, X: object, y: object = None) -> DistArray:
-        """Place rows, and return where: n x k."""
+        """Compute the embedding and return it, n x k."""
         return self.fit(X, y).embedding_
 
 

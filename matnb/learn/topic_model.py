@@ -64,7 +64,7 @@ class TopicModel(Transformer):
         X
             n x words, counts.
         y
-            Not looked at.
+            Ignored; present for compatibility with scikit-learn.
         """
         counts = self._known(X, "score")
         gamma = self._topics(counts, self.exp_dirichlet_component_, self._fitted())

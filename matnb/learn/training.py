@@ -26,24 +26,23 @@ State = Any  # nested arrays: NumPy's between runs, DistArrays in a step
 
 @dataclass(frozen=True, eq=False)
 class LearningHistory:
-    """Figures of a learner, an element for each batch.
+    """Training history, with one element per batch.
 
     Attributes
     ----------
     epoch, rows
-        The pass, from 0, and the rows of the batch.
+        The pass, from 0, and the number of rows of the batch.
     loss
         Their mean loss before the model learned from them.
     step, norm
         Euclidean norms of the change of all parameters, and of the parameters after it.
     rows_per_second, waiting
-        Of the run that the batch was in: its rate, and the share of its time in which data was waited for, 0
-        for arrays in memory.
+        Rate of the run that included the batch, and the share of its time spent waiting for data; 0 for
+        arrays in memory.
     flops_per_second, bytes_per_second
-        Of the run that the batch was in: floating-point operations and bytes of arrays that are read and
-        written, as its plan counts them, by the time that it took; NaN with ``engine="interpret"``.
-    figures
-        Those of the mixins, by name.
+        Floating-point operations, and bytes of arrays read and written, per second of the run that included
+        the batch, as counted by its plan; NaN with ``engine="interpret"``.
+    figures The measures of the mixins, by name.
     held_out
         The loss on ``validation`` after each pass; one element a pass.
     """
@@ -64,7 +63,7 @@ class LearningHistory:
         return len(self.loss)
 
     def followed_by(self, other: LearningHistory) -> LearningHistory:
-        """Return both, one after the other."""
+        """Return both histories, one after the other."""
         joined = {
             one.name: np.concatenate([getattr(self, one.name), getattr(other, one.name)])
             for one in fields(self)
@@ -75,7 +74,7 @@ class LearningHistory:
         return LearningHistory(**joined, figures=figures)
 
     def mean_loss(self, epoch: int) -> float:
-        """Return the mean loss of the rows of a pass, each before the model learned from it."""
+        """Return the mean loss of the rows of a pass, each taken before the model learned from it."""
         inside = self.epoch == epoch
         return float(np.average(self.loss[inside], weights=self.rows[inside]))
 

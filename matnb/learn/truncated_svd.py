@@ -13,30 +13,29 @@ from matnb.linalg.svds import svds
 
 
 class TruncatedSVD(Transformer):
-    """Rows as coordinates along the singular vectors of X, which is not centered.
+    """Truncated SVD: the coordinates of rows along the top singular vectors of X, without centering.
 
     Deerwester et al. 1990, "Indexing by latent semantic analysis". Arguments and attributes are
-    scikit-learn's, of which ``n_oversamples`` and ``power_iteration_normalizer`` are left out.
+    scikit-learn's, without ``n_oversamples`` and ``power_iteration_normalizer``.
 
     Parameters
     ----------
-    n_components
-        How many.
+    n_components Number of components.
     algorithm
-        "randomized" (Halko, Martinsson and Tropp 2011), or "arpack": Lanczos' bidiagonalization.
+        "randomized" (Halko, Martinsson and Tropp 2011), or "arpack": Lanczos bidiagonalization.
     n_iter
-        Of "randomized": how often what is drawn is multiplied with X and its transpose.
+        Number of power iterations of "randomized".
     random_state
         A seed.
     tol
-        Of "arpack"; 0 stands for 1e-12.
+        Tolerance of "arpack"; 0 means 1e-12.
 
     Attributes
     ----------
     components_
-        k x p, orthonormal rows; of each the element that is largest in magnitude is positive.
+        k x p with orthonormal rows; the element of largest magnitude in each row is positive.
     explained_variance_, explained_variance_ratio_
-        Of the coordinates of the rows, and over the variance of X: of shape (k,).
+        The variance of the coordinates, and the same divided by the variance of X, both of shape (k,).
     singular_values_
         Of shape (k,), descending.
     n_features_in_
@@ -75,14 +74,14 @@ class TruncatedSVD(Transformer):
         self.tol = tol
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Learn components of rows.
+        """Fit the components.
 
         Parameters
         ----------
         X
             n x p, sparse or dense; a sparse one stays sparse.
         y
-            Nothing; there as in scikit-learn.
+            Ignored; present for compatibility with scikit-learn.
         """
         rows, name = rows_from(X, "TruncatedSVD"), "TruncatedSVD"
         algorithm = one_of(self.algorithm, "algorithm", name, ("arpack", "randomized"))
@@ -119,7 +118,7 @@ class TruncatedSVD(Transformer):
         return rows_from(X, "TruncatedSVD", self.n_features_in_) @ self.components_.T
 
     def inverse_transform(self, X: object) -> DistArray:
-        """Return the rows that have some coordinates: n x p, but for what other components would add.
+        """Return the approximate rows with the given coordinates, n x p.
 
         Parameters
         ----------

@@ -31,14 +31,14 @@ Item = TypeVar("Item")
 
 
 class Minibatch(NamedTuple):
-    """Rows and their targets, as the step of :func:`matnb.iterate` is given them."""
+    """Rows and their targets, as passed to the step of :func:`matnb.iterate`."""
 
     X: DistArray
     y: DistArray | None
 
 
 class SourceBatch(NamedTuple):
-    """Rows, their targets, and which batch of which pass they are."""
+    """Rows and their targets, with the numbers of the batch and the pass."""
 
     X: DistArray
     y: DistArray | None
@@ -58,7 +58,7 @@ class _Piece:
 
 
 class Split(NamedTuple):
-    """What ``holdout`` gives: a source of the rows to learn from, and one of those held out."""
+    """Result of ``holdout``: a source of the rows for training, and one of those held out."""
 
     training: BatchSource
     held_out: BatchSource
@@ -142,13 +142,13 @@ class ReadingAhead(Generic[Item]):
 
 @dataclass(frozen=True, repr=False)
 class BatchSource:
-    """An ordered series of batches of equal rows and one shorter last one, the same each time.
+    """A reproducible sequence of batches of rows, of equal size except for the last.
 
-    Made by :func:`memory`, :func:`files` and :func:`calls`. ``for batch in source`` goes through it; a batch
-    has ``X`` and ``y`` (None without targets) as DistArrays, ``start``, the number of its first row in the
-    pass, ``number``, its own, and ``epoch``, that of the pass, all from 0.
-    :func:`matnb.iterate` takes a source as ``over=``. While one piece is worked on, a thread has the next one
-    ready and reads another; it ends with the loop, however that ends.
+    Created by :func:`memory`, :func:`files` and :func:`calls`. ``for batch in source`` iterates over it; a
+    batch has ``X`` and ``y`` (None without targets) as DistArrays, ``start``, the number of its first row in
+    the pass, ``number``, that of the batch, and ``epoch``, that of the pass, all from 0.
+    :func:`matnb.iterate` takes a source as ``over=``. While one piece is processed, a thread reads ahead up
+    to two more; it ends with the loop.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class BatchSource:
     batch_size
         Rows of a batch.
     seed
-        Of the order in which rows come; None keeps their own.
+        Seed for shuffling rows; None keeps their order.
     """
 
     series: Series
@@ -186,13 +186,13 @@ class BatchSource:
     # what it is made into
 
     def map(self, fn: Callable[..., object]) -> BatchSource:
-        """Return the source with a function applied to each batch.
+        """Return a source with a function applied to each batch.
 
         Parameters
         ----------
         fn
             ``fn(X)``, or ``fn(X, y)`` where there are targets, on the DistArrays of a batch; returns X, or X
-            and y, of as many rows. In :func:`matnb.iterate` it is part of the step.
+            and y, with the same number of rows. In :func:`matnb.iterate` it becomes part of the step.
 
         Examples
         --------
@@ -204,23 +204,23 @@ class BatchSource:
         return replace(self, maps=(*self.maps, fn))
 
     def take(self, n: int) -> BatchSource:
-        """Return the source of the first ``n`` batches of each pass."""
+        """Return a source of the first ``n`` batches of each pass."""
         n = counted(n, "n", least=0)
         return replace(self, limit=n if self.limit is None else min(n, self.limit))
 
     def repeat(self, n: int) -> BatchSource:
-        """Return the source that is gone through ``n`` times in a row, each pass in an order of its own."""
+        """Return a source that makes ``n`` passes in a row, each with its own shuffling."""
         return replace(self, passes=self.passes * counted(n, "n"))
 
     def holdout(self, every: int = 20) -> Split:
-        """Return two sources: of the rows to learn from, and of one row of each ``every``, never shuffled.
+        """Split into two sources: rows for training, and every ``every``-th row held out, never shuffled.
 
-        Rows are counted in each file, so which are held out depends on no order.
+        Rows are counted within each file, so the split does not depend on shuffling.
 
         Raises
         ------
         OptionError
-            When rows of this source were held out before.
+            If rows of this source were already held out.
 
         Examples
         --------
@@ -244,7 +244,7 @@ class BatchSource:
 
     @property
     def num_rows(self) -> int | None:
-        """How many rows a pass has; None where that is known only after reading."""
+        """Number of rows per pass; None if it is known only after reading."""
         count = self.series.num_rows
         if count is None or self.every is not None:
             count = self._counted_rows if self.series.is_here else None
@@ -256,12 +256,12 @@ class BatchSource:
 
     @property
     def num_batches(self) -> int | None:
-        """How many batches a pass has, the shorter one included; None where it is not known."""
+        """Number of batches per pass, including a shorter last one; None if unknown."""
         return None if self.num_rows is None else -(-self.num_rows // self.batch_size)
 
     @property
     def known_batches(self) -> int | None:
-        """As ``num_batches``, but None where rows would have to be looked at to know it."""
+        """As ``num_batches``, but None if rows would have to be read to find out."""
         return None if self.every is not None else self.num_batches
 
     @cached_property
@@ -289,7 +289,7 @@ class BatchSource:
 
     @property
     def waited_seconds(self) -> float:
-        """How long was waited for data so far, in all loops over this source."""
+        """Total seconds spent waiting for data in all loops over this source."""
         return self._waited[0]
 
     # going through it

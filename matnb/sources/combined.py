@@ -55,18 +55,18 @@ class _Blended(_Joined):
 
 
 def joined(*sources: BatchSource) -> BatchSource:
-    """Return the source of all rows of several sources, one source after the other.
+    """Return the concatenation of several sources.
 
     Parameters
     ----------
     sources
-        As they were made: join before ``map``, ``take``, ``repeat`` and ``holdout``. Batch size, order and
-        seed are those of the first.
+        Sources before any ``map``, ``take``, ``repeat`` or ``holdout``. Batch size, order and seed are those
+        of the first.
 
     Raises
     ------
     OptionError
-        For what was changed before, or no source.
+        For a source that was changed before, or no source.
     ShapeError, DTypeError
         At the batch where rows have another width or format.
 
@@ -82,21 +82,21 @@ def joined(*sources: BatchSource) -> BatchSource:
 
 
 def blended(*sources: BatchSource, shares: Sequence[float] | None = None, seed: int = 0) -> BatchSource:
-    """Return the source of all rows of several sources, a batch's rows of one or another of them in turns.
+    """Return a source that interleaves the batches of several sources at random.
 
     Parameters
     ----------
     sources
         As for :func:`joined`.
     shares
-        How often each has its turn, until it has ended: 1 each when left out.
+        Relative frequency of each source until it is exhausted; by default equal.
     seed
-        Of the turns, which are the same in each pass unless the first source is shuffled.
+        Seed of the interleaving, which is the same in each pass unless the first source is shuffled.
 
     Raises
     ------
     OptionError
-        For shares that are not positive, or not one a source.
+        For shares that are not positive, or not one per source.
 
     Examples
     --------

@@ -321,9 +321,9 @@ def files(
     seed: int = 0,
     **options: object,
 ) -> BatchSource:
-    """Return the source of the rows of files; but for headers nothing is read before a batch is asked for.
+    """Return a source of the rows of files; nothing but headers is read until a batch is needed.
 
-    Files are read by a thread of this process, some rows at a time, so they may be larger than memory.
+    A thread in this process reads the files, some rows at a time, so they may be larger than memory.
 
     Parameters
     ----------
@@ -333,27 +333,27 @@ def files(
         ``scipy.sparse.save_npz`` writes, with a member y if one is added), ``.npy``, ``.csv``, ``.parquet``,
         ``.svm``, ``.ldac``, and what else :func:`matnb.load` reads.
     batch_size
-        Rows of a batch; batches go on across files.
+        Rows per batch; batches continue across files.
     target
         The column that is y: a name of a table, a number of a .npy file.
     kind
         As in :func:`matnb.load`, where a name's end does not say.
     shuffle, seed
-        As in :func:`memory`: files come in a drawn order, and the rows of 64 batches among each other.
+        As in :func:`memory`: files are read in random order, and rows are shuffled within 64 batches.
     **options
         Of the reader, as in :func:`matnb.load`: ``columns=`` of tables; of svmlight and LDA-C ``n_features=``
-        (and ``zero_based=``), without which all is read once to know.
+        (and ``zero_based=``), without which everything is read once to find out.
 
     Raises
     ------
     MissingFileError
-        When there is no such file.
+        If the file does not exist.
     OptionError
         For unknown kinds and options; at its batch for NaN or infinity, with file, row and column.
     ShapeError
-        For files of unequal width, with both: at once, or at the batch where reading tells.
+        For files of unequal width: immediately, or at the batch where it is noticed.
     FileFormatError
-        For a file that is not what it claims to be, or has changed since; at its batch.
+        For a malformed file, or one that has changed since; at its batch.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class _Here(Series):
 def memory(
     X: object, y: object = None, *, batch_size: int, shuffle: bool = False, seed: int = 0
 ) -> BatchSource:
-    """Return the source of the rows of an array.
+    """Return a source of the rows of an array.
 
     Parameters
     ----------
@@ -44,18 +44,19 @@ def memory(
     y
         The target of each row, of shape (n,) or n x targets.
     batch_size
-        Rows of a batch; the last one has what is left.
+        Rows per batch; the last one may have fewer.
     shuffle
-        Give the rows of each pass in an order drawn from the seed and the number of the pass alone.
+        Whether to shuffle the rows in each pass; the order depends only on the seed and the number of the
+        pass.
     seed
-        A whole number from 0 on.
+        A nonnegative integer.
 
     Raises
     ------
     ShapeError
-        When X has not two axes, or y another length.
+        If X does not have two axes, or y has another length.
     OptionError
-        For NaN or infinity in what is given from this process, and for a batch of no rows.
+        For NaN or infinity in data given from this process, and for an empty batch.
 
     Examples
     --------
@@ -104,26 +105,26 @@ def calls(
     shuffle: bool = False,
     seed: int = 0,
 ) -> BatchSource:
-    """Return the source of what a function returns, called by a thread of this process ahead of its use.
+    """Return a source of the rows that a function returns; a thread in this process calls it ahead of time.
 
     Parameters
     ----------
     fn
-        ``fn(k)``, for k from 0 on, returns X, or X and y, as NumPy's or SciPy's arrays: the same for the same
-        k, or passes differ. Rows of one call follow those of the one before.
+        ``fn(k)``, for k = 0, 1, ..., returns X, or X and y, as NumPy or SciPy arrays. It should always return
+        the same for the same k, else passes differ. Rows of consecutive calls are concatenated.
     num_batches
-        How often it is called in a pass.
+        Number of calls per pass.
     batch_size
-        Rows of a batch; when left out, what the first call returns.
+        Rows per batch; by default as many as the first call returns.
     shuffle, seed
-        As in :func:`memory`: the calls come in a drawn order, and the rows of 64 batches among each other.
+        As in :func:`memory`: the calls are made in random order, and rows are shuffled within 64 batches.
 
     Raises
     ------
     ShapeError, DTypeError
-        At the batch where what it returns is not rows, or has another width.
+        At the batch where the result is not rows, or has another width.
     OptionError
-        There too, for NaN or infinity, and for DistArrays, which nobody need read ahead.
+        There too, for NaN or infinity, and for DistArrays, which need not be read ahead.
 
     Examples
     --------

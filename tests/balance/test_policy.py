@@ -290,7 +290,7 @@ def test_a_disappointed_policy_asks_for_more() -> None:
     heavy = situation(block_seconds=(9.0, 9.0, 0.0, 0.0))
     assert policy.decide(heavy).acts
     policy.brought(decision, Gain({}, -1.0, 0.03, 0))
-    assert policy.decide(heavy).reason.startswith("too often: 6 repartitions since iteration 10")
+    assert policy.decide(heavy).reason.startswith("too often: the gain of 6 repartitions since")
     assert policy.decide(replace(heavy, iteration=90)).acts
 
 

@@ -29,8 +29,8 @@ class GeneralizedLinear(LearnerPart):
     Parameters
     ----------
     link
-        ``"identity"``, ``"logit"``, ``"log"``, ``"probit"``, or one of them for each target; ``"softmax"`` is
-        of all targets together.
+        ``"identity"``, ``"logit"``, ``"log"``, ``"probit"``, or one of them per target; ``"softmax"`` applies
+        to all targets together.
     mask
         p x targets: where it is 0, the weight of a feature stays 0.
     fit_intercept

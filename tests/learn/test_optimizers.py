@@ -123,6 +123,20 @@ def test_the_slopes_of_smooth_penalties():
     assert mn.learn.L1(0.5).slope(w) == 0
 
 
+PENALTIES = {
+    "L2": (mn.learn.L2(0.5), lambda w: 0.25 * (w * w).sum()),
+    "ElasticNetPenalty": (mn.learn.ElasticNetPenalty(0.5, 0.25), lambda w: 0.1875 * (w * w).sum()),
+}
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_a_slope_is_the_gradient_of_what_is_smooth(name):
+    regularizer, penalty = PENALTIES[name]
+    w, h = np.random.default_rng(3).normal(size=6), 1e-6
+    differences = [(penalty(w + step) - penalty(w - step)) / (2 * h) for step in h * np.eye(6)]
+    np.testing.assert_allclose(regularizer.slope(mn.asarray(w)).compute(), differences, rtol=1e-6)
+
+
 def test_max_norm_is_of_columns():
     scaled = mn.learn.MaxNorm(1.0).proximal(mn.asarray([[3.0, 0.1], [4.0, 0.2]]), 1.0).compute()
     np.testing.assert_allclose(scaled, [[0.6, 0.1], [0.8, 0.2]], rtol=1e-15)

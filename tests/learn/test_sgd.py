@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning, OptionError, ShapeError, UnsupportedError
-from matnb.learn.score_losses import OF_CLASSES, OF_NUMBERS
+from matnb.learn.score_losses import OF_CLASSES, OF_NUMBERS, LinearScore
 
 RNG = np.random.default_rng(4)
 N, P = 60, 4
@@ -56,6 +56,22 @@ def test_the_same_bits_on_any_workers(session, rows):
 
 @ON_THREADS
 class TestOnOne:
+    @pytest.mark.parametrize("loss", [*OF_CLASSES, *OF_NUMBERS])
+    def test_a_gradient_is_that_of_its_loss(self, loss):
+        # No score is so near to a corner of its loss that the two differences are of different sides.
+        model, h, rng = LinearScore(loss, 0.3, 0.0, 0.2, True), 1e-6, np.random.default_rng(7)
+        rows, y = mn.asarray(X), mn.asarray(np.where(CLASSES == "up", 1.0, -1.0))
+        at = {"weights": rng.normal(size=P), "intercept": rng.normal(size=())}
+        gradient = model.gradient({name: mn.asarray(one) for name, one in at.items()}, rows, y)
+        for _ in range(3):
+            way = {name: rng.normal(size=one.shape) for name, one in at.items()}
+            up, down = (
+                float(model.loss({name: mn.asarray(at[name] + sign * h * way[name]) for name in at}, rows, y))
+                for sign in (1, -1)
+            )
+            slope = sum(float((gradient[name] * way[name]).sum()) for name in at)
+            assert slope == pytest.approx((up - down) / (2 * h), rel=1e-6, abs=1e-8)
+
     @pytest.mark.parametrize("loss", [*OF_CLASSES, *OF_NUMBERS])
     def test_a_classifier_is_scikit_learns_row_by_row(self, loss):
         slow = {"learning_rate": "constant", "eta0": 0.05} if "squared" in loss else {}

@@ -102,6 +102,8 @@ class BatchSpan:
     loss, held_out
         Of a learner, the mean of the last rows that it learned from, and of those that it does not learn
         from; None where these are not known.
+    waiting
+        The share of the time before the loop in which data was waited for, 0 to 1.
     """
 
     epoch: int
@@ -114,6 +116,7 @@ class BatchSpan:
     since: float
     loss: float | None = None
     held_out: float | None = None
+    waiting: float = 0.0
 
 
 @dataclass(frozen=True)

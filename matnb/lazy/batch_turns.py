@@ -23,6 +23,10 @@ class BatchTurns:
         Of a pass, or None where that is not known before its end.
     epoch
         The number of the first pass.
+    waited
+        Gives for how many seconds data was waited for so far.
+    clock
+        Gives seconds.
 
     Attributes
     ----------
@@ -35,8 +39,10 @@ class BatchTurns:
         epochs: int = 1,
         num_batches: int | None = None,
         epoch: int = 0,
+        waited: Callable[[], float] = lambda: 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock, self._waited, self._waited_before = clock, waited, waited()
         self.span = BatchSpan(epoch, epochs, 0, num_batches, 0, 0, 0, clock())
         self._flops = self._accessed_bytes = 0
         self._is_counted = False
@@ -55,7 +61,9 @@ class BatchTurns:
         if epoch != span.epoch:
             known, next_one = known or span.start or None, 0  # as many as the pass had that is over
         next_one = next_one if start is None else start
-        self.span = replace(span, epoch=epoch, start=next_one, num_batches=known, rows=rows)
+        took, waited = self._clock() - span.since, self._waited() - self._waited_before
+        waiting = min(waited / took, 1.0) if took > 0 else 0.0
+        self.span = replace(span, epoch=epoch, start=next_one, num_batches=known, rows=rows, waiting=waiting)
         token = _in_turn.set(self)
         try:
             yield

@@ -447,6 +447,10 @@ class Streamed(Protocol):
     def known_batches(self) -> int | None:
         """Of a pass; None where only going through tells."""
 
+    @property
+    def waited_seconds(self) -> float:
+        """How long was waited for data so far, in all loops over it."""
+
     def loop_pieces(self, epochs: int) -> Generator[LoopPiece]:
         """Yield the pieces of some passes in order."""
 
@@ -469,7 +473,7 @@ def _streamed(
     most = int(DistArray(_limit(max_iterations, _ENDLESS, True)))
     count, ended = 0, False
     kept: list[Kept] = []
-    turns = BatchTurns(int(epochs) * over.passes, over.known_batches)
+    turns = BatchTurns(int(epochs) * over.passes, over.known_batches, waited=lambda: over.waited_seconds)
     with closing(over.loop_pieces(int(epochs))) as pieces, turns:
         while count < most and not ended and (piece := next(pieces, None)) is not None:
             with recording_apart(), turns.loop(piece.batch, piece.epoch):

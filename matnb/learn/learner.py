@@ -237,7 +237,7 @@ class Learner(Estimator):
             run = _loaded(cast(Any, self.checkpoint), run, self.model)
         given = validation if isinstance(validation, tuple) else (validation, None)
         held = None if validation is None else source_from(*given)
-        with BatchTurns(epochs, source.num_batches, run.epoch) as turns:
+        with BatchTurns(epochs, source.num_batches, run.epoch, lambda: source.waited_seconds) as turns:
             for epoch in range(epochs):
                 if run.is_over(epoch, self.patience, self.tol) or training.has_ended(run.state):
                     continue
@@ -273,7 +273,7 @@ class Learner(Estimator):
         p = getattr(self, "n_features_in_", rows.shape[1])
         if rows.shape[1] != p:
             raise ShapeError(f"Learner: X has {rows.shape[1]} features, but it was fitted to {p}")
-        with BatchTurns(1, source.num_batches, run.epoch) as turns:
+        with BatchTurns(1, source.num_batches, run.epoch, lambda: source.waited_seconds) as turns:
             run = self._pass(training, run, source, run.epoch, turns, start=0).ended()
         return self._keep(training, run, p)
 

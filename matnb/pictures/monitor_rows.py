@@ -8,7 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from matnb.events import BatchSpan
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
+from matnb.pictures.summary import batches_text
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,25 @@ class WorkerFacts:
 
 
 @dataclass(frozen=True)
+class BatchProgress:
+    """How far a learner is, or a loop over a source.
+
+    Attributes
+    ----------
+    span
+        The batches that its loop goes through, or its last one went through.
+    iterations
+        Batches of these that are done.
+    seconds
+        Since the first batch of all.
+    """
+
+    span: BatchSpan
+    iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class MonitorFacts:
     """What the monitor shows.
 
@@ -82,6 +103,9 @@ class MonitorFacts:
         The busiest worker's kernel seconds over the mean, in all that ran; 0.0 where that is not known.
     is_elsewhere
         Whether a newer output goes on with it.
+    batches
+        What is gone through batch by batch; where nothing runs, what was last. None where the loop is no such
+        one.
     """
 
     workers: tuple[WorkerFacts, ...] = ()
@@ -100,6 +124,7 @@ class MonitorFacts:
     outcome: str = ""
     imbalance_of_all: float = 0.0
     is_elsewhere: bool = False
+    batches: BatchProgress | None = None
 
 
 # What a user calls the work of the workers: a few words for the many kinds of tasks.
@@ -222,8 +247,12 @@ def work_of(row: Row, kinds: Sequence[str]) -> list[tuple[str, float]]:
 
 
 def state_text(facts: MonitorFacts) -> str:
-    """Return what runs, or ran: the iteration, how long one takes, what is left."""
-    if facts.iteration < 0:
+    """Return what runs, or ran: the iteration or batch, how long it takes, what is left."""
+    if (all_of := facts.batches) is not None:
+        when = "" if facts.is_running else f"{facts.outcome or 'ended'} after "
+        text = batches_text(all_of.span, all_of.iterations, all_of.seconds, is_over=not facts.is_running)
+        words = [when + text]
+    elif facts.iteration < 0:
         words = [_what_runs(facts)]
     else:
         of = f" of {count_text(_whole(facts.most_iterations))}" if progress_of(facts) is not None else ""
@@ -286,7 +315,13 @@ def notes_of(facts: MonitorFacts) -> list[str]:
 
 
 def progress_of(facts: MonitorFacts) -> float | None:
-    """Return the share of a loop that is done, or None where that is not known."""
+    """Return the share of a loop, or of all passes, that is done, or None where that is not known."""
+    if (all_of := facts.batches) is not None:
+        span = all_of.span
+        if not span.num_batches:
+            return None
+        done = span.epoch + (span.start + all_of.iterations) / span.num_batches
+        return share_of(done / span.epochs)
     most = facts.most_iterations
     if facts.iteration < 0 or not 0 < most <= _MOST_COUNT or facts.iteration > most:
         return None

@@ -190,7 +190,7 @@ def progress_text(num_finished: int, loop: LoopAdvanced, seconds: float, now: fl
     if loop.seconds > 0 and loop.accessed_bytes and loop.batches is None:
         rates.append(f"{bytes_text(round(loop.accessed_bytes / loop.seconds))}/s")
     if loop.batches is not None:
-        return _batches_text(loop, loop.batches, rates, now)
+        return batches_text(loop.batches, loop.iterations, now - loop.batches.since, rates)
     known = loop.most_iterations < math.inf and not loop.has_until
     of = f" of {count_text(int(loop.most_iterations))}" if known else ""
     noun = "iteration" if loop.iterations == 1 and not known else "iterations"
@@ -205,20 +205,39 @@ def progress_text(num_finished: int, loop: LoopAdvanced, seconds: float, now: fl
     return ", ".join(words)
 
 
-def _batches_text(loop: LoopAdvanced, span: BatchSpan, rates: Sequence[str], now: float) -> str:
-    number, seconds = span.start + loop.iterations, now - span.since
+def batches_text(
+    span: BatchSpan, iterations: int, seconds: float, rates: Sequence[str] = (), is_over: bool = False
+) -> str:
+    """Return how far a learner is, or a loop over a source, in one line.
+
+    Parameters
+    ----------
+    span
+        The batches that its loop goes through.
+    iterations
+        Batches of these that are done.
+    seconds
+        Since the first batch of all.
+    rates
+        What else it does a second.
+    is_over
+        Whether nothing is left to wait for.
+    """
+    number = span.start + iterations
     of = "" if span.num_batches is None else f" of {count_text(span.num_batches)}"
     words = [f"batch {count_text(number)}{of}"]
     if span.epochs > 1:
         words.append(f"pass {span.epoch + 1} of {span.epochs}")
-    rows, done = span.rows_done + loop.iterations * span.rows, span.num_done + loop.iterations
+    rows, done = span.rows_done + iterations * span.rows, span.num_done + iterations
     if rows and seconds > 0:
         words.append(f"{count_text(round(rows / seconds))} rows/s")
     words += rates
+    if waiting := round(100 * span.waiting):
+        words.append(f"{waiting} % waiting for data")
     if span.loss is not None:
         held_out = "" if span.held_out is None else f" (held-out {_loss_text(span.held_out)})"
         words.append(f"loss {_loss_text(span.loss)}{held_out}")
-    if span.num_batches is not None and done:
+    if span.num_batches is not None and done and not is_over:
         left = span.num_batches * (span.epochs - span.epoch) - number
         words.append(f"{seconds_text(max(0, left) * seconds / done)} left")
     return ", ".join(words)

@@ -11,6 +11,8 @@ from math import inf, isfinite
 from typing import ClassVar, TypeAlias, TypeVar
 
 from matnb.events import (
+    BatchesFinished,
+    BatchSpan,
     Event,
     LoopAdvanced,
     LoopFinished,
@@ -27,7 +29,7 @@ from matnb.events import (
 from matnb.pictures.history import is_repeatable
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.monitor import MonitorCounts
-from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts
+from matnb.pictures.monitor_rows import BatchProgress, MonitorFacts, WorkerFacts
 from matnb.session import Session
 from matnb.widgets.busy_history import BusyHistory
 
@@ -91,6 +93,8 @@ class MonitorState:
         The loop that runs, when it came so far, and what one of its iterations takes.
     last_loop
         The last one that ended since something runs.
+    batches, is_in_batches
+        What is gone through batch by batch, or was last since something runs, and whether it goes on.
     kernel_seconds
         Of each worker since then.
     num_repartitions
@@ -110,6 +114,8 @@ class MonitorState:
     loop_since: float = 0.0
     iteration_seconds: float = 0.0
     last_loop: LoopState = LoopState()
+    batches: BatchProgress | None = None
+    is_in_batches: bool = False
     kernel_seconds: Mapping[int, float] = field(default_factory=dict)
     num_repartitions: int = 0
     counts: MonitorCounts = field(default_factory=MonitorCounts)
@@ -129,7 +135,7 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
             began = _begun(state, when)
             is_same = began.loop == happening  # the same event comes again and again
             return _changed(
-                began,
+                _among_batches(began, happening.batches, happening.iterations, when),
                 is_running=True,
                 has_run=True,
                 loop=happening,
@@ -143,20 +149,25 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
                 last_loop = LoopState(done, most, happening.seconds / max(1, done))
                 num_loops, num_iterations = counts.num_loops + 1, counts.num_iterations + done
                 counts = _changed(counts, num_loops=num_loops, num_iterations=num_iterations)
+                if state.loop is not None and state.loop.batches is not None:
+                    state = _among_batches(state, state.loop.batches, done, when)
             return _changed(_idle(state, when), last_loop=last_loop, counts=counts)
+        case BatchesFinished():
+            return _changed(state, is_in_batches=False)
         case RunStopped():
             stopped = LoopState()
             if state.loop is not None:
                 stopped = LoopState(state.loop.iterations, state.loop.most_iterations)
             outcome = "cancelled" if happening.is_cancelled else "failed"
-            return _changed(_idle(state, when), outcome=outcome, last_loop=stopped)
+            batches = state.batches if state.is_in_batches else None
+            return _changed(_idle(state, when), outcome=outcome, last_loop=stopped, batches=batches)
         case Rebalanced():
             num_told = happening.acted and is_repeatable(happening.policy, True, happening.by_entries)
             counts = _changed(state.counts, num_repartitions=state.counts.num_repartitions + num_told)
             num_repartitions = state.num_repartitions + happening.acted
             return _changed(state, ran_at=when, num_repartitions=num_repartitions, counts=counts)
         case SessionStopped():
-            return _changed(state, is_running=False, has_stopped=True, loop=None)
+            return _changed(state, is_running=False, has_stopped=True, loop=None, is_in_batches=False)
         case CellBegan():
             return _changed(state, is_in_cell=True)
         case CellEnded():
@@ -216,7 +227,17 @@ def _begun(state: MonitorState, when: float) -> MonitorState:
     # What ran before is forgotten once something new begins.
     if state.since is not None:
         return state
-    return _changed(state, since=when, outcome="", loop=None, last_loop=LoopState(), kernel_seconds={})
+    return _changed(
+        state, since=when, outcome="", loop=None, last_loop=LoopState(), batches=None, kernel_seconds={}
+    )
+
+
+def _among_batches(state: MonitorState, span: BatchSpan | None, iterations: int, when: float) -> MonitorState:
+    if span is not None:
+        progress = BatchProgress(span, iterations, when - span.since)
+        return _changed(state, batches=progress, is_in_batches=True)
+    # What a learner runs between its batches, such as the loss on other rows, hides none of them.
+    return state if state.is_in_batches else _changed(state, batches=None)
 
 
 def _idle(state: MonitorState, when: float) -> MonitorState:
@@ -350,6 +371,7 @@ class Feed:
                 is_running=state.is_running,
                 has_run=state.has_run,
                 has_stopped=state.has_stopped,
+                batches=state.batches if state.is_in_batches else None,
             )
 
     def live_facts(self, goes_on: bool = False) -> MonitorFacts:
@@ -401,6 +423,7 @@ class Feed:
             has_stopped=facts.has_stopped,
             at="",
             outcome=state.outcome,
+            batches=state.batches,
             imbalance_of_all=imbalance(loads) if state.kernel_seconds else 0.0,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.events import BatchesFinished, Event, LoopAdvanced, LoopFinished
+from matnb.lazy.batch_turns import BatchTurns
 from matnb.plan.lower import lower
 from matnb.plan.work import works_of
 from matnb.program.plan import PlanWork, Workers
@@ -65,6 +67,13 @@ def test_what_two_stages_make_counts_once() -> None:
     assert works_of(plan.stages * 2, entries)[len(plan.stages) :] == ((0, 0),) * len(plan.stages)
 
 
+MEAN = mn.learn.Model(
+    lambda X, y: {"total": np.zeros(2)},
+    lambda parameters, X, y: X.mean(),
+    update=lambda parameters, X, y: {"total": parameters["total"] + X.sum(axis=0)},
+)
+
+
 def heard(session: mn.session.Session) -> tuple[list[Event], mn.session.listeners.Subscription]:
     events: list[Event] = []
     return events, session.subscribe(events.append)
@@ -97,6 +106,34 @@ def test_batches_of_a_source_are_told_with_the_pass(session: mn.session.Session)
         (1, 2, 2, 3, 2, 18),
     ]
     assert isinstance(events[-1], BatchesFinished)
+
+
+def test_the_share_in_which_data_was_waited_for_is_told() -> None:
+    now, waited = [10.0], [3.0]
+    turns = BatchTurns(2, 4, waited=lambda: waited[0], clock=lambda: now[0])
+    with turns.loop(5, 0):
+        assert turns.span.waiting == 0.0
+    turns.done(4)
+    now[0], waited[0] = 14.0, 4.0
+    with turns.loop(5, 1):
+        assert turns.span.waiting == 0.25
+
+
+def test_a_slow_source_is_waited_for(session: mn.session.Session) -> None:
+    def slowly(k: int) -> np.ndarray:
+        time.sleep(0.05)
+        return np.full((4, 2), float(k))
+
+    for learns in (False, True):
+        events, end = heard(session)
+        source = mn.sources.calls(slowly, 5)
+        if learns:
+            mn.learn.Learner(MEAN).fit(source)
+        else:
+            mn.iterate(lambda total, batch: total + batch.X.sum(), 0.0, over=source)
+        end()
+        spans = [one.batches for one in events if isinstance(one, LoopAdvanced) and one.batches is not None]
+        assert 0 < spans[-1].waiting <= 1
 
 
 def test_a_learners_history_has_rates(session: mn.session.Session) -> None:

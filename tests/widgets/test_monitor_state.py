@@ -16,6 +16,8 @@ from waiting import wait_until
 import matnb as mn
 from matnb.errors import CellCancelled
 from matnb.events import (
+    BatchesFinished,
+    BatchSpan,
     LoopAdvanced,
     LoopFinished,
     Rebalanced,
@@ -26,7 +28,8 @@ from matnb.events import (
     TaskTimed,
     WorkersBusy,
 )
-from matnb.pictures.monitor import MonitorCounts
+from matnb.pictures.monitor import MonitorCounts, monitor_html
+from matnb.pictures.monitor_rows import BatchProgress, MonitorFacts, progress_of, state_text
 from matnb.session import Session
 from matnb.widgets import monitor as monitors
 from matnb.widgets.monitor import close_monitor
@@ -80,6 +83,60 @@ def test_what_was_stopped_after_a_loop_is_not_told_as_the_loop() -> None:
     assert (found.last_loop.iteration, found.outcome) == (-1, "cancelled")
     found = state_of(LoopAdvanced("1", 39, 0.9, 50.0), RunStopped("1"))
     assert (found.last_loop, found.outcome) == (LoopState(39, 50.0), "failed")
+
+
+SPAN = BatchSpan(1, 3, 100, 980, 10, 1080, 10_800, -116.0, 0.4132, 0.4207, 0.125)
+
+
+def test_batches_of_a_learner_are_told_until_it_ends() -> None:
+    now = [0.0]
+    feed = Feed(clock=lambda: now[0])
+    feed.hear(LoopAdvanced("1", 20, 0.01, 880.0, batches=SPAN))
+    now[0] = 4.0
+    feed.hear(LoopAdvanced("1", 120, 0.01, 880.0, batches=SPAN))
+    words = "batch 220 of 980, pass 2 of 3, 100 rows/s, 12 % waiting for data, loss .4132 (held-out .4207)"
+    facts = feed.facts()
+    assert state_text(facts) == f"{words}, 2 min 54 s left"
+    assert progress_of(facts) == pytest.approx((980 + 220) / (3 * 980))
+    feed.hear(LoopFinished("1", "gang", "", 880, 7, 2, 10, (), 0, 2.0))
+    feed.hear(LoopAdvanced("2", 0, 0.0, 5.0))  # the loss on rows that are held out
+    assert state_text(feed.facts()).startswith("batch 980 of 980, pass 2 of 3, ")
+    feed.hear(LoopFinished("2", "gang", "", 5, 7, 2, 10, (), 0, 2.0))
+    feed.hear(BatchesFinished())
+    assert feed.facts().batches is None
+    ended = r"ended after batch 980 of 980, pass 2 of 3, \d+ rows/s, 12 % waiting for data, loss \S+ \S+ \S+"
+    assert re.fullmatch(ended, state_text(feed.last_facts(None, False)))
+    feed.hear(LoopAdvanced("3", 4, 0.5, 8.0))
+    assert state_text(feed.facts()) == "iteration 4 of 8, 500 ms each now, 2 s left"
+    assert feed.last_facts(None, False).batches is None
+
+
+def test_a_learner_that_fails_is_told_with_its_batch_and_what_fails_after_it_is_not() -> None:
+    going = [LoopAdvanced("1", 7, 0.01, 880.0, batches=SPAN), RunStopped("1", True), BatchesFinished()]
+    found = state_of(*going)
+    assert (found.batches.iterations, found.outcome, found.is_in_batches) == (7, "cancelled", False)
+    assert state_of(RunStarted("2", 1, 0), RunStopped("2"), begin=found).batches is None
+    unknown = MonitorFacts(batches=BatchProgress(BatchSpan(0, 1, 0, None, 5, 0, 0, 0.0), 2, 1.0))
+    assert progress_of(unknown) is None
+
+
+def test_a_learner_is_seen_in_its_cell(session: Session) -> None:
+    heard: list[str] = []
+    feed = Feed()
+
+    def hear(event: object) -> None:
+        feed.hear(event)
+        heard.append(state_text(feed.facts()))
+
+    X = np.random.default_rng(0).normal(size=(100, 8))
+    end = session.subscribe(hear)
+    learner = mn.learn.Learner(mn.learn.models.GeneralizedLinear(), optimizer=mn.learn.SGD(0.1))
+    learner.fit(X, X.sum(axis=1), epochs=2, batch_size=10)
+    end()
+    assert any(one.startswith("batch 0 of 10, pass 1 of 2") for one in heard)
+    last = feed.last_facts(None, False)
+    assert state_text(last).startswith("ended after batch 10 of 10, pass 2 of 2, ")
+    assert "ended after batch 10 of 10" in monitor_html(last)
 
 
 def test_the_imbalance_is_of_all_kernel_seconds_of_all_workers() -> None:

@@ -23,8 +23,7 @@ class ALS(Estimator):
     feedback datasets").
 
     Each round solves a small system per user, then one per item. Users and items without ratings get factors
-    of 0. With explicit ratings results are bit-identical however R is split; with implicit ones they involve
-    BLAS products, whose rounding can vary.
+    of 0. Results for explicit ratings have the same bits however R is cut; implicit ones use BLAS products.
 
     Parameters
     ----------

@@ -35,8 +35,7 @@ class MiniBatchKMeans(ClustererByCenters):
     max_no_improvement
         Stop after this many batches without a smaller moving average of the inertia; None to disable.
     init_size
-        Number of rows to sample the initial centers from; by default three batches, or three rows per
-        cluster.
+        Rows to sample the initial centers from; by default three batches, or three rows per cluster.
     n_init
         Number of initializations to choose the best from; "auto": 3 for "random", else 1.
     reassignment_ratio

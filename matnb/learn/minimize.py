@@ -58,14 +58,12 @@ def minimize(
 ) -> Minimum:
     """Minimize a smooth function, starting from a point.
 
-    The iteration is recorded once; nothing runs until a value is needed, and then all of it runs on the
-    workers.
+    The iteration is recorded once; it runs on the workers when a value is needed.
 
     Parameters
     ----------
     loss, gradient
-        Functions of a DistArray of n numbers, called once to record the loss, one number, and its gradient, n
-        numbers.
+        Functions of a DistArray of n numbers, called once to record the loss, a scalar, and n derivatives.
     x0
         The start point, n numbers.
     method

@@ -1,9 +1,13 @@
-"""Logistic regression by Newton's method and by L-BFGS, against scikit-learn's solvers of the same names."""
+"""Logistic regression by Newton's method and by L-BFGS, against those of scikit-learn and dask-ml."""
 
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
+import dask
+import dask.array as da
+import dask_ml.linear_model
 import numpy as np
 from harness.comparison import Bench, Claim, Contender
 from harness.inputs import THREADS
@@ -19,6 +23,8 @@ STEPS = 10  # of Newton's method, all of which labels that are nearly told apart
 TOLERANCE = 1e-3  # of coefficients, where fits end
 # Targets: of the seconds of the best peer.
 NEWTON, LBFGS = 0.6, 1.0
+DASK = 0.2
+OF_DASK = {"newton-cholesky": "newton", "lbfgs": "lbfgs"}  # what dask-ml calls solvers
 
 
 class Fits:
@@ -26,6 +32,7 @@ class Fits:
 
     def __init__(self, bench: Bench, X: np.ndarray, size: float) -> None:
         self._bench, self._X, self._stored = bench, X, mn.asarray(X).persist()
+        self._in_blocks = da.from_array(X, chunks=(-(-len(X) // 8), X.shape[1]))
         slopes = np.random.default_rng(2).normal(size=X.shape[1])
         self._logits = size * (X @ (slopes / np.linalg.norm(slopes)))
 
@@ -61,6 +68,27 @@ class Fits:
                 [contender, *by_threads(peer, blas_threads)],
                 lambda: (*call.notes(), f"iterations: {iterations}"),
             )
+            dask_peer = Contender(
+                f"dask-ml, {options['solver']}, {THREADS} threads",
+                partial(self._by_dask, **options),
+                self._dask_labels,
+                tolerance=None,  # of its L-BFGS: it ends where it wants
+            )
+            self._bench.compare(
+                Claim(f"{name}, against dask-ml", text, DASK), [contender, dask_peer], call.notes
+            )
+
+    def _dask_labels(self, number: int) -> da.Array:
+        return da.from_array(self.labels(number), chunks=self._in_blocks.chunks[0])
+
+    def _by_dask(
+        self, y: da.Array, solver: str, C: float = 1.0, tol: float = 1e-4, max_iter: int = 100
+    ) -> object:
+        with dask.config.set(scheduler="threads", num_workers=THREADS):
+            model = dask_ml.linear_model.LogisticRegression(
+                solver=OF_DASK[solver], C=C, tol=tol, max_iter=max_iter
+            )
+            return model.fit(self._in_blocks, y).coef_
 
 
 def main() -> None:

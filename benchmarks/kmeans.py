@@ -1,10 +1,13 @@
-"""Ten iterations of k-means from given centers, against scikit-learn's Lloyd from the same ones."""
+"""Ten iterations of k-means from given centers, against scikit-learn and dask-ml from the same ones."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
+import dask
+import dask.array as da
+import dask_ml.cluster
 import numpy as np
 import sklearn.cluster
 from harness.comparison import Bench, Claim, Contender
@@ -50,6 +53,13 @@ def main() -> None:
     def of_scikit(init: np.ndarray) -> np.ndarray:
         return fitted(sklearn.cluster.KMeans(init=init, algorithm="lloyd", **options), X)
 
+    in_blocks = da.from_array(X, chunks=(-(-rows // 8), FEATURES))
+
+    def of_dask(init: np.ndarray) -> np.ndarray:
+        with dask.config.set(scheduler="threads", num_workers=THREADS):
+            model = dask_ml.cluster.KMeans(CLUSTERS, init=init, tol=0.0, max_iter=ITERATIONS).fit(in_blocks)
+        return np.asarray(model.cluster_centers_)
+
     with mn.start(threads=THREADS):
         stored = mn.asarray(X).persist()
         ours, call = public(lambda init: fitted(mn.learn.KMeans(init=init, **options), stored), start)
@@ -61,7 +71,11 @@ def main() -> None:
                 "from rows drawn in each round, then labels and inertia",
                 TARGET,
             ),
-            [ours, *by_threads(scikit, blas_threads)],
+            [
+                ours,
+                *by_threads(scikit, blas_threads),
+                Contender(f"dask-ml, {THREADS} threads", of_dask, start, judged=False, tolerance=None),
+            ],
             call.notes,
         )
 

@@ -1,9 +1,12 @@
-"""Topics of documents, learned online, against scikit-learn's."""
+"""Topics of documents, learned online, against scikit-learn; gensim and tomotopy beside them."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+import tomotopy
+from gensim.matutils import Sparse2Corpus
+from gensim.models import LdaModel
 from harness.comparison import OURS, Bench, Claim, Contender
 from harness.inputs import THREADS
 from harness.sessions import public
@@ -29,6 +32,31 @@ def documents(count: int, words: int) -> sp.csr_array:
     counts = sp.coo_array((np.ones(len(rows)), (rows, np.minimum(word, words - 1))), (count, words)).tocsr()
     counts.sum_duplicates()
     return counts
+
+
+def gensim_model(X: sp.csr_array, options: dict[str, object]) -> float:
+    """Return what gensim's online variational Bayes comes to: a bound of the likelihood per word."""
+    corpus = Sparse2Corpus(X, documents_columns=False)
+    model = LdaModel(
+        corpus, TOPICS, chunksize=options["batch_size"], passes=PASSES, decay=0.7, offset=10.0,
+        random_state=0, id2word={word: str(word) for word in range(X.shape[1])}, eval_every=None,
+    )  # fmt: skip
+    return float(model.get_topics().sum())
+
+
+def tomotopy_model(X: sp.csr_array) -> tomotopy.LDAModel:
+    """Return a model with the documents, before its first sweep."""
+    model = tomotopy.LDAModel(k=TOPICS, alpha=1 / TOPICS, eta=1 / TOPICS, seed=0)
+    for row in range(X.shape[0]):
+        entries = slice(X.indptr[row], X.indptr[row + 1])
+        model.add_doc([str(one) for one in np.repeat(X.indices[entries], X.data[entries].astype(int))])
+    return model
+
+
+def sampled(model: tomotopy.LDAModel) -> float:
+    """Return the perplexity after as many sweeps as the others make passes."""
+    model.train(PASSES, workers=THREADS)
+    return float(model.perplexity)
 
 
 def main() -> None:
@@ -61,8 +89,17 @@ def main() -> None:
             lambda _: noted("scikit-learn", LatentDirichletAllocation(**options)),
             tolerance=None,
         )
+        by_gensim = Contender(
+            "gensim, 1 process", lambda _: gensim_model(X, options), tolerance=None, judged=False
+        )
+        by_tomotopy = Contender(
+            f"tomotopy, Gibbs, {PASSES} sweeps, {THREADS} threads", sampled, lambda _: tomotopy_model(X),
+            tolerance=None, judged=False,
+        )  # fmt: skip
         size = f"{X.shape[0]:,} documents of {X.shape[1]:,} words, {X.nnz:,} entries, {TOPICS} topics"
-        bench.compare(Claim(f"LDA, online, {PASSES} passes", size, 0.5), [ours, peer], notes)
+        bench.compare(
+            Claim(f"LDA, online, {PASSES} passes", size, 0.5), [ours, peer, by_gensim, by_tomotopy], notes
+        )
 
 
 if __name__ == "__main__":

@@ -1,15 +1,21 @@
-"""Logistic regression in one pass by AdaGrad in batches, against scikit-learn's SGDClassifier.partial_fit."""
+"""Logistic regression in one pass by AdaGrad in batches, against scikit-learn, dask-ml and vowpalwabbit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import dask
+import dask.array as da
+import dask_ml.wrappers
 import numpy as np
 import scipy.sparse as sp
 from harness.comparison import Bench, Claim, Contender
 from harness.inputs import THREADS
 from harness.sessions import public
 from sklearn.linear_model import SGDClassifier
+from vowpalwabbit import Workspace
 
 import matnb as mn
 
@@ -44,6 +50,37 @@ def loss_of(score: np.ndarray, y: np.ndarray) -> float:
     return float((np.logaddexp(0, score) - y * score).mean())
 
 
+class Wabbit:
+    """Vowpal Wabbit's adaptive steps over a binary cache of the rows, which is made before it is timed."""
+
+    def __init__(self, folder: str, name: str, X: Rows, y: np.ndarray) -> None:
+        self._rows, self._model = Path(folder, f"{name}.txt"), Path(folder, f"{name}.model")
+        self._scores = Path(folder, f"{name}.scores")
+        labels = np.where(y > 0, 1, -1)
+        with self._rows.open("w") as file:
+            if isinstance(X, np.ndarray):
+                line = "%d |f " + " ".join(f"{one}:%.7g" for one in range(X.shape[1])) + "\n"
+                file.writelines(line % (label, *row) for label, row in zip(labels, X.tolist(), strict=True))
+            else:
+                ends = X.indptr.tolist()
+                for i, label in enumerate(labels.tolist()):
+                    words = " ".join(map(str, X.indices[ends[i] : ends[i + 1]].tolist()))
+                    file.write(f"{label} |f {words}\n")
+        self.learn(0)
+
+    def learn(self, _: int) -> None:
+        """Make one pass."""
+        self._run(f"--loss_function logistic -b 18 -f {self._model}")
+
+    def scores(self, _: object) -> np.ndarray:
+        """Return the score of each row by what was learned last."""
+        self._run(f"-t -i {self._model} -r {self._scores}")
+        return np.loadtxt(self._scores)
+
+    def _run(self, options: str) -> None:
+        Workspace(f"--quiet -d {self._rows} --cache_file {self._rows}.cache {options}").finish()
+
+
 def compare(bench: Bench, name: str, X: Rows, y: np.ndarray, rate: float, peer: dict[str, object]) -> None:
     A, b = mn.asarray(X).persist(), mn.asarray(y).persist()
     model = mn.learn.models.GeneralizedLinear("logit")
@@ -58,6 +95,12 @@ def compare(bench: Bench, name: str, X: Rows, y: np.ndarray, rate: float, peer: 
             classifier.partial_fit(X[rows], y[rows], classes=[0, 1])
         return classifier
 
+    def by_dask(_: int) -> SGDClassifier:
+        rows = [da.from_array(one, chunks=(BATCH, *one.shape[1:])) for one in (X, y)]
+        with dask.config.set(scheduler="threads", num_workers=THREADS):
+            model = dask_ml.wrappers.Incremental(SGDClassifier(loss="log_loss", **peer), shuffle_blocks=False)
+            return model.fit(*rows, classes=[0, 1]).estimator_
+
     losses: dict[str, float] = {}
 
     def told(who: str, score: Callable[[object], np.ndarray]) -> Callable[[object], float]:
@@ -71,7 +114,7 @@ def compare(bench: Bench, name: str, X: Rows, y: np.ndarray, rate: float, peer: 
         ours, theirs = losses["matnb"], losses["scikit-learn"]
         if ours > WORSE * theirs:
             raise SystemExit(f"{name}: the loss is {ours:.4f}, above {WORSE} of {theirs:.4f}")
-        return [f"loss {ours:.4f}, of scikit-learn {theirs:.4f}", *call.notes()]
+        return [", ".join(f"{who} {loss:.4f}" for who, loss in losses.items()) + ": losses", *call.notes()]
 
     ours, call = public(by_matnb, value=told("matnb", score))
     work = f"one pass over {X.shape[0]:,} x {X.shape[1]:,} in batches of {BATCH:,}"
@@ -81,7 +124,22 @@ def compare(bench: Bench, name: str, X: Rows, y: np.ndarray, rate: float, peer: 
         value=told("scikit-learn", lambda fitted: fitted.decision_function(X)),
         tolerance=None,
     )
-    bench.compare(Claim(f"AdaGrad, logistic, {name}", work, 1.0), [ours, sklearn], notes)
+    with TemporaryDirectory() as folder:
+        wabbit = Wabbit(folder, name, X, y)
+        peers = [
+            sklearn,
+            Contender(
+                "vowpalwabbit, 1 thread, from its cache", wabbit.learn,
+                value=told("vowpalwabbit", wabbit.scores), tolerance=None,
+            ),
+        ]  # fmt: skip
+        if isinstance(X, np.ndarray):  # a sparse array of SciPy's has no blocks there
+            dask_ml_peer = Contender(
+                "dask-ml, Incremental", by_dask,
+                value=told("dask-ml", lambda fitted: fitted.decision_function(X)), tolerance=None,
+            )  # fmt: skip
+            peers.append(dask_ml_peer)
+        bench.compare(Claim(f"AdaGrad, logistic, {name}", work, 1.0), [ours, *peers], notes)
 
 
 def main() -> None:

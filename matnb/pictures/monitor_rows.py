@@ -96,7 +96,7 @@ class MonitorFacts:
     has_stopped
         Whether the session is over.
     at
-        The time of day at which it was so, for what runs; a notebook may be saved then and opened later.
+        The time of day at which it was so, or ended; a notebook may be saved then and opened later.
     outcome
         How it ended, where it did not come to its end: "cancelled", "failed", ...
     imbalance_of_all
@@ -266,7 +266,7 @@ def state_text(facts: MonitorFacts) -> str:
         words.append("the session was stopped")
     if facts.is_elsewhere:
         words.append("see the newer monitor")
-    at = f"at {facts.at}: " if facts.at and facts.is_running else ""
+    at = f"at {facts.at}: " if facts.at else ""
     return at + ", ".join(words)
 
 
@@ -282,7 +282,7 @@ def load_text(facts: MonitorFacts) -> str:
     """Return how many workers there are, how busy, how evenly, and how often arrays were repartitioned."""
     here = [one for one in facts.workers if not one.is_lost]
     words = [plural_text(len(here), "worker")]
-    if here and (facts.is_running or facts.has_run):
+    if here and (facts.is_running or facts.is_past):
         busy = f"{percent_text(sum(map(_busy, here)) / len(here))} busy"
         words.append(f"{busy} {when_text(facts)}")
     if not facts.is_running and facts.imbalance_of_all > 0.0:

@@ -340,12 +340,15 @@ class LaterFacts:
         For how long it has been running, or ran, if that is to be told.
     error
         What it ended with.
+    progress
+        How far the loop is that runs.
     """
 
     names: tuple[str, ...]
     state: str = ""
     seconds: float | None = None
     error: str = ""
+    progress: str = ""
 
 
 def later_text(facts: LaterFacts) -> str:
@@ -357,7 +360,9 @@ def later_text(facts: LaterFacts) -> str:
         case "waiting":
             return f"waiting in the background: {words}; cancel() takes it back"
         case "running":
-            return f"running in the background{_time(facts, ' for')}: {words}; cancel() ends it"
+            time = "" if facts.progress else _time(facts, " for")
+            far = f"; {facts.progress}" if facts.progress else ""
+            return f"running in the background{time}: {words}{far}; cancel() ends it"
         case "cancelling":
             return f"being cancelled in the background: {words}"
         case "done":

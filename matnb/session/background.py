@@ -13,11 +13,13 @@ from typing import Any
 
 from matnb.backend.cancellation import Stopping
 from matnb.errors import CellCancelled, MatnbError
-from matnb.pictures.summary import LaterFacts, interrupted_text, later_html, later_text
+from matnb.events import Event, LoopAdvanced, LoopFinished
+from matnb.pictures.summary import LaterFacts, interrupted_text, later_html, later_text, progress_text
 from matnb.plan.report import RunReport
 
 _CLOSE_SECONDS = 5.0  # in which what is cancelled has ended
 _STEP_SECONDS = 0.1
+_BETWEEN_SECONDS = 1.0  # two times that listeners are told how far a loop is
 
 
 class Later:
@@ -59,6 +61,9 @@ class Later:
         self._seconds = 0.0
         self._listeners: list[Callable[[], None]] = []
         self._stopping: Stopping | None = None
+        self._loop: LoopAdvanced | None = None
+        self._num_loops = 0
+        self._told_seconds = 0.0
 
     @property
     def done(self) -> bool:
@@ -150,7 +155,7 @@ class Later:
         return self.result()
 
     def follow(self, listener: Callable[[], None]) -> bool:
-        """Call ``listener`` when the work begins and when it ends, on the thread that does it.
+        """Call ``listener`` when the work begins, as its loops advance, and when it ends, on its thread.
 
         The listener must not raise. Returns whether it will be called: not if the work has ended.
         """
@@ -169,7 +174,24 @@ class Later:
         if state == "running" and self._stopping is not None and self._stopping.is_asked(self._thread):
             state = "cancelling"
         error = "" if self._error is None else f"{type(self._error).__name__}: {self._error}"
-        return LaterFacts(self.names, state, seconds, error)
+        progress, loop = "", self._loop
+        if state == "running" and loop is not None and seconds is not None:
+            progress = progress_text(self._num_loops, loop, seconds, time.monotonic())
+        return LaterFacts(self.names, state, seconds, error, progress)
+
+    def hear(self, event: Event) -> None:
+        """Take what a session tells: how far the loop is that this runs; other threads' are not."""
+        if self._state != "running" or threading.get_ident() != self._thread:
+            return
+        if isinstance(event, LoopAdvanced):
+            self._loop = event
+            if (now := time.monotonic()) - self._told_seconds >= _BETWEEN_SECONDS:
+                self._told_seconds = now
+                for one in tuple(self._listeners):
+                    one()
+        elif isinstance(event, LoopFinished):
+            self._loop = None
+            self._num_loops += not event.is_branch
 
     def bundle(self, live: bool = True) -> dict[str, str]:
         """Return how it is shown in a notebook."""

@@ -333,7 +333,11 @@ class Session:
         called = list(names.values())
 
         def work() -> RunReport:
-            return self.run(roots, record, keep).without_plans()  # a handle on it may stay for long
+            unsubscribe = self.subscribe(found.hear)
+            try:
+                return self.run(roots, record, keep).without_plans()  # a handle on it may stay for long
+            finally:
+                unsubscribe()
 
         found = Later(called, value, work, record.filename, cell)
         self._background.add(found)

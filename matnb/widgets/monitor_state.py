@@ -287,6 +287,7 @@ class Feed:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, window_seconds: float = 60.0) -> None:
         self._clock, self._window = clock, window_seconds
+        self._epoch = time.time() - clock()  # a picture that stays does not change with the time
         self.has_begun = False
         self._state = MonitorState()
         self._quick: deque[tuple[float, Event]] = deque()  # of runs, that are not in the state yet
@@ -421,11 +422,14 @@ class Feed:
             has_run=facts.has_run,
             is_past=self._shown is not None,
             has_stopped=facts.has_stopped,
-            at="",
+            at=self._time_of_day(state.ran_at),
             outcome=state.outcome,
             batches=state.batches,
             imbalance_of_all=imbalance(loads) if state.kernel_seconds else 0.0,
         )
+
+    def _time_of_day(self, when: float) -> str:
+        return time.strftime("%H:%M:%S", time.localtime(self._epoch + when)) if isfinite(when) else ""
 
     def counts(self, session: Session | None) -> MonitorCounts:
         """Return what was counted, which no clock is in; ``session`` as in :meth:`last_facts`."""

@@ -231,8 +231,8 @@ def later_view(later: Later, shell: Any | None = None) -> Shown:
 
 
 def _bundle(later: Later) -> Bundle:
-    # For how long it has been running would soon be wrong: the line does not change with the time.
+    # For how long it has been running would soon be wrong: without a loop the line does not change with time.
     facts = later.facts()
-    if not later.done:
+    if not later.done and not facts.progress:
         facts = replace(facts, seconds=None)
     return {"text/plain": later_text(facts), "text/html": later_html(facts)}

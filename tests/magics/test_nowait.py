@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 
@@ -236,3 +237,19 @@ def test_cells_before_and_behind_work_side_by_side_with_right_results(shell):
         v = shell.user_ns["M"] @ v / 100
     for number, job in enumerate(jobs):
         assert float(job.result(30)) == pytest.approx(((number + 1) * v) @ ((number + 1) * v))
+
+
+def test_the_handle_says_how_far_its_loop_is(shell, endless):
+    wait_until(lambda: " each, " in repr(endless))
+    said = repr(endless)
+    assert said.startswith("running in the background: 2 results, ")
+    assert re.search(r"; loop: [\d,]+ of 100,000,000 iterations, \S+ \S+ each, ", said)
+    assert " left; cancel() ends it" in said
+    told = []
+    assert endless.follow(lambda: told.append(repr(endless)))
+    wait_until(lambda: len(told) >= 2)
+    assert told[0] != told[1]
+    endless.cancel()
+    wait_until(lambda: endless.done)
+    assert "iterations" not in repr(endless)
+    assert len(told) < 10

@@ -132,7 +132,8 @@ def test_it_is_a_widget_while_something_runs_and_a_picture_after(person: Person,
     assert list(person.outputs[0]) == ["text/plain", "text/html"]
     # What was seen last while something ran, and how far it came.
     ended = (
-        r"ended after iteration 40 of 1,000, 37.5 ms each\n1 worker, \d+ % busy at the end, no repartition\n"
+        r"at \S+ ended after iteration 40 of 1,000, 37.5 ms each\n"
+        r"1 worker, \d+ % busy at the end, no repartition\n"
     )
     assert re.match(ended, person.pictures[0]["text/plain"])
     assert "product" in person.pictures[0]["text/plain"]

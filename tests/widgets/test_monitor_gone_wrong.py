@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Iterator
@@ -143,7 +144,7 @@ def test_a_session_that_stops_is_told_of_and_the_next_one_is_followed(person: Pe
     assert session._listeners._all == ()
     person.end_cell()
     lines = person.pictures[0]["text/plain"].splitlines()
-    assert lines[0].startswith("ended after iteration 800")
+    assert re.match(r"at \S+ ended after iteration 800", lines[0])
     assert lines[0].endswith("the session was stopped")
     assert lines[1].startswith("3 workers, ")
     assert VIEW not in str(person.outputs)

@@ -251,5 +251,5 @@ def test_the_handle_says_how_far_its_loop_is(shell, endless):
     assert told[0] != told[1]
     endless.cancel()
     wait_until(lambda: endless.done)
-    assert "iterations" not in repr(endless)
+    assert " left; " not in repr(endless)
     assert len(told) < 10

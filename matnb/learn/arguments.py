@@ -12,6 +12,7 @@ import numpy.typing as npt
 from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, ones
+from matnb.sources import BatchSource
 
 
 def rows_from(X: object, estimator: str, num_features: int | None = None) -> DistArray:
@@ -33,10 +34,17 @@ def rows_from(X: object, estimator: str, num_features: int | None = None) -> Dis
     ShapeError
         For what has no two axes, no row, no column, or another number of columns.
     DTypeError
-        For complex numbers and for anything other than a number.
+        For None, a source of batches, complex numbers and anything other than a number.
     OptionError
         For NaN or infinity: where the first one is.
     """
+    if X is None:
+        raise DTypeError(f"{estimator}: X is None; give a matrix, a row for each observation")
+    if isinstance(X, BatchSource):
+        raise DTypeError(
+            f"{estimator}: X is a source of batches; give a matrix, or, where there is partial_fit, "
+            "call it with each batch's X"
+        )
     given = asarray(_numbers_of(X))
     if given.ndim != 2:
         remedy = "; give x[:, None] for one feature, or x[None] for one row" if given.ndim == 1 else ""
@@ -126,6 +134,8 @@ def targets_from(y: object, X: DistArray, estimator: str, several: bool = True) 
     DTypeError, OptionError
         For anything other than a number, NaN or infinite.
     """
+    if y is None:
+        raise DTypeError(f"{estimator}: y is None; give a target for each row of X")
     given = asarray(y)
     if given.ndim == 2 and given.shape[1] == 1 and not several:
         given = given[:, 0]
@@ -151,9 +161,13 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
     ------
     ShapeError
         For another number of rows.
+    DTypeError
+        For no y, complex numbers, or a mixture of types.
     OptionError
-        For one class alone, and for numbers that are NaN.
+        For one class alone, and for numbers that are NaN, infinite or no whole numbers.
     """
+    if y is None:
+        raise DTypeError(f"{estimator}: y is None; give a class for each row of X")
     codes: DistArray
     classes: Classes
     if isinstance(y, DistArray):
@@ -173,10 +187,22 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
         codes = asarray(places.reshape(there.shape))
     if codes.shape != X.shape[:1]:
         raise ShapeError(f"{estimator}: y of shape {codes.shape} for X of shape {X.shape}")
+    _check_discrete(classes, estimator)
     if len(classes) < 2:
         only = ", ".join(map(str, classes)) or "none"
         raise OptionError(f"{estimator}: classes in y: {only}; give two or more")
     return Labels(classes, codes)
+
+
+def _check_discrete(classes: Classes, estimator: str) -> None:
+    # As scikit-learn: numbers with fractions are measurements, and each would be a class of its own.
+    if classes.dtype.kind == "c":
+        raise DTypeError(f"{estimator}: y is of {classes.dtype}; give whole numbers or texts")
+    if classes.dtype.kind == "f" and (fractions := classes[~np.isfinite(classes) | (classes % 1 != 0)]).size:
+        raise OptionError(
+            f"{estimator}: y has {fractions[0]}, which is no class; "
+            "give whole numbers or texts, or take a regressor"
+        )
 
 
 def of_classes(places: DistArray, classes: Classes) -> DistArray | Classes:
@@ -202,7 +228,7 @@ def weights_from(sample_weight: object, X: DistArray, estimator: str) -> DistArr
     if given.ndim == 0:
         given = given + np.zeros(X.shape[0])
     if given.shape != X.shape[:1]:
-        raise ShapeError(f"{estimator}: sample_weight of shape {given.shape} for X of shape {X.shape}")
+        raise ShapeError(f"{estimator}: sample_weight of shape {given.shape} for {X.shape[0]} rows")
     checked(given, estimator, "sample_weight")
     if bool((given < 0).any()) or not bool((given > 0).any()):
         raise OptionError(f"{estimator}: sample_weight is negative, or 0 for all rows; give 0 or more")

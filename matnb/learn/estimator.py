@@ -17,7 +17,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.loop import put_together, taken_apart
-from matnb.learn.arguments import names_of
+from matnb.learn.arguments import checked, names_of, weights_from
 from matnb.learn.named_arguments import Named
 
 
@@ -197,12 +197,19 @@ class Classifier(Estimator):
             The true classes, n labels.
         sample_weight
             n weights, by default 1.
+
+        Raises
+        ------
+        ShapeError
+            For y or weights of another number of rows.
+        OptionError
+            For weights that are negative, NaN or infinite, or all 0.
         """
         predicted = self.predict(X)  # type: ignore[attr-defined]  # every classifier predicts
-        if isinstance(predicted, DistArray):
-            return _mean(predicted == _shaped(asarray(y), predicted, self), sample_weight)
-        weights = None if sample_weight is None else np.asarray(sample_weight)
-        return float(np.average(predicted == _shaped(np.asarray(y), predicted, self), weights=weights))
+        as_array = asarray if isinstance(predicted, DistArray) else np.asarray
+        hits = asarray(predicted == _shaped(as_array(y), predicted, self))
+        weights = weights_from(sample_weight, hits, f"{type(self).__name__}.score")
+        return float((hits * weights).sum() / weights.sum())
 
 
 class Regressor(Estimator):
@@ -223,16 +230,23 @@ class Regressor(Estimator):
             n weights, by default 1.
 
         Of a single row it is NaN, since nothing spreads.
+
+        Raises
+        ------
+        ShapeError
+            For y or weights of another number of rows.
+        OptionError
+            For y that is NaN or infinite; for weights that are, are negative, or all 0.
         """
         predicted = self.predict(X)  # type: ignore[attr-defined]  # every regressor predicts
-        truth = _shaped(asarray(y).astype(np.float64), predicted, self)
+        name = f"{type(self).__name__}.score"
+        truth = checked(_shaped(asarray(y).astype(np.float64), predicted, self), name, "y")
+        weights = weights_from(sample_weight, truth, name)
         if truth.shape[0] < 2:
             return math.nan
-        weights = asarray(1.0 if sample_weight is None else sample_weight)
-        weights = weights[:, None] if weights.ndim and truth.ndim > 1 else weights
+        weights = weights[:, None] if truth.ndim > 1 else weights
         left = (weights * (truth - predicted) ** 2).sum(axis=0)
-        total = weights.sum() if weights.ndim else weights * truth.shape[0]
-        center = (weights * truth).sum(axis=0) / total
+        center = (weights * truth).sum(axis=0) / weights.sum()
         spread = (weights * (truth - center) ** 2).sum(axis=0)
         explained = 1 - left / np.where(spread > 0, spread, 1.0)
         return float(np.where(spread > 0, explained, np.where(left > 0, 0.0, 1.0)).mean())
@@ -271,10 +285,3 @@ def _shaped(y: Any, predicted: Any, estimator: Estimator) -> Any:
         name = type(estimator).__name__
         raise ShapeError(f"{name}.score: y of shape {y.shape} for predictions of shape {predicted.shape}")
     return y
-
-
-def _mean(values: DistArray, weights: object) -> float:
-    if weights is None:
-        return float(values.mean())
-    given = asarray(weights)
-    return float((values * given).sum() / given.sum())

@@ -40,7 +40,7 @@ class Ridge(LinearRegressor):
     Attributes
     ----------
     coef_
-        p numbers, or targets x p, in the dtype of X.
+        p numbers, or targets x p, in the dtype of X; p numbers of one column of targets, too.
     intercept_
         A number, or one for each target.
     n_iter_
@@ -109,11 +109,9 @@ class Ridge(LinearRegressor):
             w = _by_products(given, alphas)
         else:
             w, taken = conjugate_least_squares(given, alphas, tol, most, "Ridge")
-        coef, dtype = w.T, rows.dtype
-        self._learn(
-            coef=coef.astype(dtype), intercept=given.intercept(coef).astype(dtype), n_iter=taken,
-            n_features_in=p, solver=solver,
-        )  # fmt: skip
+        coef, intercept = w.T.astype(rows.dtype), given.intercept(w.T).astype(rows.dtype)
+        coef = coef[0] if coef.shape[:-1] == (1,) else coef  # as scikit-learn 1.6 and later
+        self._learn(coef=coef, intercept=intercept, n_iter=taken, n_features_in=p, solver=solver)
         self.n_iter_ = None if taken is None else int(taken)
         return self
 

@@ -9,11 +9,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import linear_model
 from sklearn.base import clone
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV
 
 import matnb as mn
-from matnb.errors import DTypeError, NotFittedError, OptionError
+from matnb.errors import DTypeError, NotFittedError, OptionError, ShapeError
 from matnb.learn.estimator import Estimator
 
 
@@ -172,3 +174,88 @@ def test_what_cannot_be_learned_from_is_refused():
         mn.learn.LogisticRegression().fit(X, np.array(["a", 1] * 20, dtype=object))
     with pytest.raises(OptionError, match="KMeans: n_clusters=3 has no arguments of its own"):
         mn.learn.KMeans(3).set_params(n_clusters__x=1)
+
+
+def drawn_scores():
+    draws = np.random.default_rng(3)
+    X = draws.normal(size=(60, 3))
+    return X, X @ [1.0, -2.0, 0.5] + draws.normal(size=60), draws.uniform(0.1, 2, 60)
+
+
+def test_scores_refuse_weights_that_are_none_of_their_rows():
+    X, y, weights = drawn_scores()
+    above = (y > 0).astype(int)
+    texts = np.where(above, "above", "below")
+    fitted = [
+        (mn.learn.Ridge().fit(X, y), y),
+        (mn.learn.LogisticRegression().fit(X, above), above),
+        (mn.learn.LogisticRegression().fit(X, texts), texts),
+    ]
+    for model, truth in fitted:
+        name = type(model).__name__
+        for wrong in (weights[:, None], weights[:5], weights[:1]):
+            with pytest.raises(ShapeError, match=f"{name}.score: sample_weight of shape .* for 60 rows"):
+                model.score(X, truth, sample_weight=wrong)
+        for wrong in (weights * np.nan, weights * 0, -weights):
+            with pytest.raises(OptionError, match=f"{name}.score: sample_weight"):
+                model.score(X, truth, sample_weight=wrong)
+        metric = accuracy_score if hasattr(model, "classes_") else r2_score
+        expected = metric(truth, np.asarray(model.predict(X)), sample_weight=weights)
+        assert model.score(X, truth, sample_weight=weights) == pytest.approx(expected, rel=1e-12)
+        assert model.score(X, truth, 2.0) == pytest.approx(model.score(X, truth), rel=1e-12)
+
+
+def test_no_score_is_perfect_because_the_truth_is_missing():
+    X, y, _ = drawn_scores()
+    model = mn.learn.LinearRegression().fit(X, y)
+    y[7] = np.nan
+    with pytest.raises(OptionError, match=r"LinearRegression.score: y\[7\] is the first number that is NaN"):
+        model.score(X, y)
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "SGDClassifier"])
+@pytest.mark.parametrize("as_given", [np.asarray, mn.asarray])
+def test_measurements_are_no_classes(name, as_given):
+    X, y, _ = drawn_scores()
+    model = getattr(mn.learn, name)()
+    with pytest.raises(OptionError, match=f"{name}: y has -.*, which is no class; .* take a regressor"):
+        model.fit(X, as_given(y))
+    with pytest.raises(DTypeError, match=f"{name}: y is of complex128"):
+        model.fit(X, as_given(np.sign(y) + 0j))
+    assert not model.__sklearn_is_fitted__()
+    classes = model.fit(X, as_given(np.sign(y))).classes_
+    assert classes.tolist() == [-1.0, 1.0]
+
+
+def test_what_is_left_out_and_what_comes_in_batches_is_named():
+    X, y, _ = drawn_scores()
+    for name in ("KMeans", "PCA", "Ridge", "LogisticRegression", "IncrementalPCA", "MiniBatchKMeans"):
+        model, targets = getattr(mn.learn, name)(), (y > 0).astype(int)
+        with pytest.raises(DTypeError, match=f"{name}: X is None; give a matrix"):
+            model.fit(None, targets)
+        with pytest.raises(DTypeError, match=f"{name}: X is a source of batches; .* partial_fit"):
+            model.fit(mn.sources.memory(X, batch_size=20), targets)
+    for name in (
+        "LinearRegression",
+        "Ridge",
+        "Lasso",
+        "PoissonRegressor",
+        "LogisticRegression",
+        "SGDClassifier",
+    ):
+        with pytest.raises(DTypeError, match=f"{name}: y is None; give a .* for each row of X"):
+            getattr(mn.learn, name)().fit(X, None)
+
+
+@pytest.mark.parametrize("solver", ["cholesky", "sparse_cg"])
+def test_ridge_takes_one_column_of_targets_as_scikit_learn_does(solver):
+    X, y, weights = drawn_scores()
+    ours = mn.learn.Ridge(2.0, solver=solver, tol=1e-12).fit(X, y[:, None], weights)
+    theirs = linear_model.Ridge(2.0).fit(X, y[:, None], weights)
+    for name in ("coef_", "intercept_"):
+        found, expected = np.asarray(getattr(ours, name)), getattr(theirs, name)
+        assert found.shape == expected.shape, name
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
+    assert ours.predict(X).shape == theirs.predict(X).shape == (60,)
+    assert ours.score(X, y[:, None]) == pytest.approx(theirs.score(X, y[:, None]), rel=1e-9)

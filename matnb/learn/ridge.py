@@ -110,7 +110,7 @@ class Ridge(LinearRegressor):
         else:
             w, taken = conjugate_least_squares(given, alphas, tol, most, "Ridge")
         coef, intercept = w.T.astype(rows.dtype), given.intercept(w.T).astype(rows.dtype)
-        coef = coef[0] if coef.shape[:-1] == (1,) else coef  # as scikit-learn 1.6 and later
+        coef = coef[0] if coef.shape[:-1] == (1,) else coef  # of one column, as in scikit-learn
         self._learn(coef=coef, intercept=intercept, n_iter=taken, n_features_in=p, solver=solver)
         self.n_iter_ = None if taken is None else int(taken)
         return self

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from strategies import SEMIRINGS_WITH_LOOPS
 
 from matnb.blocks.formats import Csr, Dense, Empty, block_from, freeze
+from matnb.blocks.kernels import transposed_products
 from matnb.blocks.kernels.dense_products import multiply_into, multiply_rows_into
 from matnb.blocks.kernels.patterns import as_csr
 from matnb.blocks.kernels.products import multiply
@@ -297,6 +298,46 @@ def test_a_transposed_product_of_float32_is_summed_in_float64():
         assert multiply_transposed(block, Dense(x), PLUS_TIMES, short).values.ravel() == [2**24 + 8]
     found = multiply_transposed(Dense(large[:, np.newaxis]), block, PLUS_TIMES, short)
     assert found.values.ravel() == [2**24 + 8]
+
+
+@pytest.mark.parametrize("values", [True, False])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("width", [1, 16, 40])
+def test_entries_that_are_sorted_by_column_add_in_the_order_of_rows(width, dtype, values, monkeypatch):
+    monkeypatch.setattr(transposed_products, "FAR_BYTES", 0)
+    monkeypatch.setattr(transposed_products, "SORTED", 64)
+    monkeypatch.setattr(transposed_products, "_room", transposed_products._Room())
+    sorts = watched(monkeypatch, "plus_times_sorted")
+    rng = np.random.default_rng(width)
+    held = rng.random((150, width)) < rng.random((150, 1)) ** 2
+    held[20:25] = False
+    block = block_from(sp.csr_array(np.where(held, rng.integers(1, 100, held.shape), 0).astype(dtype)))
+    block = block if values else Csr(block.shape, block.pointers, block.columns, None, block.dtype)
+    X = (rng.standard_normal((150, 37)) * 1000).astype(dtype)
+    expected = np.zeros((width, 37))
+    entries = array_of(block)
+    for i, k in np.argwhere(held):
+        expected[k] += np.float64(entries[i, k]) * X[i]
+    found = multiply_transposed(block, Dense(X), PLUS_TIMES, X.dtype).values
+    np.testing.assert_array_equal(found, expected.astype(dtype))
+    assert bool(sorts) == (width <= 16)
+
+
+def watched(monkeypatch, name):
+    calls, loop = [], getattr(transposed_products, name)
+    monkeypatch.setattr(transposed_products, name, lambda *arguments: calls.append(loop(*arguments)))
+    return calls
+
+
+def test_a_transposed_product_larger_than_the_caches_sorts_its_entries(monkeypatch):
+    sorts = watched(monkeypatch, "plus_times_sorted")
+    A = sp.random_array((900, 5000), density=0.08, rng=np.random.default_rng(3), format="csr")
+    X = np.random.default_rng(4).standard_normal((900, 320))
+    found = multiply_transposed(block_from(A), Dense(X), PLUS_TIMES, FLOAT).values
+    np.testing.assert_allclose(found, A.T @ X, rtol=1e-12, atol=1e-12)
+    assert len(sorts) == 2  # 360,000 entries
+    multiply_transposed(block_from(A), Dense(X[:, :100].copy()), PLUS_TIMES, FLOAT)
+    assert len(sorts) == 2
 
 
 def test_the_same_block_twice_gives_a_symmetric_product():

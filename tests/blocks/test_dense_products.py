@@ -306,7 +306,7 @@ def test_a_transposed_product_of_float32_is_summed_in_float64():
 def test_entries_that_are_sorted_by_column_add_in_the_order_of_rows(width, dtype, values, monkeypatch):
     monkeypatch.setattr(transposed_products, "FAR_BYTES", 0)
     monkeypatch.setattr(transposed_products, "SORTED", 64)
-    monkeypatch.setattr(transposed_products, "_room", transposed_products._Room())
+    monkeypatch.setattr(transposed_products, "_room", transposed_products._ColumnRoom())
     sorts = watched(monkeypatch, "plus_times_sorted")
     rng = np.random.default_rng(width)
     held = rng.random((150, width)) < rng.random((150, 1)) ** 2

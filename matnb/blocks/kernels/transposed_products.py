@@ -36,7 +36,7 @@ _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 # made of 193 ms for 8 columns 73, and of 110 for two 48; 16 entries ahead 109 and 82.
 _AHEAD = np.uint64(64)
 # Where `out` is larger than the caches, each of its rows comes from memory anew for each entry of its column.
-# So there the entries of some rows of A, SORTED at most, are sorted by column first, 2 ns each: a row of `out`
+# So there the entries of some rows of A, at most SORTED, are sorted by column first, 2 ns each: a row of out
 # is then read and written once for four entries, one after another, still in the order of A's rows. That pays
 # from FAR_BYTES of `out` and DENSE entries a column on: 240,000 entries of 10,000 columns times 300 columns
 # took 27 ms and take 17; times 128, 7 and 9.
@@ -154,7 +154,7 @@ def plus_times_sorted(
             k += _ONE
 
 
-class _Room(threading.local):
+class _ColumnRoom(threading.local):
     """Two megabytes of a thread for entries by column: kept, since loops call products often."""
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ class _Room(threading.local):
         return self._ends[:num_columns], self._places, self._rows
 
 
-_room = _Room()
+_room = _ColumnRoom()
 
 
 def _plus_times_by_bands(

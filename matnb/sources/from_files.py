@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import IO, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from matnb.blocks.formats import Dense, to_numpy, to_scipy
 from matnb.errors import ColumnError, MissingFileError, OptionError, ShapeError, suggestion
 from matnb.io.arrow_files import ArrowTable
-from matnb.io.columns import ColumnValues, TableSource
+from matnb.io.columns import ColumnValues, TablePart, TableSource
 from matnb.io.files import File, find_file, is_remote, near_file
 from matnb.io.npy import Npy, NpyHeader
 from matnb.io.npz import Archive, fill_from, open_archive
@@ -27,6 +28,7 @@ from matnb.sources.from_memory import drawn_from
 from matnb.sources.rows import RowPart, Series, Values, Wanted, check_finite
 
 SLAB_BYTES = 1 << 23  # that are read at once
+BLOCK_BYTES = 1 << 20  # of a table's rows that are written at once
 Slab: TypeAlias = tuple[Values, Values | None]
 
 
@@ -161,23 +163,54 @@ class _TableRows(FileRows):
         self._source, self._has_target = source, has_target
 
     def slabs(self, wanted: Wanted) -> Iterator[Slab]:
-        source = self._source
-        for piece in source.pieces(_count_of(self.file)):
-            for part in source.parts(piece):
-                table = np.empty((part.num_rows, len(part.columns)))
-                for place, column in enumerate(part.columns):
-                    table[:, place] = _floats(column)
+        # Columns are written where the rows wanted next will lie, so that slabs need not be joined after.
+        slab, filled, seen = np.empty((0, 0)), 0, 0
+        target = np.empty(0)
+        for part in self._parts():
+            start = 0
+            while start < part.num_rows:
+                if not filled:
+                    rows = self._rows_at_once(part.num_rows - start, seen, wanted)
+                    slab, target = np.empty((rows, self.width or 0)), np.empty(rows)
+                count = min(part.num_rows - start, len(slab) - filled)
+                cut, room = slice(start, start + count), slice(filled, filled + count)
+                features = part.columns[:-1] if self._has_target else part.columns
+                _fill_rows(slab[room], [_cut(one, cut) for one in features])
                 if self._has_target:
-                    yield table[:, :-1], table[:, -1]
-                else:
-                    yield table, None
+                    _fill_rows(target[room, None], [_cut(part.columns[-1], cut)])
+                start, filled, seen = start + count, filled + count, seen + count
+                if filled == len(slab):
+                    yield slab, target if self._has_target else None
+                    filled = 0
+        if filled:
+            yield slab[:filled], target[:filled] if self._has_target else None
+
+    def _parts(self) -> Iterator[TablePart]:
+        for piece in self._source.pieces(_count_of(self.file)):
+            yield from self._source.parts(piece)
+
+    def _rows_at_once(self, parsed: int, seen: int, wanted: Wanted) -> int:
+        # Those of one part where it is not known how many there are.
+        if self.num_rows is None or wanted.rows is None:
+            return parsed
+        return max(1, min(wanted.rows, self.num_rows - seen))
 
 
-def _floats(column: ColumnValues) -> npt.NDArray[np.float64]:
-    values = column.values.astype(np.float64)
-    if column.missing is not None:
-        values[column.missing] = np.nan
-    return values
+def _cut(column: ColumnValues, rows: slice) -> ColumnValues:
+    missing = None if column.missing is None else column.missing[rows]
+    return replace(column, values=column.values[rows], missing=missing)
+
+
+def _fill_rows(rows: npt.NDArray[np.float64], columns: Sequence[ColumnValues]) -> None:
+    # Some rows at a time, which stay in the cache while one column after the other is written into them.
+    step = max(64, BLOCK_BYTES // (8 * max(1, len(columns))))
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        for place, column in enumerate(columns):
+            rows[block, place] = column.values[block]
+    for place, column in enumerate(columns):
+        if column.missing is not None:
+            rows[column.missing, place] = np.nan
 
 
 class _PairRows(FileRows):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import secrets
 from typing import Any, NamedTuple, cast
 
@@ -13,6 +12,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, ones
 from matnb.sources import BatchSource
+from matnb.sources.whole_numbers import whole as whole  # for all estimators, as what else is here
 
 
 def rows_from(X: object, estimator: str, num_features: int | None = None) -> DistArray:
@@ -282,28 +282,6 @@ def seed_from(random_state: object, estimator: str) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     return whole(random_state, "random_state", estimator, least=0)
-
-
-def whole(value: object, name: str, estimator: str, least: int = 1, most: int | None = None) -> int:
-    """Return a whole number within bounds.
-
-    Raises
-    ------
-    DTypeError
-        For anything other than a whole number.
-    OptionError
-        For one outside.
-    """
-    if isinstance(value, bool | np.bool):
-        raise DTypeError(f"{estimator}: {name}={value!r}; give a whole number")
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]  # what it cannot take raises
-    except TypeError:
-        raise DTypeError(f"{estimator}: {name}={value!r}; give a whole number") from None
-    if number < least or (most is not None and number > most):
-        bounds = f"{least} or more" if most is None else f"{least} to {most}"
-        raise OptionError(f"{estimator}: {name}={number}; give {bounds}")
-    return number
 
 
 def real(value: object, name: str, estimator: str, least: float = 0.0, above: bool = False) -> float:

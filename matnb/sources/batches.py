@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import threading
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import owned_array, send
 from matnb.lazy.loop import LoopPiece
 from matnb.sources.rows import RowPart, Series, Values, Wanted, check_alike, cut_anew
+from matnb.sources.whole_numbers import whole
 
 AHEAD = 2  # batches that are ready while one is worked on
 PIECES_AHEAD = 1  # while another is read: pieces are large
@@ -171,9 +171,9 @@ class BatchSource:
     _waited: list[float] = field(default_factory=lambda: [0.0], compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "batch_size", counted(self.batch_size, "batch_size"))
+        object.__setattr__(self, "batch_size", whole(self.batch_size, "batch_size"))
         if self.seed is not None:
-            object.__setattr__(self, "seed", counted(self.seed, "seed", least=0))
+            object.__setattr__(self, "seed", whole(self.seed, "seed", least=0))
 
     def __repr__(self) -> str:
         told = [repr(self.series), f"batch_size={self.batch_size}"]
@@ -205,12 +205,12 @@ class BatchSource:
 
     def take(self, n: int) -> BatchSource:
         """Return a source of the first ``n`` batches of each pass."""
-        n = counted(n, "n", least=0)
+        n = whole(n, "n", least=0)
         return replace(self, limit=n if self.limit is None else min(n, self.limit))
 
     def repeat(self, n: int) -> BatchSource:
         """Return a source that makes ``n`` passes in a row, each with its own shuffling."""
-        return replace(self, passes=self.passes * counted(n, "n"))
+        return replace(self, passes=self.passes * whole(n, "n"))
 
     def holdout(self, every: int = 20) -> Split:
         """Split into two sources: rows for training, and every ``every``-th row held out, never shuffled.
@@ -230,7 +230,7 @@ class BatchSource:
         >>> [batch.X.compute().ravel().tolist() for batch in (*training, *held_out)]
         [[0.0, 1.0, 3.0, 4.0], [2.0]]
         """
-        every = counted(every, "every", least=2)
+        every = whole(every, "every", least=2)
         if self.every is not None:
             raise OptionError(f"holdout(every={every}) of a source that holds out one row of {self.every}")
         if self.limit is not None:
@@ -416,20 +416,3 @@ class BatchSource:
 
 def _on_workers(values: Values) -> DistArray:
     return values if isinstance(values, DistArray) else owned_array(values)
-
-
-def counted(value: object, name: str, least: int = 1) -> int:
-    """Return a whole number of at least ``least``.
-
-    Raises
-    ------
-    DTypeError, OptionError
-        For anything else.
-    """
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]  # what it cannot take raises
-    except TypeError:
-        raise DTypeError(f"{name}={value!r}: give a whole number") from None
-    if isinstance(value, bool) or number < least:
-        raise OptionError(f"{name}={value}: give {least} or more")
-    return number

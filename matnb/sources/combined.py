@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError
-from matnb.sources.batches import BatchSource, counted
+from matnb.sources.batches import BatchSource
 from matnb.sources.rows import RowPart, Series, Wanted, cut_anew
+from matnb.sources.whole_numbers import whole
 
 
 class _Joined(Series):
@@ -109,7 +110,7 @@ def blended(*sources: BatchSource, shares: Sequence[float] | None = None, seed: 
     weights = [1.0] * len(sources) if shares is None else [float(one) for one in shares]
     if len(weights) != len(sources) or not all(0 < one < np.inf for one in weights):
         raise OptionError(f"shares={shares!r}: give a positive number for each of {len(sources)} sources")
-    turns = _Blended(series, weights, first.batch_size, counted(seed, "seed", least=0))
+    turns = _Blended(series, weights, first.batch_size, whole(seed, "seed", least=0))
     return BatchSource(turns, first.batch_size, first.seed)
 
 

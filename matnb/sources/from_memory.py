@@ -9,8 +9,9 @@ import numpy as np
 from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
-from matnb.sources.batches import BatchSource, counted
+from matnb.sources.batches import BatchSource
 from matnb.sources.rows import RowPart, Series, Wanted, check_finite, part_of
+from matnb.sources.whole_numbers import whole
 
 
 class _Here(Series):
@@ -65,7 +66,7 @@ def memory(
     >>> [(batch.start, batch.y.compute().tolist()) for batch in source]
     [(0, [0, 1]), (2, [2, 3]), (4, [4])]
     """
-    size = counted(batch_size, "batch_size")
+    size = whole(batch_size, "batch_size")
     part = part_of((X, y), 0, "mn.sources.memory")
     check_finite(part)
     rows = asarray(part.X)
@@ -74,7 +75,7 @@ def memory(
 
 def drawn_from(shuffle: bool, seed: int) -> int | None:
     """Return the seed of an order, or None where rows keep theirs."""
-    return counted(seed, "seed", least=0) if shuffle else None
+    return whole(seed, "seed", least=0) if shuffle else None
 
 
 class _Calls(Series):
@@ -133,7 +134,7 @@ def calls(
     >>> [batch.X.compute().ravel().tolist() for batch in source]
     [[0, 0], [1, 1], [2, 2]]
     """
-    series = _Calls(fn, counted(num_batches, "num_batches"))
+    series = _Calls(fn, whole(num_batches, "num_batches"))
     if batch_size is None:
         first = part_of(fn(0), 0, "call 0")
         if not len(first):

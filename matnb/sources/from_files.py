@@ -182,15 +182,13 @@ class _TableRows(FileRows):
                 if filled == len(slab):
                     yield slab, target if self._has_target else None
                     filled = 0
-        if filled:
-            yield slab[:filled], target[:filled] if self._has_target else None
 
     def _parts(self) -> Iterator[TablePart]:
         for piece in self._source.pieces(_count_of(self.file)):
             yield from self._source.parts(piece)
 
     def _rows_at_once(self, parsed: int, seen: int, wanted: Wanted) -> int:
-        # Those of one part where it is not known how many there are.
+        # What fills up before the file ends: those of one part where it is not known how many there are.
         if self.num_rows is None or wanted.rows is None:
             return parsed
         return max(1, min(wanted.rows, self.num_rows - seen))

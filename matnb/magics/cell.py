@@ -19,7 +19,7 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
 
 from matnb.errors import CellCancelled, CellSyntaxError, OptionError, UnsupportedError, suggestion
-from matnb.events import Event, LoopAdvanced, LoopFinished, SessionAwaited
+from matnb.events import BatchesFinished, Event, LoopAdvanced, LoopFinished, SessionAwaited
 from matnb.expr.nodes import Expr
 from matnb.graph.searches import BreadthFirst
 from matnb.lazy.array import DistArray
@@ -32,7 +32,7 @@ from matnb.pictures.picture import Picture
 from matnb.pictures.summary import STYLE, progress_text, waiting_text
 from matnb.plan.explain import LAST_VALUE
 from matnb.plan.report import RunReport
-from matnb.session import Session, active_session, current_session
+from matnb.session import Session, active_session, current_session, follow_sessions
 from matnb.session.background import Later, wait_here
 from matnb.session.inspect import PLAN
 from matnb.session.naming import remember_lines
@@ -254,12 +254,13 @@ class Cell:
         ):
             code = compile_cell(f"\n{self._body}", self._filename, self._shell.compile.flags)
             try:
-                _follow(active_session(), progress, scopes)
+                scopes.callback(follow_sessions(progress.follow))  # one that starts in the cell, too
+                _stop_with(active_session(), scopes)
                 out = None if chosen.nowait else chosen.out
                 done = run_cell(code, self._shell.user_ns, chosen.keep, out)
                 self.names = list(done.program.roots)
                 self.values = {name: ref(one) for name, one in last_values(done.value, out or VALUE)}
-                value = self._computed(done, progress, scopes)
+                value = self._computed(done, scopes)
             except CellCancelled:
                 raise
             except KeyboardInterrupt as interrupt:
@@ -275,7 +276,7 @@ class Cell:
         if not is_silent and not chosen.nowait:
             self._tell(done)
 
-    def _computed(self, done: RecordedCell, progress: Progress, scopes: ExitStack) -> object:
+    def _computed(self, done: RecordedCell, scopes: ExitStack) -> object:
         # What the cell shows, when all that it ends with is computed or on its way.
         chosen, roots, keep = self._chosen, done.program.roots, tuple(self._chosen.keep)
         if chosen.lazy or chosen.nowait:
@@ -286,7 +287,7 @@ class Cell:
         if chosen.nowait:
             number = self._shell.displayhook.prompt_count
             return (session or current_session()).later(roots, done.record, keep, done.value, number)
-        _follow(session, progress, scopes)
+        _stop_with(session, scopes)
         if chosen.explain and roots and session is not None:
             self._explained = session.explain(roots, measured=self._live)
         if session is not None and not chosen.lazy:
@@ -318,9 +319,8 @@ class Cell:
         return Picture(replace(facts, title="the plan as it ran: what was estimated, then what was measured"))
 
 
-def _follow(session: Session | None, progress: Progress, scopes: ExitStack) -> None:
+def _stop_with(session: Session | None, scopes: ExitStack) -> None:
     if session is not None:
-        progress.follow(session)
         scopes.enter_context(session.stoppable())
 
 
@@ -373,7 +373,7 @@ class Progress:
         self._followed: dict[Session, Callable[[], None]] = {}
         self._id = f"matnb-progress-{secrets.token_hex(8)}"
         self._num_finished = 0
-        self._is_shown = False
+        self._is_published = self._is_shown = False
 
     def __enter__(self) -> Progress:
         return self
@@ -394,12 +394,15 @@ class Progress:
             self._hide() if event.is_over else self._show(waiting_text(event.names, event.cell))
         elif isinstance(event, LoopFinished):
             self._num_finished += 1
+        elif isinstance(event, BatchesFinished):
+            self._hide()
         elif isinstance(event, LoopAdvanced) and (now := self._clock()) >= self._next:
             self._next = now + BETWEEN_SECONDS
             self._show(progress_text(self._num_finished, event, now - self._begin, now))
 
     def close(self) -> None:
-        """Listen no more, and take the line away."""
+        """Listen no more, to no session, and take the line away."""
+        self._is_live = False
         for unsubscribe in self._followed.values():
             unsubscribe()
         self._followed.clear()
@@ -415,6 +418,6 @@ class Progress:
         self._shell.display_pub.publish(
             {"text/plain": text, "text/html": html},
             transient={"display_id": self._id},
-            update=self._is_shown,
+            update=self._is_published,
         )
-        self._is_shown = True
+        self._is_published = self._is_shown = True

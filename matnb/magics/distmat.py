@@ -27,7 +27,7 @@ from matnb.errors import CellCancelled, OptionError, meant
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
 from matnb.magics import options
-from matnb.magics.cell import VALUE, Cell
+from matnb.magics.cell import VALUE, Cell, Progress
 from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
 from matnb.magics.options import CELL, COMMANDS, OptionParser
 from matnb.magics.summary import asked_text, setting_text, show_memo, status_text
@@ -178,7 +178,7 @@ class DistMatMagics(Magics):
         self.settings = DistMat(parent=shell)
         self.matcher = matcher_of(shell)
         self.values = ValueDisplay(shell, lambda: self.live)
-        self.between = CellScope(shell)
+        self.between = CellScope(shell, lambda: self.live)
         # Of the last cell's roots, and its last values; the arrays themselves are the user's to keep.
         self.names: list[str] = []
         self.values_of_cell: Mapping[str, ReferenceType[DistArray]] = {}
@@ -195,6 +195,7 @@ class DistMatMagics(Magics):
         namespace = {**self.shell.user_ns, **(local_ns or {})}
         if cell is not None:
             chosen = options.parse_cell_line(line, namespace)
+            self.between.leave_line()
             running = Cell(cell, line, chosen, self.shell, self.live)
             try:
                 running.run()
@@ -352,20 +353,25 @@ def help_with_a_body(lines: list[str]) -> list[str]:
     return [*lines, "\n"]
 
 
-# Cells can be cancelled between two values that they ask for, as while one is computed.
+# Cells without the magic can be cancelled between two values that they ask for, and show how far a loop is.
 
 
 class CellScope:
     """Lets every cell be one scope that a session's ``cancel()`` reaches; the next value obeys it.
 
+    Under a cell that takes long a line says how far its loop is, as under one with the magic.
+
     Parameters
     ----------
     shell
         IPython.
+    is_live
+        Tells whether measured numbers are shown.
     """
 
-    def __init__(self, shell: InteractiveShell) -> None:
-        self._shell = shell
+    def __init__(self, shell: InteractiveShell, is_live: Callable[[], bool]) -> None:
+        self._shell, self._is_live = shell, is_live
+        self._progress: Progress | None = None  # of the outermost cell
         self._cells: list[ExitStack] = []  # one runs others in itself
 
     def register(self) -> None:
@@ -380,8 +386,18 @@ class CellScope:
         while self._cells:
             self._ended()
 
+    def leave_line(self) -> None:
+        """Show no line for the cell that runs: it shows one of its own."""
+        if self._progress is not None:
+            self._progress.close()
+
     def _began(self, info: object = None) -> None:
         scopes = ExitStack()
+        if not self._cells:
+            # A terminal has a line of its own for all that runs.
+            is_live = hasattr(self._shell, "kernel") and self._is_live()
+            self._progress = scopes.enter_context(Progress(self._shell, is_live))
+            scopes.callback(follow_sessions(self._progress.follow))
         self._cells.append(scopes)
         # A session may also start in the cell, and another take its place.
         scopes.callback(follow_sessions(lambda session: scopes.enter_context(session.stoppable(around=True))))

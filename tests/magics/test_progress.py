@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from types import SimpleNamespace
 
 import pytest
+from cells import run
+from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.events import LoopAdvanced, LoopFinished, RunStarted
+from matnb.events import BatchesFinished, LoopAdvanced, LoopFinished, RunStarted
 from matnb.magics.cell import Progress
 
 
@@ -78,6 +81,23 @@ def test_a_second_loop_is_told_by_its_number() -> None:
     assert watched.shown == [("loop 2: 1 iteration, 10 ms each, 1 s so far", False)]
 
 
+def test_the_line_goes_when_all_batches_are_done_and_comes_back_in_its_place() -> None:
+    watched = Watched()
+    watched.at(1, 1)
+    watched.progress.hear(BatchesFinished())
+    watched.at(2, 2)
+    assert [update for _, update in watched.shown] == [False, True, True]
+    assert watched.shown[1][0] == ""
+    assert len(watched.ids) == 1
+
+
+def test_what_is_closed_follows_no_session_any_more() -> None:
+    watched = Watched()
+    watched.progress.close()
+    watched.progress.follow(watched)  # type: ignore[arg-type]
+    assert watched.listeners == []
+
+
 def test_another_threads_loop_is_not_shown() -> None:
     watched = Watched()
     other = threading.Thread(target=watched.at, args=(1, 5))
@@ -95,3 +115,40 @@ def test_it_follows_a_session_until_it_is_closed_and_only_live(is_live: bool) ->
         progress.follow(watched)  # type: ignore[arg-type]
         assert len(watched.listeners) == is_live
     assert watched.listeners == []
+
+
+LEARNS = """
+def step(x):
+    time.sleep(0.05)
+    return x
+model = mn.learn.Model(
+    lambda X, y: {"w": np.zeros(3)},
+    lambda parameters, X, y: mn.replicated(step, X.mean()),
+    update=lambda parameters, X, y: {"w": parameters["w"] + X.mean(axis=0)},
+)
+learner = mn.learn.Learner(model).fit(np.ones((60, 3)), epochs=2, batch_size=2)
+"""
+
+
+@pytest.mark.parametrize("magic", ["", "%%distmat\n"], ids=["plain", "with the magic"])
+def test_a_learner_has_one_line_in_each_kind_of_cell(shell: InteractiveShell, magic: str) -> None:
+    shell.kernel = SimpleNamespace(_allow_stdin=True)
+    run(shell, "import time\n%config DistMat.display = 'live'")
+    shell.display_pub.outputs.clear()
+    run(shell, magic + LEARNS)
+    lines = [one for one in shell.display_pub.outputs if (one["transient"] or {}).get("display_id")]
+    texts = [one["data"]["text/plain"] for one in lines]
+    for number in (1, 2):
+        words = rf"batch \d+ of 30, pass {number} of 2, \d+ rows/s, .*left"
+        assert any(re.fullmatch(words, one) for one in texts), texts
+    assert texts[-1] == ""
+    assert len({one["transient"]["display_id"] for one in lines}) == 1
+    assert [one["update"] for one in lines] == [False] + [True] * (len(lines) - 1)
+
+
+def test_a_plain_cell_shows_nothing_where_counts_alone_are_shown(shell: InteractiveShell) -> None:
+    shell.kernel = SimpleNamespace(_allow_stdin=True)
+    run(shell, "import time")
+    shell.display_pub.outputs.clear()
+    run(shell, LEARNS)
+    assert shell.display_pub.outputs == []

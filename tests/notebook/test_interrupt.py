@@ -94,7 +94,7 @@ def test_a_loop_shows_how_far_it_is_and_an_interrupt_ends_it(tmp_path, engine, d
     book = book_of(setup, ITERATE, AFTER)
     seconds, shown, text = interrupted(book, tmp_path)
     assert seconds < 2
-    progress = r"loop: ([\d,]+) iterations, \S+ .?s each, (?:.+, )?\S+ .?s so far"
+    progress = r"loop: [\d,]+ of 100,000,000 iterations, \S+ .?s each, (?:.+, )?\S+ .?s so far, .+ left"
     assert [bool(re.fullmatch(progress, one)) for one in shown] == ([True] if display == "live" else [])
     (done,) = re.findall(r"after at least ([\d,]+) iterations of a loop, whose state is not kept", text)
     assert int(done.replace(",", "")) > 0

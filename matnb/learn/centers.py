@@ -9,7 +9,6 @@ import numpy as np
 from matnb.errors import ConvergenceWarning, OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
-from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.random import Generator
 from matnb.learn.arguments import checked, one_of, rows_from, weights_from, whole
 from matnb.learn.distances import nearest, squared_distances, squared_distances_to_own
@@ -74,9 +73,8 @@ class ClustererByCenters(Clusterer, Transformer):
         if k > X.shape[0]:
             raise OptionError(f"{name}: n_clusters={k} of {X.shape[0]} rows; give that many at most")
 
-    def _warn_of_fewer(self, labels: DistArray) -> None:
+    def _warn_of_fewer(self, there: int) -> None:
         k = self.n_clusters
-        there = int((scatter_reduce(np.ones(len(labels)), labels, k) > 0).sum())
         if there < k:
             said = (
                 f"{type(self).__name__}: {there} clusters of n_clusters={k} have rows; are there equal rows?"

@@ -115,7 +115,7 @@ class KMeans(ClustererByCenters):
             if best is None or (bool(found.inertia < best.inertia) and not _are_same(found, best)):
                 best = found
         assert best is not None, "it begins once at least"
-        self._warn_of_fewer(best.labels)
+        self._warn_of_fewer(int(best.num_clusters))
         return self._learn(
             cluster_centers=best.centers,
             labels=best.labels,

@@ -18,12 +18,16 @@ _ROUNDED = 1e10  # times what a number is rounded by: then the inertia is wrong 
 
 
 class Clustering(NamedTuple):
-    """Centers k x p, each row's label, int32, the sum of squared distances, and the number of iterations."""
+    """Centers k x p, each row's label, int32, the sum of squared distances, and two numbers.
+
+    These are of iterations, and of clusters that have rows.
+    """
 
     centers: DistArray
     labels: DistArray
     inertia: DistArray
     num_iterations: DistArray
+    num_clusters: DistArray
 
 
 class _Assigned(NamedTuple):
@@ -88,7 +92,8 @@ def _labelled(
         lambda: (own * squared_distances_to_own(X, centers, labels)).sum(),
         lambda: inertia,
     )
-    return Clustering(centers, labels, inertia, count)
+    there = scatter_reduce(np.ones(len(labels)), labels, len(centers)) > 0
+    return Clustering(centers, labels, inertia, count, asarray(there.sum()))
 
 
 def totals_of(rows: DistArray, weights: DistArray, labels: DistArray, k: int) -> _Totals:

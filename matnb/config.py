@@ -78,7 +78,9 @@ class Config:
         if self.memory_limit_bytes is not None and self.memory_limit_bytes < _LEAST_MEMORY_BYTES:
             raise OptionError(f"memory_limit={self.memory_limit_bytes} bytes: a worker needs at least 64MB")
         if self.compute_limit_bytes < 1:
-            raise OptionError("compute_limit=0: no value could be computed; give a size such as '2GB'")
+            raise OptionError(
+                "compute_limit=0 would not let any value be computed; give a size such as '2GB'"
+            )
         if self.memo_dir is not None and not self.memo_dir.strip():
             raise OptionError(f"memo_dir={self.memo_dir!r}: give the path of a folder, or None for no files")
         if self.memo_dir is not None and "://" in self.memo_dir:
@@ -144,14 +146,14 @@ def parse_bytes(text: str | int | float, option: str = "size") -> int:
         When the text is not a size, or negative; the message names ``option``.
     """
     if isinstance(text, bool):
-        raise OptionError(f"{option}={text!r}: give a number of bytes or a text such as '4GB'")
+        raise OptionError(f"{option}={text!r}: give a number of bytes or a string such as '4GB'")
     if isinstance(text, int | float):
         number, factor = float(text), 1
     else:
         found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", text)
         if found is None or found[2].upper() not in _UNITS:
             raise OptionError(
-                f"{option}={text!r}: give a number of bytes or a text such as '4GB' or '512MiB'"
+                f"{option}={text!r}: give a number of bytes or a string such as '4GB' or '512MiB'"
             )
         number, factor = float(found[1]), _UNITS[found[2].upper()]
     if not 0 <= number < float("inf"):
@@ -234,7 +236,7 @@ def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
         if variable not in _VARIABLES:
             known = [one.removeprefix("MATNB_") for one in (*_VARIABLES, "MATNB_DISPLAY", "MATNB_PROGRESS")]
             near = suggestion(variable.removeprefix("MATNB_"), known, shown=lambda one: f"MATNB_{one}")
-            raise OptionError(f"{variable}={text!r}: no setting of that name; {near}")
+            raise OptionError(f"{variable}={text!r}: there is no such setting; {near}")
         field, read = _VARIABLES[variable]
         if text == "auto":
             continue

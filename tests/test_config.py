@@ -85,7 +85,7 @@ def test_a_bad_value_is_refused_under_the_name_of_its_variable(variable, text):
 
 @pytest.mark.parametrize("variable", ["MATNB_COLOUR", "MATNB_", "MATNB_CORES"])
 def test_an_unknown_variable_is_refused_with_those_there_are(variable):
-    with pytest.raises(OptionError, match=f"^{variable}='4': no setting of that name") as caught:
+    with pytest.raises(OptionError, match=f"^{variable}='4': there is no such setting") as caught:
         config_from_environment({"MATNB_WORKERS": "2", variable: "4"})
     for known in (
         "WORKERS",
@@ -103,7 +103,7 @@ def test_an_unknown_variable_is_refused_with_those_there_are(variable):
 
 @pytest.mark.parametrize("variable", ["MATNB_WORKRES", "MATNB_workers", "MATNB_WORKER"])
 def test_an_unknown_variable_that_is_near_another_is_told_so(variable):
-    with pytest.raises(OptionError, match=r"no setting of that name; did you mean MATNB_WORKERS\?$"):
+    with pytest.raises(OptionError, match=r"there is no such setting; did you mean MATNB_WORKERS\?$"):
         config_from_environment({variable: "4"})
 
 

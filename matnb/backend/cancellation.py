@@ -209,7 +209,7 @@ def deferred() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
     if note.has_come:
-        raise CellCancelled("interrupted; nothing was left half done")
+        raise CellCancelled("interrupted; no partial results are left")
 
 
 @contextmanager
@@ -278,4 +278,4 @@ def cancellable() -> Iterator[None]:
     except CellCancelled:
         raise
     except KeyboardInterrupt as interrupt:
-        raise CellCancelled("interrupted; what was finished is kept") from interrupt
+        raise CellCancelled("interrupted; finished results are kept") from interrupt

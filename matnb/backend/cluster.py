@@ -262,7 +262,7 @@ class Cluster:
         deadline = time.monotonic() + _ANSWER_SECONDS
         while not heard.is_set():
             if time.monotonic() > deadline:
-                raise ClusterError(f"the scheduler of {self.description} tells no events")
+                raise ClusterError(f"the scheduler of {self.description} sends no events")
             self.client.log_event(own_topic, {"action": "listening"})
             heard.wait(_HEAR_SECONDS)
         self.client.unsubscribe_topic(own_topic)
@@ -326,7 +326,9 @@ def start(config: Config) -> Cluster:
         with not_deferred() if config.processes else contextlib.nullcontext():
             servers = Servers(config)
     except KeyboardInterrupt as interrupt:
-        raise CellCancelled("interrupted while workers were started; none is left") from interrupt
+        raise CellCancelled(
+            "interrupted while workers were starting; all of them were stopped"
+        ) from interrupt
     except (OSError, RuntimeError) as error:
         reason: BaseException = error
         while reason.__cause__ is not None:

@@ -103,7 +103,7 @@ def scheduler_address(
 ) -> str:
     """Return where the scheduler of ``target`` is, or the one that the file names before ``deadline``."""
     if (target is None) == (scheduler_file is None):
-        raise OptionError("connect() needs either an address, a client or a cluster, or a scheduler_file")
+        raise OptionError("connect() needs an address, a client or a cluster, or else a scheduler_file")
     if scheduler_file is not None:
         return _address_in(Path(scheduler_file), deadline)
     if isinstance(target, str):
@@ -126,5 +126,5 @@ def _address_in(path: Path, deadline: float) -> str:
             return str(json.loads(path.read_text())["address"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             if time.monotonic() > deadline:
-                raise ClusterError(f"{path} names no Dask scheduler: {error}") from error
+                raise ClusterError(f"{path} does not describe a Dask scheduler: {error}") from error
         time.sleep(_POLL_SECONDS)

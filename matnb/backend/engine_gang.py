@@ -268,7 +268,7 @@ class GangEngine:
         try:
             self._client.register_plugin(GangPlugin(self._plugin), self._plugin)
         except (RuntimeError, *BROKEN) as error:
-            raise GangUnavailable(f"the workers could not be made ready: {error}") from error
+            raise GangUnavailable(f"the workers could not be prepared: {error}") from error
         self._is_installed = True
 
     def _listen(self) -> None:
@@ -296,9 +296,9 @@ class GangEngine:
             try:
                 has_turn = turn.wait()
             except BROKEN as error:
-                raise GangUnavailable(f"the scheduler gave no turn: {error}") from error
+                raise GangUnavailable(f"the scheduler did not grant the workers: {error}") from error
             if not has_turn:
-                raise GangUnavailable("another session's loop has the workers")
+                raise GangUnavailable("another session's loop is using the workers")
             yield
         finally:  # an interrupt may come between waiting and having
             turn.end()

@@ -111,7 +111,7 @@ def _compare(local: Versions, remote: dict[str, Versions], places: dict[str, int
     differences, wanted = _differences(local, remote, places)
     if differences:
         raise VersionMismatchError(
-            f"this cluster runs versions that do not work with those here: {'; '.join(differences)}. "
+            f"this cluster runs versions that are incompatible with those here: {'; '.join(differences)}. "
             f"Install {', '.join(wanted)} there, or the cluster's versions here"
         )
 

@@ -65,9 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     commands.add_parser(
         "compile",
-        help="make and keep the machine code of the commonest loops, as for an image of a container",
-        description="Make the machine code of the commonest loops for this processor, and keep it beside "
-        "them, or in NUMBA_CACHE_DIR.",
+        help="compile the most common loops ahead of time, for example for a container image",
+        description="Compile the most common loops for this processor, and cache the machine code in the "
+        "package folder, or in NUMBA_CACHE_DIR.",
     )
     command = commands.add_parser(
         "report",
@@ -84,23 +84,23 @@ def _parser() -> argparse.ArgumentParser:
         metavar=("NAME", "VALUE"),
         action="append",
         default=[],
-        help="set a variable of the notebook's cell tagged `parameters`; may repeat. Numbers, true, false, "
-        "none and quoted texts are read as such, everything else as text",
+        help="set a variable of the notebook's cell tagged `parameters`; may be repeated. Numbers, true, "
+        "false, none and quoted strings are read as such, everything else as a string",
     )
     command.add_argument("-o", "--output", metavar="FILE", type=Path, help="default: NOTEBOOK's name, .html")
-    command.add_argument("--pdf", action="store_true", help="print it as .pdf beside it, with chromium")
+    command.add_argument("--pdf", action="store_true", help="also print it to a .pdf file, with chromium")
     command.add_argument(
         "--timings",
         action="store_true",
-        help="show at its end what was measured: seconds, loads, memory; no two reports are then the same",
+        help="also show measured seconds, loads and memory at the end; the report then differs each time",
     )
     command.add_argument(
         "--trace",
         nargs=2,
         metavar=("record|replay", "FILE"),
-        help="record: let measured times decide how arrays are cut, and save these decisions; replay: repeat "
-        "them, so that the report is the same every time. Without it NOTEBOOK's name with .trace.json "
-        "is repeated where there is such a file, unless MATNB_REBALANCE is set; else cuts go by counts",
+        help="record: repartition arrays by measured times, and save these decisions; replay: repeat them, so "
+        "that the report is the same every time. By default a file with NOTEBOOK's name and .trace.json is "
+        "replayed if it exists and MATNB_REBALANCE is not set; otherwise entry counts decide",
     )
     return parser
 
@@ -232,7 +232,7 @@ def _check_targets(notebook: Path, targets: Mapping[str, Path | None]) -> None:
         if path.is_dir():
             raise OptionError(f"{path} is a folder; give {option} the name of a file")
         if path.suffix == ".ipynb":
-            raise OptionError(f"{option} {path} would write over a notebook; give a name that ends otherwise")
+            raise OptionError(f"{option} {path} would write over a notebook; give a name with another suffix")
         if (other := taken.setdefault(path.resolve(), option)) != option:
             raise OptionError(f"{option} {path} would write over the file of {other}; give another name")
 

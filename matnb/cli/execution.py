@@ -175,7 +175,7 @@ def execute(book: NotebookNode, rebalance: str) -> tuple[dict[str, float], Closi
             advice = f"matnb report: {what} of {num_cells} failed; nothing was written"
             raise CellFailed(f"{_failure(book, error)}\n{advice}") from None
         except DeadKernelError:
-            raise CellFailed("matnb report: the kernel died; nothing was written") from None
+            raise CellFailed("matnb report: the kernel died; no report was written") from None
         finally:
             book.cells.pop()
     return seconds, _told(closing)

@@ -128,7 +128,8 @@ def page_of(book: NotebookNode, notebook: Path, ending: str = "") -> str:
     loads = outside_loads(page)
     if loads:
         raise UnsupportedError(
-            f"the page would load {', '.join(loads[:3])}; a report holds all it shows, so use a local picture"
+            f"the page would load {', '.join(loads[:3])}; a report must be self-contained, so use a local "
+            "picture"
         )
     return page
 
@@ -198,7 +199,7 @@ def find_browser() -> str:
         if found:
             return found
     if wanted:
-        raise UnsupportedError(f"MATNB_CHROMIUM={wanted!r}: there is no such program")
+        raise UnsupportedError(f"MATNB_CHROMIUM={wanted!r}: no such program exists")
     raise UnsupportedError(
         "a PDF is printed by chromium, which was not found: install it (on Debian and Ubuntu `apt install "
         "chromium`), or set MATNB_CHROMIUM to the path of a browser like it"

@@ -32,18 +32,19 @@ def graph_from(A: object, algorithm: str) -> DistArray:
     if not isinstance(A, DistArray) and not sp.issparse(A) and not is_graph(A):
         given = "a dense array" if hasattr(A, "shape") else type(A).__name__
         raise DTypeError(
-            f"{algorithm} of {given}: a graph is a sparse matrix; use mn.load, "
-            "or mn.asarray(A, format='sparse') to make every element that is not 0 an edge"
+            f"{algorithm} of {given}: a graph is a sparse matrix; use mn.load, or mn.asarray(A, "
+            "format='sparse'), which makes every nonzero element an edge"
         )
     matrix = asarray(A)
     if not matrix.sparse:
         raise DTypeError(
             f"{algorithm} of a dense DistArray of shape {matrix.shape}: a graph is a sparse matrix; "
-            "mn.asarray(A.compute(), format='sparse') makes every element that is not 0 an edge"
+            "mn.asarray(A.compute(), format='sparse') makes every nonzero element an edge"
         )
     if matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(
-            f"{algorithm} of shape {matrix.shape}: a graph has a row and a column for every vertex"
+            f"{algorithm} of shape {matrix.shape}: a graph is a square matrix, with a row and a column for "
+            "every vertex"
         )
     return matrix
 
@@ -64,8 +65,8 @@ def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:
         raise DTypeError(f"{algorithm} from vertex {vertex!r}: vertices are whole numbers") from None
     if not 0 <= number < num_vertices:
         raise IndexingError(
-            f"{algorithm} from vertex {number} of a graph of {num_vertices} vertices: "
-            f"give 0 to {num_vertices - 1}"
+            f"{algorithm} from vertex {number} of a graph with {num_vertices} vertices: give 0 to "
+            f"{num_vertices - 1}"
             if num_vertices
             else f"{algorithm} from vertex {number} of a graph without vertices"
         )

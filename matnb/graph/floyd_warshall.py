@@ -71,6 +71,6 @@ def _nothing(least: np.floating) -> float:
         raise OptionError(
             "floyd_warshall: a weight is NaN"
             if np.isnan(least)
-            else "floyd_warshall: there is a cycle of negative length, so that no path is the shortest"
+            else "floyd_warshall: the graph has a cycle of negative length, so shortest paths do not exist"
         )
     return 0.0

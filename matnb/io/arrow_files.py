@@ -137,7 +137,9 @@ class ArrowTable(TableSource):
                 batch.validate(full=True)
                 yield batch
         if last != claimed:
-            raise self.file.error(f"row groups {piece.start} to {piece.stop} have not the rows they claim")
+            raise self.file.error(
+                f"row groups {piece.start} to {piece.stop} do not have the number of rows they claim"
+            )
 
     def _texts(self) -> tuple[str, ...]:
         return tuple(
@@ -212,7 +214,7 @@ def open_parquet(file: File, columns: Sequence[str] | None = None, dtype: DTypes
         heights = tuple(group.num_rows for group in groups)
         sizes = tuple(max(0, group.total_byte_size) for group in groups)
     if any(height < 0 for height in heights):
-        raise file.error("has a row group of less than no rows")
+        raise file.error("has a row group with a negative number of rows")
     return _table_of(file, schema, columns, dtype, (heights, sizes), True)
 
 
@@ -254,8 +256,8 @@ def _table_of(
     decimals = [names[place] for place in picked if types.is_decimal(schema.field(place).type)]
     if decimals:
         warnings.warn(
-            f"{file.shown}: decimal numbers of {', '.join(map(repr, decimals))} are read as floats, "
-            "which round them",
+            f"{file.shown}: decimal numbers in {', '.join(map(repr, decimals))} are read as floats, which "
+            "rounds them",
             FileContentWarning,
             stacklevel=2,
         )

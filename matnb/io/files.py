@@ -207,7 +207,7 @@ def local_path(shown: str) -> str:
     machine, path = re.fullmatch(r"file://([^/?#]*)([^?#]*).*", shown, re.DOTALL).groups()  # type: ignore[union-attr]  # any text fits
     if machine not in ("", "localhost"):
         raise UnsupportedError(
-            f"{Location(shown)}: a file of another machine: copy it here and give its path"
+            f"{Location(shown)}: a file on another machine: copy it here and give its path"
         )
     return unquote(path)
 
@@ -349,7 +349,7 @@ class _Ranges(io.RawIOBase):
         if len(data) == self._file.size and stop - start < len(data):
             start, stop = 0, self._file.size  # a server that knows no ranges sent all
         if len(data) != stop - start:
-            raise self._file.error(f"{len(data)} bytes came where {stop - start} were asked for")
+            raise self._file.error(f"received {len(data)} bytes where {stop - start} were requested")
         self._first, self._held = start, data
 
 
@@ -400,7 +400,7 @@ def _told(system: AbstractFileSystem, path: str, url: Location) -> RemoteFile:
     if told.get("type") == "directory":
         raise MissingFileError(f"{url}: is a directory, not a file")
     if not isinstance(size, int):
-        raise UnsupportedError(f"{url}: the server does not say how long it is: download it first")
+        raise UnsupportedError(f"{url}: the server does not report its size: download it first")
     version = "; ".join(f"{word}={told[word]}" for word in _VERSION_WORDS if told.get(word) is not None)
     return RemoteFile(url, size, 0, 0, 0, url, version)
 

@@ -139,8 +139,8 @@ def result_key(folder: str, option: str) -> bytes:
         problem = f"has {len(key)} bytes, and should have {KEY_BYTES}"
     if problem is not None:
         raise OptionError(
-            f"{option}: the key of your results, {path}, {problem}; rm {shlex.quote(path)} lets another be "
-            "drawn, and results be computed again"
+            f"{option}: the key of your results, {path}, {problem}; rm {shlex.quote(path)} makes matnb "
+            "create a new one; results are then computed again"
         )
     return key
 
@@ -558,7 +558,7 @@ class ResultFolder:
             reason = f"{path}: {error.strerror or error}"
         self._bad.add(name)
         warnings.warn(
-            f"a remembered result is not used, and is computed again: {reason}; remove the file if it is not "
+            f"a stored result is not used and will be computed again: {reason}; delete the file if it is not "
             "yours",
             stacklevel=2,
         )
@@ -624,7 +624,7 @@ class ResultFolder:
         if not self._full:
             self._full = True
             warnings.warn(
-                f"results are not written to {self.path} any more in this session: "
+                f"results are no longer written to {self.path} in this session: "
                 f"{error.strerror or error}; the limit of the files is memo={bytes_text(self._budget_bytes)}",
                 stacklevel=3,
             )

@@ -52,7 +52,8 @@ class Known:
     @shape.setter
     def shape(self, shape: object) -> None:
         raise UnsupportedError(
-            f"x.shape = {shape!r} changes an array in place, as nothing does: x = x.reshape({shape!r})"
+            f"x.shape = {shape!r} would change an array in place, which DistArrays do not support: use x = "
+            f"x.reshape({shape!r})"
         )
 
     @property
@@ -195,7 +196,8 @@ class Methods:
         """Raise, since blocks are never resized where they are."""
         lengths = shape[0] if len(shape) == 1 else shape
         raise UnsupportedError(
-            f"x.resize({lengths!r}) changes an array in place: x = np.resize(x, {lengths!r}), or np.pad"
+            f"x.resize({lengths!r}) would change an array in place: use x = np.resize(x, {lengths!r}), or "
+            "np.pad"
         )
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
@@ -349,7 +351,7 @@ class Values(Known):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise NotScalarError(
-                f"the truth of an array of shape {self.shape} is ambiguous; use .any() or .all()"
+                f"the truth value of an array of shape {self.shape} is ambiguous; use .any() or .all()"
             )
         return bool(self.item())
 

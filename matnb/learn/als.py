@@ -23,7 +23,7 @@ class ALS(Estimator):
     feedback datasets").
 
     Each round solves a small system per user, then one per item. Users and items without ratings get factors
-    of 0. Results for explicit ratings have the same bits however R is cut; implicit ones use BLAS products.
+    of 0. Only with explicit ratings are results bit-identical however R is split.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class ALS(Estimator):
     regularization
         c.
     iterations
-        The most rounds.
+        Maximum number of rounds.
     implicit
         Whether R holds counts of what users did, rather than ratings.
     alpha
@@ -49,7 +49,7 @@ class ALS(Estimator):
     Attributes
     ----------
     user_factors_, item_factors_ : DistArray
-        users x k and items x k, of the dtype of R.
+        users x k and items x k, with the dtype of R.
     loss_ : DistArray
         The value of the loss, a scalar.
     n_iter_ : int

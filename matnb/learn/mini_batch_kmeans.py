@@ -30,12 +30,12 @@ class MiniBatchKMeans(ClustererByCenters):
     compute_labels
         Whether to compute the labels and the inertia of all rows at the end.
     tol
-        Stop when the sum of squared movements of the centers is at most this times the mean variance of the
-        features; 0 to disable.
+        Stop when the squared movements of the centers sum to at most this times the mean variance of the
+        features.
     max_no_improvement
         Stop after this many batches without a smaller moving average of the inertia; None to disable.
     init_size
-        Rows to sample the initial centers from; by default three batches, or three rows per cluster.
+        Number of rows to draw initial centers from; by default three batches, or three rows per cluster.
     n_init
         Number of initializations to choose the best from; "auto": 3 for "random", else 1.
     reassignment_ratio

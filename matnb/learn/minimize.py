@@ -58,23 +58,23 @@ def minimize(
 ) -> Minimum:
     """Minimize a smooth function, starting from a point.
 
-    The iteration is recorded once; it runs on the workers when a value is needed.
+    The iteration is recorded once, and runs on the workers when a value is needed.
 
     Parameters
     ----------
     loss, gradient
-        Functions of a DistArray of n numbers, called once to record the loss, a scalar, and n derivatives.
+        Functions of a DistArray of n numbers that return the loss and its gradient; recorded once.
     x0
         The start point, n numbers.
     method
-        "L-BFGS" with a line search for the strong Wolfe conditions; "newton", which needs ``hessian``, with
-        Cholesky factorizations and step halving; "cg", nonlinear conjugate gradients, which stores fewer
-        vectors; "FISTA", accelerated proximal gradients, which needs ``proximal``.
+        "L-BFGS" with a line search for the strong Wolfe conditions; "newton", with Cholesky factors of
+        ``hessian`` and step halving; "cg", nonlinear conjugate gradients, with less memory; "FISTA",
+        accelerated proximal gradients with ``proximal``.
     hessian
         A function like ``loss`` that returns the n x n second derivatives.
     proximal
-        The proximal operator of a nonsmooth term g that is added to the loss: ``proximal(x, step)`` returns
-        the u that minimizes ``g(u) + |u - x|**2 / (2 step)``; for the 1-norm, soft thresholding by ``step``.
+        The proximal operator of a nonsmooth term g added to the loss: ``proximal(x, step)`` returns the u
+        that minimizes ``g(u) + |u - x|**2 / (2 step)``; for the 1-norm, soft thresholding.
     tol
         Stop when no element of the gradient exceeds this in magnitude; for "newton", also half the squared
         Newton decrement; for "FISTA", when no element moves by more than this times the step. "L-BFGS" and

@@ -219,11 +219,15 @@ class DistMatMagics(Magics):
                 print(connect(chosen.address, scheduler_file=chosen.scheduler_file).status().description)
             case "status":
                 session = active_session()
-                print(status_text(session.status()) if session else "no session; the first result starts one")
+                print(
+                    status_text(session.status())
+                    if session
+                    else "no session is running; the first result starts one"
+                )
             case "explain":
                 self._explain(self._roots(chosen.names, namespace), chosen.stage, chosen.picture)
             case "memo" if chosen.disk and not chosen.clear:
-                raise UsageError("%distmat memo: --disk goes with --clear")
+                raise UsageError("%distmat memo: --disk requires --clear")
             case "memo" if chosen.clear:
                 memo.clear(chosen.disk)
             case "memo":
@@ -308,7 +312,7 @@ class DistMatMagics(Magics):
                     f"%distmat explain: {shortened(name, LONGEST_NAME)} is not a DistArray{near}"
                 )
         if not roots:
-            raise UsageError("%distmat explain: what the last cell computed is gone; name a DistArray")
+            raise UsageError("%distmat explain: the results of the last cell are gone; name a DistArray")
         return roots
 
 

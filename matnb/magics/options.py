@@ -60,16 +60,20 @@ def _start() -> OptionParser:
         action="store_false",
         dest="security",
         default=None,
-        help="let worker processes listen on ports that any user of this machine can run code by",
+        help="let worker processes listen on ports, through which any user of this machine can run code",
     )
     parser.add_argument("--memory-limit", metavar="SIZE", help="memory of each worker, such as 4GB")
     parser.add_argument("--memo", metavar="SIZE", help="memory for results kept between runs, or off")
     parser.add_argument("--memo-dir", metavar="FOLDER", help="keep results in files for other processes")
-    parser.add_argument("--engine", metavar="NAME", help="auto, gang, dask, or interpret without workers")
+    parser.add_argument(
+        "--engine",
+        metavar="NAME",
+        help="how to run cells: auto, gang, dask, or interpret (NumPy and SciPy, without workers)",
+    )
     parser.add_argument(
         "--rebalance",
         metavar="SETTING",
-        help="who repartitions arrays: auto, entries, presto, off, or a trace",
+        help="how arrays are repartitioned: auto, entries, presto, off, or a trace file",
     )
     limit = "largest result that is brought into this process, such as 2GB"
     parser.add_argument("--compute-limit", metavar="SIZE", help=limit)
@@ -103,8 +107,8 @@ def _explain() -> OptionParser:
 
 def _memo() -> OptionParser:
     parser = _parser("%distmat memo", "Show the results that are remembered, with their uses and bytes.")
-    parser.add_argument("--clear", action="store_true", help="forget those for which there is no name")
-    parser.add_argument("--disk", action="store_true", help="with --clear: remove the files, too")
+    parser.add_argument("--clear", action="store_true", help="forget results that no variable refers to")
+    parser.add_argument("--disk", action="store_true", help="with --clear: also delete the files")
     return parser
 
 
@@ -116,7 +120,9 @@ def _history() -> OptionParser:
 
 
 def _rebalance() -> OptionParser:
-    parser = _parser("%distmat rebalance", "Show or set how arrays are repartitioned, or have it done.")
+    parser = _parser(
+        "%distmat rebalance", "Show or set how arrays are repartitioned, or repartition them now."
+    )
     words = (
         "now: repartition what is stored; auto: by measured times; entries: by counts alone; presto: by the "
         "rule of the Presto paper; off; or the .json file of a history, to repeat it"
@@ -133,7 +139,7 @@ def _stamp() -> OptionParser:
     )
     parser = _parser("%distmat stamp", words)
     parser.add_argument("--json", action="store_true", help="show it as JSON")
-    parser.add_argument("--time", action="store_true", help="with the time of day, which differs each time")
+    parser.add_argument("--time", action="store_true", help="include the time of day")
     parser.add_argument("--save", metavar="FILE", help="write it to a .json, .html or .txt file")
     return parser
 
@@ -147,22 +153,22 @@ def _cell() -> OptionParser:
         "record the cell now and compute its results in the background, after those of earlier such cells. "
         "The value is a handle: h.result(), await h, h.cancel(), h.done. An interrupt does not end it. A "
         "value that the cell itself asks for is waited for, and later %%%%distmat cells wait until it has "
-        "ended. Where nobody watches, as in a report, the cell itself waits until then"
+        "ended. In a report the cell itself waits until then"
     )
     parser.add_argument("--nowait", action="store_true", help=nowait)
     out = "give the last value, or with --nowait the handle, this name instead of showing it"
     parser.add_argument("--out", metavar="NAME", help=out)
     group = parser.add_mutually_exclusive_group()
-    memo = "find and keep results though the session does not"
+    memo = "remember results even if the session does not"
     group.add_argument("--memo", dest="remembers", action="store_true", default=None, help=memo)
     no_memo = (
-        "compute all that this cell writes, though it is remembered, and remember none of it; what earlier "
-        "cells gave a name is read"
+        "compute everything in this cell even if it is remembered, and remember none of it; variables of "
+        "earlier cells are still used"
     )
     group.add_argument("--no-memo", dest="remembers", action="store_false", default=None, help=no_memo)
     engine = (
-        "who runs this cell: auto, gang, dask, or interpret: what it asks for is made by NumPy and SciPy "
-        "here, to compare with, and kept nowhere"
+        "how to run this cell: auto, gang, dask, or interpret: computed by NumPy and SciPy in this process, "
+        "for comparison, and not kept"
     )
     parser.add_argument("--engine", metavar="NAME", help=engine)
     explain = "after the value, show how the results were computed; with --lazy how they would be"
@@ -220,7 +226,7 @@ def parse_cell_line(line: str, namespace: Mapping[str, object]) -> argparse.Name
     }
     for other, is_there in others.items():
         if chosen.nowait and is_there:
-            raise UsageError(f"%%distmat: --nowait does not go with {other}")
+            raise UsageError(f"%%distmat: --nowait cannot be combined with {other}")
     return chosen
 
 

@@ -112,7 +112,7 @@ class Later:
             What the cell raised, with its lines.
         """
         if not self._wait(timeout_seconds):
-            raise TimeoutError(f"not done after {timeout_seconds} s; it goes on")
+            raise TimeoutError(f"not finished after {timeout_seconds} s; it keeps running")
         if self._error is not None:
             self._is_asked_for = True
             raise self._error.with_traceback(None)

@@ -352,7 +352,7 @@ def visualize(*arrays: object, stage: str | None = None, measured: bool = False)
     """
     handles = [one if isinstance(one, DistArray) else asarray(one) for one in arrays]
     if not handles:
-        raise OptionError("nothing to draw: give at least one array")
+        raise OptionError("visualize: give at least one array")
     for handle in handles:
         check_closed(handle.expression)
     names = ["value"] if len(handles) == 1 else [f"value {place}" for place in range(len(handles))]
@@ -459,8 +459,8 @@ def _expressions(arrays: Sequence[object], called: str) -> list[Expr]:
     nodes = [one.expression for one in arrays if isinstance(one, DistArray)]
     if any(node.free for node in nodes):
         raise LoopBodyError(
-            f"{called}: an array of the body of a loop or branch, which is recorded once and has no blocks "
-            f"yet; call mn.{called} before it, with arrays from outside"
+            f"{called}: an array inside the body of a loop or branch, which is only being recorded and has "
+            f"no blocks yet; call mn.{called} before the loop, with arrays from outside"
         )
     return nodes
 
@@ -535,9 +535,10 @@ def check_closed(node: Expr) -> None:
     """
     if node.free:
         raise LoopBodyError(
-            "a value is asked for in the body of a loop or branch, which is recorded once and has none "
-            "yet: end the loop with until=, choose with mn.cond or np.where, return what is wanted outside; "
-            "give what is NumPy's or SciPy's own, as S in S @ x and b in b[mn.iteration()], with mn.asarray"
+            "a value was requested inside the body of a loop or branch, which is only being recorded and has "
+            "no values yet: end the loop with until=, choose with mn.cond or np.where, and return what you "
+            "need outside; convert NumPy and SciPy operands, such as S in S @ x and b in b[mn.iteration()], "
+            "with mn.asarray"
         )
 
 

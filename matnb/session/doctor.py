@@ -167,7 +167,7 @@ def diagnosis(seen: Circumstances) -> Diagnosis:
 
 def _cluster(seen: Circumstances) -> Iterator[Finding]:
     if not seen.description:
-        yield Finding("cluster", "no session; the first result starts one", "ok")
+        yield Finding("cluster", "no session is running; the first result starts one", "ok")
         return
     if seen.problem:
         yield Finding("cluster", seen.problem, "wrong", "mn.stop(), then start or connect again")

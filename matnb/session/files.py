@@ -107,8 +107,8 @@ def load(
         if found.edges.sizes:
             numbers = " ".join(map(str, found.edges.sizes))
             warnings.warn(
-                f"{name}: its first line, {numbers}, has the number of edges that follow it, and was read as "
-                "an edge: if it is a header, load it with skip=1",
+                f"{name}: its first line, {numbers}, contains the number of edges that follow and was read "
+                "as an edge; if it is a header, load the file with skip=1",
                 FileContentWarning,
                 stacklevel=3,
             )

@@ -213,7 +213,9 @@ class Planner:
             time.sleep(0.1)
         trouble = self._cluster.attendance().trouble
         reason = f", which failed with: {trouble}" if trouble else ""
-        raise WorkerLostError(f"every worker is gone and none came back{reason}; mn.stop() and start again")
+        raise WorkerLostError(
+            f"all workers were lost and none came back{reason}; call mn.stop() and start again"
+        )
 
     def drop_dead(self, waits: bool = False) -> None:
         """Drop the arrays of workers that were lost since the last run, and look for new workers.

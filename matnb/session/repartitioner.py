@@ -232,8 +232,8 @@ class Repartitioner:
             peaks[owner] += min(size, _in_flight_bytes(limits.get(owner, 0)))
         if not self._planner.fits(peaks):
             raise TooLargeError(
-                f"laying arrays out anew takes up to {bytes_text(max(peaks.values()))} on a worker beside "
-                "what is there, which its memory limit does not allow"
+                f"repartitioning needs up to {bytes_text(max(peaks.values()))} more on a worker, which its "
+                "memory limit does not allow"
             )
 
     def _batches(self, changes: Collection[_Change]) -> Iterator[list[tuple[_Change, int]]]:

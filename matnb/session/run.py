@@ -712,7 +712,8 @@ class LoopRunner:
                 reason = error.reason
                 if engine == "gang":
                     raise ClusterError(
-                        f'no gang ran this loop: {reason}; try again, or let engine="auto" do it task by task'
+                        f'this loop could not run as one long task on each worker (engine="gang"): {reason}; '
+                        'try again, or use engine="auto", which then runs it as Dask tasks'
                     ) from None
         first, counts = 0 if resume is None else resume.iteration, _counts(plan, arrays)
         return ProgramWalker(self._engine, plan.program, given, counts, advanced, first, watch).run(), reason

@@ -133,7 +133,7 @@ def test_a_scheduler_file_that_names_nothing_is_refused_in_time(tmp_path: Path, 
     path = tmp_path / "scheduler.json"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(ClusterError, match=r"scheduler\.json names no Dask scheduler"):
+    with pytest.raises(ClusterError, match=r"scheduler\.json does not describe a Dask scheduler"):
         connect(scheduler_file=str(path), timeout_seconds=0.2)
 
 

@@ -211,6 +211,6 @@ def test_lists_are_refused_by_name_and_decimals_are_floats(tmp_path: Path) -> No
     parquet.write_table(pa.table({"a": [1, 2], "tags": [["x"], []], "price": price}), path)
     with pytest.raises(FileFormatError, match=r"'tags' is of type list<.*columns=\['a', 'price'\] reads the"):
         open_source(path)
-    with pytest.warns(FileContentWarning, match="decimal numbers of 'price' are read as floats"):
+    with pytest.warns(FileContentWarning, match="decimal numbers in 'price' are read as floats"):
         source = open_source(path, columns=["a", "price"])
     np.testing.assert_array_equal(read_whole(source)[1], [[1, 1.25], [2, np.nan]])

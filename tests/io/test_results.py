@@ -181,7 +181,7 @@ def test_a_write_that_fails_leaves_nothing_and_is_told_once(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("matnb.io.results.write_result", full)
-    with pytest.warns(UserWarning, match="not written to .* No space left"):
+    with pytest.warns(UserWarning, match="no longer written to .* No space left"):
         folder.write(named(0), dense)
     folder.write(named(1), dense)
     assert os.listdir(tmp_path) == []

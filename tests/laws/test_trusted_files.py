@@ -216,7 +216,7 @@ def test_what_this_user_did_not_write_is_a_miss_with_a_warning(
     def values(result: object) -> Block:
         return result.block(0)  # type: ignore[attr-defined]
 
-    with pytest.warns(UserWarning, match="is not used, and is computed again"):
+    with pytest.warns(UserWarning, match="is not used and will be computed again"):
         assert folder.read(ABOUT.digest, values) is None
     assert ABOUT.digest not in folder
 

@@ -49,9 +49,9 @@ def test_out_of_a_cell_without_a_value_is_refused_before_it_runs(shell, capsys):
         ("--out 1x", "%%distmat: --out 1x: that is not a valid Python name"),
         ("--out class", "%%distmat: --out class: that is not a valid Python name"),
         ("--memo --no-memo", "%%distmat: argument --no-memo: not allowed with argument --memo"),
-        ("--nowait --lazy", "%%distmat: --nowait does not go with --lazy"),
-        ("--nowait --explain", "%%distmat: --nowait does not go with --explain"),
-        ("--nowait --engine interpret", "%%distmat: --nowait does not go with --engine interpret"),
+        ("--nowait --lazy", "%%distmat: --nowait cannot be combined with --lazy"),
+        ("--nowait --explain", "%%distmat: --nowait cannot be combined with --explain"),
+        ("--nowait --engine interpret", "%%distmat: --nowait cannot be combined with --engine interpret"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_in_one_line(shell, capsys, line, said):

@@ -174,7 +174,7 @@ def test_future_imports_of_earlier_cells_hold(shell):
             "%distmat explain",
             "%distmat explain: nothing was recorded yet; run a %%distmat cell or name a DistArray",
         ),
-        ("%distmat memo --disk", "%distmat memo: --disk goes with --clear"),
+        ("%distmat memo --disk", "%distmat memo: --disk requires --clear"),
         ("%distmat connect {nothing}", "%distmat connect: no variable nothing for '{nothing}'"),
         ("%distmat connect 'tcp", "%distmat: No closing quotation"),
         ("%distmat connect", "%distmat connect: give the scheduler's ADDRESS or --scheduler-file FILE"),
@@ -229,7 +229,7 @@ def test_an_error_of_a_line_that_is_not_ours_is_shown_as_ever(shell, capsys, mon
 
 def test_start_status_and_stop(shell, capsys):
     shell.run_cell("%distmat status").raise_error()
-    assert capsys.readouterr().out == "no session; the first result starts one\n"
+    assert capsys.readouterr().out == "no session is running; the first result starts one\n"
     run(shell, "n = 2\n%distmat start --workers {n} --threads 1 --memory-limit 1GB")
     assert "2 workers" in capsys.readouterr().out
     run(shell, "%%distmat\nx = mn.ones(10) + 1")
@@ -309,7 +309,7 @@ def test_explain_without_a_name_is_of_the_last_cell_whatever_was_shown_since(she
 def test_what_a_silent_cell_ended_with_is_told_to_be_gone(shell, capsys):
     run(shell, "%%distmat\n(mn.ones(4) * 5).sum();")
     _, text = fail(shell, capsys, "%distmat explain")
-    said = "%distmat explain: what the last cell computed is gone; name a DistArray"
+    said = "%distmat explain: the results of the last cell are gone; name a DistArray"
     assert text.strip() == f"UsageError: {said}"
 
 

@@ -11,7 +11,7 @@ from kernels import PROJECT
 
 pytestmark = pytest.mark.cluster
 
-ONE_LINE = "CellCancelled: interrupted while workers were started; none is left"
+ONE_LINE = "CellCancelled: interrupted while workers were starting; all of them were stopped"
 # A process group of its own, all of which gets the signal, as in a terminal and in Jupyter.
 SCRIPT = """
 import os, signal, sys, threading
@@ -49,10 +49,10 @@ def test_nothing_is_left_or_printed(tmp_path):
     assert len(told) == 5
     # On an idle machine the last of them may come when all is started, on a busy one as a start ends.
     assert set(told) <= {
-        "CellCancelled: interrupted while workers were started; none is left",
-        "CellCancelled: interrupted; nothing was left half done",
+        "CellCancelled: interrupted while workers were starting; all of them were stopped",
+        "CellCancelled: interrupted; no partial results are left",
         "KeyboardInterrupt: ",
     }
-    assert told[0] == "CellCancelled: interrupted while workers were started; none is left"
+    assert told[0] == "CellCancelled: interrupted while workers were starting; all of them were stopped"
     assert (processes, total) == ("[]", "10.0")
     assert done.stderr == ""

@@ -155,7 +155,7 @@ def test_without_a_browser_a_pdf_is_refused_before_anything_runs(
     assert "apt install chromium" in capsys.readouterr().err
     monkeypatch.setenv("MATNB_CHROMIUM", "/no/such/browser")
     assert main(["report", book, "--pdf"]) == 2
-    assert "MATNB_CHROMIUM='/no/such/browser': there is no such program" in capsys.readouterr().err
+    assert "MATNB_CHROMIUM='/no/such/browser': no such program exists" in capsys.readouterr().err
 
 
 def test_a_browser_that_fails_fails_the_report(

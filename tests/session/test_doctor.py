@@ -195,7 +195,7 @@ def test_without_a_session_none_is_started():
     found = mn.doctor()
     assert mn.active_session() is None
     assert found.is_well
-    assert told(found, "cluster")[0].found == "no session; the first result starts one"
+    assert told(found, "cluster")[0].found == "no session is running; the first result starts one"
 
 
 def test_the_embedded_cluster_opens_no_port_and_its_versions_agree():

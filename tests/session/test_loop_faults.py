@@ -226,7 +226,7 @@ def test_an_error_names_the_line_of_the_body() -> None:
 @pytest.mark.parametrize("engine", ["auto", "gang"])
 def test_without_a_gang_the_driver_says_why(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
-        raise GangUnavailable("another session's loop has the workers")
+        raise GangUnavailable("another session's loop is using the workers")
 
     monkeypatch.setattr(GangEngine, "run", refuse)
     with mn.start(engine=engine, workers=1, threads=2) as session:
@@ -239,7 +239,7 @@ def test_without_a_gang_the_driver_says_why(engine: str, monkeypatch: pytest.Mon
         else:
             np.testing.assert_array_equal(x.compute(), np.full(3, 3.0))
             (loop,) = (one for one in events if isinstance(one, LoopFinished))
-            assert (loop.engine, loop.reason) == ("dask", "another session's loop has the workers")
+            assert (loop.engine, loop.reason) == ("dask", "another session's loop is using the workers")
     mn.stop()
 
 

@@ -98,8 +98,8 @@ def _parser() -> argparse.ArgumentParser:
         "--trace",
         nargs=2,
         metavar=("record|replay", "FILE"),
-        help="record: repartition arrays by measured times, and save these decisions; replay: repeat them, so "
-        "that the report is the same every time. By default a file with NOTEBOOK's name and .trace.json is "
+        help="record: repartition arrays by measured times, and save these decisions; replay: repeat them, "
+        "so that the report is always the same. By default a file of NOTEBOOK's name and .trace.json is "
         "replayed if it exists and MATNB_REBALANCE is not set; otherwise entry counts decide",
     )
     return parser

@@ -204,7 +204,7 @@ def test_foreign_files_are_told_of_once_and_left_alone(tmp_path: Path) -> None:
     os.mkfifo(paths[2])
     paths[3].write_text("import os")
     folder.refresh()
-    for number, reason in enumerate(("", "no plain file", "no plain file", "no result")):
+    for number, reason in enumerate(("", "not a plain file", "not a plain file", "not written by matnb")):
         assert named(number).digest in folder
         with pytest.warns(UserWarning, match=f"is not used.*{reason}"):
             assert folder.read(named(number).digest, lambda result: result.block(0)) is None

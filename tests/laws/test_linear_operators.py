@@ -86,7 +86,7 @@ def test_a_matrix_beyond_the_limit_is_multiplied_all_the_same() -> None:
 
 
 def test_what_is_no_matrix_is_no_operator() -> None:
-    with pytest.raises(ShapeError, match="no linear operator"):
+    with pytest.raises(ShapeError, match="not a linear operator"):
         mn.ones(4).matvec(np.ones(4))
     with pytest.raises(MatnbError, match=r"\(4, 3\).*\(4,\)"):
         mn.ones((4, 3)).matvec(np.ones(4))

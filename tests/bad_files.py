@@ -170,7 +170,7 @@ BAD = [
     ("a.npz", npz(**csr())[:-30], None, "zip"),
     ("a.npz", npz(**csr())[400:], None, "zip"),
     ("a.npz", damaged_zip(), None, "damaged"),
-    ("a.npz", npz(a=np.arange(3)), None, "no sparse matrix"),
+    ("a.npz", npz(a=np.arange(3)), None, "neither a sparse matrix"),
     ("a.npz", npz(format=np.array(b"coo"), shape=np.array([3, 3]), data=np.ones(3)), None, "no member 'row'"),
     ("a.npz", npz(**csr(format=np.array(b"lil"))), None, "format 'lil'"),
     ("a.npz", npz(**csr(indices=np.array([1, 2, 0, 1, 2, 0, 1, 3]))), None, "indices[7] = 3 is not"),

@@ -238,7 +238,7 @@ def test_scatter_reduce_says_what_it_takes():
     values, labels = np.ones(3), np.array([0, 1, 2])
     with pytest.raises(OptionError, match="no monoid 'mean'; there are 'plus'"):
         mn.scatter_reduce(values, labels, 3, "mean")
-    with pytest.raises(OptionError, match="no whole number"):
+    with pytest.raises(OptionError, match="not a whole number"):
         mn.scatter_reduce(values, labels, 3.0)  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="negative"):
         mn.scatter_reduce(values, labels, -1)

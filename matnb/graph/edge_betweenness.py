@@ -47,7 +47,8 @@ def edge_betweenness(
         Sources are then processed one at a time.
     batch
         Number of sources processed at a time, which takes a few dense n x ``batch`` matrices of memory.
-    seed Seed for drawing sources.
+    seed
+        Seed for drawing sources.
 
     Returns
     -------

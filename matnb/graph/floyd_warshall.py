@@ -26,7 +26,8 @@ def floyd_warshall(A: object, unweighted: bool = False) -> DistArray:
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is the weight of the edge from i to j, which may be
         negative.
-    unweighted Count edges instead of summing weights.
+    unweighted
+        Count edges instead of summing weights.
 
     Returns
     -------

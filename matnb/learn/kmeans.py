@@ -22,7 +22,8 @@ class KMeans(ClustererByCenters):
 
     Parameters
     ----------
-    n_clusters Number of clusters.
+    n_clusters
+        Number of clusters.
     init
         Initialization: "k-means++" (Arthur and Vassilvitskii 2007), "random" rows, "k-means||" (Bahmani et
         al. 2012), which passes over the rows five times instead of once per cluster, or k x p centers.

@@ -228,7 +228,8 @@ class Average(Optimizer):
 
     Parameters
     ----------
-    optimizer The optimizer whose steps are taken.
+    optimizer
+        The optimizer whose steps are taken.
     after
         Number of steps before averaging starts.
 

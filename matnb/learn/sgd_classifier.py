@@ -28,7 +28,8 @@ class SGDClassifier(StochasticGradient, Classifier):
     loss
         ``"hinge"``, ``"log_loss"``, ``"modified_huber"``, ``"squared_hinge"``, ``"perceptron"``, or one of
         :class:`SGDRegressor`, of targets -1 and 1.
-    others As in :class:`SGDRegressor`; scikit-learn corresponds to a ``batch_size`` of 1.
+    others
+        As in :class:`SGDRegressor`; scikit-learn corresponds to a ``batch_size`` of 1.
 
     Attributes
     ----------

@@ -42,7 +42,8 @@ class LearningHistory:
     flops_per_second, bytes_per_second
         Floating-point operations, and bytes of arrays read and written, per second of the run that included
         the batch, as counted by its plan; NaN with ``engine="interpret"``.
-    figures The measures of the mixins, by name.
+    figures
+        The measures of the mixins, by name.
     held_out
         The loss on ``validation`` after each pass; one element a pass.
     """

@@ -20,7 +20,8 @@ class TruncatedSVD(Transformer):
 
     Parameters
     ----------
-    n_components Number of components.
+    n_components
+        Number of components.
     algorithm
         "randomized" (Halko, Martinsson and Tropp 2011), or "arpack": Lanczos bidiagonalization.
     n_iter

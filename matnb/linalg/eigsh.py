@@ -78,7 +78,8 @@ def eigsh(
         With sigma: a function that returns the solution y of ``(A - sigma I) y = x`` for a DistArray x, or
         the inverse of that matrix as an array. ``lambda x: mn.linalg.minres(A, x, shift=sigma,
         rtol=1e-12).x`` is one; for a definite matrix :func:`matnb.linalg.cg` is another.
-    seed Seed of random draws.
+    seed
+        Seed of random draws.
 
     Returns
     -------

@@ -56,7 +56,8 @@ def lobpcg(
         SciPy.
     maxiter
         Maximum number of iterations.
-    largest True for the largest eigenvalues, False for the smallest.
+    largest
+        True for the largest eigenvalues, False for the smallest.
 
     Returns
     -------

@@ -25,7 +25,8 @@ class LeastResidual(NamedTuple):
     ----------
     x
         float64 of shape (n,).
-    istop, itn As in :func:`lsqr`.
+    istop, itn
+        As in :func:`lsqr`.
     normr, normar
         The norms of the residual ``b - A x`` and of A' times it, both including the damping.
     """

@@ -36,7 +36,8 @@ def progress(show: bool = True) -> None:
 
     Parameters
     ----------
-    show Whether to show it.
+    show
+        Whether to show it.
 
     Examples
     --------

@@ -35,7 +35,8 @@ class Column:
         The stored integers, a 1-D DistArray.
     may_miss
         Whether values may be missing.
-    name The column's name in its table.
+    name
+        The column's name in its table.
     """
 
     name = ""

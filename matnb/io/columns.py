@@ -53,6 +53,11 @@ class ColumnKind:
         return np.dtype(f"{self.word}64[{self.unit}]") if self.unit else self.stored
 
     @property
+    def shown(self) -> str:
+        """What a column of the kind is called in messages."""
+        return "text" if self.word == "text" else str(self.dtype)
+
+    @property
     def has_mask(self) -> bool:
         """Whether missing values are told by an array beside: floats have NaN, times NaT, text no label."""
         return self.stored.kind in "biu" and self.word in ("bool", "number")
@@ -337,7 +342,7 @@ class TableSource(PlainSource):
         for other, _, _ in column[1:]:
             both = wider(kind, other)
             if both is None:
-                raise self.file.error(f"column {name!r} holds {kind.dtype} at first and {other.dtype} later")
+                raise self.file.error(f"column {name!r} holds {kind.shown} at first and {other.shown} later")
             kind = both
         labels = by_code_point([one[2] for one in column]) if kind.word == "text" else None
         return ColumnFacts(name, kind, sum(one[1] for one in column), labels)
@@ -366,6 +371,10 @@ class TableSource(PlainSource):
     def assemble(self, parts: Sequence[Slab | None], context: TableContext, region: Region) -> Block:
         """Return the block of a region of all columns."""
         return dense_of([part for part in parts if part is not None], region, np.dtype(np.float64))
+
+    def parse(self, piece: Piece) -> TablePart:
+        """Read a piece."""
+        raise NotImplementedError
 
     def parts(self, piece: Piece) -> Any:
         """Yield the columns of some rows of a piece at a time."""

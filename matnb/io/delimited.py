@@ -419,18 +419,18 @@ def _quoted(chunk: Chunk, delimiter: int) -> npt.NDArray[np.bool_]:
 # What the values of a column are written as, from some of the text.
 
 
-def _sample(file: File, begin: int) -> bytes:
+def _sample(file: File, begin: int, head_bytes: int = _HEAD_BYTES) -> bytes:
     # Lines of the beginning, and where any byte can be gone to of places all over the file.
     with file.text() as stream:
         stream.seek(begin)
-        head = _read_up_to(stream, _HEAD_BYTES)
-        if len(head) < _HEAD_BYTES:
+        head = _read_up_to(stream, head_bytes)
+        if len(head) < head_bytes:
             return head
         found = [_whole_lines(head)]
         if not file.compressed:
             for number in range(1, _NUM_WINDOWS + 1):
                 place = begin + (file.size - begin) * number // (_NUM_WINDOWS + 1)
-                if place > begin + _HEAD_BYTES:
+                if place > begin + head_bytes:
                     stream.seek(place)
                     found.append(_whole_lines(_read_up_to(stream, _WINDOW_BYTES).partition(b"\n")[2]))
     return b"".join(found)
@@ -447,24 +447,39 @@ def _read_up_to(stream: object, count: int) -> bytes:
     return found
 
 
-def _told_types(table: CsvTable, data: bytes) -> tuple[str, ...]:
-    # The narrowest type of all values of each column; of none text, where Arrow does not read the lines.
+def types_of_all(tables: Sequence[CsvTable]) -> tuple[str, ...]:
+    """Return what the columns of several files are written as, told from some of the text of each."""
+    head_bytes = max(_WINDOW_BYTES, _HEAD_BYTES // len(tables))
+    return _told_types(tables, [_sample(table.file, table.begin, head_bytes) for table in tables])
+
+
+def _told_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[str, ...]:
+    # The narrowest type of all values of each column; text, where Arrow does not read the lines.
     import pyarrow
 
-    texts = [pyarrow.array([], pyarrow.string())] * len(table.picked)
-    if data.strip(b"\r\n"):
-        try:
-            texts = table._read(data, [pyarrow.string()] * len(table.picked), as_written=True)
-        except pyarrow.ArrowInvalid:
-            # What is wrong with lines is told when they are read; types are told from those that are rows.
-            rows = b"".join(line for line in data.splitlines(True) if _is_row(table, line))
-            fewer = 0 < len(rows) < len(data)
-            return _told_types(table, rows) if fewer else ("text",) * len(table.picked)
-    wanted, types = dict(table.wanted), []
-    for name, text in zip(table.read_names, texts, strict=True):
+    texts = [_sampled_texts(table, data) for table, data in zip(tables, samples, strict=True)]
+    wanted, types = dict(tables[0].wanted), []
+    for place, name in enumerate(tables[0].read_names):
         asked = wanted.get(name)
-        types.append(_asked_type(asked) if asked else _told_type(table, text))
+        written = pyarrow.concat_arrays([one[place] for one in texts])
+        types.append(_asked_type(asked) if asked else _told_type(tables[0], written))
     return tuple(types)
+
+
+def _sampled_texts(table: CsvTable, data: bytes) -> list[pyarrow.Array]:
+    import pyarrow
+
+    none = [pyarrow.array([], pyarrow.string())] * len(table.picked)
+    if not data.strip(b"\r\n"):
+        return none
+    try:
+        return table._read(data, [pyarrow.string()] * len(table.picked), as_written=True)
+    except pyarrow.ArrowInvalid:
+        # What is wrong with lines is told when they are read; types are told from those that are rows.
+        rows = b"".join(line for line in data.splitlines(True) if _is_row(table, line))
+        if 0 < len(rows) < len(data):
+            return _sampled_texts(table, rows)
+        return [pyarrow.array(["?"])] * len(table.picked)
 
 
 def _is_row(table: CsvTable, line: bytes) -> bool:
@@ -576,7 +591,7 @@ def open_table(
     table = CsvTable(file, found, picked, (), wanted, end if header else begin, delimiter, missing, 1)
     data = _sample(file, table.begin)
     lines = max(1, data.count(b"\n"))
-    return replace(table, types=_told_types(table, data), row_bytes=max(1, len(data) // lines))
+    return replace(table, types=_told_types([table], [data]), row_bytes=max(1, len(data) // lines))
 
 
 def _as_text(value: object) -> str:

@@ -17,7 +17,8 @@ from matnb.errors import FileContentWarning, MatnbError, OptionError
 from matnb.expr.nodes import Expr, Load
 from matnb.io.columns import ColumnSource
 from matnb.io.files import File, RemoteFile, find_local
-from matnb.io.source import Found, Source, open_source
+from matnb.io.folders import Where, open_files
+from matnb.io.source import Found, Source
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.creation import regridded
@@ -30,7 +31,7 @@ from matnb.tables.writing import is_for_tables, save_table
 
 @cancellable()
 def load(
-    path: str | os.PathLike[str],
+    path: Where,
     *,
     kind: str | None = None,
     blocks: BlocksSpec = None,
@@ -49,7 +50,9 @@ def load(
         ``.graph`` (METIS), ``.csv``, ``.csv.gz``, ``.csv.zst``, ``.parquet``, ``.arrow`` and ``.feather``
         (tables), ``.e`` and ``.txt`` (edge lists), ``.svm`` and
         ``.libsvm`` (rows of svmlight), ``.ldac`` (documents of LDA-C). A path, or a url that fsspec reads,
-        such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own.
+        such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own. Several tables with the
+        same columns are loaded as one: those of a folder, of a pattern such as ``"trips/*.csv"`` (both in the
+        order of names) or of a list.
     kind
         "matrixmarket", "npz", "npy", "metis", "csv", "parquet", "arrow", "edges", "svmlight" or "lda-c",
         if the file name's suffix does not say.
@@ -76,7 +79,8 @@ def load(
     Raises
     ------
     FileFormatError
-        If the file is malformed; the message names file, line and reason.
+        If the file is malformed; the message names file, line and reason. If one of several tables has other
+        columns than the first.
     MissingFileError
         If the file does not exist.
     OptionError
@@ -93,7 +97,7 @@ def load(
     """
     if transpose not in ("auto", "keep", "none"):
         raise OptionError(f"transpose={transpose!r}: choose 'auto', 'keep' or 'none'")
-    source = open_source(path, kind=kind, **options)
+    source = open_files(path, kind=kind, **options)
     found, nodes = current_session().read(
         source,
         lambda known: _nodes(source, known, blocks, transpose),
@@ -259,12 +263,15 @@ loaded = LoadedFiles()
 
 
 def files_of(part: object) -> Iterator[File]:
-    """Yield the files of a source: it is made of records, and a list of vertices is one beside the first."""
+    """Yield the files of a source: it is made of records, some of which list several."""
     if isinstance(part, File):
         yield part
     elif is_dataclass(part):
         for field in fields(part):
             yield from files_of(getattr(part, field.name))
+    elif isinstance(part, tuple):
+        for one in part:
+            yield from files_of(one)
 
 
 def _hash(file: File) -> str:

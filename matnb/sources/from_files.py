@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -15,10 +13,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Dense, to_numpy, to_scipy
-from matnb.errors import ColumnError, MissingFileError, OptionError, ShapeError, suggestion
+from matnb.errors import ColumnError, OptionError, ShapeError, suggestion
 from matnb.io.arrow_files import ArrowTable
 from matnb.io.columns import ColumnValues, TablePart, TableSource
-from matnb.io.files import File, find_file, is_remote, near_file
+from matnb.io.files import File, find_file
+from matnb.io.folders import Where, found_paths
 from matnb.io.npy import Npy, NpyHeader
 from matnb.io.npz import Archive, fill_from, open_archive
 from matnb.io.pairs import Pairs
@@ -339,9 +338,6 @@ class _Files(Series):
                 first += len(part)
 
 
-Where: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-
-
 def files(
     where: Where,
     *,
@@ -395,32 +391,8 @@ def files(
     >>> [(batch.X.shape, batch.y.compute().tolist()) for batch in source]
     [((4, 2), [0, 1, 2, 0]), ((2, 2), [1, 2])]
     """
-    rows = [_opened(path, target, kind, options) for path in _paths(where, kind)]
+    rows = [_opened(path, target, kind, options) for path in found_paths(where, kind, tuple(READERS))]
     return BatchSource(_Files(rows), batch_size, drawn_from(shuffle, seed))
-
-
-def _paths(where: Where, kind: str | None) -> list[str]:
-    if not isinstance(where, str | os.PathLike):
-        paths = [os.fsdecode(one) for one in where]
-        if not paths:
-            raise OptionError("mn.sources.files of no file: the list is empty")
-        return paths
-    path = os.path.expanduser(os.fsdecode(where))
-    if is_remote(path) or os.path.isfile(path):
-        return [path]
-    if os.path.isdir(path):
-        suffixes = tuple(suffix for one in READERS.values() for suffix in one.suffixes)
-        names = sorted(name for name in os.listdir(path) if not name.startswith("."))
-        found = [os.path.join(path, name) for name in names if kind or name.lower().endswith(suffixes)]
-        if not found:
-            raise MissingFileError(f"{path}: no file of a kind that is read; there are {', '.join(suffixes)}")
-        return found
-    found = sorted(glob.glob(path))
-    if not found:
-        raise MissingFileError(
-            f"{path}: no such file or folder, and no file that the pattern fits{near_file(path)}"
-        )
-    return found
 
 
 def _opened(path: str, target: str | int | None, kind: str | None, options: dict[str, object]) -> FileRows:

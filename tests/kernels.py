@@ -19,6 +19,7 @@ LOAD_BALANCING = PROJECT / "example_notebooks" / "04_load_balancing.ipynb"
 NUMPY_WORDS = PROJECT / "example_notebooks" / "06_numpy_words.ipynb"
 RECOMMENDER = PROJECT / "example_notebooks" / "07_recommender.ipynb"
 TOPICS = PROJECT / "example_notebooks" / "08_topics.ipynb"
+FROM_DATAFRAMES = PROJECT / "example_notebooks" / "09_from_dataframes.ipynb"
 
 
 class KernelOfThisPython(AsyncKernelManager):

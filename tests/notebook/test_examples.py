@@ -15,6 +15,7 @@ import papermill
 import pytest
 from kernels import (
     COMMUNITIES,
+    FROM_DATAFRAMES,
     LOAD_BALANCING,
     NOTHING_TWICE,
     NUMPY_WORDS,
@@ -41,6 +42,7 @@ EXAMPLES = {
     NUMPY_WORDS: ({"num_trips": 20_000}, 4, 2, "more rows than I have fingers"),
     RECOMMENDER: ({}, 2, 1, "if all were guessed as the mean"),
     TOPICS: ({"num_documents": 6_000, "batch_size": 500}, 1, 1, "kitchen"),
+    FROM_DATAFRAMES: ({"num_rentals": 20_000}, 1, 1, "for each kilometre"),
 }
 PLACEHOLDERS = (
     "Loading widget",

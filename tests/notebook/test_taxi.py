@@ -16,7 +16,8 @@ SAVED = """
 np.savez(
     "found.npz", lowest=np.asarray(lowest), above=np.asarray(above), tipped=[float(one) for one in tipped],
     far_share=np.asarray(far_share), keys=np.asarray(by_mile.keys), trips=np.asarray(num_by_mile),
-    fare=np.asarray(fare_by_mile),
+    fare=np.asarray(fare_by_mile), hours=np.asarray(by_hour["hour"]),
+    tip_by_hour=np.asarray(by_hour["tip_amount"]),
 )
 """
 
@@ -37,6 +38,9 @@ def checked(found: dict[str, np.ndarray], trips: pd.DataFrame) -> None:
     assert found["keys"].tolist() == list(miles.groups)
     assert found["trips"].tolist() == miles.size().tolist()
     np.testing.assert_allclose(found["fare"], miles.mean(), rtol=1e-12)
+    by_hour = good.tip_amount.groupby(pd.to_datetime(good.pickup_datetime).dt.hour).mean()
+    assert found["hours"].tolist() == by_hour.index.tolist()
+    np.testing.assert_allclose(found["tip_by_hour"], by_hour, rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -48,7 +52,7 @@ def test_made_up_trips_and_what_is_remembered_of_them(tmp_path: Path) -> None:
     client_of(book, tmp_path).execute()
     checked(dict(np.load(tmp_path / "found.npz")), pd.read_csv(tmp_path / "kept.csv"))
     heads = [text.splitlines()[0] for text in texts(book) if re.match(r"\d+ tasks?\b", text)]
-    _, again, other, _, _, back, _ = heads
+    _, again, other, _, _, back, *_ = heads
     for answered in (again, back):
         assert re.fullmatch(r"0 tasks, \d+ results? reused", answered), answered
     assert other.endswith(", 2 results reused")  # the mean and the spread

@@ -30,6 +30,7 @@ Numbers = TypeVar("Numbers", npt.NDArray[np.int64], npt.NDArray[np.float64])
 CHUNK_BYTES = 1 << 18  # measured best of 64 KB to 8 MB: the parser's temporaries stay in cache
 SMALLEST_PIECE = 1 << 15  # below this a task costs more than its reading
 LONGEST_LINE = 1 << 20  # of formats whose lines hold a few numbers
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # what it begins with
 WHOLE_TEXT = 2**62  # where the only piece of a compressed file ends
 
 
@@ -117,6 +118,8 @@ def head_lines(file: File, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes,
                 raise file.error(
                     f"a line of more than {longest} bytes: not a text file of this kind?", number
                 )
+            if number == 1 and line.startswith(_UTF_16):
+                raise file.error("is UTF-16 text; save it as UTF-8", number)
             if b"\0" in line:
                 raise file.error("a NUL byte: not a text file?", number)
             yield line, number, end

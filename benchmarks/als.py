@@ -201,7 +201,8 @@ def compare(bench: Bench, problem: Problem, pool: ThreadPoolExecutor) -> None:
         peers += [
             Contender(
                 f"implicit, {solver}, {THREADS} threads", partial(by_implicit, problem, solver == "CG"),
-                value=partial(objective, f"implicit, {solver}"), tolerance=0.1, within=partial(blas_threads, 1),
+                value=partial(objective, f"implicit, {solver}"),
+                tolerance=0.1, within=partial(blas_threads, 1),
             )
             for solver in ("CG", "Cholesky")
         ]  # fmt: skip

@@ -37,7 +37,7 @@ class Picture(NamedTuple):
 
 
 PICTURES = {
-    "cell": Picture("01_pagerank", r"out_degree = A\.sum"),
+    "cell": Picture("01_pagerank", r"share = damping"),
     "communities": Picture("02_communities", r"order = np\.lexsort"),
     "figure_13": Picture("04_load_balancing", r"colors = \[blue, orange\]"),
 }

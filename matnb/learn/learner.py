@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import warnings
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -235,6 +238,8 @@ class Learner(Estimator):
             raise OptionError("Learner: resume=True without checkpoint=: give the file to go on from")
         if resume and Path(cast(Any, self.checkpoint)).exists():
             run = _loaded(cast(Any, self.checkpoint), run, self.model)
+        elif self.checkpoint is not None:  # of an earlier run there is none to resume from any more
+            _save(self.checkpoint, run, self.model)
         given = validation if isinstance(validation, tuple) else (validation, None)
         held = None if validation is None else source_from(*given)
         with BatchTurns(epochs, source.num_batches, run.epoch, lambda: source.waited_seconds) as turns:
@@ -434,24 +439,38 @@ def _loaded(path: str | os.PathLike[str], like: LearningRun, model: object) -> L
             figures = {
                 name.removeprefix("figure "): file[name] for name in file.files if name.startswith("figure ")
             }
-    except (ValueError, KeyError, EOFError, OSError) as error:
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
             raise MissingFileError(f"Learner: there is no file {str(path)!r}") from None
         raise FileFormatError(str(path), f"this is nothing that a Learner has saved ({error})") from None
-    there = list(zip(nesting.paths("state"), shapes, strict=True))
-    saved = list(zip(head["paths"], [one.shape for one in found], strict=True))
+    there = dict(zip(nesting.paths("state"), shapes, strict=True))
+    saved = dict(zip(head["paths"], [one.shape for one in found], strict=True))
     name = type(model).__name__
     if head["model"] != name or there != saved:
-        different = [f"{path} of shape {shape}" for path, shape in saved if (path, shape) not in there]
         raise FileFormatError(
             str(path),
-            f"what is saved is of {head['model']} with {', '.join(different[:2]) or 'less'}, and this is a "
-            f"Learner of {name}: give the same model, optimizer, replicas and number of features",
+            f"{_difference(head['model'], name, saved, there)}; "
+            "give the same model, optimizer, replicas and number of features",
         )
     state = put_together(nesting, [_as_it_was(one) for one in found])
     return LearningRun(
         state, LearningHistory(**history, figures=figures), head["epoch"], head["batches"], head["is_good"]
     )
+
+
+def _difference(
+    saved_model: str, model: str, saved: Mapping[str, tuple[int, ...]], there: Mapping[str, tuple[int, ...]]
+) -> str:
+    # What is the first to be different, in the words of the model: "w" of "state['replicas'][0]['w']".
+    if saved_model != model:
+        return f"it has a {saved_model}, and this is a Learner of a {model}"
+    place = next(one for one in {**there, **saved} if saved.get(one) != there.get(one))
+    name = re.findall(r"\w+", place)[-1]
+    if place in saved and place in there:
+        return f"its {name!r} has shape {saved[place]}, and that of this Learner {there[place]}"
+    if place in there:
+        return f"it lacks the {name!r} of this Learner"
+    return f"it has a {name!r}, which this Learner lacks"
 
 
 def _as_it_was(value: Any) -> Any:

@@ -82,6 +82,8 @@ class LinearScore:
         What ``sum |w|`` and ``sum w^2 / 2`` count in the loss; only the second is in the gradient.
     fit_intercept
         Whether there are intercepts.
+    is_weighted
+        Whether the last column of the targets is a weight for each row.
     """
 
     loss_name: str
@@ -89,23 +91,26 @@ class LinearScore:
     l1: float
     l2: float
     fit_intercept: bool
+    is_weighted: bool = False
 
     def start(self, X: DistArray, y: DistArray) -> Parameters:
         """Return zeros."""
-        weights = np.zeros((X.shape[1], *y.shape[1:]))
-        return {"weights": asarray(weights), "intercept": asarray(np.zeros(y.shape[1:]))}
+        truth, _ = self._parted(y)
+        weights = np.zeros((X.shape[1], *truth.shape[1:]))
+        return {"weights": asarray(weights), "intercept": asarray(np.zeros(truth.shape[1:]))}
 
     def loss(self, parameters: Parameters, X: DistArray, y: DistArray) -> DistArray:
-        """Return the mean loss of rows and the penalty, summed over targets."""
-        w = parameters["weights"]
-        losses = self._loss.value(self.predict(parameters, X), y, self.epsilon)
+        """Return the mean of the rows' losses, times their weights, and the penalty, summed over targets."""
+        w, (truth, factors) = parameters["weights"], self._parted(y)
+        losses = self._loss.value(self.predict(parameters, X), truth, self.epsilon) * factors
         penalty = self.l1 * abs(w).sum() + self.l2 / 2 * (w * w).sum()
         return cast(DistArray, losses.sum() / X.shape[0] + penalty)
 
     def gradient(self, parameters: Parameters, X: DistArray, y: DistArray) -> Parameters:
         """Return the gradient of what is smooth."""
-        slopes = self._loss.slope(self.predict(parameters, X), y, self.epsilon)
-        residuals = np.clip(slopes, -LONGEST, LONGEST) / X.shape[0]
+        truth, factors = self._parted(y)
+        slopes = self._loss.slope(self.predict(parameters, X), truth, self.epsilon)
+        residuals = np.clip(slopes, -LONGEST, LONGEST) * factors / X.shape[0]
         slope = X.T @ residuals + self.l2 * parameters["weights"]
         counts = float(self.fit_intercept) * (SPARSE_INTERCEPT_DECAY if X.sparse else 1.0)
         return {"weights": slope, "intercept": counts * residuals.sum(axis=0)}
@@ -113,6 +118,12 @@ class LinearScore:
     def predict(self, parameters: Parameters, X: DistArray) -> DistArray:
         """Return scores."""
         return X @ parameters["weights"] + parameters["intercept"]
+
+    def _parted(self, y: DistArray) -> tuple[Any, Any]:
+        if not self.is_weighted:
+            return y, 1.0
+        targets, weights = y[:, :-1], y[:, -1:]
+        return (targets[:, 0], weights[:, 0]) if targets.shape[1] == 1 else (targets, weights)
 
     @property
     def _loss(self) -> ScoreLoss:

@@ -89,13 +89,13 @@ class SGDClassifier(StochasticGradient, Classifier):
         self.n_iter_no_change = n_iter_no_change
         self.batch_size = batch_size
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from rows of X, n x p, and their n labels."""
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+        """Learn from rows of X, n x p, and their n labels; ``sample_weight`` scales the loss of each row."""
         rows = rows_from(X, "SGDClassifier")
         classes, codes = labels_from(y, rows, "SGDClassifier")
-        return self._kept(self._descend(rows, _signs(codes, len(classes))), classes)
+        return self._kept(self._descend(rows, _signs(codes, len(classes)), sample_weight), classes)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train for one pass from the current weights; the first call needs all classes."""
         rows = rows_from(X, "SGDClassifier", getattr(self, "n_features_in_", None))
         if classes is None and not hasattr(self, "classes_"):
@@ -107,7 +107,7 @@ class SGDClassifier(StochasticGradient, Classifier):
                 f"SGDClassifier: y has the class {new[0].item()!r}, which classes= did not list"
             )
         codes = asarray(np.searchsorted(known, labels))
-        return self._kept(self._one_batch(rows, _signs(codes, len(known))), known)
+        return self._kept(self._one_batch(rows, _signs(codes, len(known)), sample_weight), known)
 
     def _kept(self, learner: Learner, classes: Classes) -> Self:
         weights, intercept = learner.parameters_["weights"], learner.parameters_["intercept"]

@@ -99,7 +99,7 @@ class SGDRegressor(StochasticGradient, Regressor):
         self.n_iter_no_change = n_iter_no_change
         self.batch_size = batch_size
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Learn from rows.
 
         Parameters
@@ -108,14 +108,18 @@ class SGDRegressor(StochasticGradient, Regressor):
             n x p, sparse or dense.
         y
             n numbers.
+        sample_weight
+            n weights, which scale the loss of each row; by default 1.
         """
         rows = rows_from(X, "SGDRegressor")
-        return self._kept(self._descend(rows, targets_from(y, rows, "SGDRegressor", several=False)))
+        targets = targets_from(y, rows, "SGDRegressor", several=False)
+        return self._kept(self._descend(rows, targets, sample_weight))
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train for one pass over rows, starting from the current weights."""
         rows = rows_from(X, "SGDRegressor", getattr(self, "n_features_in_", None))
-        return self._kept(self._one_batch(rows, targets_from(y, rows, "SGDRegressor", several=False)))
+        targets = targets_from(y, rows, "SGDRegressor", several=False)
+        return self._kept(self._one_batch(rows, targets, sample_weight))
 
     def _kept(self, learner: Learner) -> Self:
         learned = learner.parameters_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from matnb.errors import ConvergenceWarning, OptionError
 from matnb.lazy.array import DistArray
-from matnb.learn.arguments import one_of, real, seed_from, whole
+from matnb.learn.arguments import one_of, real, seed_from, weights_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.learner import Learner
 from matnb.learn.optimizers import SGD
@@ -28,7 +29,7 @@ class StochasticGradient(Estimator):
     max_iter: int
     n_iter_no_change: int
 
-    def _learner(self) -> Learner:
+    def _learner(self, is_weighted: bool) -> Learner:
         given: Any = self
         name = type(self).__name__
         loss = one_of(given.loss, "loss", name, tuple(self._losses))
@@ -39,7 +40,7 @@ class StochasticGradient(Estimator):
         ratio = real(given.l1_ratio, "l1_ratio", name) if ratio is None else ratio
         strength = 0.0 if penalty == "none" else alpha
         l1, l2 = strength * ratio, strength * (1 - ratio)
-        model = LinearScore(loss, given.epsilon, l1, l2, given.fit_intercept)
+        model = LinearScore(loss, given.epsilon, l1, l2, given.fit_intercept, is_weighted)
         return Learner(
             model,
             self._optimizer(name, alpha),
@@ -60,14 +61,17 @@ class StochasticGradient(Estimator):
         rate, power = real(given.eta0, "eta0", name, above=True), real(given.power_t, "power_t", name)
         return SGD(rate, schedule=None if schedule == "constant" else partial(_inverse, power))
 
-    def _descend(self, X: DistArray, y: DistArray) -> Learner:
+    def _descend(self, X: DistArray, y: DistArray, sample_weight: Any) -> Learner:
         given: Any = self
         name = type(self).__name__
         size = whole(given.batch_size, "batch_size", name)
         seed = seed_from(given.random_state, name)
         epochs = whole(given.max_iter, "max_iter", name)
-        learner = self._learner()
-        learner.fit(memory(X, y, batch_size=size, shuffle=bool(given.shuffle), seed=seed), epochs=epochs)
+        learner = self._learner(sample_weight is not None)
+        if sample_weight is not None:
+            y = _with_weights(y, weights_from(sample_weight, X, name))
+        rows = memory(X, y, batch_size=size, shuffle=bool(given.shuffle), seed=seed)
+        learner.fit(rows, epochs=epochs)
         if given.tol is not None and not learner.is_settled():
             warnings.warn(
                 f"{name}: after {epochs} passes the loss still falls by more than tol={given.tol}; "
@@ -77,11 +81,13 @@ class StochasticGradient(Estimator):
             )
         return learner
 
-    def _one_batch(self, X: DistArray, y: DistArray) -> Learner:
-        learner: Learner = getattr(self, "_descent", None) or self._learner()
+    def _one_batch(self, X: DistArray, y: DistArray, sample_weight: Any) -> Learner:
+        learner: Learner = getattr(self, "_descent", None) or self._learner(True)
         given: Any = self
-        size = whole(given.batch_size, "batch_size", type(self).__name__)
-        return learner.partial_fit(X, y, batch_size=size)
+        name = type(self).__name__
+        size = whole(given.batch_size, "batch_size", name)
+        learner.model = replace(learner.model, is_weighted=True)  # that of fit may have had none
+        return learner.partial_fit(X, _with_weights(y, weights_from(sample_weight, X, name)), batch_size=size)
 
     def _keep_descent(self, learner: Learner, coef: DistArray, intercept: DistArray, **learned: Any) -> Self:
         passes, steps = int(learner.history_.epoch[-1]) + 1, learner.n_iter_ + 1.0
@@ -94,6 +100,11 @@ class StochasticGradient(Estimator):
 
 
 # Functions of this file and not of a method, so that what was fitted can be pickled.
+
+
+def _with_weights(y: DistArray, weights: DistArray) -> DistArray:
+    columns = y[:, None] if y.ndim == 1 else y
+    return np.concatenate([columns, weights[:, None]], axis=1)
 
 
 def _optimal(alpha: float, first: float, count: Any) -> Any:

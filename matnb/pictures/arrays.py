@@ -18,7 +18,10 @@ from matnb.pictures.svg_style import color_of
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LONGEST_EXPRESSION = 200  # characters
 _CELL = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent;vertical-align:top"
-_VALUE = "margin:0 0 8px;padding:0;border:none;background:transparent;overflow-x:auto;font-family:monospace"
+_VALUE = (
+    "margin:0 0 8px;padding:0;border:none;background:transparent;overflow-x:auto;font-family:monospace;"
+    "line-height:1.35"
+)
 _NAME = f"{_CELL};opacity:.7;font-weight:normal;white-space:nowrap"
 
 
@@ -76,7 +79,7 @@ def array_html(facts: ArrayFacts) -> str:
     )
     value = ""
     if facts.value:
-        size = "15px" if facts.shape else "22px"  # a scalar's value is all there is to see
+        size = "13px" if facts.shape else "22px"  # a scalar's value is all there is to see
         value = f'<pre style="{_VALUE};font-size:{size}">{escaped(facts.value)}</pre>'
     return (
         f"<div>{value}"

@@ -21,7 +21,7 @@ from matnb.errors import ClusterError, LoopBodyError, OptionError, ShapeError
 from matnb.events import BatchesFinished
 from matnb.expr.nodes import Data, Expr
 from matnb.io.results import ResultFolder
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, live_expressions
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator
 from matnb.pictures.facts import ArrayFacts
@@ -29,6 +29,7 @@ from matnb.pictures.picture import Picture
 from matnb.program.plan import Stored
 from matnb.session.array_facts import array_facts
 from matnb.session.memo import Memo, RememberedResults
+from matnb.session.naming import lose
 from matnb.session.progress_line import TerminalLine
 from matnb.session.session import Session
 from matnb.session.settings import config_with, rebalancing_from
@@ -236,11 +237,14 @@ def _session_on(config: Config, cluster: Cluster, folder: ResultFolder | None) -
 def stop() -> None:
     """Stop the current session, if there is one, with the workers that matnb started and all their data.
 
-    It never raises; workers that do not answer are killed.
+    It never raises; workers that do not answer are killed. Arrays can still be used: the next value that is
+    asked for starts a new session, in which what is needed is computed again.
     """
     with _process.lock, deferred():
         stopped, _process.session = _process.session, None
         if stopped is not None:
+            if not stopped.ended:
+                lose(node for node in live_expressions() if stopped.stored(node) is not None)
             stopped.close()
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Mapping
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Iterable, Mapping
+from weakref import WeakKeyDictionary, WeakSet
 
 from matnb.expr.nodes import Expr
 from matnb.lazy.recording import Recording, active_recording
 from matnb.location import shown_text
+from matnb.pictures.escaping import LONGEST_NAME, shortened
 from matnb.plan.explain import LAST_VALUE
 
 _names: WeakKeyDictionary[Expr, str] = WeakKeyDictionary()
+_lost: WeakSet[Expr] = WeakSet()
+_MOST_TOLD = 5
 _lines: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
 
 
@@ -48,6 +51,26 @@ def line_of(node: Expr) -> str:
     if record is not None and (lines := record.lines.get(node)):
         found = record.filename, tuple(lines)
     return "" if found is None else shown_text(linecache.getline(found[0], found[1][0]).strip())
+
+
+def lose(nodes: Iterable[Expr]) -> None:
+    """Remember what was on the workers of a session that is stopped."""
+    _lost.update(node for node in nodes if node.operands)
+
+
+def lost_text(nodes: Callable[[], Iterable[Expr]]) -> str:
+    """Return a sentence about those expressions that a stopped session had, once for each; else nothing."""
+    again = [node for node in nodes() if node in _lost] if _lost else []
+    for node in again:
+        _lost.discard(node)
+    names = list(dict.fromkeys(shortened(name, LONGEST_NAME) for node in again if (name := called(node))))
+    if not names:
+        return ""
+    more = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
+    return (
+        f"a new session: {', '.join(names[:_MOST_TOLD])}{more} went with the session that was stopped, "
+        "and what is needed of that is computed again"
+    )
 
 
 def called(node: Expr) -> str:

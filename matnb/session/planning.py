@@ -17,6 +17,7 @@ from matnb.expr.nodes import Data, Expr, MaskedMatMul, MatMul, Transpose
 from matnb.expr.retention import worth_keeping
 from matnb.expr.traverse import Either, topological
 from matnb.lazy.array import live_expressions
+from matnb.lazy.read_ahead import bytes_ahead
 from matnb.passes import traced
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
@@ -235,7 +236,7 @@ class Planner:
 
     def left(self) -> dict[int, int]:
         """Return what each worker whose memory has a limit has left of it beside what is stored."""
-        held = self._store.bytes_by_owner()
+        held = self._in_use()
         return {number: max(0, limit - held.get(number, 0)) for number, limit in self.limits().items()}
 
     def fits(self, peaks: Mapping[int, int]) -> bool:
@@ -265,14 +266,26 @@ class Planner:
             over = self._over_limit(least)
         if over is not None:
             wanted, held, limit = over
+            ahead = self._bytes_ahead()
+            batches = f" ({bytes_text(ahead)} of all for batches that are read ahead)" if ahead else ""
+            smaller = "give a smaller batch_size, " if ahead else ""
             raise TooLargeError(
-                f"this needs about {bytes_text(wanted)} on a worker on top of {bytes_text(held)} in use, but "
-                f"the worker has {bytes_text(limit)}; make arrays smaller or sparse, release what is not "
-                "needed, or start with more workers or a larger memory_limit"
+                f"this needs about {bytes_text(wanted)} on a worker on top of {bytes_text(held)} in use"
+                f"{batches}, but the worker has {bytes_text(limit)}; {smaller}make arrays smaller or sparse, "
+                "release what is not needed, or start with more workers or a larger memory_limit"
             )
 
+    def _in_use(self) -> dict[int, int]:
+        # What is stored, and what is read ahead for batches in this process, where workers are in it.
+        held, ahead = self._store.bytes_by_owner(), self._bytes_ahead()
+        alive = self._cluster.alive() if ahead else ()
+        return {**held, **{owner: held.get(owner, 0) + ahead // len(alive) for owner in alive}}
+
+    def _bytes_ahead(self) -> int:
+        return bytes_ahead() if self._cluster.owned and not self._config.processes else 0
+
     def _over_limit(self, peaks: Mapping[int, int]) -> tuple[int, int, int] | None:
-        held = self._store.bytes_by_owner()
+        held = self._in_use()
         for owner, wanted in peaks.items():
             limit = self._cluster.workers[owner].memory_limit_bytes
             if limit and wanted + held.get(owner, 0) > limit:

@@ -56,7 +56,7 @@ from matnb.session.failures import raised_in_cell
 from matnb.session.inspect import Looker
 from matnb.session.listeners import Convergence, Listeners, Subscription
 from matnb.session.memo import Memo
-from matnb.session.naming import remember_names
+from matnb.session.naming import lost_text, remember_names
 from matnb.session.overrides import chosen, engine_of, hiding, note_written, remembers
 from matnb.session.rebalance import Balancer
 from matnb.session.run import Runner, whole
@@ -267,6 +267,8 @@ class Session:
             self.tell(CellRecorded(record.num_operations, record.num_merged))
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
             remember_names({**roots, **record.names})
+            if text := lost_text(lambda: topological(roots.values(), self._store)):
+                record.notes.append(text)
             entries: Mapping[Expr, int] = {}
             if sparse := [node for node in roots.values() if node.sparse]:
                 entries = estimate_entries(sparse, self._store.find(topological(sparse, self._store)))

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import owned_array, send
 from matnb.lazy.loop import LoopPiece
+from matnb.lazy.read_ahead import reading_ahead
 from matnb.sources.rows import RowPart, Series, Values, Wanted, check_alike, cut_anew
 from matnb.sources.whole_numbers import whole
 
@@ -55,6 +56,7 @@ class _Piece:
     y: DistArray | None
     start: int
     epoch: int
+    num_bytes: int
 
 
 class Split(NamedTuple):
@@ -349,10 +351,11 @@ class BatchSource:
         if self.series.is_here:
             yield from self._pieces(epochs, in_loops)
             return
-        with closing(
-            ReadingAhead(lambda: self._pieces(epochs, in_loops), PIECES_AHEAD if in_loops else AHEAD)
-        ) as ahead:
+        count = PIECES_AHEAD if in_loops else AHEAD
+        pieces = partial(self._pieces, epochs, in_loops)
+        with reading_ahead() as held, closing(ReadingAhead(pieces, count)) as ahead:
             for piece in ahead:
+                held.at_least((count + 1) * piece.num_bytes)  # and one that is being read
                 self._waited[0] += ahead.waited_seconds
                 ahead.waited_seconds = 0.0
                 for array in (piece.X, piece.y):
@@ -370,7 +373,7 @@ class BatchSource:
                 for cut in (part.cut(0, whole), part.cut(whole, len(part))):
                     if len(cut):
                         y = None if cut.y is None else _on_workers(cut.y)
-                        yield _Piece(_on_workers(cut.X), y, start, epoch)
+                        yield _Piece(_on_workers(cut.X), y, start, epoch, len(cut) * cut.row_bytes)
                         start += len(cut)
 
     def _parts(self, epoch: int, in_loops: bool) -> Iterator[RowPart]:

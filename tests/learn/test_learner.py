@@ -185,15 +185,34 @@ class TestOnOne:
     def test_a_checkpoint_of_another_model_is_refused(self, tmp_path):
         path = tmp_path / "learner.npz"
         learner().fit(X, Y, batch_size=20).save(path)
-        with pytest.raises(FileFormatError, match=r"is of GeneralizedLinear with .*Learner of Factorization"):
+        with pytest.raises(
+            FileFormatError, match="has a GeneralizedLinear, and this is a Learner of a Factorization"
+        ):
             mn.learn.Learner(mn.learn.models.FactorizationMachine()).load(path, X, Y)
-        with pytest.raises(FileFormatError, match=r"weights.* of shape \(5,\)"):
+        with pytest.raises(
+            FileFormatError, match=r"its .weights. has shape \(5,\), and that of this Learner \(2,\)"
+        ):
             learner().load(path, X[:, :2], Y)
-        with pytest.raises(FileFormatError, match="squares"):
+        with pytest.raises(FileFormatError, match=r"has a .squares., which this Learner lacks"):
             learner(optimizer=mn.learn.SGD()).load(path, X, Y)
-        path.write_bytes(b"no file of NumPy's")
-        with pytest.raises(FileFormatError, match="nothing that a Learner has saved"):
-            learner().load(path, X, Y)
+        for content in (path.read_bytes()[:900], b"no file of NumPy's"):
+            path.write_bytes(content)
+            with pytest.raises(FileFormatError, match="nothing that a Learner has saved"):
+                learner().load(path, X, Y)
+
+    def test_a_checkpoint_of_an_earlier_run_is_not_gone_on_from(self, tmp_path, monkeypatch):
+        path = tmp_path / "learner.npz"
+        learner(checkpoint=path).fit(X, Y, epochs=3, batch_size=20)
+
+        def stopping(*given):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(mn.learn.training.Training, "run", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            learner(checkpoint=path).fit(X, 1 - Y, batch_size=20)  # before it has written anything
+        monkeypatch.undo()
+        resumed = learner(checkpoint=path).fit(X, 1 - Y, batch_size=20, resume=True)
+        check_same(values_of(resumed), values_of(learner().fit(X, 1 - Y, batch_size=20)), None)
 
     @pytest.mark.parametrize("at", [0, 1, 5])
     def test_a_loss_that_becomes_nan_stops_at_that_batch(self, at):

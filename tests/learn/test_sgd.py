@@ -106,6 +106,21 @@ class TestOnOne:
         np.testing.assert_allclose(ours.predict_proba(X).compute(), theirs.predict_proba(X), rtol=1e-8)
         assert ours.predict(X).compute().tolist() == theirs.predict(X).tolist()
 
+    @pytest.mark.parametrize(
+        ("name", "y"), [("SGDClassifier", CLASSES), ("SGDClassifier", THREE), ("SGDRegressor", NUMBERS)]
+    )
+    def test_weights_of_rows_are_scikit_learns(self, name, y):
+        weights = np.random.default_rng(1).uniform(0, 2, N)
+        ours = getattr(mn.learn, name)(**IN_ORDER, alpha=0.01).fit(X, y, sample_weight=weights)
+        theirs = getattr(linear_model, name)(**IN_ORDER, alpha=0.01).fit(X, y, sample_weight=weights)
+        np.testing.assert_allclose(ours.coef_.compute(), theirs.coef_, rtol=1e-9, atol=1e-11)
+        for weight in (None, weights):
+            ours.partial_fit(X, y, sample_weight=weight)
+            theirs.partial_fit(X, y, sample_weight=weight)
+            np.testing.assert_allclose(ours.coef_.compute(), theirs.coef_, rtol=1e-9, atol=1e-11)
+        with pytest.raises(ShapeError, match=r"sample_weight of shape \(2,\) for 60 rows"):
+            ours.fit(X, y, sample_weight=[1.0, 2.0])
+
     def test_it_ends_where_scikit_learns_does(self):
         options = {"tol": 1e-3, "max_iter": 100, "n_iter_no_change": 2, "eta0": 0.02}
         ours, _ = check_as_sklearn("SGDRegressor", X, NUMBERS, **options)

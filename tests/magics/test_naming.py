@@ -60,6 +60,17 @@ def test_a_line_stands_without_the_secrets_of_a_url(shell: InteractiveShell, tmp
     assert "secret" not in shell.user_ns["x"].explain()
 
 
+def test_what_went_with_a_stopped_session_is_told_once(ran: InteractiveShell) -> None:
+    run(ran, "mn.stop()")
+    (summary,) = run(ran, "%%distmat\n(degree * 2).sum()")
+    assert summary.splitlines()[1] == (
+        "a new session: A, degree went with the session that was stopped, and what is needed of that is "
+        "computed again"
+    )
+    (summary,) = run(ran, "%%distmat\n(degree * 3).sum()")
+    assert "a new session" not in summary
+
+
 def test_in_a_script_arrays_that_are_made_alike_are_numbered() -> None:
     with mn.start(workers=2, threads=1):
         one = mn.random.rmat(scale=15, seed=1, blocks=4).persist()

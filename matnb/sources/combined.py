@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,10 @@ from matnb.errors import DTypeError, OptionError
 from matnb.sources.batches import BatchSource
 from matnb.sources.rows import RowPart, Series, Wanted, cut_anew
 from matnb.sources.whole_numbers import whole
+
+
+def _of_source(number: int, part: RowPart) -> RowPart:
+    return replace(part, where=f"source {number} ({part.where})")
 
 
 class _Joined(Series):
@@ -29,7 +34,7 @@ class _Joined(Series):
     def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
         numbers = np.arange(len(self._series))
         for number in numbers if order is None else order.permutation(numbers):
-            yield from self._series[number].parts(order, wanted)
+            yield from (_of_source(number, part) for part in self._series[number].parts(order, wanted))
 
 
 class _Blended(_Joined):
@@ -52,7 +57,7 @@ class _Blended(_Joined):
             if part is None:
                 left[number] = 0
             else:
-                yield part
+                yield _of_source(number, part)
 
 
 def joined(*sources: BatchSource) -> BatchSource:

@@ -20,7 +20,7 @@ class _Here(Series):
     is_here = True
 
     def __init__(self, X: DistArray, y: DistArray | None) -> None:
-        self._part = RowPart(X, y, 0, "the rows of mn.sources.memory")
+        self._part = RowPart(X, y, 0, "mn.sources.memory")
 
     def __repr__(self) -> str:
         return f"{len(self._part)} rows in memory"

@@ -143,6 +143,18 @@ def test_joined_and_blended_give_each_row_once(rows: list[int], shuffle: bool, b
     assert source.num_rows == ends[-1]
 
 
+def test_sources_that_do_not_fit_together_are_numbered():
+    X = np.ones((3, 2))
+    source = mn.sources.joined(
+        mn.sources.memory(X, np.ones(3), batch_size=2), mn.sources.memory(X, batch_size=2)
+    )
+    expected = (
+        r"source 1 \(mn.sources.memory\) has 0 targets a row where source 0 \(mn.sources.memory\) has 1"
+    )
+    with pytest.raises(ShapeError, match=expected):
+        flat(rows_of(source))
+
+
 def test_what_is_blended_comes_by_its_shares():
     parts = [mn.sources.calls(lambda k, one=one: np.full((2, 1), one), 300) for one in (0, 1)]
     source = mn.sources.blended(*parts, shares=[3, 1]).take(200)

@@ -90,7 +90,13 @@ class _Calls(Series):
     def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
         numbers = np.arange(self._num_batches)
         for number in numbers if order is None else order.permutation(numbers):
-            part = part_of(self._fn(int(number)), int(number), f"call {number}")
+            try:
+                made = self._fn(int(number))
+            except Exception as error:  # whatever it is, it says where
+                name = getattr(self._fn, "__name__", "a function")
+                error.add_note(f"in call {number} of {name}, of a source")
+                raise
+            part = part_of(made, int(number), f"call {number}")
             if isinstance(part.X, DistArray) or isinstance(part.y, DistArray):
                 raise OptionError(f"call {number} returns a DistArray: return NumPy's or SciPy's arrays")
             check_finite(RowPart(part.X, part.y, 0, part.where))

@@ -241,8 +241,9 @@ def test_an_error_comes_at_its_batch():
 
     seen: list[int] = []
 
-    with pytest.raises(ValueError, match="the fourth"):
+    with pytest.raises(ValueError, match="the fourth") as error:
         seen.extend(batch.number for batch in read_by(call))
+    assert error.value.__notes__ == ["in call 3 of call, of a source"]
     assert seen == [0, 1, 2]
     assert not threads()
 

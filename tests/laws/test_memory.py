@@ -122,7 +122,7 @@ def page(samples: dict[int, tuple[Sample, ...]]) -> str:
     sizes = " and ".join(f"{size // MIB} MiB" for size in SIZES)
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
     lines = [
-        "# What operations take, and what they are projected to take",
+        "# Memory of operations: projected and sampled",
         "",
         *INTRODUCTION.format(sizes=sizes, limit=LIMIT).strip().splitlines(),
         "",
@@ -145,25 +145,28 @@ def page(samples: dict[int, tuple[Sample, ...]]) -> str:
 
 
 INTRODUCTION = """
-Written by `python tests/laws/test_memory.py`; the slow tests hold that what is sampled is at most what was
-projected, and 40 MiB. A plan that does not fit beside what is stored is refused before its first task.
-Each operation was called on arrays of {sizes}, or of a part of that where it makes more or takes
-long, on one worker of two threads with a limit of {limit}. Projected is the most of any run of the call, on
-top of what was stored before; sampled is the growth of the resident memory of the process at its peak. What
-is brought into this process counts as projected: `compute_limit` bounds it. The ratio is projected by sampled
-at the larger size; where there is none, next to nothing was taken: shared blocks, or tiles of a pass.
+Written by `python tests/laws/test_memory.py`; the slow tests check that the sampled memory exceeds the
+projected by at most 40 MiB. A plan that does not fit beside the stored arrays is refused before its
+first task. Each operation was called on arrays of {sizes}, or on smaller ones where its result is larger
+or it takes long, on one worker of two threads with a limit of {limit}. *Projected* is the largest
+projection among the runs of the call, beyond what was stored before; *sampled* is the peak growth of the
+resident memory of the process. Values brought into this process count as projected: `compute_limit`
+bounds them. The ratio is projected to sampled at the larger size; it is left out where almost no memory
+was taken: shared blocks, or tiles.
 """
 REASONS = """
-Ratios above 3 have these reasons. Reductions and scans that end in small results are planned as if their
-chains kept an array between steps for each thread, where compiled passes keep tiles. What picks or writes at
-listed places is planned for a copy of every list. LAPACK's functions are planned for what the neediest of
-them asks for, five copies of arrays of up to 64 MB. Joined and reshaped arrays are planned as copies, where
-blocks that are as they were are shared. Slices of sparse arrays are planned for the temporaries of a block.
+Ratios above 3 have these reasons. Reductions and scans with small results are projected as if each
+thread kept a temporary array between the steps of a chain, while compiled passes keep only tiles.
+Indexing and assignment by index arrays are projected with a copy of every index array. LAPACK's
+functions are projected with the largest workspace that any of them needs, five copies of arrays of up to
+64 MB. Concatenated and reshaped arrays are projected as copies, although unchanged blocks are shared.
+Slices of sparse arrays are projected with the temporaries of a whole block.
 
-Not bounded before they run: a sparse state of a loop that grows by products, or in later iterations than the
-first (what its products and sums store at most is counted before they are made, and refused then); slices of
-a sparse array whose rows hold much more than their share, which are taken at the mean; and what a user's
-function takes (`map_blocks`, `replicated`), whose arguments and results alone are counted.
+Not bounded before they run: the sparse state of a loop that grows by products, or after the first
+iteration (an upper bound of the entries of its products and sums is counted before they are computed,
+and refused then); slices of a sparse array whose rows hold many more entries than average, which are
+projected at the average; and memory used by a user-defined function (`map_blocks`, `replicated`), of
+which only arguments and results count.
 """
 
 

@@ -230,14 +230,14 @@ def document(story: Mapping[str, Any]) -> str:
         "# Repartitioning, in the figures of the Presto paper\n\n"
         "Written by `benchmarks/figures.py`; do not edit. Figures 13 to 17 of Venkataraman et al., *Presto: "
         "Distributed Machine Learning and Graph Processing with Sparse Matrices*, EuroSys 2013, redrawn from "
-        f"runs of matnb on one machine: {graph}, 8 blocks of equal rows at first, 2 processes x 1 thread. "
+        f"runs of matnb on one machine: {graph}, at first 8 blocks of equally many rows, 2 processes x 1 thread. "
         f"PageRank runs {story['iterations']} iterations with {story['columns']} columns; Lanczos' method "
-        f"is `mn.linalg.eigsh` of a symmetric graph, 2^{story['lanczos_scale']}. Shown is each time the run "
-        "of the median time.\n",
+        f"is `mn.linalg.eigsh` of a symmetric graph, 2^{story['lanczos_scale']}. Each figure shows the run with "
+        "the median time.\n",
         _section(
-            13, "Which blocks were cut", "Filled: cut at the next repartition; gray: made by the last one; "
-            "blue: as it was, but moved to the other worker by it. Each "
-            "bar is as wide as its part of the entries. Labels: the iterations done before the repartition.",
+            13, "Which blocks were cut", "Filled: cut at the next repartition; gray: created by the last one; "
+            "blue: unchanged, but moved by it to the other worker. The width of a bar is "
+            "its share of the entries. Labels: the iterations completed before the repartition.",
             ["rule", "after iteration", "blocks before", "blocks after", "repartition in"],
             [
                 [_RULES[rule], str(step["iteration"]), str(len(step["before"]) - 1),
@@ -249,10 +249,10 @@ def document(story: Mapping[str, Any]) -> str:
             ],
         ),
         _section(
-            14, "Time to the end against repartitions", "Estimated, as in the paper, as if no more "
-            "repartitions followed; with none it is the run without. Dashed: the time that repartitioning "
+            14, "Completion time against repartitions", "Estimated, as in the paper, as if no more "
+            "repartitions followed; at zero it is the run without any. Dashed: the time that repartitioning "
             "itself took so far.",
-            ["rule", "repartitions", "to the end", "repartitioning so far"],
+            ["rule", "repartitions", "completion time", "repartitioning so far"],
             [
                 [_RULES[rule], str(one.num_repartitions), duration(one.seconds),
                  duration(one.repartition_seconds) if one.num_repartitions else "none"]
@@ -262,7 +262,7 @@ def document(story: Mapping[str, Any]) -> str:
         ),
         _section(15, "An iteration of PageRank", _TRANSFER, _WORKER_HEADS, _worker_rows(pagerank)),
         _section(
-            16, "Whole times", "Everything included: starting the loop, all repartitioning.",
+            16, "Total times", "Including the start of the loop and all repartitioning.",
             ["", "without", "with repartitioning", "ratio"],
             [_whole("PageRank", pagerank), _whole("Lanczos", lanczos)],
         ),
@@ -272,8 +272,8 @@ def document(story: Mapping[str, Any]) -> str:
 
 
 _TRANSFER = (
-    "Transfer is what an iteration takes besides its slowest worker's kernels, so it is the same for all; a "
-    "worker that is done early waits."
+    "Transfer is the time of an iteration beyond its slowest worker's kernels, so it is the same for all "
+    "workers; a worker that finishes early waits."
 )
 _WORKER_HEADS = ["", "worker", "computation", "transfer"]
 

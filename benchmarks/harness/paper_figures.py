@@ -230,13 +230,13 @@ def document(story: Mapping[str, Any]) -> str:
         "# Repartitioning, in the figures of the Presto paper\n\n"
         "Written by `benchmarks/figures.py`; do not edit. Figures 13 to 17 of Venkataraman et al., *Presto: "
         "Distributed Machine Learning and Graph Processing with Sparse Matrices*, EuroSys 2013, redrawn from "
-        f"runs of matnb on one machine: {graph}, at first 8 blocks of equally many rows, 2 processes x 1 thread. "
-        f"PageRank runs {story['iterations']} iterations with {story['columns']} columns; Lanczos' method "
-        f"is `mn.linalg.eigsh` of a symmetric graph, 2^{story['lanczos_scale']}. Each figure shows the run with "
-        "the median time.\n",
+        f"runs of matnb on one machine: {graph}, at first 8 blocks of equally many rows, 2 processes x 1 "
+        f"thread. PageRank runs {story['iterations']} iterations with {story['columns']} columns; Lanczos' "
+        f"method is `mn.linalg.eigsh` of a symmetric graph, 2^{story['lanczos_scale']}. Each figure shows the "
+        "run with the median time.\n",
         _section(
-            13, "Which blocks were cut", "Filled: cut at the next repartition; gray: created by the last one; "
-            "blue: unchanged, but moved by it to the other worker. The width of a bar is "
+            13, "Which blocks were cut", "Filled: cut at the next repartition; gray: created by the last "
+            "one; blue: unchanged, but moved by it to the other worker. The width of a bar is "
             "its share of the entries. Labels: the iterations completed before the repartition.",
             ["rule", "after iteration", "blocks before", "blocks after", "repartition in"],
             [

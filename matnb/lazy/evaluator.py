@@ -37,6 +37,9 @@ class Evaluator(Protocol):
     def went_through_batches(self) -> None:
         """Tell that a learner, or a loop over a source, has gone through its batches."""
 
+    def memory_here(self) -> int:
+        """Return what workers in this process may use together; 0 for other workers, and without a limit."""
+
     def explain(self, roots: Mapping[str, Expr], stage: str | None, measured: bool) -> str:
         """Return how expressions would be computed, at one stage or all, and what was measured of it."""
 

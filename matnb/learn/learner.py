@@ -432,7 +432,7 @@ def _loaded(path: str | os.PathLike[str], like: LearningRun, model: object) -> L
     leaves, nesting = taken_apart(like.state)
     shapes = [np.asarray(one).shape for one in leaves]
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             head = json.loads(str(file["head"]))
             found = [file[f"state {place}"] for place in range(len(head["paths"]))]
             history = {one.name: file[f"history {one.name}"] for one in fields(like.history)[:-1]}

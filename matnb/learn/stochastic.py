@@ -11,6 +11,7 @@ import numpy as np
 
 from matnb.errors import ConvergenceWarning, OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import one_of, real, seed_from, weights_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.learner import Learner
@@ -104,7 +105,7 @@ class StochasticGradient(Estimator):
 
 def _with_weights(y: DistArray, weights: DistArray) -> DistArray:
     columns = y[:, None] if y.ndim == 1 else y
-    return np.concatenate([columns, weights[:, None]], axis=1)
+    return concatenate([columns, weights[:, None]], axis=1)
 
 
 def _optimal(alpha: float, first: float, count: Any) -> Any:

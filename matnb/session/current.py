@@ -510,6 +510,12 @@ class _Evaluator:
     def ship(self, node: Data, block: Block) -> None:
         current_session().ship(node, block)
 
+    def memory_here(self) -> int:
+        session = current_session()
+        if not session.cluster.owned or session.config.processes:
+            return 0
+        return sum(one.memory_limit_bytes for one in session.cluster.workers)
+
     def went_through_batches(self) -> None:
         if (session := active_session()) is not None:
             session.tell(BatchesFinished())

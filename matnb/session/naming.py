@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from weakref import WeakKeyDictionary, WeakSet
 
 from matnb.expr.nodes import Expr
+from matnb.expr.traverse import topological
 from matnb.lazy.recording import Recording, active_recording
 from matnb.location import shown_text
 from matnb.pictures.escaping import LONGEST_NAME, shortened
@@ -18,9 +19,20 @@ _MOST_TOLD = 5
 _lines: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
 
 
-def remember_names(named: Mapping[str, Expr]) -> None:
-    """Remember the variables that a cell gave arrays to."""
-    _names.update({node: name for name, node in named.items() if name != LAST_VALUE})
+def name_roots(roots: Mapping[str, Expr], names: Mapping[str, Expr], there: Container[Expr]) -> list[str]:
+    """Remember the variables that a cell gave arrays to; return a sentence about what a stopped session had.
+
+    Parameters
+    ----------
+    roots
+        What the cell ends with.
+    names
+        Its other variables.
+    there
+        What the session has.
+    """
+    _names.update({node: name for name, node in {**roots, **names}.items() if name != LAST_VALUE})
+    return _lost_notes(topological(roots.values(), there)) if _lost else []
 
 
 def remember_lines(record: Recording) -> None:
@@ -58,19 +70,19 @@ def lose(nodes: Iterable[Expr]) -> None:
     _lost.update(node for node in nodes if node.operands)
 
 
-def lost_text(nodes: Callable[[], Iterable[Expr]]) -> str:
-    """Return a sentence about those expressions that a stopped session had, once for each; else nothing."""
-    again = [node for node in nodes() if node in _lost] if _lost else []
+def _lost_notes(nodes: Iterable[Expr]) -> list[str]:
+    # Once for each.
+    again = [node for node in nodes if node in _lost]
     for node in again:
         _lost.discard(node)
     names = list(dict.fromkeys(shortened(name, LONGEST_NAME) for node in again if (name := called(node))))
     if not names:
-        return ""
+        return []
     more = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
-    return (
+    return [
         f"a new session: {', '.join(names[:_MOST_TOLD])}{more} went with the session that was stopped, "
         "and what is needed of that is computed again"
-    )
+    ]
 
 
 def called(node: Expr) -> str:

@@ -56,7 +56,7 @@ from matnb.session.failures import raised_in_cell
 from matnb.session.inspect import Looker
 from matnb.session.listeners import Convergence, Listeners, Subscription
 from matnb.session.memo import Memo
-from matnb.session.naming import lost_text, remember_names
+from matnb.session.naming import name_roots
 from matnb.session.overrides import chosen, engine_of, hiding, note_written, remembers
 from matnb.session.rebalance import Balancer
 from matnb.session.run import Runner, whole
@@ -266,9 +266,7 @@ class Session:
             note_written(record)
             self.tell(CellRecorded(record.num_operations, record.num_merged))
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
-            remember_names({**roots, **record.names})
-            if text := lost_text(lambda: topological(roots.values(), self._store)):
-                record.notes.append(text)
+            record.notes += name_roots(roots, record.names, self._store)
             entries: Mapping[Expr, int] = {}
             if sparse := [node for node in roots.values() if node.sparse]:
                 entries = estimate_entries(sparse, self._store.find(topological(sparse, self._store)))
@@ -332,16 +330,13 @@ class Session:
         """
         names = {node: name for name, node in roots.items()}
         names |= {node: name for name, node in roots.items() if name.isidentifier() and name != "_"}
-        called = list(names.values())
 
         def work() -> RunReport:
-            unsubscribe = self.subscribe(found.hear)
-            try:
+            with ExitStack() as stack:
+                stack.callback(self.subscribe(found.hear))
                 return self.run(roots, record, keep).without_plans()  # a handle on it may stay for long
-            finally:
-                unsubscribe()
 
-        found = Later(called, value, work, record.filename, cell)
+        found = Later(list(names.values()), value, work, record.filename, cell)
         self._background.add(found)
         return found
 

@@ -14,17 +14,20 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.errors import DTypeError, OptionError, ShapeError, TooLargeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import owned_array, send
+from matnb.lazy.evaluator import evaluator
 from matnb.lazy.loop import LoopPiece
 from matnb.lazy.read_ahead import reading_ahead
+from matnb.pictures.quantities import bytes_text
 from matnb.sources.rows import RowPart, Series, Values, Wanted, check_alike, cut_anew
 from matnb.sources.whole_numbers import whole
 
 AHEAD = 2  # batches that are ready while one is worked on
 PIECES_AHEAD = 1  # while another is read: pieces are large
 PIECE_BYTES = 1 << 25  # of rows that a loop goes through at once: a run costs little beside reading them
+SHARE = 16  # a piece takes at most one of so many parts of the memory
 MOST_BATCHES = 1 << 12  # in a piece
 SHUFFLED_BATCHES = 64  # whose rows are drawn among each other, where not all are here
 
@@ -352,10 +355,17 @@ class BatchSource:
             yield from self._pieces(epochs, in_loops)
             return
         count = PIECES_AHEAD if in_loops else AHEAD
-        pieces = partial(self._pieces, epochs, in_loops)
+        room = evaluator().memory_here()
+        pieces = partial(self._pieces, epochs, in_loops, room // SHARE or PIECE_BYTES)
         with reading_ahead() as held, closing(ReadingAhead(pieces, count)) as ahead:
             for piece in ahead:
                 held.at_least((count + 1) * piece.num_bytes)  # and one that is being read
+                if room and room < (taken := (count + 2) * piece.num_bytes):
+                    raise TooLargeError(
+                        f"batches take {bytes_text(taken)}: {bytes_text(piece.num_bytes)} for one, as much "
+                        f"for each of {count + 1} that are read ahead; workers have {bytes_text(room)}: "
+                        "give a smaller batch_size"
+                    )
                 self._waited[0] += ahead.waited_seconds
                 ahead.waited_seconds = 0.0
                 for array in (piece.X, piece.y):
@@ -365,10 +375,10 @@ class BatchSource:
                 yield piece
                 del piece
 
-    def _pieces(self, epochs: range, in_loops: bool) -> Iterator[_Piece]:
+    def _pieces(self, epochs: range, in_loops: bool, most_bytes: int = PIECE_BYTES) -> Iterator[_Piece]:
         for epoch in epochs:
             start = 0
-            for part in self._parts(epoch, in_loops):
+            for part in self._parts(epoch, in_loops, min(most_bytes, PIECE_BYTES)):
                 whole = len(part) // self.batch_size * self.batch_size
                 for cut in (part.cut(0, whole), part.cut(whole, len(part))):
                     if len(cut):
@@ -376,7 +386,7 @@ class BatchSource:
                         yield _Piece(_on_workers(cut.X), y, start, epoch, len(cut) * cut.row_bytes)
                         start += len(cut)
 
-    def _parts(self, epoch: int, in_loops: bool) -> Iterator[RowPart]:
+    def _parts(self, epoch: int, in_loops: bool, most_bytes: int) -> Iterator[RowPart]:
         wanted = Wanted()
         rows = self._rows(epoch, wanted)
         first = next(rows, None)
@@ -384,7 +394,7 @@ class BatchSource:
             return
         size = self.batch_size
         if in_loops:
-            size *= max(1, min(MOST_BATCHES, PIECE_BYTES // (size * first.row_bytes)))
+            size *= max(1, min(MOST_BATCHES, most_bytes // (size * first.row_bytes)))
             if self.series.is_here and self.seed is None:
                 size *= max(1, len(first) // size)  # what is here is not cut
         left = math.inf if self.limit is None else self.limit * self.batch_size

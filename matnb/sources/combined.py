@@ -34,7 +34,7 @@ class _Joined(Series):
     def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
         numbers = np.arange(len(self._series))
         for number in numbers if order is None else order.permutation(numbers):
-            yield from (_of_source(number, part) for part in self._series[number].parts(order, wanted))
+            yield from (_of_source(int(number), part) for part in self._series[number].parts(order, wanted))
 
 
 class _Blended(_Joined):

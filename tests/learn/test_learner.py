@@ -193,7 +193,9 @@ class TestOnOne:
             FileFormatError, match=r"its .weights. has shape \(5,\), and that of this Learner \(2,\)"
         ):
             learner().load(path, X[:, :2], Y)
-        with pytest.raises(FileFormatError, match=r"has a .squares., which this Learner lacks"):
+        with pytest.raises(
+            FileFormatError, match=r"which this Learner lacks; give the same model, optimizer"
+        ):
             learner(optimizer=mn.learn.SGD()).load(path, X, Y)
         for content in (path.read_bytes()[:900], b"no file of NumPy's"):
             path.write_bytes(content)

@@ -64,7 +64,7 @@ def test_what_went_with_a_stopped_session_is_told_once(ran: InteractiveShell) ->
     run(ran, "mn.stop()")
     (summary,) = run(ran, "%%distmat\n(degree * 2).sum()")
     assert summary.splitlines()[1] == (
-        "a new session: A, degree went with the session that was stopped, and what is needed of that is "
+        "a new session: degree went with the session that was stopped, and what is needed of that is "
         "computed again"
     )
     (summary,) = run(ran, "%%distmat\n(degree * 3).sum()")

@@ -65,7 +65,7 @@ def test_two_cells_run_in_the_order_in_which_they_came(shell, endless):
     second = shell.user_ns["second"]
     time.sleep(0.3)
     assert (endless.state, second.state) == ("running", "waiting")
-    with pytest.raises(TimeoutError, match="it goes on"):
+    with pytest.raises(TimeoutError, match="it keeps running"):
         second.result(0.01)
     assert endless.cancel()
     assert float(second.result(10)) == 14

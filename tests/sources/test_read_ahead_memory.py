@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import matnb as mn
 from matnb.errors import TooLargeError
 from matnb.lazy.read_ahead import bytes_ahead
 
-ROWS, WIDTH = 40_000, 50  # 16 MB
+ROWS, WIDTH = 320_000, 50  # 128 MB
 
 
 @pytest.fixture(scope="module")
@@ -27,28 +26,44 @@ def summed(path: Path, batch_size: int) -> float:
 
 
 def test_batches_of_which_four_fit_are_read(numbers: Path) -> None:
-    with mn.start(workers=1, threads=1, memory_limit="8MB", memo="off"):
-        assert summed(numbers, 4000) == ROWS * WIDTH  # 1.6 MB each
+    with mn.start(workers=1, threads=1, memory_limit="64MB", memo="off"):
+        assert summed(numbers, 32_000) == ROWS * WIDTH  # 12.8 MB each
         assert bytes_ahead() == 0
 
 
 def test_batches_of_which_three_fill_the_memory_are_refused_with_what_is_ahead(numbers: Path) -> None:
-    with mn.start(workers=1, threads=1, memory_limit="8MB", memo="off"):
+    with mn.start(workers=1, threads=1, memory_limit="64MB", memo="off"):
         with pytest.raises(TooLargeError) as error:
-            summed(numbers, 8000)  # 3.2 MB each: one, two ahead and the one that is read
-        assert re.search(r"\(9.6 MB of all for batches that are read ahead\)", str(error.value))
-        assert "give a smaller batch_size" in str(error.value)
+            summed(numbers, 64_000)  # 25.6 MB each: one, two ahead and the one that is read
+        assert str(error.value) == (
+            "batches take 102 MB: 25.6 MB for one, as much for each of 3 that are read ahead; "
+            "workers have 64 MB: give a smaller batch_size"
+        )
         assert bytes_ahead() == 0
-        assert summed(numbers, 4000) == ROWS * WIDTH
+        assert summed(numbers, 32_000) == ROWS * WIDTH
 
 
-def test_a_loop_over_a_source_leaves_room_for_the_piece_ahead(numbers: Path) -> None:
+def test_pieces_of_a_loop_are_cut_to_the_memory_and_batches_larger_than_these_are_refused(
+    numbers: Path,
+) -> None:
     def step(total, batch):
         return total + batch.X.sum()
 
-    source = mn.sources.files(numbers, batch_size=1000)
-    with (
-        mn.start(workers=1, threads=1, memory_limit="24MB", memo="off"),
-        pytest.raises(TooLargeError, match="read ahead"),
-    ):
-        float(mn.iterate(step, 0.0, over=source)[0])  # a piece takes all 16 MB, and so does the next
+    def total(batch_size):
+        source = mn.sources.files(numbers, batch_size=batch_size)
+        return float(mn.iterate(step, 0.0, over=source)[0])
+
+    with mn.start(workers=1, threads=1, memory_limit="64MB", memo="off"):
+        assert total(1000) == ROWS * WIDTH
+        with pytest.raises(TooLargeError, match="give a smaller batch_size"):
+            total(80_000)  # 32 MB each, and one ahead
+
+
+def test_what_is_ahead_counts_in_a_plan_and_is_told(numbers: Path) -> None:
+    with mn.start(workers=1, threads=1, memory_limit="64MB", memo="off"):
+        batches = iter(mn.sources.files(numbers, batch_size=32_000))
+        next(batches)
+        with pytest.raises(TooLargeError, match=r"\(38.4 MB of all for batches that are read ahead\)"):
+            mn.random.default_rng(0).random((4_000, 1000)).persist()  # 32 MB
+        batches.close()
+        mn.random.default_rng(0).random((4_000, 1000)).persist()

@@ -232,8 +232,8 @@ def document(story: Mapping[str, Any]) -> str:
         "Distributed Machine Learning and Graph Processing with Sparse Matrices*, EuroSys 2013, redrawn from "
         f"runs of matnb on one machine: {graph}, at first 8 blocks of equally many rows, 2 processes x 1 "
         f"thread. PageRank runs {story['iterations']} iterations with {story['columns']} columns; Lanczos' "
-        f"method is `mn.linalg.eigsh` of a symmetric graph, 2^{story['lanczos_scale']}. Each figure shows the "
-        "run with the median time.\n",
+        f"method is `mn.linalg.eigsh` of a symmetric graph, 2^{story['lanczos_scale']}. Each figure shows "
+        "the run with the median time.\n",
         _section(
             13, "Which blocks were cut", "Filled: cut at the next repartition; gray: created by the last "
             "one; blue: unchanged, but moved by it to the other worker. The width of a bar is "

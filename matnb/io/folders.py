@@ -11,7 +11,7 @@ from typing import TypeAlias
 from matnb.errors import MissingFileError, OptionError
 from matnb.io.columns import ColumnKind, TablePart, TableSource, wider
 from matnb.io.delimited import CsvTable, types_of_all
-from matnb.io.files import File, is_remote, near_file
+from matnb.io.files import File, near_file
 from matnb.io.source import READERS, Piece, Source, open_source
 
 Where: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -188,7 +188,7 @@ def found_paths(where: Where, kind: str | None, kinds: Sequence[str]) -> list[st
         return [os.fsdecode(one) for one in where]
     path = os.fsdecode(where)
     local = os.path.expanduser(path)
-    if is_remote(path) or os.path.isfile(local):
+    if "://" in path or os.path.isfile(local):  # a url has no pattern: its "?" begins a query
         return [path]
     if os.path.isdir(local):
         suffixes = tuple(suffix for one in kinds for suffix in READERS[one].suffixes)

@@ -19,20 +19,24 @@ _MOST_TOLD = 5
 _lines: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
 
 
-def name_roots(roots: Mapping[str, Expr], names: Mapping[str, Expr], there: Container[Expr]) -> list[str]:
+def name_roots(roots: Mapping[str, Expr], record: Recording, there: Container[Expr]) -> list[str]:
     """Remember the variables that a cell gave arrays to; return a sentence about what a stopped session had.
 
     Parameters
     ----------
     roots
         What the cell ends with.
-    names
-        Its other variables.
+    record
+        What it wrote, and its other variables; what it wrote itself is not told.
     there
         What the session has.
     """
-    _names.update({node: name for name, node in {**roots, **names}.items() if name != LAST_VALUE})
-    return _lost_notes(topological(roots.values(), there)) if _lost else []
+    named = {node: name for name, node in {**roots, **record.names}.items() if name != LAST_VALUE}
+    _names.update(named)
+    if not _lost:
+        return []
+    _lost.difference_update(record.lines, named)
+    return _lost_notes(topological(roots.values(), there))
 
 
 def remember_lines(record: Recording) -> None:

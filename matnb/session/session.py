@@ -266,7 +266,7 @@ class Session:
             note_written(record)
             self.tell(CellRecorded(record.num_operations, record.num_merged))
             roots = dict(zip(roots, self.rolled(list(roots.values()), record), strict=True))
-            record.notes += name_roots(roots, record.names, self._store)
+            record.notes += name_roots(roots, record, self._store)
             entries: Mapping[Expr, int] = {}
             if sparse := [node for node in roots.values() if node.sparse]:
                 entries = estimate_entries(sparse, self._store.find(topological(sparse, self._store)))

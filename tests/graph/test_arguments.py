@@ -38,7 +38,9 @@ def test_matrices_that_are_no_graphs(name: str, algorithm: Callable[[object], ob
 def test_vertices_that_are_none(search: Callable[[object, object], object]) -> None:
     A = sp.csr_array(np.eye(3))
     for source in (3, -1):
-        with pytest.raises(mn.errors.IndexingError, match=f"vertex {source} of a graph of 3 .*: give 0 to 2"):
+        with pytest.raises(
+            mn.errors.IndexingError, match=f"vertex {source} of a graph with 3 .*: give 0 to 2"
+        ):
             search(A, source)
     with pytest.raises(mn.errors.DTypeError, match=r"vertex 1\.5: vertices are whole numbers"):
         search(A, 1.5)

@@ -191,5 +191,5 @@ def test_refusals() -> None:
         mn.graph.common_neighbors(A, pairs=sp.csr_array((2, 2)))
     with pytest.raises(mn.errors.OptionError, match="edge_betweenness: batch=0"):
         mn.graph.edge_betweenness(A, batch=0)
-    with pytest.raises(mn.errors.IndexingError, match="vertex 3 of a graph of 3"):
+    with pytest.raises(mn.errors.IndexingError, match="vertex 3 of a graph with 3"):
         mn.graph.all_pairs_shortest_path_length(A, [3])

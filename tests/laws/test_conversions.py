@@ -125,7 +125,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[MatnbError], str]] = {
     "list of graphs": (lambda: [nx.path_graph(2)] * 2, DTypeError, "Graph"),
     "weights of text": (lambda: nx.Graph([(0, 1, {"weight": "x"})]), DTypeError, "weight=None"),
     "None": (lambda: None, DTypeError, "object"),
-    "function": (lambda: len, DTypeError, "no array"),
+    "function": (lambda: len, DTypeError, "is not an array"),
 }
 
 

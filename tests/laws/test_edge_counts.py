@@ -100,7 +100,7 @@ def test_edges_are_no_counts(folder: Path, edges: str) -> None:
 def test_it_is_told(folder: Path) -> None:
     path = folder / "d.txt"
     path.write_text("4 5\n1 2\n2 3\n2 3\n3 3\n4 1\n")
-    with pytest.warns(FileContentWarning, match=r"d\.txt'?: its first line, 4 5, has .* skip=1"):
+    with pytest.warns(FileContentWarning, match=r"d\.txt'?: its first line, 4 5, contains .* skip=1"):
         mn.load(path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

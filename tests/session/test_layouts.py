@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for n in (0, -1, True, 1.5, (2, 0)):
         with pytest.raises(OptionError, match="n="):
             mn.repartition(a, n)
-    with pytest.raises(OptionError, match="no DistArray"):
+    with pytest.raises(OptionError, match="not a DistArray"):
         mn.repartition(A, 2)
     with pytest.raises(OptionError, match="not both"):
         mn.repartition(a, 2, cuts=[0, NUM_ROWS])
@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_refused() -> None:
         mn.align(a, mn.ones(3))
     with pytest.raises(OptionError, match="at least two"):
         mn.align(a)
-    with pytest.raises(OptionError, match="no DistArray"):
+    with pytest.raises(OptionError, match="not a DistArray"):
         mn.align(a, X)
 
 

@@ -234,7 +234,9 @@ def test_without_a_gang_the_driver_says_why(engine: str, monkeypatch: pytest.Mon
         session.subscribe(events.append)
         x, _ = mn.iterate(lambda x: x + 1, mn.zeros(3), max_iterations=3)
         if engine == "gang":
-            with pytest.raises(ClusterError, match="no gang ran this loop: another session's loop"):
+            with pytest.raises(
+                ClusterError, match=r"as one long task on each worker .*: another session's loop"
+            ):
                 x.compute()
         else:
             np.testing.assert_array_equal(x.compute(), np.full(3, 3.0))

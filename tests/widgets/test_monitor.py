@@ -381,4 +381,4 @@ def test_a_script_without_ipython_or_ipywidgets_prints_it() -> None:
         [sys.executable, "-W", "error", "-c", SCRIPT], capture_output=True, text=True, cwd=PROJECT, check=True
     )
     assert done.stderr == ""
-    assert done.stdout.startswith("10.0\nnothing runs now\n1 worker, ")
+    assert re.match(r"10.0\nat \d\d:\d\d:\d\d: nothing runs now\n1 worker, ", done.stdout)

@@ -35,7 +35,8 @@ def name_roots(roots: Mapping[str, Expr], record: Recording, there: Container[Ex
     _names.update(named)
     if not _lost:
         return []
-    _lost.difference_update(record.lines, named)
+    for node in (*record.lines, *named):
+        _lost.discard(node)
     return _lost_notes(topological(roots.values(), there))
 
 

@@ -237,7 +237,7 @@ def _among_batches(state: MonitorState, span: BatchSpan | None, iterations: int,
         progress = BatchProgress(span, iterations, when - span.since)
         return _changed(state, batches=progress, is_in_batches=True)
     # What a learner runs between its batches, such as the loss on other rows, hides none of them.
-    return state if state.is_in_batches else _changed(state, batches=None)
+    return state if state.is_in_batches or state.batches is None else _changed(state, batches=None)
 
 
 def _idle(state: MonitorState, when: float) -> MonitorState:

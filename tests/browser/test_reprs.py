@@ -32,15 +32,15 @@ def test_values_are_seen_in_light_and_dark_and_without_a_kernel(
         for place in range(len(CELLS) + 1):
             page.run_to_end(place)
         dense, sparse, waiting, scalar, table, counts = (page.text(place) for place in range(1, 7))
-        assert dense.startswith("[[  0. ")
-        assert "199" not in dense.splitlines()[0]
+        assert dense.partition("\n")[2].startswith("[[0.")  # below the prompt
+        assert " ... " in dense
         assert "worker 0" in dense
         assert "worker 1" in dense
         assert re.search(r"200 \S 20\b", dense)
-        assert sparse.startswith("(0, ")
+        assert sparse.partition("\n")[2].startswith("(0, ")
         assert "nnz\t1,800" in sparse
         assert "not computed; compute() returns its values" in waiting
-        assert f"{np_sum():.6g}"[:6] in scalar
+        assert "1142571.42" in scalar
         assert page.output(5).locator("thead th").all_inner_texts()[:3] == ["zone", "day", "fare"]
         assert "2024-02-28" in table
         assert "30 rows x 3 columns" in table
@@ -56,10 +56,6 @@ def test_values_are_seen_in_light_and_dark_and_without_a_kernel(
     lab.end_kernels()
 
 
-def np_sum() -> float:
-    return sum(range(4000)) / 7
-
-
 def test_tab_completes_the_columns_of_a_table_and_the_functions_of_a_room(
     lab: Lab, window: BrowserContext
 ) -> None:
@@ -67,17 +63,18 @@ def test_tab_completes_the_columns_of_a_table_and_the_functions_of_a_room(
     with OpenNotebook(lab, window, "completion.ipynb") as page:
         page.run_to_end(0)
         items = page.page.locator(".jp-Completer-item")
-        for place, text, wanted in ((1, 't["', {"zone", "day", "fare"}), (2, "mn.graph.pager", {"pagerank"})):
+        for place, text, wanted in (
+            (1, 't["', {"zone", "day", "fare"}),
+            (2, "mn.graph.b", {"bfs", "betweenness"}),
+        ):
             page.cell(place).locator(".cm-content").click()
             page.page.keyboard.press("Control+A")
             page.page.keyboard.type(text)
             page.page.keyboard.press("Tab")
-            if len(wanted) > 1:
-                items.first.wait_for()
-                found = {one.split("\n")[0].strip("\"'") for one in items.all_inner_texts()}
-                assert wanted <= found
-                page.page.keyboard.press("Escape")
-            else:  # one alone is written at once
-                page.wait_until(lambda: "pagerank" in page.cell(2).locator(".cm-content").inner_text(), 10)
+            items.first.wait_for()
+            # each with the sign of its kind
+            found = {word.strip("\"'") for one in items.all_inner_texts() for word in one.split("\n")}
+            assert wanted <= found
+            page.page.keyboard.press("Escape")
         assert page.errors == []
     lab.end_kernels()

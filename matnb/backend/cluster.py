@@ -108,6 +108,8 @@ class Cluster:
         The Dask client. It is not Dask's default client.
     owned
         True when the scheduler and the workers end with this object.
+    in_process
+        True when the workers are threads of this process.
     description
         For a user: ``"1 worker x 2 threads, in this process"`` or ``"the Dask cluster at tcp://..."``.
     stopping
@@ -116,6 +118,7 @@ class Cluster:
 
     def __init__(self, client: MatnbClient, description: str, servers: Servers | None = None) -> None:
         self.client, self.description, self.owned = client, description, servers is not None
+        self.in_process = servers is not None and servers.in_process
         self._servers = servers
         self.stopping = Stopping()
         self._lock = threading.Lock()

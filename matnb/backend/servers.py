@@ -346,7 +346,7 @@ class Servers:
     """The servers of one :class:`~matnb.config.Config` and the folder they work in."""
 
     def __init__(self, config: Config) -> None:
-        self.num_workers = config.workers
+        self.num_workers, self.in_process = config.workers, not config.processes
         with contextlib.ExitStack() as undo:
             folder = undo.enter_context(_private_folder())
             where = _where(config, folder, undo)

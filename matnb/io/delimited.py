@@ -475,7 +475,7 @@ def _sampled_texts(table: CsvTable, data: bytes) -> list[pyarrow.Array]:
     try:
         return table._read(data, [pyarrow.string()] * len(table.picked), as_written=True)
     except pyarrow.ArrowInvalid:
-        # What is wrong with lines is told when they are read; types are told from those that are rows.
+        # Errors in lines are raised when these are read; types follow from the lines that are rows.
         rows = b"".join(line for line in data.splitlines(True) if _is_row(table, line))
         if 0 < len(rows) < len(data):
             return _sampled_texts(table, rows)

@@ -135,7 +135,7 @@ def open_files(where: Where, *, kind: str | None = None, **options: object) -> S
     for path in paths:
         source = open_source(path, kind=kind, **options) if tables else first
         if not isinstance(source, TableSource):
-            raise OptionError(f"{path}: several files are loaded as one table, and this one is no table")
+            raise OptionError(f"{path}: only tables are loaded as one, and this file is not a table")
         if tables and sorted(source.read_names) == sorted(tables[0].read_names):
             if source.read_names != tables[0].read_names:
                 ordered = {**options, "columns": list(tables[0].read_names)}
@@ -182,7 +182,7 @@ def found_paths(where: Where, kind: str | None, kinds: Sequence[str]) -> list[st
     """
     if not isinstance(where, str | os.PathLike):
         if not isinstance(where, Sequence) or not all(isinstance(one, str | os.PathLike) for one in where):
-            raise OptionError(f"{where!r} is no file: give a path, a url as text, or a list of them")
+            raise OptionError(f"{where!r} is not a file: give a path, a url as text, or a list of them")
         if not where:
             raise OptionError("the list is empty: give a path, or several")
         return [os.fsdecode(one) for one in where]
@@ -201,5 +201,5 @@ def found_paths(where: Where, kind: str | None, kinds: Sequence[str]) -> list[st
         return [path]  # opening it says what is wrong
     found = sorted(glob.glob(local))
     if not found:
-        raise MissingFileError(f"{path}: no file that the pattern fits{near_file(local)}")
+        raise MissingFileError(f"{path}: no file matches the pattern{near_file(local)}")
     return found

@@ -21,7 +21,7 @@ def implements(*functions: Callable[..., object]) -> Callable[[_Function], _Func
             FUNCTIONS[one] = function
         if function.__doc__ is None:  # made for one of many similar functions, whose name it takes
             function.__name__ = function.__qualname__ = functions[0].__name__
-            function.__doc__ = f"``numpy.{function.__name__}``."
+            function.__doc__ = f"``numpy.{function.__name__}`` for DistArrays, computed on the workers."
         return function
 
     return register

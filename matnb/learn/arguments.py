@@ -200,7 +200,7 @@ def _check_discrete(classes: Classes, estimator: str) -> None:
         raise DTypeError(f"{estimator}: y is of {classes.dtype}; give whole numbers or texts")
     if classes.dtype.kind == "f" and (fractions := classes[~np.isfinite(classes) | (classes % 1 != 0)]).size:
         raise OptionError(
-            f"{estimator}: y has {fractions[0]}, which is no class; "
+            f"{estimator}: y has {fractions[0]}, which is not a class; "
             "give whole numbers or texts, or take a regressor"
         )
 

@@ -39,8 +39,6 @@ from matnb.session.naming import remember_lines
 from matnb.session.overrides import choosing
 from matnb.session.progress_line import shows_progress
 
-VALUE = LAST_VALUE  # the root of the last value
-
 
 @dataclass(frozen=True)
 class CellCode:
@@ -153,7 +151,7 @@ def run_cell(
         or before[name][1] != handle.expression.digest
     }
     record.names.update(assigned)
-    roots = {name: handle.expression for name, handle in last_values(value, out or VALUE)}
+    roots = {name: handle.expression for name, handle in last_values(value, out or LAST_VALUE)}
     consumed = _consumed(record)
     roots |= {name: node for name, node in assigned.items() if node not in consumed and name not in roots}
     for name in keep:
@@ -170,7 +168,7 @@ def _handles(namespace: Mapping[str, object]) -> list[tuple[str, DistArray]]:
     return [(name, value) for name, value in namespace.items() if isinstance(value, DistArray)]
 
 
-def last_values(value: object, name: str = VALUE) -> list[tuple[str, DistArray]]:
+def last_values(value: object, name: str = LAST_VALUE) -> list[tuple[str, DistArray]]:
     """Return the arrays that a cell's last value is or holds, each with what it is called.
 
     Looked into are tuples, lists and dicts, also those inside of them.
@@ -259,7 +257,7 @@ class Cell:
                 out = None if chosen.nowait else chosen.out
                 done = run_cell(code, self._shell.user_ns, chosen.keep, out)
                 self.names = list(done.program.roots)
-                self.values = {name: ref(one) for name, one in last_values(done.value, out or VALUE)}
+                self.values = {name: ref(one) for name, one in last_values(done.value, out or LAST_VALUE)}
                 value = self._computed(done, scopes)
             except CellCancelled:
                 raise
@@ -307,7 +305,7 @@ class Cell:
         session = active_session()
         if session is None:
             return None
-        handles = {**self._shell.user_ns, **dict(last_values(done.value, self._chosen.out or VALUE))}
+        handles = {**self._shell.user_ns, **dict(last_values(done.value, self._chosen.out or LAST_VALUE))}
         roots = {}
         for name in done.program.roots:
             handle = handles.get(name)

@@ -27,12 +27,13 @@ from matnb.errors import CellCancelled, OptionError, meant
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
 from matnb.magics import options
-from matnb.magics.cell import VALUE, Cell, Progress
+from matnb.magics.cell import Cell, Progress
 from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
 from matnb.magics.options import CELL, COMMANDS, OptionParser
 from matnb.magics.summary import asked_text, setting_text, show_memo, status_text
 from matnb.pictures.escaping import LONGEST_NAME, shortened
 from matnb.pictures.quantities import bytes_text
+from matnb.plan.explain import LAST_VALUE
 from matnb.session import (
     active_session,
     connect,
@@ -305,7 +306,7 @@ class DistMatMagics(Magics):
             if isinstance(handle, DistArray):
                 roots[name] = handle.expression
             elif names:
-                if name == VALUE and not self.names:
+                if name == LAST_VALUE and not self.names:
                     raise UsageError(f"%distmat explain: {_NOTHING}")
                 near = meant(name, _arrays(self.shell), before="; ")
                 raise UsageError(

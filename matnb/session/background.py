@@ -19,7 +19,7 @@ from matnb.plan.report import RunReport
 
 _CLOSE_SECONDS = 5.0  # in which what is cancelled has ended
 _STEP_SECONDS = 0.1
-_BETWEEN_SECONDS = 1.0  # two times that listeners are told how far a loop is
+_BETWEEN_SECONDS = 1.0  # at least, between two calls of listeners while a loop advances
 
 
 class Later:

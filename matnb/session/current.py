@@ -511,10 +511,8 @@ class _Evaluator:
         current_session().ship(node, block)
 
     def memory_here(self) -> int:
-        session = current_session()
-        if not session.cluster.owned or session.config.processes:
-            return 0
-        return sum(one.memory_limit_bytes for one in session.cluster.workers)
+        cluster = current_session().cluster
+        return sum(one.memory_limit_bytes for one in cluster.workers) if cluster.in_process else 0
 
     def went_through_batches(self) -> None:
         if (session := active_session()) is not None:

@@ -70,8 +70,8 @@ class Looker:
         self._interprets = interprets
         self._planner, self._store, self._measures, self._remembered = planner, store, measures, remembered
 
-    def _graph(self) -> ExpressionGraph:
-        return ExpressionGraph(self._remembered, called=naming.called)
+    def _graph(self, there: Container[Expr] = ()) -> ExpressionGraph:
+        return ExpressionGraph(self._remembered, there, naming.called)
 
     def explain(self, roots: Mapping[str, Expr], stage: str | None = None) -> str:
         """Return how expressions are computed: as recorded, after each pass, and the plan.
@@ -94,10 +94,7 @@ class Looker:
         known = self._store.find(topological(roots.values(), self._store))
         lines: list[str] = []
         if stage in (None, RECORDED):
-            lines += [
-                RECORDED,
-                *listed(self._graph().panels(roots, known)),
-            ]
+            lines += [RECORDED, *listed(self._graph().panels(roots, known))]
         if self._interprets and stage in (None, PLAN):
             return "\n".join([*lines, _INTERPRETED])
         passed: Mapping[str, Expr] | None = None
@@ -209,7 +206,7 @@ class Looker:
         there: Sequence[Expr],
         changes: Mapping[Expr, Change] | None = None,
     ) -> GraphFacts:
-        panels = ExpressionGraph(self._remembered, there, naming.called).panels(roots, known, changes)
+        panels = self._graph(there).panels(roots, known, changes)
         return GraphFacts(title, tuple(panels))
 
     def _plan_graph(

@@ -38,7 +38,7 @@ MOST_VALUES = 100_000  # small values; a loop that asks for one each time does n
 
 
 def _made_by(node: Expr) -> str:
-    # The line of code that made it, else the operation.
+    # The line of code that made it, else the operation. Lines stay in this process: files have none.
     return line_of(node) or told_alone(node, called=variable_of)
 
 
@@ -320,7 +320,7 @@ class Memo:
         value = self._found(node)
         if value is not None:
             small = value.block
-            about = About(node.digest, whole(node.shape), node.dtype, False, value.text, value.seconds)
+            about = About(node.digest, whole(node.shape), node.dtype, False, told_alone(node), value.seconds)
             folder.write(about, lambda _: small)
         elif entry is not None and entry.stored.block_bytes:
             layout, futures = entry.stored.layout, entry.futures

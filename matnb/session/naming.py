@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Container, Iterable, Mapping
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
@@ -14,6 +14,7 @@ from matnb.pictures.escaping import LONGEST_NAME, shortened
 from matnb.plan.explain import LAST_VALUE
 
 _names: WeakKeyDictionary[Expr, str] = WeakKeyDictionary()
+_holders: WeakValueDictionary[str, Expr] = WeakValueDictionary()  # what each variable was given last
 _lost: WeakSet[Expr] = WeakSet()
 _MOST_TOLD = 5
 _lines: WeakKeyDictionary[Expr, tuple[str, tuple[int, ...]]] = WeakKeyDictionary()
@@ -27,15 +28,16 @@ def name_roots(roots: Mapping[str, Expr], record: Recording, there: Container[Ex
     roots
         What the cell ends with.
     record
-        What it wrote, and its other variables; what it wrote itself is not told.
+        What it wrote, and its other variables; the sentence leaves out what it wrote itself.
     there
         What the session has.
     """
-    named = {node: name for name, node in {**roots, **record.names}.items() if name != LAST_VALUE}
-    _names.update(named)
+    given = {name: node for name, node in {**roots, **record.names}.items() if name != LAST_VALUE}
+    _holders.update(given)
+    _names.update({node: name for name, node in given.items()})
     if not _lost:
         return []
-    for node in (*record.lines, *named):
+    for node in (*record.lines, *given.values()):
         _lost.discard(node)
     return _lost_notes(topological(roots.values(), there))
 
@@ -53,8 +55,9 @@ def earlier_lines(node: Expr) -> tuple[str, tuple[int, ...]] | None:
 
 
 def variable_of(node: Expr) -> str:
-    """Return the variable that a cell gave an array to last, or nothing."""
-    return _names.get(node, "")
+    """Return the variable that a cell gave an array to last, or nothing where it has another one now."""
+    name = _names.get(node, "")
+    return name if _holders.get(name) is node else ""
 
 
 def line_of(node: Expr) -> str:

@@ -282,7 +282,7 @@ class Planner:
         return {**held, **{owner: held.get(owner, 0) + ahead // len(alive) for owner in alive}}
 
     def _bytes_ahead(self) -> int:
-        return bytes_ahead() if self._cluster.owned and not self._config.processes else 0
+        return bytes_ahead() if self._cluster.in_process else 0
 
     def _over_limit(self, peaks: Mapping[int, int]) -> tuple[int, int, int] | None:
         held = self._in_use()

@@ -231,7 +231,6 @@ class Runner:
         folder: ResultFolder | None = None,
     ) -> None:
         self._cluster, self._engine, self._store = cluster, engine, store
-        self._in_process = cluster.owned and not config.processes
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine, self.planner, folder)
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
@@ -334,7 +333,7 @@ class Runner:
         if node in self._store:
             return
         if held(node) is None:
-            if self._in_process:
+            if self._cluster.in_process:
                 keep_copy(node, block)
             else:
                 keep_in_file(node, block)

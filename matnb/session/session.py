@@ -46,6 +46,7 @@ from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import plural_text
 from matnb.pictures.summary import interrupted_text
 from matnb.plan.estimate import estimate_entries
+from matnb.plan.explain import LAST_VALUE
 from matnb.plan.lower import lower
 from matnb.plan.report import RunReport, total
 from matnb.program.memory import estimate_bytes
@@ -70,11 +71,10 @@ class Session:
         # Sessions one after another in a process, or at once on a cluster, must not take each other's names.
         prefix = f"matnb-{secrets.token_hex(4)}-"
         cluster.leave_nothing_of(prefix)
-        in_process = cluster.owned and not config.processes
         self._listeners = Listeners(self._sample)
-        self._telemetry = Telemetry(cluster, prefix, in_process, self._listeners.tell_sample)
-        self._engine = self._engine_for(prefix, in_process)
-        self._gang = GangEngine(cluster, prefix, in_process, telemetry=self._telemetry)
+        self._telemetry = Telemetry(cluster, prefix, cluster.in_process, self._listeners.tell_sample)
+        self._engine = self._engine_for(prefix, cluster.in_process)
+        self._gang = GangEngine(cluster, prefix, cluster.in_process, telemetry=self._telemetry)
         self._store = Store(config.memo_bytes, hiding)
         self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self.tell, folder)
         self._convergence = self._runner.log.convergence
@@ -329,7 +329,7 @@ class Session:
             The number of the cell, for messages of those that wait for it.
         """
         names = {node: name for name, node in roots.items()}
-        names |= {node: name for name, node in roots.items() if name.isidentifier() and name != "_"}
+        names |= {node: name for name, node in roots.items() if name.isidentifier() and name != LAST_VALUE}
 
         def work() -> RunReport:
             with ExitStack() as stack:

@@ -356,7 +356,8 @@ class BatchSource:
             return
         count = PIECES_AHEAD if in_loops else AHEAD
         room = evaluator().memory_here()
-        pieces = partial(self._pieces, epochs, in_loops, room // SHARE or PIECE_BYTES)
+        most_bytes = min(PIECE_BYTES, room // SHARE) if room else PIECE_BYTES
+        pieces = partial(self._pieces, epochs, in_loops, most_bytes)
         with reading_ahead() as held, closing(ReadingAhead(pieces, count)) as ahead:
             for piece in ahead:
                 held.at_least((count + 1) * piece.num_bytes)  # and one that is being read
@@ -378,7 +379,7 @@ class BatchSource:
     def _pieces(self, epochs: range, in_loops: bool, most_bytes: int = PIECE_BYTES) -> Iterator[_Piece]:
         for epoch in epochs:
             start = 0
-            for part in self._parts(epoch, in_loops, min(most_bytes, PIECE_BYTES)):
+            for part in self._parts(epoch, in_loops, most_bytes):
                 whole = len(part) // self.batch_size * self.batch_size
                 for cut in (part.cut(0, whole), part.cut(whole, len(part))):
                     if len(cut):

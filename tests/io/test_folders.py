@@ -141,12 +141,12 @@ def test_what_is_no_table_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no table\n")
     with pytest.raises(MissingFileError, match=r"no file of a kind that is read; there are \.csv"):
         open_files(tmp_path)
-    with pytest.raises(MissingFileError, match="no file that the pattern fits"):
+    with pytest.raises(MissingFileError, match="no file matches the pattern"):
         open_files(tmp_path / "*.csv")
-    with pytest.raises(OptionError, match=r"a\.npy: several files are loaded as one table"):
+    with pytest.raises(OptionError, match=r"a\.npy: only tables are loaded as one"):
         open_files([tmp_path / "a.npy", tmp_path / "a.npy"])
     with pytest.raises(OptionError, match="the list is empty"):
         open_files([])
-    with pytest.raises(OptionError, match="3 is no file"):
+    with pytest.raises(OptionError, match="3 is not a file"):
         open_files(3)  # type: ignore[arg-type]  # a user's mistake
     assert open_files(tmp_path / "*.npy").pieces(1)[0].stop == 3

@@ -257,6 +257,16 @@ def test_no_secret_in_errors_before_reading() -> None:
         mn.history().save(f"https://me:{MARK}@host/cuts.xls")
 
 
+def test_no_secret_in_errors_of_lists(kept: Callable[[str, bytes], str]) -> None:
+    table = kept("a.csv", TABLE)
+    matrix = kept("a.mtx", b"%%MatrixMarket matrix coordinate real general\n1 1 0\n")
+    with silent_error(OptionError):
+        mn.load([table, matrix])
+    with silent_error(OptionError):
+        mn.load((table, 1))  # type: ignore[arg-type]
+    mn.stop()
+
+
 def test_no_secret_in_errors_of_content(kept: Callable[[str, bytes], str]) -> None:
     for name, content in {"a.mtx": b"junk", "a.csv": b"a,b\n1,2\n3\n", "a.npy": b"junk", "a.npz": b"junk",
                           "a.txt": b"1 2\n3\n", "a.graph": b"3 2\n", "a.mtx.gz": b"junk",

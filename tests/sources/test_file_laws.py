@@ -38,7 +38,7 @@ def table(X: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(X, columns=COLUMNS).assign(y=X[:, 0])
 
 
-# How rows are written, what the source is told, and whether it has targets, the first column.
+# How rows are written, what the source is given, and whether it has targets, the first column.
 WRITERS: dict[str, tuple[str, Callable[[Path, np.ndarray], object], dict[str, object], bool]] = {
     "dense npz": (".npz", lambda path, X: np.savez(path, X=X, y=X[:, 0]), {}, True),
     "sparse npz": (".npz", lambda path, X: sp.save_npz(path, sp.csr_array(X)), {}, False),

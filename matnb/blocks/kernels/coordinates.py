@@ -206,7 +206,7 @@ def _merge(
                     place -= 1
                 columns[place], values[place] = column, value
         else:
-            # One by one: an assignment of a whole slice takes three seconds longer to compile.
+            # One by one: an assignment of a whole slice takes seconds longer to compile.
             order = np.argsort(columns[begin:end], kind="mergesort")
             old_columns, old_values = columns[begin:end].copy(), values[begin:end].copy()
             for i in range(order.size):

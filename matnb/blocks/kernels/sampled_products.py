@@ -203,7 +203,7 @@ def product_where(
             )
             end = take_columns(low, high, seen, columns, count)
         if dense_mask.shape[0] > 0:
-            for column in range(allowed.size):  # an assignment of all takes two seconds longer to compile
+            for column in range(allowed.size):  # an assignment of all takes seconds longer to compile
                 allowed[column] = dense_mask[i, column]
         else:
             for entry in range(pointers_m[i], pointers_m[i + 1]):

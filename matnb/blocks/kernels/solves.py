@@ -184,7 +184,7 @@ def _solve(
         if start == end:
             continue
         if begun.size:
-            for place in range(sums.size):  # an assignment of all takes two seconds longer to compile
+            for place in range(sums.size):  # an assignment of all takes seconds longer to compile
                 sums[place] = first_sums[place]
         else:
             gram[:] = 0

@@ -158,13 +158,11 @@ class _ColumnRoom(threading.local):
     """Two megabytes of a thread for entries by column: kept, since loops call products often."""
 
     def __init__(self) -> None:
-        self._places = self._rows = self._ends = np.empty(0, np.uint32)
+        self._places, self._rows = np.empty(SORTED, np.uint32), np.empty(SORTED, np.uint32)
+        self._ends = np.empty(SORTED // DENSE, np.uint32)
 
     def arrays(self, num_columns: int) -> tuple[UnsignedArray, UnsignedArray, UnsignedArray]:
         """Return room for the ends of columns, and the places and rows of entries."""
-        if not self._places.size:
-            self._places, self._rows = np.empty(SORTED, np.uint32), np.empty(SORTED, np.uint32)
-            self._ends = np.empty(SORTED // DENSE, np.uint32)
         return self._ends[:num_columns], self._places, self._rows
 
 

@@ -218,7 +218,7 @@ def test_no_score_is_perfect_because_the_truth_is_missing():
 def test_measurements_are_no_classes(name, as_given):
     X, y, _ = drawn_scores()
     model = getattr(mn.learn, name)()
-    with pytest.raises(OptionError, match=f"{name}: y has -.*, which is no class; .* take a regressor"):
+    with pytest.raises(OptionError, match=f"{name}: y has -.*, which is not a class; .* take a regressor"):
         model.fit(X, as_given(y))
     with pytest.raises(DTypeError, match=f"{name}: y is of complex128"):
         model.fit(X, as_given(np.sign(y) + 0j))

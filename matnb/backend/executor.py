@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from matnb.backend.small_passes import BoundPasses, SmallPass, TaskRows
+from matnb.backend.small_passes import MOST_BOUND, SeveralSums, SmallPass, TaskRows, several_sums
 from matnb.backend.step_memory import FRESH, StepMemory, TakenArrays, claim_functions, claim_product
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast, to_numpy
@@ -42,7 +42,7 @@ from matnb.blocks.kernels.row_parts import RowParts, WholeRows, product_fits
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.shaping import adjoining, broadcast, cut, join, root_of, take, transpose
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
-from matnb.blocks.kernels.tiles import FLOAT, OperandForm, Tiles, TileSum, form_of, write_tiles
+from matnb.blocks.kernels.tiles import FLOAT, BoundPass, OperandForm, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.blocks.sums import num_nodes
@@ -61,7 +61,6 @@ _TRUTH = np.dtype(np.bool_)
 # for parts of 2**19 as for those of 2**24.
 _PART, _SUMMED = 2**17, 2**15
 _SHARED_WORK, _WORK_ALONE = 2**19, 2**24
-MOST_BOUND = 2**16  # elements of a pass whose arrays are looked at once: it is one part, sums too
 _WORTH_COMPILING = 2**18  # elements: below, what the tile machine saves is little beside its first call
 
 
@@ -267,7 +266,8 @@ def _take_window(operator: op.TakeWindow, values: Values, memory: StepMemory) ->
     start = window_start(int(to_numpy(index)[()]), operator.size, operator.length, operator.axis)
     window = (start + operator.part[0], start + operator.part[1])
     place = memory.target if operator.is_whole else np.empty
-    return take_window(blocks, operator.starts, operator.axis, window, place)
+    may_share = memory.is_pooled and memory.out is None
+    return take_window(blocks, operator.starts, operator.axis, window, place, may_share)
 
 
 def _join_window(operator: op.JoinWindow, values: Values, memory: StepMemory) -> Block:
@@ -380,13 +380,14 @@ class FusedPass:
         self._tiles: Tiles | None = None
         self._rows: RowParts | None = None
         self._apart: PreparedTask | None = None
-        self._small, self._bound = SmallPass(operator), BoundPasses()
+        self._small = SmallPass(operator)
+        self._bound: BoundPass | None = None
+        self._sums: SeveralSums | None = None
 
     def forget(self) -> None:
         """Let go of the blocks that were looked at."""
         self._rows = None
         self._small.forget()
-        self._bound.clear()
         if self._apart is not None:
             self._apart.forget()
 
@@ -407,6 +408,10 @@ class FusedPass:
                 forms.append((value.shape, type(value), value.nnz and value.values is None))
         if forms != self._forms:
             self._forms, self._tiles = forms, self._written(values)
+            self._bound = None if self._tiles is None else BoundPass(self._tiles)
+            self._sums = None if self._share is None else several_sums(self._operator, values)
+        if self._sums is not None:
+            return self._shared(self._sums.run(values, memory), memory)
         if self._tiles is None:
             return self._run_apart(values, memory)
         if memory.is_pooled and 0 < self._tiles.length < MOST_BOUND:
@@ -450,9 +455,8 @@ class FusedPass:
         return write_tiles(operator.links, tuple(forms), num_rows, ending)
 
     def _run_bound(self, tiles: Tiles, values: Values, memory: StepMemory) -> Block | None:
-        # The value where one part is all, else None. A pool gives the same arrays again and again, and then
-        # the machine's arguments are the same.
-        if memory.out is not None and not memory.out.flags.c_contiguous:
+        # The value where one part is all, else None.
+        if self._bound is None or (memory.out is not None and not memory.out.flags.c_contiguous):
             return None
         operands, product, room, ending = values, None, None, self._operator.ending
         taken = [buffers := memory.take((tiles.num_buffers, TILE), FLOAT)]
@@ -469,9 +473,7 @@ class FusedPass:
             taken.append(room := memory.take((tiles.length,), FLOAT))
         keepdims = ending is None or ending.keepdims
         target = memory.target(tiles.shape, tiles.dtype) if keepdims else np.empty(1)
-        arrays = [one.values for one in operands]
-        bound = self._bound.of(tiles, arrays, target, buffers, product, room)
-        bound.run(arrays, target, room)
+        self._bound.run([one.values for one in operands], target, buffers, product, room)
         for array in taken:
             memory.give(array)
         return Dense(target if keepdims else target.reshape(()))
@@ -532,8 +534,13 @@ class FusedPass:
             block = values[one.place]
             value = reduce_block(one.operation, block, one.axes, one.dtype, one.along, one.start)
         else:
-            found = reduce_chain(links, shares, values, memory.take, memory.give)
-            value = packed(found, operator.outputs) if len(found) > 1 else found[0]
+            return self._shared(reduce_chain(links, shares, values, memory.take, memory.give), memory)
+        return value if ending is None else _finish(ending, [value], memory)
+
+    def _shared(self, found: Sequence[Dense], memory: StepMemory) -> Any:
+        # The shares of reductions as the task's value.
+        value = packed(found, self._operator.outputs) if len(found) > 1 else found[0]
+        ending = self._operator.ending
         return value if ending is None else _finish(ending, [value], memory)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
-from weakref import ref
 
 import numpy as np
 
 from matnb.backend.step_memory import StepMemory
 from matnb.blocks.formats import Dense, NumericArray
+from matnb.blocks.kernels.numpy_structs import address_of
+from matnb.blocks.kernels.one_pass import PassPart, parts_of
 from matnb.blocks.kernels.row_parts import WholeRows, product_fits
 from matnb.blocks.kernels.small_chains import (
     MOST_SMALL,
@@ -20,20 +21,22 @@ from matnb.blocks.kernels.small_chains import (
     form_of_array,
     small_chain,
 )
-from matnb.blocks.kernels.tile_loops import ITEM, NUM_INPUTS, ROW_WORDS, Integers, run_rows
+from matnb.blocks.kernels.tile_loops import ITEM, NUM_INPUTS, ROW_WORDS, TILE, Integers, run_rows
 from matnb.blocks.kernels.tiles import (
     FLOAT,
     BoundPass,
     OperandForm,
     Tiles,
-    address_of,
+    form_of,
     rows_of_elements,
     write_tiles,
 )
+from matnb.blocks.sums import share_of
 from matnb.program import operators as op
+from matnb.program.fusing import is_sum
 from matnb.program.plan import Step
 
-_MOST_BOUND = 16  # sets of arrays
+MOST_BOUND = 2**16  # elements of a pass whose arrays are looked at once: it is one part, sums too
 _MOST_TABLES = 8
 # Of a task: its table is then at most 640 KiB, and of longer ones what a task costs is little.
 _MOST_ROWS = 1 << 13
@@ -99,44 +102,55 @@ class SmallPass:
             self._share = SmallShare(share, *self._chain.form(share.place))
 
 
-class BoundPasses:
-    """The tile machine's arguments for sets of arrays, by their identities, as long as these arrays live."""
+class SeveralSums:
+    """Sums of operands and of what functions make of them; each of these values is made whole, once.
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[int, ...], tuple[BoundPass, tuple[ref[NumericArray], ...]]] = {}
+    Parameters
+    ----------
+    operator
+        Of vectors, whose reductions are sums.
+    forms
+        Of the operands.
+    """
 
-    def clear(self) -> None:
-        """Forget all."""
-        self._found.clear()
+    def __init__(self, operator: op.Fused, forms: Sequence[OperandForm]) -> None:
+        self._shares = operator.shares
+        self._parts: list[tuple[PassPart, Tiles, BoundPass]] = []
+        known = dict(enumerate(forms))
+        for part in parts_of(operator.links, operator.shares, len(forms)):
+            tiles = write_tiles(part.links, tuple(known[place] for place in part.arguments), 0, None)
+            if tiles is None or tiles.dtype != FLOAT or len(tiles.shape) != 1:
+                break
+            known[part.place] = OperandForm(tiles.shape, tiles.dtype, True)
+            self._parts.append((part, tiles, BoundPass(tiles)))
+        summed = [known.get(share.place) for share in operator.shares]
+        length = max((form.shape[0] for form in summed if form is not None and form.shape), default=0)
+        are_vectors = all(form == OperandForm((length,), FLOAT, True) for form in summed)
+        self.is_possible = are_vectors and 0 < length < MOST_BOUND
 
-    def of(
-        self,
-        tiles: Tiles,
-        operands: Sequence[NumericArray],
-        target: NumericArray,
-        buffers: NumericArray,
-        product: NumericArray | None,
-        room: NumericArray | None,
-    ) -> BoundPass:
-        """Return the pass over these arrays in one part; arguments as of ``Tiles.begin`` and ``Pass.run``.
+    def run(self, values: Sequence[Any], memory: StepMemory) -> list[Dense]:
+        """Return the share of each sum, with the bits of ``reduce_chain``."""
+        arrays: dict[int, NumericArray] = {place: one.values for place, one in enumerate(values)}
+        made: list[NumericArray] = []
+        for part, tiles, bound in self._parts:
+            buffers, out = memory.take((tiles.num_buffers, TILE), FLOAT), memory.take(tiles.shape, FLOAT)
+            bound.run([arrays[place] for place in part.arguments], out, buffers)
+            memory.give(buffers)
+            arrays[part.place] = out
+            made.append(out)
+        sums = [share_of(arrays[one.place], one.axes, one.along, one.start) for one in self._shares]
+        for array in made:
+            memory.give(array)
+        return [Dense(one) for one in sums]
 
-        Of operands of one element, and of the target of a sum, others may be given when it is run.
-        """
-        seen = [operands[place] for place in (*tiles.input_places, *tiles.truth_places)]
-        seen += [one for one in (buffers, product, room) if one is not None]
-        if not tiles.is_sum:
-            seen.append(target)
-        key = tuple(map(id, seen))
-        bound, those = self._found.get(key, (None, ()))
-        is_there = bound is not None and not any(
-            one() is not array for one, array in zip(those, seen, strict=True)
-        )
-        if bound is None or not is_there or bound.is_outdated():
-            if len(self._found) >= _MOST_BOUND:
-                self._found.clear()
-            bound = tiles.begin(operands, target).bind(buffers, product, room)
-            self._found[key] = bound, tuple(map(ref, seen))
-        return bound
+
+def several_sums(operator: op.Fused, values: Sequence[Any]) -> SeveralSums | None:
+    """Return what runs a pass with several sums, or None where it is another, or its vectors are long."""
+    are_sums = len(operator.shares) > 1 and all(map(is_sum, operator.shares))
+    if operator.product is not None or not are_sums or not all(type(value) is Dense for value in values):
+        return None
+    found = SeveralSums(operator, [form_of(value.values) for value in values])
+    return found if found.is_possible else None
 
 
 @dataclass(frozen=True)

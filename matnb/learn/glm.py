@@ -138,7 +138,7 @@ class GLM(Regressor):
         alpha = np.array([real(one, "alpha", "GLM") for one in np.ravel(self.alpha)])
         penalty = L2(cast(float, alpha if np.ndim(self.alpha) else alpha[0]), where="weights")
         model = GeneralizedLinear(self.link, self.mask, self.fit_intercept)
-        return Learner(model, self.optimizer, [penalty])
+        return Learner(model, self.optimizer, [penalty] if alpha.any() else ())
 
     def _kept(self, learner: Learner) -> Self:
         weights = learner.parameters_["weights"]

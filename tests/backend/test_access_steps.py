@@ -126,14 +126,25 @@ def test_a_stretch_is_written_in_place(start: int):
     assert prepared(put, (0, 1, 2), 3).may_overwrite == (True, False, False)
 
 
-def test_a_stretch_takes_its_memory_and_shares_none():
+def test_a_stretch_of_one_block_is_a_view_and_another_takes_its_memory():
     blocks = [read_only(np.arange(6.0).reshape(3, 2)), read_only(np.arange(6.0, 10).reshape(2, 2))]
     whole = np.arange(10.0).reshape(5, 2)
-    for start in (0, 1, 3):
-        take = TakeWindow(0, (0, 3), 5, 2, (0, 2), True)
-        found, taken = run(take, [Dense(np.asarray(start)), *blocks], None)
-        assert found.values is taken.arrays[0]
+    take, out = TakeWindow(0, (0, 3), 5, 2, (0, 2), True), np.empty((2, 2))
+    for start, block in ((0, 0), (1, 0), (2, None), (3, 1)):
+        values = [Dense(np.asarray(start)), *blocks]
+        found, taken = run(take, values, None)
         np.testing.assert_array_equal(found.values, whole[start : start + 2])
+        if block is None:
+            assert found.values is taken.arrays[0]
+        else:
+            assert not taken.arrays
+            assert np.shares_memory(found.values, blocks[block].values)
+        assert run(take, values, out)[0].values is out
+        np.testing.assert_array_equal(out, whole[start : start + 2])
+        assert not any(np.shares_memory(execute(take, values).values, one.values) for one in blocks)
+    columns = TakeWindow(1, (0,), 2, 1, (0, 1), True)  # not in C order
+    found, taken = run(columns, [Dense(np.asarray(1)), blocks[0]], None)
+    assert found.values is taken.arrays[0]
     part = TakeWindow(0, (3,), 5, 2, (1, 2), False)  # the second place, of the later block alone
     assert [len(run(part, [Dense(np.asarray(one)), blocks[1]], None)[0].values) for one in (0, 1, 2)] == [
         0,

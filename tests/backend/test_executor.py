@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import weakref
+from dataclasses import replace
 from itertools import count
 from unittest.mock import patch
 
@@ -19,10 +20,11 @@ from matnb.backend import executor, registers, small_passes
 from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Csr, Dense, Empty, csr_block, freeze
 from matnb.blocks.kernels import chains, frontier, tile_loops, tiles
+from matnb.blocks.kernels.calls import unpacked
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share
 from matnb.blocks.kernels.tiles import Pass
-from matnb.blocks.sums import num_nodes
+from matnb.blocks.sums import num_nodes, share_of
 from matnb.program import operators as op
 from matnb.program.writer import TaskWriter
 
@@ -564,7 +566,6 @@ def test_views_of_one_shape_in_other_orders_are_not_taken_for_each_other() -> No
 
 @pytest.mark.parametrize("ending", [None, total_of(None, 0), total_of(0, 5)])
 def test_arrays_that_a_pool_gives_again_are_read_anew(ending):
-    # The machine is told of them once: of what they hold, and of numbers, it is not.
     task, generator, pool = rank_task(ending), np.random.default_rng(1), registers.Pool()
     prepared, matrix = prepared_of(task), random_matrix(9000, 300, FLOAT, True)
     x, y = generator.standard_normal(300), pool.take((9000,), FLOAT)
@@ -576,10 +577,58 @@ def test_arrays_that_a_pool_gives_again_are_read_anew(ending):
         found = prepared.run(values, memory)
         assert_same_bits(found, expected_of(task, values))
         pool.give(found.values)
-    (fused,) = prepared._passes
-    assert len(fused._bound._found) <= 2
     del pool, y, values, found, memory
-    assert bound() is None, "what the machine was told of is not kept alive"
+    assert bound() is None, "what was read is not kept alive"
+
+
+SEVERAL = (
+    Link("subtract", (FLOAT, FLOAT), FLOAT, 0, False, (0, 1)),
+    Link("multiply", (FLOAT, FLOAT), FLOAT, 0, False, (3, 3)),
+    Link("log1p", (FLOAT,), FLOAT, 0, False, (4,)),
+    Link("multiply", (FLOAT, FLOAT), FLOAT, 0, False, (5, 2)),
+)
+
+
+@given(
+    length=st.integers(1, 3000),
+    start=st.integers(0, 500),
+    places=st.lists(st.sampled_from([0, 1, 4, 5, 6]), min_size=2, max_size=4, unique=True),
+    whole=st.booleans(),
+    seed=st.integers(0, 9),
+)
+def test_several_sums_have_the_bits_of_each_alone_wherever_arrays_lie(length, start, places, whole, seed):
+    generator, pool = np.random.default_rng(seed), registers.Pool()
+    along, begin = (None, 0) if whole else (0, start)
+    shares = tuple(Share(place, "sum", (0,), FLOAT, along, begin) for place in places)
+    outputs = tuple(((num_nodes(begin, begin + length) if along == 0 else 1,), FLOAT) for _ in places)
+    fused = executor.FusedPass(op.Fused(SEVERAL, shares, outputs=outputs), in_turn)
+    for scale in (1.0, 2.0, 3.0):
+        x, y = pool.take((length,), FLOAT), generator.standard_normal(length)
+        x[:] = generator.standard_normal(length) * scale
+        number = np.array(scale)
+        made = [x, y, number, x - y, (x - y) ** 2]
+        made += [np.log1p(made[4]), np.log1p(made[4]) * number]
+        found = fused.run([Dense(x), Dense(y), Dense(number)], StepMemory(pool.take, pool.give, None, True))
+        assert fused._sums is not None
+        for place, one in zip(places, unpacked(found.values, outputs), strict=True):
+            assert one.tobytes() == share_of(made[place], (0,), along, begin).tobytes()
+
+
+def test_several_sums_that_are_no_vectors_go_another_way():
+    pool, rng = registers.Pool(), np.random.default_rng(0)
+    memory = StepMemory(pool.take, pool.give, None, True)
+    squares = (Link("multiply", (FLOAT, FLOAT), FLOAT, 0, False, (0, 0)),)
+    for array in (rng.random((30, 4)), rng.random(60)[::2], np.float32(rng.random(30))):
+        shares = tuple(Share(place, "sum", tuple(range(array.ndim)), FLOAT) for place in (0, 1))
+        links = squares if array.dtype == FLOAT else (replace(squares[0], input_dtypes=(array.dtype,) * 2),)
+        fused = executor.FusedPass(
+            op.Fused(links, shares, outputs=(((1,) * array.ndim, FLOAT),) * 2), in_turn
+        )
+        found = fused.run([Dense(array)], memory)
+        expected = [array.sum(dtype=float), (array.astype(float) ** 2).sum()]
+        np.testing.assert_allclose(
+            [one.item() for one in unpacked(found.values, fused._operator.outputs)], expected, rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("is_sum", [False, True])
@@ -599,8 +648,7 @@ def test_a_pass_over_the_same_arrays_becomes_one_loop_when_that_pays(is_sum, mon
         value = fused.run([Dense(x), Dense(np.array(scale)), Dense(y)], memory)
         found.append(value.values.tobytes())
         pool.give(value.values)
-        ((bound, _),) = fused._bound._found.values()
-        are_loops.append(bound._whole is None)
+        are_loops.append(fused._tiles.whole._code is not None)
     assert are_loops == [False, False, True, True, True]
     assert found[3:] == found[:2]
     tiles.write_tiles.cache_clear()

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels import chains, tiles
+from matnb.blocks.kernels import chains, numpy_structs, tiles
 from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.elementwise import Link, apply
+from matnb.blocks.kernels.numpy_structs import address_of, loop_address
 from matnb.blocks.kernels.tile_loops import TILE
-from matnb.blocks.kernels.tiles import loop_address
 
 FLOAT = np.dtype(float)
 UNARY = ("exp", "log", "sin", "tanh", "expm1", "floor", "cbrt", "square", "reciprocal", "positive", "fabs")
@@ -100,8 +100,8 @@ def test_there_is_none_for_functions_of_other_kinds(name: str):
 def test_a_loop_of_other_bits_is_none(monkeypatch: pytest.MonkeyPatch, machine_runs: list[str]):
     address = loop_address("log")
     assert address is not None
-    assert tiles._gives_bits_of(np.log, address)
-    assert not tiles._gives_bits_of(np.exp, address)
+    assert numpy_structs._gives_bits_of(np.log, address)
+    assert not numpy_structs._gives_bits_of(np.exp, address)
     monkeypatch.setattr(tiles, "loop_address", lambda name: None)
     links, operands = [link("exp", 0), link("multiply", 2, 1)], [Dense(np.arange(9.0)), Dense(np.array(2.0))]
     found = apply_chain(links, operands)
@@ -111,12 +111,20 @@ def test_a_loop_of_other_bits_is_none(monkeypatch: pytest.MonkeyPatch, machine_r
 
 
 def test_a_structure_that_does_not_look_as_it_must_is_left_alone(monkeypatch: pytest.MonkeyPatch):
-    at = tiles._Ufunc.from_address
+    at = numpy_structs._Ufunc.from_address
 
     class Shifted:
         @staticmethod
-        def from_address(address: int) -> tiles._Ufunc:
+        def from_address(address: int) -> numpy_structs._Ufunc:
             return at(address + 4)
 
-    monkeypatch.setattr(tiles, "_Ufunc", Shifted)
+    monkeypatch.setattr(numpy_structs, "_Ufunc", Shifted)
     assert loop_address.__wrapped__("exp") is None
+
+
+@pytest.mark.parametrize("is_behind_head", [True, False])
+def test_addresses_are_those_of_first_elements(monkeypatch: pytest.MonkeyPatch, is_behind_head: bool):
+    monkeypatch.setattr(numpy_structs, "_BEHIND_HEAD", is_behind_head)
+    whole = np.arange(24.0).reshape(4, 6)
+    for array in (whole, whole[1:, 2:], whole.T, whole[::-1], whole[2:3, 1], np.empty(0), np.array(3.0)):
+        assert address_of(array) == array.ctypes.data

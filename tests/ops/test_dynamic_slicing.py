@@ -166,6 +166,24 @@ def test_slices_in_the_body_of_a_loop(engine: str) -> None:
     np.testing.assert_array_equal(mn.iterate(write, mn.zeros((60, 7)), max_iterations=4)[0].compute(), z)
 
 
+def test_what_was_read_stays_when_the_array_is_written_in_place(engine: str) -> None:
+    start = np.arange(40_000.0)
+
+    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        x, total, k = state
+        read = mn.dynamic_slice(x, k, 9000)
+        return mn.dynamic_update_slice(x, read * 2 + 1, k), total + read, k + 1
+
+    (x, total, _), _ = mn.iterate(step, (mn.asarray(start), mn.zeros(9000), mn.asarray(0)), max_iterations=7)
+    expected, sums = start.copy(), np.zeros(9000)
+    for k in range(7):
+        read = expected[k : k + 9000].copy()
+        expected[k : k + 9000] = read * 2 + 1
+        sums += read
+    np.testing.assert_array_equal(x.compute(), expected)
+    np.testing.assert_array_equal(total.compute(), sums)
+
+
 def test_a_slice_beyond_the_end_is_an_error_of_the_run(engine: str) -> None:
     x = mn.asarray(X, blocks=4)
 

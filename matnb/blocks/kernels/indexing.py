@@ -234,6 +234,7 @@ def take_window(
     axis: int,
     window: tuple[int, int],
     memory: Memory = np.empty,
+    may_share: bool = False,
 ) -> Block:
     """Return what blocks have of a stretch of an axis, in memory of its own; of length 0 where that is none.
 
@@ -243,6 +244,8 @@ def take_window(
         Neighbors on the axis, and where each begins.
     window
         The bounds of the stretch on the axis.
+    may_share
+        Whether it may lie in the memory of a dense block that has all of it in C order.
     """
     parts: list[tuple[tuple[int, ...], Block]] = []
     first = blocks[0]
@@ -255,6 +258,10 @@ def take_window(
             offset = tuple(covered if one == axis else 0 for one in range(len(key)))
             parts.append((offset, cut(block, tuple(key))))
             covered += high - low
+    if may_share and len(parts) == 1:
+        view = parts[0][1]
+        if isinstance(view, Dense) and view.values.flags.c_contiguous:
+            return view
     shape = (*first.shape[:axis], covered, *first.shape[axis + 1 :])
     return _beside(parts, shape, first.dtype, is_sparse(first), memory)
 

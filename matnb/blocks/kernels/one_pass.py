@@ -111,15 +111,19 @@ def packed(values: Sequence[Dense], outputs: Sequence[Output]) -> Dense:
 
 
 @dataclass(frozen=True)
-class _PassPart:
-    # The links that make one of the values, and the values that they read.
+class PassPart:
+    """The links that make one of the values, and the values that they read."""
+
     place: int
     links: tuple[Link, ...]
     arguments: tuple[int, ...]
 
 
-def _parts(links: Sequence[Link], shares: Sequence[Share], num_operands: int) -> list[_PassPart]:
-    # Values that are reduced are made once each, and what lies between them and the operands as well.
+def parts_of(links: Sequence[Link], shares: Sequence[Share], num_operands: int) -> list[PassPart]:
+    """Return what makes each value that is reduced, in order; a part may read values of those before it.
+
+    Values that are reduced are made once each, and what lies between them and the operands as well.
+    """
     there = set(range(num_operands))
     parts = []
     for place in sorted({share.place for share in shares} - there):
@@ -135,14 +139,14 @@ def _parts(links: Sequence[Link], shares: Sequence[Share], num_operands: int) ->
             replace(link, arguments=tuple(numbers[one] for one in link.arguments))
             for link in (links[number - num_operands] for number in inside)
         )
-        parts.append(_PassPart(place, some, tuple(read)))
+        parts.append(PassPart(place, some, tuple(read)))
         there.add(place)
     return parts
 
 
 def _one_by_one(links: Sequence[Link], shares: Sequence[Share], operands: Sequence[Block]) -> list[Dense]:
     values: dict[int, Block] = dict(enumerate(operands))
-    for part in _parts(links, shares, len(operands)):
+    for part in parts_of(links, shares, len(operands)):
         values[part.place] = apply_chain(part.links, [values[one] for one in part.arguments])
     return [
         reduce_block(one.operation, values[one.place], one.axes, one.dtype, one.along, one.start)
@@ -196,7 +200,7 @@ def _measured(
         return None
     if len(operations) == 1 and "deviation" not in operations:
         return None  # which is less work
-    parts = _parts(links, shares, len(arrays))
+    parts = parts_of(links, shares, len(arrays))
     if len(parts) != 1 or any(share.dtype != FLOAT for share in shares):
         return None
     read = [arrays[place] for place in parts[0].arguments]
@@ -245,7 +249,7 @@ class _SlabWalk:
         take: Take,
     ) -> None:
         self._arrays, self._shares = arrays, shares
-        self._parts = _parts(links, shares, len(arrays))
+        self._parts = parts_of(links, shares, len(arrays))
         self.shape = shapes[shares[0].place]
         self.start = max(share.start if share.along == 0 else 0 for share in shares)
         is_read_once = not self._parts and _found_by_one_deviation(shares, arrays)

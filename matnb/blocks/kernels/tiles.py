@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -16,70 +15,8 @@ from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels import tile_loops as loops
 from matnb.blocks.kernels.compiled import given
 from matnb.blocks.kernels.elementwise import Link, shapes_of_links
-from matnb.blocks.kernels.sum_loops import ROOM, push_run, sum_stack
-
-_DOUBLE = np.dtype(np.float64)
-# A loop of NumPy takes addresses of operands and result, how many elements, their distances, and data.
-_LOOP = ctypes.CFUNCTYPE(None, *(ctypes.c_void_p,) * 4)
-
-
-class _Ufunc(ctypes.Structure):
-    # The begin of PyUFuncObject, behind the head that every object has; part of NumPy's public C interface.
-    _fields_ = (
-        ("nin", ctypes.c_int),
-        ("nout", ctypes.c_int),
-        ("nargs", ctypes.c_int),
-        ("identity", ctypes.c_int),
-        ("functions", ctypes.POINTER(ctypes.c_void_p)),
-        ("data", ctypes.POINTER(ctypes.c_void_p)),
-        ("ntypes", ctypes.c_int),
-        ("reserved1", ctypes.c_int),
-        ("name", ctypes.c_char_p),
-        ("types", ctypes.POINTER(ctypes.c_char)),
-    )
-
-
-@cache
-def loop_address(name: str) -> int | None:
-    """Return where NumPy's loop of a ufunc of doubles is that gives a double; None where there is none.
-
-    It is none too where what is found there does not look as it must, or does not give the ufunc's bits: the
-    caller then calls the ufunc.
-    """
-    ufunc = getattr(np, name, None)
-    if not isinstance(ufunc, np.ufunc) or ufunc.signature is not None or ufunc.nout != 1 or ufunc.nin > 2:
-        return None
-    wanted = f"{'d' * ufunc.nin}->d"
-    if wanted not in ufunc.types:
-        return None
-    inside = _Ufunc.from_address(id(ufunc) + object.__basicsize__)
-    counts = (inside.nin, inside.nout, inside.nargs, inside.ntypes)
-    if counts != (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes) or inside.name != ufunc.__name__.encode():
-        return None
-    place = ufunc.types.index(wanted)
-    found = inside.types[place * ufunc.nargs : (place + 1) * ufunc.nargs]
-    address = inside.functions[place]
-    if found != bytes([_DOUBLE.num]) * ufunc.nargs or not address or (inside.data and inside.data[place]):
-        return None
-    return address if _gives_bits_of(ufunc, address) else None
-
-
-def _gives_bits_of(ufunc: np.ufunc, address: int) -> bool:
-    special = [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 1e308, -745.5, 709.9]
-    values = np.concatenate([special, np.linspace(-40.0, 40.0, 999), np.geomspace(1e-12, 1e12, 500)])
-    operands = [values, values[::-1].copy()][: ufunc.nin]
-    with np.errstate(all="ignore"):
-        expected = ufunc(*operands)
-        found = np.full(values.size, 7.0)
-        places = [one.ctypes.data for one in (*operands, found)]
-        _LOOP(address)(
-            (ctypes.c_void_p * len(places))(*places),
-            (ctypes.c_ssize_t * 1)(values.size),
-            (ctypes.c_ssize_t * len(places))(*[_DOUBLE.itemsize] * len(places)),
-            None,
-        )
-    return bool(found.tobytes() == expected.tobytes())
-
+from matnb.blocks.kernels.numpy_structs import address_of, loop_address
+from matnb.blocks.kernels.sum_loops import ROOM, Floats, push_run, sum_stack
 
 FLOAT, TRUTH = np.dtype(np.float64), np.dtype(np.bool_)
 LONG_ROW = 32  # elements; in shorter ones what a tile costs is more than what it does
@@ -110,8 +47,8 @@ class Tiles:
         How many elements each operand has that has more than one.
     code, num_first, num_buffers
         As ``run_tiles`` has them; how many values there are that are no inputs.
-    number_places
-        Operands of one element: where in the numbers, and among the operands.
+    numbers, number_places
+        What stands for numbers in the code; operands of one element: where in them, and among the operands.
     input_places, truth_places
         Operands of double precision, and of truths, of all elements.
     last, direct
@@ -126,7 +63,7 @@ class Tiles:
     code: loops.Integers
     num_first: int
     num_buffers: int
-    _numbers: NumericArray
+    numbers: NumericArray
     number_places: tuple[tuple[int, int], ...]
     input_places: tuple[int, ...]
     truth_places: tuple[int, ...]
@@ -175,7 +112,7 @@ class Tiles:
         code = None if self.whole is None or self.is_sum else self.whole.code(num_elements)
         if code is None:
             return None
-        numbers = self._numbers.copy()
+        numbers = self.numbers.copy()
         for number, place in self.number_places:
             numbers[number] = operands[place].item()
         table = rows_of_elements([operands[place] for place in self.input_places], out)
@@ -193,20 +130,24 @@ class Tiles:
         operands
             Of the forms that the program was written for, without the product.
         """
-        numbers = self._numbers
+        numbers = self.numbers
         if self.number_places:
             numbers = numbers.copy()
             for number, place in self.number_places:
                 numbers[number] = operands[place].item()
+        return Pass(self, operands, numbers, out)
+
+    def compiled_code(self) -> tuple[loops.Integers, int]:
+        """Return the code that a run takes, and its ``num_first``; it is compiled after enough runs."""
         code = None if self.whole is None else self.whole.code(self.length)
+        if code is not None:
+            return code, -1
         joined = None if self._joined is None else self._joined.code(self.length)
-        return Pass(self, operands, numbers, out, code, joined)
+        return (self.code if joined is None else joined), self.num_first
 
 
 class Pass:
     """One run of a program over its operands; parts of sums run one after the other, others side by side.
-
-    ``code`` is that of the program as one loop, ``joined`` one of which some functions are one; each or None.
 
     Attributes
     ----------
@@ -222,16 +163,11 @@ class Pass:
         operands: Sequence[NumericArray],
         numbers: NumericArray,
         out: NumericArray,
-        code: loops.Integers | None,
-        joined: loops.Integers | None,
     ) -> None:
         self._tiles, self._numbers, self._out = tiles, numbers, out
-        self._code = tiles.code if joined is None else joined
-        self._num_first, num_buffers = tiles.num_first, tiles.num_buffers
-        self.is_whole = code is not None
-        if code is not None:
-            self._code, self._num_first, num_buffers = code, -1, 0
-        self.room = num_buffers, loops.TILE
+        self._code, self._num_first = tiles.compiled_code()
+        self.is_whole = self._num_first < 0
+        self.room = 0 if self.is_whole else tiles.num_buffers, loops.TILE
         self._kept = operands  # whose addresses follow
         inputs = [operands[place] for place in tiles.input_places]
         self._inputs = [address_of(one) for one in inputs]
@@ -289,19 +225,6 @@ class Pass:
             places[tiles.last], steps[tiles.last] = target, loops.ITEM
         return (*program, begin, end, target, tiles.dtype == TRUTH)
 
-    def bind(
-        self, buffers: NumericArray, product: NumericArray | None, room: NumericArray | None
-    ) -> BoundPass:
-        """Return what runs all of it again while the arrays are where they are; nothing is kept alive."""
-        self._kept = ()
-        arguments = self.arguments(0, self._tiles.length, buffers, product, room)
-        return BoundPass(self, self._tiles, self._numbers, arguments)
-
-    def add_again(self, out: NumericArray, values: NumericArray) -> None:
-        """Write the sum of all values, or their share of one, into memory that may be another than before."""
-        self._out, self._top = out, 0
-        self._add(0, self._tiles.length, values)
-
     def program(self, buffers: NumericArray) -> loops.TileProgram:
         """Return what the machine's loop takes, where no product is an operand."""
         tiles = self._tiles
@@ -318,42 +241,101 @@ class Pass:
 
     def _add(self, begin: int, end: int, values: NumericArray) -> None:
         # The nodes of a sum's part, and its end.
-        tiles, at = self._tiles, self._tiles.start + begin
-        is_whole, nodes = tiles.is_whole_sum, self._stack
-        self._top = push_run(
-            values, -at, at, tiles.start + end, tiles.start, is_whole, nodes, self._top, self._group
-        )
-        if end == tiles.length and is_whole:
-            self._out[0] = sum_stack(nodes, self._top)
-        elif end == tiles.length:
-            self._out[: self._top] = nodes[: self._top]
+        tiles = self._tiles
+        self._top = _pushed(tiles, (begin, end), values, self._stack, self._top, self._group)
+        if end == tiles.length:
+            _write_sum(tiles, self._stack, self._top, self._out)
+
+
+def _pushed(
+    tiles: Tiles,
+    part: tuple[int, int],
+    values: NumericArray,
+    stack: Floats,
+    top: int,
+    group: Floats,
+) -> int:
+    begin, end = tiles.start + part[0], tiles.start + part[1]
+    return push_run(values, -begin, begin, end, tiles.start, tiles.is_whole_sum, stack, top, group)
+
+
+def _write_sum(tiles: Tiles, stack: Floats, top: int, out: NumericArray) -> None:
+    if tiles.is_whole_sum:
+        out[0] = sum_stack(stack, top)
+    else:
+        out[:top] = stack[:top]
 
 
 class BoundPass:
-    """A pass in one part over arrays that are where they were: what changes are the numbers among them."""
+    """A program that is run in one part again and again, over other arrays of its forms each time.
 
-    def __init__(self, made: Pass, tiles: Tiles, numbers: NumericArray, arguments: tuple[Any, ...]) -> None:
-        self._pass, self._numbers, self._arguments = made, numbers, arguments
-        self._places, self._length = tiles.number_places, tiles.length
-        self._whole = None if made.is_whole else tiles.whole
+    It keeps no array: what changes from run to run are addresses, and the operands of one element.
+    """
 
-    def is_outdated(self) -> bool:
-        """Tell whether the program has become one loop since; to be asked once a run, which it counts."""
-        return self._whole is not None and self._whole.code(self._length) is not None
+    def __init__(self, tiles: Tiles) -> None:
+        self._tiles, self._numbers = tiles, tiles.numbers.copy()
+        self._tile_offsets = np.arange(tiles.num_buffers) * (loops.TILE * loops.ITEM)
+        self._places = np.zeros(tiles.num_buffers + loops.NUM_INPUTS, np.int64)
+        self._steps = np.zeros(self._places.size, np.int64)
+        self._steps[self._places.size - len(tiles.input_places) :] = loops.ITEM
+        self._truths = np.zeros(loops.NUM_TRUTHS, np.int64)
+        self._buffers_at = 0
+        self._has_rows = not tiles.is_sum and tiles.dtype == FLOAT
+        if tiles.is_sum:
+            self._stack, self._group = np.empty(_MOST_NODES), np.empty(ROOM)
 
-    def run(self, operands: Sequence[NumericArray], out: NumericArray, room: NumericArray | None) -> None:
-        """Run it; ``out`` is the memory it was bound to, but where a sum is wanted."""
-        for number, place in self._places:
+    def run(
+        self,
+        operands: Sequence[NumericArray],
+        out: NumericArray,
+        buffers: NumericArray,
+        product: NumericArray | None = None,
+        room: NumericArray | None = None,
+    ) -> None:
+        """Run it.
+
+        Parameters
+        ----------
+        operands, out
+            As of ``Tiles.begin``.
+        buffers
+            As many as the program has.
+        product, room
+            As of ``Pass.run``.
+        """
+        tiles, places = self._tiles, self._places
+        for number, place in tiles.number_places:
             self._numbers[number] = operands[place].item()
-        loops.run_tiles(*self._arguments)
+        inputs = [operands[place] for place in tiles.input_places]
+        addresses = [address_of(one) for one in inputs]
+        for number, address in enumerate(addresses):
+            places[~number] = address
+        for number, place in enumerate(tiles.truth_places):
+            self._truths[number] = address_of(operands[place])
+        code, num_first = tiles.compiled_code()
+        target = address_of(out if room is None else room)
+        self._place_tiles(address_of(buffers), num_first >= 0 and target not in addresses, target)
+        if product is not None:
+            places[0], self._steps[0] = address_of(product), loops.ITEM
+        rows, row_length = _rows_of(inputs, out if self._has_rows else None)
+        loops.run_tiles(
+            code, num_first, self._numbers, buffers, places, self._steps, self._truths, rows, row_length,
+            tiles.last, 0, tiles.length, target, tiles.dtype == TRUTH,
+        )  # fmt: skip
         if room is not None:
-            self._pass.add_again(out, given(room))
+            top = _pushed(tiles, (0, tiles.length), given(room), self._stack, 0, self._group)
+            _write_sum(tiles, self._stack, top, out)
 
-
-def address_of(array: NumericArray) -> int:
-    """Return where the first element is."""
-    address: int = array.__array_interface__["data"][0]
-    return address
+    def _place_tiles(self, buffers_at: int, is_direct: bool, target: int) -> None:
+        tiles, places = self._tiles, self._places
+        if buffers_at != self._buffers_at:
+            np.add(self._tile_offsets, buffers_at, out=places[: tiles.num_buffers])
+            self._buffers_at = buffers_at
+        if tiles.direct:
+            there = (
+                (target, loops.ITEM) if is_direct else (buffers_at + int(self._tile_offsets[tiles.last]), 0)
+            )
+            places[tiles.last], self._steps[tiles.last] = there
 
 
 _LONGEST_ROW = 1 << 14  # elements: threads take whole rows

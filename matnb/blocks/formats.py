@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,10 @@ class Dense:
     """A block that stores every element, N-D, as one NumPy array."""
 
     values: NumericArray
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled."""
+        self.__dict__.update(_aligned(state))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,6 +80,10 @@ class Csr:
     columns: IndexArray
     values: NumericArray | None
     dtype: np.dtype
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled."""
+        self.__dict__.update(_aligned(state))
 
     @property
     def nnz(self) -> int:
@@ -125,6 +133,17 @@ def uninitialized(shape: tuple[int, ...], dtype: np.dtype) -> NumericArray:
         return np.empty(shape, dtype)
     memory = np.empty(size + _LINE, np.uint8)
     return np.ndarray(shape, dtype, memory, -memory.ctypes.data % _LINE)
+
+
+def _aligned(state: dict[str, Any]) -> dict[str, Any]:
+    # What came in a message may begin at any byte. There NumPy goes around BLAS, which adds in another
+    # order, and for a compiled loop it is another type.
+    found = dict(state)
+    for name, value in state.items():
+        if isinstance(value, np.ndarray) and not value.flags.aligned:
+            found[name] = value.copy(order="K")
+            found[name].flags.writeable = value.flags.writeable
+    return found
 
 
 def freeze(block: Block) -> Block:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from matnb.blocks.formats import IndexArray, NumericArray, cast
 from matnb.blocks.kernels.compiled import given, unsigned
@@ -210,13 +211,18 @@ def _along_axis(values: NumericArray, axis: int, start: int | None) -> NumericAr
 
 def merged(nodes: NumericArray, ranges: Sequence[Range], axis: int, whole: bool) -> NumericArray:
     """Return the nodes of adjacent real shares as those of one share, or as the value of the tree."""
-    where = [node for start, stop in ranges for node in nodes_of(start, stop)]
     count = 1 if whole else num_nodes(ranges[0][0], ranges[-1][1])
     outer, inner = _around(nodes.shape, axis)
     out = np.empty(outer * count * inner)
-    ends = np.array(where, np.int64).reshape(-1, 2)
-    sum_nodes(given(nodes).reshape(-1), given(ends), outer, inner, count, whole, out)
+    sum_nodes(given(nodes).reshape(-1), _ends_of(tuple(ranges)), outer, inner, count, whole, out)
     return out.reshape(*nodes.shape[:axis], count, *nodes.shape[axis + 1 :])
+
+
+@lru_cache(1 << 10)  # a loop asks for the same ones in each iteration
+def _ends_of(ranges: tuple[Range, ...]) -> npt.NDArray[np.int64]:
+    # level and end of each node of shares
+    where = [node for start, stop in ranges for node in nodes_of(start, stop)]
+    return given(np.array(where, np.int64).reshape(-1, 2))
 
 
 @lru_cache(1 << 12)  # a loop asks for the same ones in each iteration

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -250,3 +252,17 @@ def test_facts_of_blocks():
     empty = Empty((2, 3), np.dtype(float))
     assert (empty.nnz, empty.nbytes) == (0, 0)
     assert [is_sparse(one) for one in (dense, empty, block_from(MATRIX))] == [False, True, True]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4, 8])
+def test_blocks_of_messages_are_aligned(offset: int) -> None:
+    values = np.arange(12.0).reshape(3, 4)
+    for block in (Dense(values), csr_block(sp.csr_array(values))):
+        buffers: list[pickle.PickleBuffer] = []
+        data = pickle.dumps(block, protocol=5, buffer_callback=buffers.append)
+        moved = [memoryview(b"." * offset + bytes(one.raw()))[offset:] for one in buffers]
+        found = pickle.loads(data, buffers=moved)
+        arrays = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
+        assert arrays
+        assert all(one.flags.aligned and not one.flags.writeable for one in arrays)
+        np.testing.assert_array_equal(to_numpy(found), values)

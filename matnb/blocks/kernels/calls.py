@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import accumulate
 from math import prod
 from pathlib import Path
 from types import CodeType
@@ -371,14 +372,23 @@ def results_of(result: object, name: str) -> list[NumericArray]:
 def unpack(values: Sequence[Dense], outputs: Sequence[Output], place: int) -> Dense:
     """Return one of packed results, sharing their memory."""
     (block,) = values
-    return Dense(unpacked(block.values, outputs)[place])
+    (shape, dtype), (start, stop) = outputs[place], _places(tuple(outputs))[place]
+    return Dense(block.values[start:stop].view(dtype).reshape(shape))
 
 
 def unpacked(buffer: NumericArray, outputs: Sequence[Output]) -> list[NumericArray]:
     """Return packed results as arrays that share their memory."""
-    found, start = [], 0
-    for shape, dtype in outputs:
-        stop = start + prod(shape) * dtype.itemsize
-        found.append(buffer[start:stop].view(dtype).reshape(shape))
-        start += _room((shape, dtype))
-    return found
+    return [
+        buffer[start:stop].view(dtype).reshape(shape)
+        for (shape, dtype), (start, stop) in zip(outputs, _places(tuple(outputs)), strict=True)
+    ]
+
+
+@lru_cache(1 << 10)  # a loop asks for the same ones in each iteration
+def _places(outputs: tuple[Output, ...]) -> list[tuple[int, int]]:
+    # where each begins and ends, in bytes
+    starts = [0, *accumulate(map(_room, outputs))]
+    return [
+        (start, start + prod(shape) * dtype.itemsize)
+        for start, (shape, dtype) in zip(starts, outputs, strict=False)
+    ]

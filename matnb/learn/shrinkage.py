@@ -65,9 +65,11 @@ class _Penalized(NamedTuple):
         """Return one over a bound of curvatures for each coefficient, by correlations of columns."""
         if self.gram is None:
             return None
-        own = diagonal(self.gram)
-        own = where(own > 0, own, 1.0)
-        largest = eigvalsh(self.gram / np.sqrt(own[:, None] * own)).max()
+        # Squares that are no normal numbers have no inverse, and products of two norms squared underflow.
+        squares = diagonal(self.gram)
+        own = where(squares >= np.finfo(float).tiny, squares, 1.0)
+        norms = np.sqrt(own)
+        largest = eigvalsh(self.gram / norms[:, None] / norms).max()
         return 1 / (own * np.maximum(largest, 1.0) * (1 + 1e-9) + self.ridge)
 
 

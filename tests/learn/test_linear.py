@@ -101,6 +101,22 @@ class TestRegressorsAgainstScikitLearn:
         check_same_fit(ours, getattr(linear_model, name)(**NEAR[name]).fit(X, Y))
         assert ours.predict(X).shape == Y.shape
 
+    @pytest.mark.parametrize("kind", ["dense", "sparse"])
+    @pytest.mark.parametrize("exponent", [-170, -160, -154, -150, -100])
+    @pytest.mark.parametrize("name", ["Lasso", "ElasticNet"])
+    def test_a_penalty_of_tiny_features_leaves_the_mean(self, name, exponent, kind):
+        X, y = FORMATS[kind](DRAWN.X * 10.0**exponent), DRAWN.targets(name)
+        ours, theirs = getattr(mn.learn, name)().fit(X, y), getattr(linear_model, name)().fit(X, y)
+        check_same_fit(ours, theirs, 1e-12)
+        np.testing.assert_array_equal(ours.coef_, 0.0)
+
+    def test_a_small_penalty_goes_with_small_features(self):
+        # alpha |w|_1 of X s: the coefficients of X at alpha / s, over s.
+        X, y, scale = DRAWN.X, DRAWN.targets("Lasso"), 1e-100
+        found = mn.learn.Lasso(0.1 * scale, tol=1e-9).fit(X * scale, y)
+        expected = linear_model.Lasso(0.1, tol=1e-12).fit(X, y)
+        np.testing.assert_allclose(np.asarray(found.coef_) * scale, expected.coef_, rtol=1e-4, atol=1e-4)
+
     def test_a_penalty_for_each_target(self):
         alphas = np.array([0.1, 30.0])
         check_same_fit(

@@ -46,12 +46,13 @@ def best_start(
         places = rng.integers(0, X.shape[0], count)
         return take(X, places, axis=0), weights[places]
 
+    best = start(*drawn(), rng)
     if num_starts == 1:
-        return start(*drawn(), rng)
+        return best
     others, own = drawn()
-    least, best = np.inf, start(*drawn(), rng)
-    for _ in range(num_starts):
-        centers = start(*drawn(), rng)
+    least = np.inf
+    for number in range(num_starts):
+        centers = start(*drawn(), rng) if number else best
         inertia = float((own * squared_distances_to_own(others, centers, nearest(others, centers))).sum())
         least, best = (inertia, centers) if inertia < least else (least, best)
     return best

@@ -19,6 +19,7 @@ from matnb.learn.starts import STARTS, starting_centers
 class ClustererByCenters(Clusterer, Transformer):
     """What clusterings by centers have in common: a row belongs to its nearest one."""
 
+    _features_out = "cluster_centers_"
     n_clusters: int
     init: object
     n_init: object
@@ -84,9 +85,10 @@ class ClustererByCenters(Clusterer, Transformer):
     def _num_starts(self, of_random: int) -> int:
         if isinstance(self.n_init, str):
             one_of(self.n_init, "n_init", type(self).__name__, ("auto",))
-            return of_random if isinstance(self.init, str) and self.init == "random" else 1
+            is_drawn = self.init == "random" if isinstance(self.init, str) else callable(self.init)
+            return of_random if is_drawn else 1
         count = whole(self.n_init, "n_init", type(self).__name__)
-        if not isinstance(self.init, str) and count > 1:
+        if not isinstance(self.init, str) and not callable(self.init) and count > 1:
             warnings.warn(
                 f"{type(self).__name__}: init is an array, so it begins once, not n_init={count} times",
                 RuntimeWarning,
@@ -99,9 +101,13 @@ class ClustererByCenters(Clusterer, Transformer):
         name, k = type(self).__name__, self.n_clusters
         if isinstance(self.init, str):
             return starting_centers(X, weights, k, one_of(self.init, "init", name, STARTS), rng)
-        given = asarray(self.init)
+        if callable(self.init):
+            state = np.random.RandomState(int(rng.integers(2**31 - 1)))
+            given, what = asarray(self.init(X, k, random_state=state)), "init returned an array"
+        else:
+            given, what = asarray(self.init), "init"
         if given.shape != (k, X.shape[1]):
             raise ShapeError(
-                f"{name}: init of shape {given.shape}; give {k} centers of {X.shape[1]} features"
+                f"{name}: {what} of shape {given.shape}; give {k} centers of {X.shape[1]} features"
             )
         return checked(given.astype(X.dtype), name, "init")

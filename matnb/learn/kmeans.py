@@ -26,10 +26,11 @@ class KMeans(ClustererByCenters):
         Number of clusters.
     init
         Initialization: "k-means++" (Arthur and Vassilvitskii 2007), "random" rows, "k-means||" (Bahmani et
-        al. 2012), which passes over the rows five times instead of once per cluster, or k x p centers.
+        al. 2012), which passes over the rows five times instead of once per cluster, k x p centers, or a
+        function ``init(X, n_clusters, random_state=...)`` that returns them; X is a DistArray.
     n_init
         Number of runs with different initializations; the one with the least inertia is kept. "auto": 10 for
-        "random", else 1.
+        "random" and a function, else 1.
     max_iter
         Maximum number of iterations; if it is reached, a ConvergenceWarning is given.
     tol

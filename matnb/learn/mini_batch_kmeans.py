@@ -37,7 +37,7 @@ class MiniBatchKMeans(ClustererByCenters):
     init_size
         Number of rows to draw initial centers from; by default three batches, or three rows per cluster.
     n_init
-        Number of initializations to choose the best from; "auto": 3 for "random", else 1.
+        Number of initializations to choose the best from; "auto": 3 for "random" and a function, else 1.
     reassignment_ratio
         Centers with less than this fraction of the weight of the heaviest one are reinitialized.
 

@@ -198,6 +198,57 @@ def test_rows_of_another_width_are_refused():
         model.predict(BLOBS[:, :4])
 
 
+def drawn_rows(X, n_clusters, random_state):
+    return np.asarray(X)[random_state.choice(X.shape[0], n_clusters, replace=False)]
+
+
+class TestInitByFunction:
+    def test_it_begins_where_the_function_says(self):
+        # Of rows without clusters, where it ends depends on where it begins.
+        X = np.random.default_rng(4).normal(size=(200, 5))
+        far = X[np.argsort(X[:, 0])[:4]]
+        # scikit-learn passes dense rows less their mean to a function, so here it is given the array.
+        expected = cluster.KMeans(4, init=far, n_init=1).fit(X)
+        asked = []
+
+        def init(rows, n_clusters, random_state):
+            asked.append((rows.shape, n_clusters, type(random_state)))
+            return far
+
+        found = mn.learn.KMeans(4, init=init, n_init=1).fit(X)
+        assert asked == [((200, 5), 4, np.random.RandomState)]
+        np.testing.assert_array_equal(found.labels_, expected.labels_)
+        np.testing.assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-10)
+
+    @pytest.mark.parametrize(("kind", "runs"), [("KMeans", 10), ("MiniBatchKMeans", 3)])
+    def test_each_run_has_its_own_random_state_and_a_seed_repeats_them(self, kind, runs):
+        drawn = []
+
+        def init(rows, n_clusters, random_state):
+            drawn.append(random_state.randint(2**31))
+            return rows[:n_clusters]
+
+        for _ in range(2):
+            getattr(mn.learn, kind)(4, init=init, random_state=3).fit(BLOBS)
+        assert drawn[:runs] == drawn[runs:]
+        assert len(set(drawn)) == runs
+
+    def test_the_best_of_its_starts_is_kept(self):
+        models = [mn.learn.KMeans(4, init=drawn_rows, n_init=n, random_state=1).fit(BLOBS) for n in (1, 8)]
+        assert models[1].inertia_ <= models[0].inertia_
+        assert clone(models[1]).init is drawn_rows
+
+    def test_what_it_returns_is_looked_at(self):
+        with pytest.raises(
+            ShapeError, match=r"KMeans: init returned an array of shape \(3, 5\); give 4 cent"
+        ):
+            mn.learn.KMeans(4, init=lambda X, k, random_state: BLOBS[:3]).fit(BLOBS)
+        with pytest.raises(OptionError, match=r"init\[3, 0\] is the first number that is NaN"):
+            mn.learn.KMeans(4, init=lambda X, k, random_state: BLOBS[:4] * [[1], [1], [1], [np.nan]]).fit(
+                BLOBS
+            )
+
+
 def test_an_array_is_begun_with_once():
     with pytest.warns(RuntimeWarning, match="begins once, not n_init=3 times"):
         mn.learn.KMeans(2, init=BLOBS[:2], n_init=3).fit(BLOBS)

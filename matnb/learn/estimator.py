@@ -256,6 +256,45 @@ class Transformer(Estimator):
     """An estimator that maps rows to others."""
 
     _kind = "transformer"
+    _features_out = "components_"  # what has a row for each column of a result
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Return the names of the columns that ``transform`` makes: the class in lower case, and a number.
+
+        Parameters
+        ----------
+        input_features
+            Names of the columns of X, only compared with those of ``fit``; scikit-learn's pipelines pass
+            them.
+
+        Returns
+        -------
+        numpy.ndarray
+            Texts as objects: ``pca0``, ``pca1``, ...
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        OptionError
+            For other names than ``feature_names_in_``, or another number of them than there were features.
+        """
+        self._check_fitted("get_feature_names_out")
+        name, known = type(self).__name__, vars(self).get("feature_names_in_")
+        if input_features is not None:
+            given = list(np.asarray(input_features, dtype=object))
+            if known is not None and given != list(known):
+                raise OptionError(
+                    f"{name}.get_feature_names_out: input_features {', '.join(map(str, given))}; "
+                    f"it was fitted to {', '.join(known)}, in this order"
+                )
+            expected = vars(self)["n_features_in_"]
+            if len(given) != expected:
+                raise OptionError(
+                    f"{name}.get_feature_names_out: {len(given)} input_features; it was fitted to {expected}"
+                )
+        count = len(getattr(self, self._features_out))
+        return np.array([f"{name.lower()}{number}" for number in range(count)], dtype=object)
 
     def fit_transform(self, X: object, y: object = None, **options: Any) -> DistArray:
         """Fit to X and return its rows transformed."""

@@ -8,11 +8,14 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
-from sklearn import linear_model
+from sklearn import cluster, decomposition, linear_model
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import matnb as mn
 from matnb.errors import DTypeError, NotFittedError, OptionError, ShapeError
@@ -132,6 +135,70 @@ def test_columns_of_a_frame_come_in_the_order_of_the_fit():
     with pytest.raises(OptionError, match=r"predict: columns b, a, c; it was fitted to a, b, c"):
         model.predict(frame[["b", "a", "c"]])
     assert not hasattr(model.fit(X, Y), "feature_names_in_")
+
+
+COUNTS = np.random.default_rng(5).poisson(2.0, (40, 5)).astype(float)
+TRANSFORMERS = {
+    "KMeans": (cluster.KMeans, {"n_clusters": 3}),
+    "MiniBatchKMeans": (cluster.MiniBatchKMeans, {"n_clusters": 2}),
+    "PCA": (decomposition.PCA, {"n_components": 0.7}),
+    "IncrementalPCA": (decomposition.IncrementalPCA, {"n_components": 2}),
+    "TruncatedSVD": (decomposition.TruncatedSVD, {"n_components": 3}),
+    "NMF": (decomposition.NMF, {"n_components": 2, "solver": "mu", "max_iter": 3}),
+    "MiniBatchNMF": (decomposition.MiniBatchNMF, {"n_components": 2, "max_iter": 3}),
+    "LatentDirichletAllocation": (
+        decomposition.LatentDirichletAllocation,
+        {"n_components": 2, "max_iter": 2},
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::matnb.errors.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", TRANSFORMERS)
+class TestNamesOfResultingColumns:
+    def fitted(self, name, X):
+        theirs, options = TRANSFORMERS[name]
+        known = inspect.signature(getattr(mn.learn, name)).parameters
+        own = {key: value for key, value in options.items() if key in known}
+        return getattr(mn.learn, name)(**own).fit(X), theirs(**options).fit(X)
+
+    def test_they_are_those_of_scikit_learn(self, name):
+        ours, theirs = self.fitted(name, COUNTS)
+        names = ours.get_feature_names_out()
+        assert names.dtype == object
+        assert list(names) == list(theirs.get_feature_names_out())
+        assert len(names) == ours.transform(COUNTS).shape[1]
+        assert list(ours.get_feature_names_out(list("vwxyz"))) == list(names)
+        with pytest.raises(OptionError, match=f"{name}.get_feature_names_out: 4 input_features; .* to 5"):
+            ours.get_feature_names_out(list("wxyz"))
+
+    def test_those_of_a_frame_are_compared(self, name):
+        ours, _ = self.fitted(name, pd.DataFrame(COUNTS, columns=list("abcde")))
+        assert len(ours.get_feature_names_out(list("abcde"))) > 1
+        with pytest.raises(OptionError, match="input_features e, d, c, b, a; it was fitted to a, b, c, d, e"):
+            ours.get_feature_names_out(list("edcba"))
+
+    def test_before_fit_there_are_none(self, name):
+        with pytest.raises(NotFittedError, match=f"{name}.get_feature_names_out before fit"):
+            getattr(mn.learn, name)().get_feature_names_out()
+
+
+def test_a_pipeline_names_the_columns_of_its_last_step():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    steps = make_pipeline(mn.learn.PCA(2)).fit(frame)
+    assert list(steps.get_feature_names_out()) == ["pca0", "pca1"]
+    parts = ColumnTransformer([("few", mn.learn.TruncatedSVD(1), ["a", "c"])]).fit(frame)
+    assert list(parts.get_feature_names_out()) == ["few__truncatedsvd0"]
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, lambda X, names: mn.table(pd.DataFrame(X, columns=names))])
+def test_frames_of_any_library_are_rows_with_names(frame):
+    model = mn.learn.PCA(2).fit(frame(X, list("abc")))
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    np.testing.assert_array_equal(model.components_, mn.learn.PCA(2).fit(X).components_)
+    with pytest.raises(OptionError, match=r"PCA\.transform: columns c, b, a; it was fitted to a, b, c"):
+        model.transform(frame(X, list("cba")))
 
 
 def test_a_fitted_estimator_is_pickled_and_copied_with_what_it_learned():

@@ -51,6 +51,7 @@ REFUSED = (
     "mn.r_['0,2', x]",
     "x.resize((4, 3))",
     "pickle.dumps(x)",
+    "mn.learn.PCA().set_output(transform='pandas')",
 )
 INTRODUCTION = """# What there is of NumPy and of the array API standard
 

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
-from matnb.errors import NotFittedError, OptionError, ShapeError
+from matnb.errors import NotFittedError, OptionError, ShapeError, UnsupportedError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
@@ -127,8 +127,8 @@ class Estimator(Named):
 
 
 _GIVEN_ROWS = {
-    "fit", "partial_fit", "predict", "predict_proba", "predict_log_proba", "decision_function", "transform",
-    "score_samples", "kneighbors",
+    "fit", "fit_transform", "partial_fit", "predict", "predict_proba", "predict_log_proba", "decision_function",
+    "transform", "score_samples", "kneighbors",
 }  # fmt: skip
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -137,18 +137,18 @@ def _looking_at_names(method: _Method) -> _Method:
     @functools.wraps(method)
     def looking(self: Estimator, *args: Any, **options: Any) -> Any:
         names = names_of(args[0] if args else options.get("X"))
-        known = None if method.__name__ == "fit" else vars(self).get("feature_names_in_")
+        is_new = method.__name__ in ("fit", "fit_transform")
+        known = None if is_new else vars(self).get("feature_names_in_")
         if known is not None and names is not None and list(names) != list(known):
             raise OptionError(
                 f"{type(self).__name__}.{method.__name__}: columns {', '.join(names)}; "
                 f"it was fitted to {', '.join(known)}, in this order"
             )
         result = method(self, *args, **options)
-        if method.__name__ in ("fit", "partial_fit"):
-            if names is not None:
-                self.feature_names_in_ = names
-            elif method.__name__ == "fit":
-                vars(self).pop("feature_names_in_", None)
+        if names is not None and (is_new or method.__name__ == "partial_fit"):
+            self.feature_names_in_ = names
+        elif is_new:
+            vars(self).pop("feature_names_in_", None)
         return result
 
     return cast(_Method, looking)
@@ -295,6 +295,21 @@ class Transformer(Estimator):
                 )
         count = len(getattr(self, self._features_out))
         return np.array([f"{name.lower()}{number}" for number in range(count)], dtype=object)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Accept "default", or None: what ``transform`` returns is a DistArray.
+
+        Raises
+        ------
+        UnsupportedError
+            For another, as "pandas" and "polars", which scikit-learn's transformers take.
+        """
+        if transform not in (None, "default"):
+            raise UnsupportedError(
+                f"{type(self).__name__}.set_output(transform={transform!r}): it transforms to DistArrays; "
+                "make a data frame of np.asarray(result), with get_feature_names_out() for its columns"
+            )
+        return self
 
     def fit_transform(self, X: object, y: object = None, **options: Any) -> DistArray:
         """Fit to X and return its rows transformed."""

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import matnb as mn
-from matnb.errors import DTypeError, NotFittedError, OptionError, ShapeError
+from matnb.errors import DTypeError, NotFittedError, OptionError, ShapeError, UnsupportedError
 from matnb.learn.estimator import Estimator
 
 
@@ -190,6 +190,23 @@ def test_a_pipeline_names_the_columns_of_its_last_step():
     assert list(steps.get_feature_names_out()) == ["pca0", "pca1"]
     parts = ColumnTransformer([("few", mn.learn.TruncatedSVD(1), ["a", "c"])]).fit(frame)
     assert list(parts.get_feature_names_out()) == ["few__truncatedsvd0"]
+
+
+def test_transformers_give_no_frames_and_say_so():
+    steps = make_pipeline(mn.learn.PCA(2)).set_output(transform="default")
+    assert isinstance(steps.fit_transform(X), mn.DistArray)
+    with pytest.raises(UnsupportedError, match=r"'pandas'.: it transforms to DistArrays; make a data"):
+        steps.set_output(transform="pandas")
+
+
+@pytest.mark.filterwarnings("ignore::matnb.errors.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["NMF", "MiniBatchNMF", "KMeans", "LatentDirichletAllocation"])
+def test_names_come_with_fit_transform_too(name):
+    model = getattr(mn.learn, name)(2, max_iter=2, random_state=0)
+    model.fit_transform(pd.DataFrame(COUNTS, columns=list("abcde")))
+    assert list(model.feature_names_in_) == list("abcde")
+    model.fit_transform(COUNTS)
+    assert not hasattr(model, "feature_names_in_")
 
 
 @pytest.mark.parametrize("frame", [pl.DataFrame, lambda X, names: mn.table(pd.DataFrame(X, columns=names))])

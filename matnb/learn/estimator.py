@@ -127,8 +127,8 @@ class Estimator(Named):
 
 
 _GIVEN_ROWS = {
-    "fit", "fit_transform", "partial_fit", "predict", "predict_proba", "predict_log_proba", "decision_function",
-    "transform", "score_samples", "kneighbors",
+    "fit", "fit_transform", "partial_fit", "predict", "predict_proba", "predict_log_proba",
+    "decision_function", "transform", "score_samples", "kneighbors",
 }  # fmt: skip
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

@@ -156,7 +156,7 @@ class Table:
         ('fare', 'tip', 'share')
         """
         made = {name: _column_from(name, one) for name, one in columns.items()}
-        return Table({**self._columns, **made}, self._complete - made.keys())
+        return Table({**self._columns, **made}, self._complete.difference(made))
 
     def missing(self, names: Sequence[str] | None = None) -> DistArray:
         """Return a boolean mask of rows with a missing value in the given columns, by default in any."""

@@ -365,3 +365,19 @@ def test_what_is_too_large_stays_on_the_workers() -> None:
         with pytest.raises(TooLargeError, match="1 MB"):
             take(table)
     assert table[:10].to_arrow().num_rows == 10
+
+
+@pytest.mark.parametrize("use", ["pivot", "dropna", "groupby"])
+def test_a_table_with_an_added_column_stays_as_it_is_when_it_is_used(use: str) -> None:
+    frame = pd.DataFrame({"zone": ["a", None, "b"], "day": [1, 1, 2], "fare": [1.0, 2.0, 3.0]})
+    table = mn.table(frame).with_columns(hour=mn.asarray(np.array([4, 5, 6])))
+    if use == "pivot":
+        table.pivot("zone", "hour", "fare")
+    elif use == "dropna":
+        table.dropna(["zone"])
+    else:
+        table.groupby("zone").size()
+    assert table.pivot("zone", "day", "fare").shape == (2, 2)
+    assert table.dropna().shape == (2, 4)
+    sizes = table.groupby("zone").size().to_pandas()
+    assert sizes.set_index("zone")["size"].to_dict() == frame.groupby("zone").size().to_dict()

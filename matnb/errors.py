@@ -236,8 +236,10 @@ def suggestion(
     return meant(name, names, shown) or f"{otherwise} {', '.join(listed)}{more}"
 
 
-class _NoAttributeError(AttributeError):
-    # Says what was meant once it is read: libraries ask for many names that are not there, and read nothing.
+class MissingAttributeError(AttributeError):
+    """An attribute that is not there; the message, made when it is read, tells what to write instead."""
+
+    # Libraries ask for many names that are not there, and read nothing.
 
     def __init__(self, name: str, said: Callable[[], str]) -> None:
         super().__init__(name=name, obj=None)  # of an object Python would add a suggestion of its own
@@ -262,7 +264,7 @@ def no_attribute(
         words = instead() or meant(name, (one for one in known() if not one.startswith("_")))
         return f"{owner} has no attribute {name!r}{'; ' if words else ''}{words}"
 
-    return _NoAttributeError(name, said)
+    return MissingAttributeError(name, said)
 
 
 def offered(module: str, names: Sequence[str]) -> tuple[Callable[[str], NoReturn], Callable[[], list[str]]]:

@@ -103,7 +103,6 @@ ONE_IMPORTER = {
     "matnb/ops/tall.py": "one tall matrix by slabs; ops/solving.py is of many small ones",
     "matnb/pictures/values.py": ANOTHER_ROOM,
     "matnb/pictures/arrays.py": ANOTHER_ROOM,
-    "matnb/pictures/tables.py": ANOTHER_ROOM,
     "matnb/plan/grouping.py": "an idea of its own: what is made in one pass",
     "matnb/tables/writing.py": ANOTHER_ROOM,
     "matnb/widgets/busy_history.py": "rings of numbers, which change; the state beside them is frozen",
@@ -116,7 +115,7 @@ BUDGETS = {
     "backend": 11.0, "balance": 2.75, "blocks": 17.9, "cli": 1.04, "config": 0.3, "errors": 0.28,
     "events": 0.35, "expr": 1.7, "graph": 3.1, "io": 6.65, "lazy": 15.08, "learn": 9.5, "linalg": 2.4,
     "location": 0.2, "magics": 1.6, "ops": 7.95, "passes": 1.65, "pictures": 4.36, "plan": 4.05,
-    "program": 1.93, "session": 7.7, "sources": 1.61, "tables": 1.65, "widgets": 1.7,
+    "program": 1.93, "session": 7.7, "sources": 1.61, "tables": 1.66, "widgets": 1.7,
 }  # fmt: skip
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
 ALGORITHMS = ("graph", "linalg", "learn")

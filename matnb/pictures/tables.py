@@ -45,7 +45,8 @@ def _picked(told: Told) -> list[int | None]:
     return [*range(half), None, *range(len(told) - half, len(told))]
 
 
-def _short(text: str) -> str:
+def short_text(text: str) -> str:
+    """Return a text on one line, cut where it is long."""
     line = text.replace("\n", " ")
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
@@ -54,11 +55,11 @@ def _grid(told: Told, seen: Seen) -> list[list[str]]:
     # Names, types and rows of what is shown.
     places = _picked(told)
     rows: list[list[str]] = [
-        ["..." if place is None else _short(told[place][part]) for place in places] for part in (0, 1)
+        ["..." if place is None else short_text(told[place][part]) for place in places] for part in (0, 1)
     ]
     first, last = seen if seen is not None else ([], [])
     for part in (first, [["..."] * len(told)] if last else [], last):
-        rows += [["..." if place is None else _short(row[place]) for place in places] for row in part]
+        rows += [["..." if place is None else short_text(row[place]) for place in places] for row in part]
     return rows
 
 

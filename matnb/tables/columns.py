@@ -14,6 +14,8 @@ from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.io.columns import NO_TIME, ColumnFacts, by_code_point, places_among
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.pictures.tables import short_text
+from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,6 +42,7 @@ class Column:
     """
 
     name = ""
+    seen: tuple[list[str], list[str]] | None = None  # texts of its first and last values, where known
     __array_ufunc__: Any = None  # operators of NumPy's arrays and of DistArray leave the work to this class
     __hash__ = None  # type: ignore[assignment]  # it compares value by value
 
@@ -115,10 +118,21 @@ class Column:
         if name.startswith("_") or "codes" not in self.__dict__:  # libraries ask for protocols
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")]
-        raise AttributeError(f"a column of {self.dtype} has no attribute {name!r}; {suggestion(name, known)}")
+        raise no_table_name(f"a column of {self._word()}", name, OF_COLUMNS, lambda: known)
+
+    def _word(self) -> str:
+        return str(self.dtype)
+
+    def _shown(self, text: str) -> str:
+        # A value of ``seen``: nothing is written where it is missing.
+        return text or "missing"
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__} of {len(self):,} x {self.dtype}"
+        told = f"column{f' {self.name!r}' if self.name else ''} of {len(self):,} x {self._word()}"
+        if self.seen is None:
+            return f"{told}, values not computed: compute() returns them"
+        first, last = (", ".join(map(self._shown, part)) for part in self.seen)
+        return f"{first}{', ..., ' if last else ''}{last}\n{told}"
 
 
 def is_missing(column: DistArray | Column) -> DistArray | None:
@@ -157,6 +171,15 @@ class TextColumn(Column):
     def dtype(self) -> np.dtype:
         """NumPy's string dtype."""
         return np.dtypes.StringDType()
+
+    def _word(self) -> str:
+        return "text"
+
+    def _shown(self, text: str) -> str:
+        is_empty = not text and self.labels.index("").as_py() >= 0
+        if text or (is_empty and not self.may_miss):
+            return repr(short_text(text))
+        return "'' or missing" if is_empty else "missing"
 
     @property
     def missing(self) -> DistArray:
@@ -245,6 +268,9 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
     def dtype(self) -> np.dtype:
         """The dtype of the values."""
         return self.codes.dtype
+
+    def _word(self) -> str:
+        return f"{self.dtype} or missing"
 
     @property
     def missing(self) -> DistArray:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from matnb.errors import DTypeError, suggestion
+from matnb.errors import DTypeError
 from matnb.io.columns import NO_TIME
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange
 from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.columns import Column, MaskedColumn, TextColumn, TimeColumn
+from matnb.tables.pandas_names import OF_GROUPS, no_table_name
 
 if TYPE_CHECKING:
     from matnb.tables.table import Table
@@ -97,7 +98,9 @@ class TableGroups:
         return f"groups of {len(self._table):,} rows by {', '.join(map(repr, self._names))}"
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"groups have no {name!r}; {suggestion(name, ('size', *_METHODS))}")
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise no_table_name("TableGroups", name, OF_GROUPS, lambda: ("size", *_METHODS))
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self._table.columns)

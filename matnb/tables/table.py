@@ -18,6 +18,7 @@ from matnb.pictures.quantities import bytes_text
 from matnb.pictures.tables import table_html, table_text, value_text
 from matnb.tables.columns import Column, MaskedColumn, TextColumn, TimeColumn, check_length, is_missing
 from matnb.tables.groups import TableGroups, keyed
+from matnb.tables.pandas_names import OF_TABLES, no_table_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,12 +105,16 @@ class Table:
         return list(self._columns)
 
     def __getattr__(self, name: str) -> NoReturn:
-        known = [one for one in dir(Table) if not one.startswith("_")]
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._columns:
             raise AttributeError(f"a table has no attribute {name!r}; t[{name!r}] is the column")
-        raise AttributeError(f"a table has no attribute {name!r}; {suggestion(name, known)}")
+        known = [one for one in dir(Table) if not one.startswith("_")]
+        raise no_table_name("a table", name, OF_TABLES, lambda: known)
+
+    def __setitem__(self, key: object, value: object) -> NoReturn:
+        name = key if isinstance(key, str) and key.isidentifier() else "name"
+        raise UnsupportedError(f"a table is not changed: write t = t.with_columns({name}=values)")
 
     # Columns and rows
 
@@ -404,6 +409,9 @@ class Table:
             top = self if length <= 2 * _SHOWN else self._rows(slice(0, _SHOWN))
             rest = None if top is self else self._rows(slice(length - _SHOWN, length))
             self._seen = top._texts(), [] if rest is None else rest._texts()
+            for place, one in enumerate(self._columns.values()):
+                if isinstance(one, Column):
+                    one.seen = [row[place] for row in self._seen[0]], [row[place] for row in self._seen[1]]
         return self
 
     def _texts(self) -> list[list[str]]:
@@ -585,9 +593,7 @@ def _is_numeric(one: DistArray | Column, booleans: bool = False) -> bool:
 
 
 def _word(one: DistArray | Column) -> str:
-    if isinstance(one, TextColumn):
-        return "text"
-    return f"{one.dtype}{' or missing' if isinstance(one, MaskedColumn) else ''}"
+    return one._word() if isinstance(one, Column) else str(one.dtype)
 
 
 def _handles_of(one: DistArray | Column) -> list[DistArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -381,3 +382,40 @@ def test_a_table_with_an_added_column_stays_as_it_is_when_it_is_used(use: str) -
     assert table.dropna().shape == (2, 4)
     sizes = table.groupby("zone").size().to_pandas()
     assert sizes.set_index("zone")["size"].to_dict() == frame.groupby("zone").size().to_dict()
+
+
+def test_a_column_shows_the_values_that_its_table_shows() -> None:
+    table = mn.table({"zone": ["a, b", None, "x" * 90], "people": [1, None, 3]})
+    assert repr(table["zone"]) == f"'a, b', missing, '{'x' * 21}...'\ncolumn 'zone' of 3 x text"
+    assert repr(table["people"]) == "1, missing, 3\ncolumn 'people' of 3 x int64 or missing"
+    assert repr(table["zone"][:2]) == "column of 2 x text, values not computed: compute() returns them"
+    assert repr(mn.table({"a": ["", "b"]})["a"]) == "'', 'b'\ncolumn 'a' of 2 x text"
+    assert repr(mn.table({"a": ["", None]})["a"]).startswith("'' or missing, '' or missing\n")
+    long = mn.table({"zone": [f"{i:02d}" for i in range(30)]})
+    assert repr(long["zone"]).startswith("'00', '01', '02', '03', '04', ..., '25', '26', '27', '28', '29'\n")
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda t: t.iloc[0], "write t[mask], t[start:stop] or t.head(n)"),
+        (lambda t: t.sort_values("fare"), "do it in pandas or polars"),
+        (lambda t: t.assign(a=1), "write t.with_columns(name=values)"),
+        (lambda t: t.colunms, "did you mean 'columns'?"),
+        (lambda t: t["zone"].str.upper(), "a column of text has no attribute 'str'; write x == text"),
+        (lambda t: t["zone"].unique(), "write x.value_counts()"),
+        (lambda t: t.groupby("zone").agg("mean"), 'write groups'),
+        (lambda t: t.groupby("zone").meen(), "did you mean 'mean'?"),
+    ],
+)  # fmt: skip
+def test_names_of_other_libraries_lead_to_what_a_table_has(use: object, words: str) -> None:
+    table = mn.table({"zone": ["a", "b"], "fare": [1.0, 2.0]})
+    with pytest.raises(AttributeError, match=re.escape(words)):
+        use(table)
+
+
+def test_a_column_is_added_by_with_columns() -> None:
+    table = mn.table({"fare": [1.0, 2.0]})
+    with pytest.raises(mn.errors.UnsupportedError, match=r"write t = t\.with_columns\(tip=values\)"):
+        table["tip"] = table["fare"]
+    assert table.columns == ("fare",)

@@ -13,7 +13,7 @@ Rows = Sequence[Sequence[str]]
 Seen = tuple[Rows, Rows] | None  # the first rows, and the last where there are more
 Told = Sequence[tuple[str, str]]  # names and types
 _MOST_COLUMNS, _LONGEST = 12, 24  # that are shown, and letters of a value
-_CELL = "padding:1px 10px 1px 0;border:none;background:transparent;white-space:nowrap"
+_CELL = "padding:1px 10px 1px 0;border:none;background:transparent;white-space:pre"
 _TYPE = f"{_CELL};opacity:.6;font-weight:normal"
 _RIGHT, _LEFT = ";text-align:right;font-variant-numeric:tabular-nums", ";text-align:left"
 
@@ -47,8 +47,8 @@ def _picked(told: Told) -> list[int | None]:
 
 def short_text(text: str) -> str:
     """Return a text on one line, cut where it is long."""
-    line = text.replace("\n", " ")
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+    cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return "".join(" " if one.isspace() else one for one in cut)
 
 
 def _grid(told: Told, seen: Seen) -> list[list[str]]:

@@ -419,3 +419,9 @@ def test_a_column_is_added_by_with_columns() -> None:
     with pytest.raises(mn.errors.UnsupportedError, match=r"write t = t\.with_columns\(tip=values\)"):
         table["tip"] = table["fare"]
     assert table.columns == ("fare",)
+
+
+def test_spaces_of_a_label_are_seen_and_a_label_stays_on_its_line() -> None:
+    page = mn.table({"zone": [" Bronx", "a\r\n\tb"]})._repr_mimebundle_()["text/html"]
+    assert re.search(r'<td style="[^"]*white-space:pre;[^"]*"> Bronx</td>', page)
+    assert ">a   b</td>" in page

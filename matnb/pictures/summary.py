@@ -297,7 +297,7 @@ def _loop(facts: LoopFacts) -> str:
     else:
         words = [f"loop: {plural_text(facts.iterations, 'iteration')} of {program}"]
     if facts.num_workers:
-        words.append(f"by a gang of {plural_text(facts.num_workers, 'worker')}")
+        words.append(f"by {plural_text(facts.num_workers, 'worker')}")
     else:
         words.append(f"task by task{f' ({facts.reason})' if facts.reason else ''}")
     if facts.num_workers > 1:

@@ -22,7 +22,7 @@ def test_the_summary_tells_of_the_loop_and_its_plan(shell):
     *_, summary = run(shell, LOOP.format(7))
     head, loop = summary.splitlines()
     assert re.fullmatch(r"\d+ tasks(, \d+ results? reused)?", head)
-    assert re.fullmatch(r"loop: 7 iterations of a program of \d+ tasks, by a gang of 1 worker", loop)
+    assert re.fullmatch(r"loop: 7 iterations of a program of \d+ tasks, by 1 worker", loop)
     html = shell.display_pub.outputs[-1]["data"]["text/html"]
     assert "each iteration" in html
     assert "product plus_times" in html
@@ -70,7 +70,7 @@ def test_live_a_long_loop_shows_its_progress_and_its_seconds(shell, monkeypatch)
     texts = run(shell, LOOP.format(9))
     assert texts[0].startswith("loop: 0 of 9 iterations, ")
     assert "" in texts
-    assert re.search(r"by a gang of 1 worker, \S+ .?s, \S+ .?s each$", texts[-1])
+    assert re.search(r"by 1 worker, \S+ .?s, \S+ .?s each$", texts[-1])
 
 
 def test_static_no_progress_is_shown(shell, monkeypatch):

@@ -77,7 +77,7 @@ def test_the_generated_graph_and_the_texts_of_its_summaries(tmp_path):
     assert all(re.fullmatch(r"\d+ tasks?(, \d+ results? reused)?", head) for head in heads)
     loops = [line for text in summaries for line in text.splitlines()[1:]]
     assert len(loops) == 1
-    assert re.fullmatch(r"loop: \d+ iterations of a program of \d+ tasks, by a gang of 1 worker", loops[0])
+    assert re.fullmatch(r"loop: \d+ iterations of a program of \d+ tasks, by 1 worker", loops[0])
     assert any("DistArray 16384 x 16384 float64, sparse" in text for text in shown)
     (compared,) = (text for text in markdowns(book) if "Python loop" in text)
     forms = [[word.strip() for word in line.split("|")[1:-1]] for line in compared.splitlines()[2:]]

@@ -267,10 +267,12 @@ def no_attribute(
     return MissingAttributeError(name, said)
 
 
-def offered(module: str, names: Sequence[str]) -> tuple[Callable[[str], NoReturn], Callable[[], list[str]]]:
+def offered(
+    module: str, names: Sequence[str], instead: Callable[[str], str] = lambda name: ""
+) -> tuple[Callable[[str], NoReturn], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a module that completes these names, and tells near ones."""
 
     def missing(name: str) -> NoReturn:
-        raise no_attribute(f"module {module!r}", name, lambda: names)
+        raise no_attribute(f"module {module!r}", name, lambda: names, lambda: instead(name))
 
     return missing, lambda: sorted(names)

@@ -75,6 +75,8 @@ def test_other_modules_complete_what_they_offer() -> None:
         (lambda: mn.graph.page_rank, "did you mean 'pagerank'?"),
         (lambda: mn.linalg.eigs, "did you mean 'eigsh'?"),
         (lambda: mn.learn.KMean, "did you mean 'KMeans'?"),
+        (lambda: mn.learn.StandardScaler, "write (X - X.mean(axis=0)) / X.std(axis=0)"),
+        (lambda: mn.learn.make_pipeline, "scikit-learn's own takes these estimators and DistArrays"),
         (lambda: mn.sources.file, "did you mean 'files'?"),
         (lambda: mn.random.default_rgn, "did you mean 'default_rng'?"),
         (lambda: mn.random.randn, "mn.random.default_rng(seed).standard_normal(...)"),

@@ -82,4 +82,12 @@ __all__ = [
     "minimize",
     "models",
 ]
-__getattr__, __dir__ = offered(__name__, __all__)
+# What scikit-learn has beside estimators, and what there is instead.
+_INSTEAD = {
+    "StandardScaler": "write (X - X.mean(axis=0)) / X.std(axis=0)",
+    "MinMaxScaler": "write (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))",
+} | dict.fromkeys(
+    ("Pipeline", "make_pipeline", "GridSearchCV", "cross_val_score", "train_test_split"),
+    "scikit-learn's own takes these estimators and DistArrays",
+)
+__getattr__, __dir__ = offered(__name__, __all__, lambda name: _INSTEAD.get(name, ""))

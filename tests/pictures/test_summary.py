@@ -70,9 +70,7 @@ def loop_line(*loops: LoopFacts) -> list[str]:
 
 
 def test_a_loop_says_how_often_and_by_whom():
-    assert loop_line(LoopFacts(20, 14, 1)) == [
-        "loop: 20 iterations of a program of 14 tasks, by 1 worker"
-    ]
+    assert loop_line(LoopFacts(20, 14, 1)) == ["loop: 20 iterations of a program of 14 tasks, by 1 worker"]
     assert loop_line(LoopFacts(1, 1, 3, sent_bytes=4000, seconds=0.5)) == [
         "loop: 1 iteration of a program of 1 task, by 3 workers, 4 kB sent, 500 ms, 500 ms each"
     ]

@@ -76,16 +76,22 @@ def test_the_same_bits_for_any_cuts_of_entries_and_rows(
         np.testing.assert_array_equal(found.data.view(np.uint8), whole.data.view(np.uint8))
 
 
-def test_rows_of_many_entries_keep_the_order_of_those_at_one_place() -> None:
-    values, rows, columns = drawn(3, 5000, "float64", (2, 40))
+@pytest.mark.parametrize("width", [40, 1000, 300_000])  # sums kept by column, or, of too many, rows sorted
+def test_rows_of_many_entries_keep_the_order_of_those_at_one_place(width: int) -> None:
+    values, rows, columns = drawn(3, 5000, "float64", (2, width))
     parts = [
         entries_within(
-            [Dense(one[start:stop]) for one in (values, rows, columns)], ((0, 2), (0, 40)), (2, 40), start
+            [Dense(one[start:stop]) for one in (values, rows, columns)],
+            ((0, 2), (0, width)),
+            (2, width),
+            start,
         )
         for start, stop in ((0, 17), (17, 5000))
     ]
     for rule in DUPLICATES[:-1]:
-        found = to_scipy(merge_entries(parts, rule, (0, 0), values.dtype)).toarray()
+        merged = to_scipy(merge_entries(parts, rule, (0, 0), values.dtype))
+        assert merged.has_canonical_format
+        found = merged.toarray()
         combine: Any = {"min": np.minimum, "max": np.maximum, "sum": np.add}.get(rule)
         wanted: dict[tuple[int, int], float] = {}
         for value, *place in zip(values.tolist(), rows.tolist(), columns.tolist(), strict=True):

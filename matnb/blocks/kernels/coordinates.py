@@ -19,10 +19,10 @@ from matnb.blocks.formats import (
     to_numpy,
 )
 from matnb.blocks.grid import Region
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, inlined, unsigned
 from matnb.blocks.kernels.patterns import as_csr, settled
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.kernels.sparse_product_loops import is_less
+from matnb.blocks.kernels.sparse_product_loops import Words, is_less, trailing_zeros
 from matnb.errors import IndexingError, OptionError, TooLargeError
 
 Places = npt.NDArray[np.int64]
@@ -30,6 +30,8 @@ Places = npt.NDArray[np.int64]
 DUPLICATES = ("sum", "last", "first", "min", "max", "error")
 _SUM, _LAST, _FIRST, _MIN, _MAX, _ERROR = map(np.int64, range(6))
 _FEW = np.int64(32)  # entries of a row that are sorted by insertion
+_TOTALS_BYTES = 1 << 19  # of a row that is combined by column: what a core's cache holds
+_ONE = np.uint64(1)
 
 
 def entries_within(
@@ -126,9 +128,12 @@ def merge_entries(
             unsigned(one.pointers), unsigned(one.columns), given(cast(one.entries, wide)),
             following, columns, entries,
         )  # fmt: skip
-    code = np.int64(DUPLICATES.index(duplicates))
+    code, width = np.int64(DUPLICATES.index(duplicates)), shape[1]
+    is_narrow = code != _ERROR and width * wide.itemsize <= _TOTALS_BYTES and total > shape[0] * _FEW // 2
+    totals = np.empty(width if is_narrow else 0, wide)
+    seen = np.zeros((totals.size + 63) // 64, np.uint64)
     with np.errstate(all="ignore"):
-        count, row, column = _merge(code, pointers, columns, entries)
+        count, row, column = _merge(code, pointers, columns, entries, totals, seen)
     if count < 0:
         place = (int(row) + offset[0], int(column) + offset[1])
         raise OptionError(f"coordinates {place} come more than once, and duplicates='error'")
@@ -140,13 +145,15 @@ def merge_entries(
 
 @compiled
 def _count(rows: Places, columns: Places, bounds: Places, pointers: IndexArray) -> np.int64:
-    # Leaves pointers as those of rows; returns how many entries there are.
-    total = np.int64(0)
+    # Leaves pointers as those of rows; returns how many entries there are. Without a branch: of rows in no
+    # order, which are in the region cannot be foretold.
+    total, height = np.int64(0), np.uint64(bounds[1] - bounds[0])
+    width = np.uint64(bounds[3] - bounds[2])
     for i in range(rows.size):
-        row, column = rows[i], columns[i]
-        if bounds[0] <= row and row < bounds[1] and bounds[2] <= column and column < bounds[3]:
-            pointers[row - bounds[0] + 1] += np.int32(1)
-            total += 1
+        row, column = np.uint64(rows[i] - bounds[0]), np.uint64(columns[i] - bounds[2])
+        is_inside = np.int32(row < height) & np.int32(column < width)
+        pointers[min(row + _ONE, height)] += is_inside
+        total += np.int64(is_inside)
     for i in range(1, pointers.size):
         pointers[i] += pointers[i - 1]
     return total
@@ -162,12 +169,13 @@ def _sort_in(
     out_columns: IndexArray,
     out: NumericArray,
 ) -> None:
+    height, width = np.uint64(bounds[1] - bounds[0]), np.uint64(bounds[3] - bounds[2])
     for i in range(rows.size):
-        row, column = rows[i], columns[i]
-        if bounds[0] <= row and row < bounds[1] and bounds[2] <= column and column < bounds[3]:
-            place = following[row - bounds[0]]
-            following[row - bounds[0]] = place + np.int32(1)
-            out_columns[place] = column - bounds[2]
+        row, column = np.uint64(rows[i] - bounds[0]), np.uint64(columns[i] - bounds[2])
+        if row < height and column < width:
+            place = np.uint64(following[row])
+            following[row] += np.int32(1)
+            out_columns[place] = np.int32(column)
             out[place] = values[i]
 
 
@@ -191,13 +199,39 @@ def _append(
 
 @compiled
 def _merge(
-    code: np.int64, pointers: IndexArray, columns: IndexArray, values: NumericArray
+    code: np.int64,
+    pointers: IndexArray,
+    columns: IndexArray,
+    values: NumericArray,
+    totals: NumericArray,
+    seen: Words,
 ) -> tuple[np.int64, np.int64, np.int64]:
     # Sorts each row by columns, entries of one column in their order, and combines those, in place. Returns
-    # how many are left; or -1, and the first place that comes twice where that is an error.
+    # how many are left; or -1, and the first place that comes twice where that is an error. Rows of which
+    # every word of 64 columns has an entry or so are combined by column in ``totals``, if that has any.
     count, begin = np.int64(0), np.int64(pointers[0])
     for row in range(pointers.size - 1):
         end = np.int64(pointers[row + 1])
+        if totals.size and end - begin > _FEW and end - begin > seen.size:
+            for i in range(begin, end):
+                column = np.uint64(columns[i])
+                word, bit = column >> np.uint64(6), _ONE << (column & np.uint64(63))
+                if seen[word] & bit:
+                    _combine(code, totals, column, values[i])
+                else:
+                    seen[word] |= bit
+                    totals[column] = values[i]
+            for part in range(seen.size):
+                bits = seen[part]
+                seen[part] = 0
+                while bits != 0:
+                    column = (np.uint64(part) << np.uint64(6)) + trailing_zeros(bits)
+                    bits &= bits - _ONE
+                    columns[count], values[count] = np.int32(column), totals[column]
+                    count += 1
+            pointers[row + 1] = count
+            begin = end
+            continue
         if end - begin <= _FEW:
             for i in range(begin + 1, end):
                 column, value, place = columns[i], values[i], i
@@ -214,21 +248,25 @@ def _merge(
         first = count
         for i in range(begin, end):
             if count > first and columns[count - 1] == columns[i]:
-                value, last = values[i], count - 1
                 if code == _ERROR:
                     return np.int64(-1), np.int64(row), np.int64(columns[i])
-                if code == _SUM:
-                    values[last] += value
-                elif code == _LAST:
-                    values[last] = value
-                elif code == _MIN:
-                    if is_less(value, values[last]) or value != value:
-                        values[last] = value
-                elif code == _MAX and (is_less(values[last], value) or value != value):
-                    values[last] = value
+                _combine(code, values, np.uint64(count - 1), values[i])
             else:
                 columns[count], values[count] = columns[i], values[i]
                 count += 1
         pointers[row + 1] = count
         begin = end
     return count, np.int64(0), np.int64(0)
+
+
+@inlined
+def _combine(code: np.int64, totals: NumericArray, place: np.uint64, value: float) -> None:
+    if code == _SUM:
+        totals[place] += value
+    elif code == _LAST:
+        totals[place] = value
+    elif code == _MIN:
+        if is_less(value, totals[place]) or value != value:
+            totals[place] = value
+    elif code == _MAX and (is_less(totals[place], value) or value != value):
+        totals[place] = value

@@ -23,7 +23,7 @@ from matnb.io.columns import (
 )
 from matnb.io.digits import MARGIN, shown
 from matnb.io.files import File
-from matnb.io.lines import Chunk, Lines, check_skip, head_lines, read_lines, text_pieces
+from matnb.io.lines import Chunk, Lines, check_skip, head_lines, num_newlines, read_lines, text_pieces
 from matnb.io.source import Piece, Source, choose, reader
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 1 << 20  # no less than the longest line
 _HEAD_BYTES, _WINDOW_BYTES, _NUM_WINDOWS = 1 << 18, 1 << 14, 16  # of the text that types are told from
-_QUOTE, _RETURN, _NEWLINE = 34, 13, 10
+_QUOTE, _RETURN, _NEWLINE, _TAB, _SPACE = 34, 13, 10, 9, 32
+_MINUS, _PLUS, _ZERO, _X = 45, 43, 48, 120
 # As pandas reads them; "nan" is one that parsing numbers knows too.
 MISSING = (
     *("NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NULL", "null", "None"),
@@ -173,9 +174,9 @@ class CsvTable(TableSource):
         data = lines.data[:-1] if lines.data.endswith(b"\r") else lines.data  # of the last line of the file
         if not data.strip(b"\r\n"):
             return []
-        is_plain = _is_plain(data)
+        is_odd = "int64" in self.types and _has_odd_integers(data, ord(self.delimiter))
         try:
-            if is_plain and not any(one in data for one in _ODD_INTEGERS):
+            if not is_odd and _is_plain(data):
                 return self._read(data, [_arrow_type(one) for one in self.types])
         except ArrowInvalid:
             pass
@@ -294,17 +295,26 @@ class CsvTable(TableSource):
         return min(found) if found else None
 
 
-_ODD_INTEGERS = (b"-0,", b"-0\n", b"-0\r", b"-00", b"0x", b"0X", b"-0;", b"-0\t", b'-0"', b"-0 ")
-
-
 def _is_plain(data: bytes) -> bool:
     # Whether there are no quotes, no odd control characters and no carriage returns alone.
+    if b'"' in data:
+        return False
     buffer = np.frombuffer(data, np.uint8)
-    returns = data.count(b"\r")
-    controls = data.count(b"\n") + data.count(b"\t") + returns
-    return (
-        b'"' not in data and returns == data.count(b"\r\n") and int(np.count_nonzero(buffer < 32)) == controls
-    )
+    is_return = buffer == _RETURN
+    is_newline = buffer == _NEWLINE
+    is_control = (buffer < 32) & ~is_newline & ~is_return & (buffer != _TAB)
+    return not (is_control.any() or is_return[-1:].any() or (is_return[:-1] & ~is_newline[1:]).any())
+
+
+def _has_odd_integers(data: bytes, delimiter: int) -> bool:
+    # Whether a field begins with a zero that has a sign, or with 0x, behind spaces and signs.
+    buffer = np.frombuffer(b"\n" + data + b"\n", np.uint8)
+    minus = np.flatnonzero((buffer[1:-2] == _MINUS) & (buffer[2:-1] == _ZERO)) + 1
+    minus = minus[np.isin(buffer[minus - 1], (delimiter, _NEWLINE, _SPACE, _TAB))]
+    if np.isin(buffer[minus + 2], (delimiter, _NEWLINE, _RETURN, _SPACE, _TAB, _ZERO)).any():
+        return True
+    base = np.flatnonzero((buffer[1:-2] == _ZERO) & ((buffer[2:-1] | 32) == _X)) + 1
+    return bool(np.isin(buffer[base - 1], (delimiter, _NEWLINE, _SPACE, _TAB, _MINUS, _PLUS)).any())
 
 
 def _arrow_type(word: str) -> pyarrow.DataType:
@@ -590,7 +600,7 @@ def open_table(
     missing = tuple(text for text in map(_as_text, listed) if text)
     table = CsvTable(file, found, picked, (), wanted, end if header else begin, delimiter, missing, 1)
     data = _sample(file, table.begin)
-    lines = max(1, data.count(b"\n"))
+    lines = max(1, num_newlines(data))
     return replace(table, types=_told_types([table], [data]), row_bytes=max(1, len(data) // lines))
 
 

@@ -110,6 +110,16 @@ def test_whole_numbers_and_days_give_way_to_finer_ones_beyond_the_sample(
     np.testing.assert_array_equal(times, expected)
 
 
+@pytest.mark.parametrize("row", ["-0,1", "1, -0", "-0|1", "1|-00", "-0\t1"])
+def test_a_zero_with_a_sign_is_a_float_for_any_delimiter(write_file, larger_chunks: None, row: str) -> None:
+    delimiter = next(one for one in ",|\t" if one in row)
+    rows = f"1{delimiter}2\n" * 80_000
+    source = open_source(write_file("a.csv", f"n{delimiter}m\n{rows}{row}\n{rows}"), delimiter=delimiter)
+    assert source.types == ("int64", "int64")
+    place = [one.strip().startswith("-") for one in row.split(delimiter)].index(True)
+    assert np.signbit(to_numpy(read_here(ColumnSource(source, place), 3)[1])[80_000])
+
+
 def test_a_zero_with_a_sign_is_a_float_and_sixteens_are_no_numbers(write_file, larger_chunks: None) -> None:
     rows = "1,2\n" * 80_000
     path = write_file("a.csv", f"n,m\n{rows}-0,1\n{rows}")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5  # rows of the beginning, and of the end
 _STATISTICS = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
+_OF_COUNTS = ("unique", "top", "freq")  # rows of describe() for text and booleans, after the others
 
 
 class Table:
@@ -237,18 +238,27 @@ class Table:
         return sizes._rows(order)._look()
 
     def describe(self) -> Table:
-        """Return count, mean, standard deviation, minimum, quartiles and maximum of the numeric columns.
+        """Return statistics of every column, as pandas does with ``include="all"``.
 
-        Missing values are skipped; it is the sample standard deviation (ddof=1), as in pandas and polars.
+        Numbers: count, mean, sample standard deviation (ddof=1), minimum, quartiles and maximum, float64.
+        Dates, times and durations: the same as text; dates and times have no standard deviation. Text and
+        booleans, as text: count, unique values, the most frequent value (ties: the least) and its frequency,
+        in rows that come last and only if there is such a column. Missing values are skipped.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"zone": ["b", "a", "b"], "fare": [6.0, 9.0, 7.5]}).describe()
+        >>> t["fare"].compute().tolist()[:4], t["zone"].compute().tolist()[-3:]
+        ([3.0, 7.5, 1.5, 6.0], ['2', 'b', '2'])
         """
         return _described(self)
 
     def _present(self, name: str) -> DistArray:
-        # The values of a column of numbers that are there.
+        # The values of a column of numbers or times that are there, times as counts of their unit.
         mask, one = self._missing(name), self[name]
-        if mask is None:
-            return one.codes if isinstance(one, MaskedColumn) else one
-        return (one.codes if isinstance(one, MaskedColumn) else one)[~mask]
+        values = one.codes if isinstance(one, Column) else one
+        return values if mask is None else values[~mask]
 
     # Matrices
 
@@ -430,26 +440,77 @@ class Table:
 
 
 def _described(made: Table) -> Table:
-    names = [name for name, one in made.items() if _is_numeric(one)]
-    if not names:
-        raise DTypeError("describe: no column is numeric")
-    parts: dict[str, list[Any]] = {}
-    for name in names:
-        values: Any = made._present(name)
-        count = values.shape[0]
-        if not count:
-            parts[name] = [0, *[np.nan] * 7]
+    # Numbers and times are statistics that one run computes; of text and booleans values are counted.
+    if not made.columns:
+        raise DTypeError("describe: a table without columns")
+    numbers = {name: _statistics(made, name) for name, one in made.items() if not _is_counted(one)}
+    handles = [one for row in numbers.values() for one in row if isinstance(one, DistArray)]
+    if handles:
+        evaluator().persist([one.expression for one in handles])
+    found: dict[str, object] = {"statistic": [*_STATISTICS]}
+    counted = len(numbers) < len(made.columns)
+    if counted:
+        found["statistic"] = [*_STATISTICS, *_OF_COUNTS]
+    for name, one in made.items():
+        if name not in numbers:
+            found[name] = _counted(made, name)
             continue
-        spread = np.std(values.astype(np.float64), ddof=1) if count > 1 else np.nan
-        quartiles = np.percentile(values, [25, 50, 75])
-        parts[name] = [count, values.mean(), spread, values.min(), quartiles, values.max()]
-    handles = [one for row in parts.values() for one in row if isinstance(one, DistArray)]
-    evaluator().persist([one.expression for one in handles])
-    found: dict[str, object] = {"statistic": list(_STATISTICS)}
-    for name, row in parts.items():
-        here = [np.atleast_1d(np.asarray(one, np.float64)) for one in row]
-        found[name] = np.concatenate(here)
+        values = np.concatenate([np.atleast_1d(np.asarray(part, np.float64)) for part in numbers[name]])
+        if isinstance(one, TimeColumn):
+            texts = _times_as_text(made, name, values)
+            found[name] = [*texts, *[None] * (len(_OF_COUNTS) if counted else 0)]
+        else:
+            found[name] = np.append(values, [np.nan] * (len(_OF_COUNTS) if counted else 0))
     return table(found)
+
+
+def _is_counted(one: DistArray | Column) -> bool:
+    return isinstance(one, TextColumn) or one.dtype.kind == "b"
+
+
+def _statistics(made: Table, name: str) -> list[Any]:
+    # What _STATISTICS says of a column of numbers, or of times after the first of them.
+    values: Any = made._present(name)
+    count = values.shape[0]
+    if not count:
+        return [0, *[np.nan] * 7]
+    if isinstance(made[name], TimeColumn):
+        values = values - values.min()  # doubles hold the differences exactly where they do not hold times
+    spread = np.std(values.astype(np.float64), ddof=1) if count > 1 else np.nan
+    quartiles = np.percentile(values, [25, 50, 75])
+    return [count, values.mean(), spread, values.min(), quartiles, values.max()]
+
+
+def _times_as_text(made: Table, name: str, values: npt.NDArray[np.float64]) -> list[str | None]:
+    # Statistics of times, given those of their differences from the first; those of dates are in seconds.
+    column = made[name]
+    count = int(values[0])
+    if not count:
+        return ["0", *[None] * 7]
+    first = int(made._present(name).min())
+    unit, times = ("s", 86_400) if column.unit == "D" else (column.unit, 1)
+    texts: list[str | None] = [str(count)]
+    for statistic, value in zip(_STATISTICS[1:], values[1:], strict=True):
+        if np.isnan(value) or (statistic == "std" and column.word == "datetime"):
+            texts.append(None)
+            continue
+        start = 0 if statistic == "std" else first
+        units = start * times + round(float(value) * times)
+        text = str(np.int64(units).view(f"{column.word}64[{unit}]"))
+        texts.append(text.replace("T", " ").removesuffix(".000000"))
+    return texts
+
+
+def _counted(made: Table, name: str) -> list[str | None]:
+    # The count, and of the values how many differ, the most frequent one, and how often it comes.
+    one = made[name]
+    sizes = Table({name: one}).value_counts(name)
+    count = int(sizes["count"].sum()) if len(sizes) else 0
+    texts: list[str | None] = [str(count), *[None] * 7, str(len(sizes))]
+    if not len(sizes):
+        return [*texts, None, None]
+    first = sizes._rows(slice(0, 1))
+    return [*texts, str(np.asarray(first[name])[0]), str(int(np.asarray(first["count"])[0]))]
 
 
 class Pivot(DistArray):

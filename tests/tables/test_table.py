@@ -274,21 +274,52 @@ def test_sizes_of_groups_and_counts_of_values(loaded: dict[str, mn.Table]) -> No
 
 
 def test_described_as_pandas_and_polars_do(loaded: dict[str, mn.Table]) -> None:
-    found = loaded["ship"].describe()
-    assert found.columns == ("statistic", "survived", "age", "berths")
-    assert found.to_arrow()["statistic"].to_pylist() == [
-        "count",
-        "mean",
-        "std",
-        "min",
-        "25%",
-        "50%",
-        "75%",
-        "max",
-    ]
-    expected = TABLES["ship"].describe()
-    for name in ("survived", "age", "berths"):
-        np.testing.assert_allclose(found[name].compute(), expected[name].to_numpy(float), rtol=1e-12)
+    for table, frame in (
+        (loaded["ship"], TABLES["ship"]),
+        (loaded["bills"][["bill", "size"]], TABLES["bills"]),
+    ):
+        found = table.describe()
+        assert found.columns == ("statistic", *table.columns)
+        expected = frame[[*table.columns]].describe(include="all")
+        rows = found["statistic"].compute().tolist()
+        assert sorted(rows) == sorted(expected.index)
+        assert rows[:8] == ["count", "mean", "std", "min", "25%", "50%", "75%", "max"]
+        for name in table.columns:
+            wanted = expected.loc[rows, name]
+            if table.dtypes[name].kind in "iuf":
+                np.testing.assert_allclose(found[name].compute(), wanted.to_numpy(float), rtol=1e-12)
+            else:
+                texts = [None if pd.isna(one) else str(one) for one in wanted]
+                assert found[name].compute().tolist() == texts
+
+
+def test_times_described_as_pandas_does(loaded: dict[str, mn.Table]) -> None:
+    frame = TABLES["trips"].assign(ride=TABLES["trips"]["dropoff"] - TABLES["trips"]["pickup"])
+    names = ["pickup", "dropoff", "ride"]
+    expected = frame[names].describe(include="all")
+    found = mn.table(frame[names]).describe()
+    rows = found["statistic"].compute().tolist()
+    for name in names:
+        for row, text in zip(rows, found[name].compute().tolist(), strict=True):
+            wanted = expected.loc[row, name]
+            if row == "count":
+                assert text == str(int(wanted))
+            elif row == "std" and name != "ride":
+                assert text is None
+            elif name == "ride":
+                number, unit = text.split()
+                assert abs(pd.Timedelta(int(number), unit) - wanted) <= pd.Timedelta(1, "us")
+            else:
+                assert abs(pd.Timestamp(text) - wanted) <= pd.Timedelta(1, "us")
+    # Half days between dates, and times of which doubles do not hold the nanoseconds.
+    days = mn.table({"day": pa.array(np.array(["2020-01-01", "2020-01-02"], "datetime64[D]"))}).describe()
+    assert days["day"].compute().tolist()[5] == "2020-01-01 12:00:00"
+    late = np.array(["2200-01-01T00:00:00.000000001"] * 3, "datetime64[ns]")
+    texts = mn.table({"late": late}).describe()["late"].compute().tolist()
+    assert texts[1] == texts[7] == "2200-01-01 00:00:00.000000001"
+    none = mn.table({"when": pa.nulls(2, pa.timestamp("us")), "what": pa.nulls(2, pa.string())}).describe()
+    assert none["when"].compute().tolist() == ["0", *[None] * 10]
+    assert none["what"].compute().tolist() == ["0", *[None] * 7, "0", None, None]
 
 
 def test_matrices(loaded: dict[str, mn.Table]) -> None:

@@ -34,7 +34,8 @@ class ColumnKind:
     Attributes
     ----------
     word
-        "bool", "number", "text", "datetime" or "timedelta".
+        "bool", "number", "text", "datetime" or "timedelta"; "null" where every value is missing, so that
+        values of other pieces or files may be of any kind.
     stored
         Dtype on the workers: of text int32, the places of labels; of times int64, a count of units.
     unit
@@ -64,6 +65,7 @@ class ColumnKind:
 
 
 TEXT = ColumnKind("text", np.dtype(np.int32))
+NULL = ColumnKind("null", np.dtype(np.float64))
 
 
 def number(dtype: npt.DTypeLike) -> ColumnKind:
@@ -79,8 +81,10 @@ def time(word: str, unit: str) -> ColumnKind:
 
 def wider(one: ColumnKind, other: ColumnKind) -> ColumnKind | None:
     """Return the kind that holds the values of two, None where there is none."""
-    if one == other:
+    if one == other or other == NULL:
         return one
+    if one == NULL:
+        return other
     if one.word != other.word:
         return None
     if one.unit:
@@ -96,7 +100,9 @@ def kind_of(arrow: pyarrow.DataType) -> ColumnKind | None:
         return kind_of(arrow.value_type)
     if types.is_boolean(arrow) or types.is_integer(arrow) or types.is_floating(arrow):
         return number(arrow.to_pandas_dtype())
-    if types.is_null(arrow) or types.is_decimal(arrow):
+    if types.is_null(arrow):
+        return NULL
+    if types.is_decimal(arrow):
         return number(np.float64)
     if types.is_string(arrow) or types.is_large_string(arrow) or str(arrow) == "string_view":
         return TEXT
@@ -330,7 +336,10 @@ class TableSource(PlainSource):
             known = self._facts(name, column)
             facts.append(known)
             places.append(
-                [None if known.labels is None else places_among(one[2], known.labels) for one in column]
+                [
+                    None if known.labels is None or one[2] is None else places_among(one[2], known.labels)
+                    for one in column
+                ]
             )
         shape = (firsts[-1], len(facts))
         found = Found(shape, np.dtype(np.float64), False, nnz=shape[0] * shape[1], columns=tuple(facts))
@@ -344,7 +353,8 @@ class TableSource(PlainSource):
             if both is None:
                 raise self.file.error(f"column {name!r} holds {kind.shown} at first and {other.shown} later")
             kind = both
-        labels = by_code_point([one[2] for one in column]) if kind.word == "text" else None
+        kind = number(np.float64) if kind == NULL else kind
+        labels = by_code_point([one[2] for one in column if one[0] == TEXT]) if kind.word == "text" else None
         return ColumnFacts(name, kind, sum(one[1] for one in column), labels)
 
     def part(self, parsed: TablePart, context: TableContext, region: Region) -> Slab | None:
@@ -443,6 +453,8 @@ class ColumnSource(PlainSource):
             return None
         column, rows = parsed.columns[self.place], relative(both, own)
         dtype = self._dtype(context)
+        if column.kind == NULL:
+            return Slab(both, self._absent(both[0][1] - both[0][0], context))
         if self.mask:
             found = np.zeros(parsed.num_rows, np.bool_) if column.missing is None else column.missing
             return Slab(both, found[rows].copy())
@@ -460,6 +472,14 @@ class ColumnSource(PlainSource):
         if column.missing is not None:  # whole numbers here, and floats in another piece
             made[column.missing[rows]] = np.nan
         return Slab(both, made)
+
+    def _absent(self, num_rows: int, context: TableContext) -> npt.NDArray[Any]:
+        # Values that are all missing, of the kind that the column is elsewhere.
+        kind = context.found.columns[self.place].kind
+        if self.mask:
+            return np.ones(num_rows, np.bool_)
+        absent = -1 if kind.word == "text" else NO_TIME if kind.unit else 0 if kind.has_mask else np.nan
+        return np.full(num_rows, absent, kind.stored)
 
     def assemble(self, parts: Sequence[Slab | None], context: TableContext, region: Region) -> Block:
         """Return the block of a region."""

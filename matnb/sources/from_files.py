@@ -154,7 +154,7 @@ class _TableRows(FileRows):
         bad = [
             name
             for name, kind in zip(source.read_names, source.kinds, strict=True)
-            if kind.word not in ("bool", "number")
+            if kind.word not in ("bool", "number", "null")
         ]
         if bad:
             good = ", ".join(repr(name) for name in source.read_names if name not in bad)

@@ -456,3 +456,24 @@ def test_spaces_of_a_label_are_seen_and_a_label_stays_on_its_line() -> None:
     page = mn.table({"zone": [" Bronx", "a\r\n\tb"]})._repr_mimebundle_()["text/html"]
     assert re.search(r'<td style="[^"]*white-space:pre;[^"]*"> Bronx</td>', page)
     assert ">a   b</td>" in page
+
+
+def test_a_column_without_a_value_in_one_file_is_of_any_kind_in_others(tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    columns = {
+        "text": pa.array(["u", None]),
+        "number": pa.array([1, 2]),
+        "float": pa.array([0.5, 1.5]),
+        "flag": pa.array([True, False]),
+        "when": pa.array([0, 5], pa.timestamp("us")),
+        "none": pa.nulls(2),
+    }
+    whole = pa.table({"key": ["a", "b"], **columns})
+    none = pa.table({"key": ["c"], **{name: pa.nulls(1) for name in columns}})
+    for order in ((whole, none), (none, whole), (none, none)):
+        for number, one in enumerate(order):
+            pyarrow.parquet.write_table(one, tmp_path / f"{number}.parquet")
+        found = mn.load(tmp_path).to_arrow().to_pydict()
+        for name, values in found.items():
+            assert values == [value for one in order for value in one[name].to_pylist()]

@@ -31,8 +31,9 @@ _SPARED = 400.0  # times the CPU seconds of a picture until the next, so that wh
 class Monitor:
     """The load of every worker. Made by :func:`monitor`; a context manager that closes it.
 
-    The picture is not a widget, so a notebook that is saved keeps what was seen last, whatever becomes of the
-    page and the kernel. Only the buttons are, in an output of their own that is empty when nothing runs.
+    The picture is not a widget, so a saved notebook keeps the last one shown, whatever happens to the page
+    and the kernel. Only the buttons are widgets; they have an output of their own, which is empty while
+    nothing runs, and which is made only where they were asked for.
 
     Attributes
     ----------
@@ -51,6 +52,7 @@ class Monitor:
         self._picture: Shown | None = None
         self._buttons: Shown | None = None
         self._shown_in = -1  # the number of the cell
+        self._wants_buttons = False
         self._face: MonitorButtons | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
@@ -60,15 +62,22 @@ class Monitor:
         self._is_told = False  # of that
         self._unfollow = follow_sessions(self._follow)
 
-    def show(self) -> None:
-        """Show it in the output of the cell that runs; where it was shown before, a picture stays."""
+    def show(self, buttons: bool = False) -> None:
+        """Show the load in the output of the running cell; a picture stays where it was shown before.
+
+        Parameters
+        ----------
+        buttons
+            Whether buttons are shown below the picture while something runs.
+        """
         shell = _shell_with_kernel()
         if shell is None or self.is_closed:
             return
         self._freeze(is_elsewhere=True)
+        self._wants_buttons = buttons
         self._register(shell)
         self._failed, self._is_told = None, False
-        with_buttons = is_live(shell)
+        with_buttons = buttons and is_live(shell)
         if with_buttons:
             import ipywidgets  # noqa: F401  # now, so that no cell that is looked at takes the time
         self._note(CellBegan())
@@ -78,7 +87,7 @@ class Monitor:
             self._follow(self._session)
         with self._drawing:
             self._picture = Shown(self.bundle, shell=shell)
-            self._buttons = None
+            self._buttons = self._face = None
             if with_buttons:
                 self._buttons = Shown(dict, self._make_face, shell=shell, begins_open=False)
         if self._feed.state.since is not None:
@@ -130,7 +139,7 @@ class Monitor:
         if shell is None or self.is_closed:
             raise NotImplementedError  # IPython then takes the forms above
         if self._picture is None or self._shown_in != shell.execution_count:
-            self.show()
+            self.show(self._wants_buttons)
 
     # what is heard, on any thread
 
@@ -237,7 +246,8 @@ class Monitor:
 
     def _look(self) -> bool:
         """Draw, if it is time; return whether there is something to see yet."""
-        if self._picture is None or (self._face is not None and self._face.wants_close):
+        face = self._face
+        if self._picture is None or (face is not None and face.wants_close):
             self._closing.set()
             return False
         is_active, since = self._is_active, self._feed.state.since or 0.0
@@ -337,13 +347,21 @@ _choosing = threading.RLock()
 _monitor: Monitor | None = None
 
 
-def monitor() -> Monitor:
+def monitor(*, buttons: bool = False) -> Monitor:
     """Show the load of every worker, and return the monitor.
 
-    In a notebook it is live while a cell runs, with a Cancel button. When the cell ends a picture stays,
-    which becomes live again with the next cell that computes. A second call moves it to its own cell, and
-    leaves a picture in the first. A report shows only counts, which are the same every time; plain Python
-    prints a table.
+    In a notebook the picture is updated while a cell runs; interrupting the kernel cancels the cell. When the
+    cell ends, the last picture stays, and it is updated again by the next cell that computes. A notebook
+    saved while a cell runs contains the picture as it was then, with the time of day. A second call moves the
+    monitor to the cell it is called in and leaves a picture in the first. A report shows only counts, which
+    are the same every time; plain Python prints a table.
+
+    Parameters
+    ----------
+    buttons
+        Whether to show the buttons Cancel, Table and Close below the picture while something runs. They need
+        ipywidgets. A notebook saved while they are shown says "Error displaying widget" in their place when
+        it is opened without its kernel; the picture above them is not affected.
 
     Returns
     -------
@@ -362,7 +380,7 @@ def monitor() -> Monitor:
         if _monitor is None:
             _monitor = Monitor()
         found = _monitor
-    found.show()
+    found.show(buttons)
     return found
 
 

@@ -46,7 +46,7 @@ def page(lab: Lab, window: BrowserContext, request: pytest.FixtureRequest):
     """Open a notebook whose first cell has been run and whose second shows the monitor; end its kernel."""
     name = f"{request.node.originalname}.ipynb"
     setup = SETUP.replace("PROCESSES", str(request.getfixturevalue("processes")))
-    lab.write(name, setup, "mn.monitor()", ENDLESS, AFTER)
+    lab.write(name, setup, "mn.monitor(buttons=True)", ENDLESS, AFTER)
     with OpenNotebook(lab, window, name) as page:
         page.run_to_end(0)
         page.run_to_end(1)
@@ -105,7 +105,7 @@ def test_it_changes_while_a_cell_runs_and_stays_when_the_notebook_is_opened_agai
 ):
     lab.set(WIDGETS, {"saveState": stored})
     name = f"watched-{stored}.ipynb"
-    lab.write(name, SETUP.replace("PROCESSES", "True"), "mn.monitor()", SHORT)
+    lab.write(name, SETUP.replace("PROCESSES", "True"), "mn.monitor(buttons=True)", SHORT)
     with OpenNotebook(lab, window, name) as page:
         page.run_to_end(0)
         page.run_to_end(1)
@@ -133,11 +133,41 @@ def test_it_changes_while_a_cell_runs_and_stays_when_the_notebook_is_opened_agai
     lab.end_kernels()
 
 
+@pytest.mark.parametrize("stored", [False, True], ids=["widget state not stored", "widget state stored"])
+def test_saved_while_a_cell_runs_it_is_a_picture_when_the_notebook_is_opened_without_its_kernel(
+    lab: Lab, window: BrowserContext, stored: bool, tmp_path: Path
+):
+    lab.set(WIDGETS, {"saveState": stored})
+    name = f"saved-{stored}.ipynb"
+    lab.write(name, SETUP.replace("PROCESSES", "False"), "mn.monitor()", ENDLESS)
+    with OpenNotebook(lab, window, name) as page:
+        page.run_to_end(0)
+        page.run_to_end(1)
+        page.run(2)
+        page.wait_until(lambda: re.search("iteration [1-9]", page.text(1)), 20)
+        book = page.save()
+        # What was saved is what is on the disk when the kernel is gone, whatever the page learns after that.
+        saved = page.path.read_bytes()
+        assert page.errors == []
+    lab.end_kernels()
+    page.path.write_bytes(saved)
+    (output,) = book.cells[1].outputs
+    assert set(output.data) == {"text/plain", "text/html"}
+    with OpenNotebook(lab, window, name, dark=True) as again:
+        assert len(again.pictures(1)) >= 1
+        assert re.match(r"at \d\d:\d\d:\d\d: iteration [\d,]+ of 100,000,000, ", again.text(1))
+        assert "nothing runs" not in again.text(1)
+        assert "Error displaying widget" not in again.page.content()
+        again.photograph(tmp_path / "reopened.png")
+        assert again.errors == []
+    lab.end_kernels()
+
+
 @pytest.fixture
 def watched(lab: Lab, window: BrowserContext, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]:
-    """Open a notebook whose monitor is live, saved while its cell runs; end its kernel."""
+    """Open a notebook whose monitor is live and has buttons, saved while its cell runs; end its kernel."""
     name = f"{request.node.originalname}.ipynb"
-    lab.write(name, SETUP.replace("PROCESSES", "False"), "mn.monitor()", ENDLESS)
+    lab.write(name, SETUP.replace("PROCESSES", "False"), "mn.monitor(buttons=True)", ENDLESS)
     with OpenNotebook(lab, window, name) as page:
         page.run_to_end(0)
         page.run_to_end(1)

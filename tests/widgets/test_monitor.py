@@ -120,8 +120,25 @@ def has_buttons(person: Person) -> bool:
     return any(VIEW in one for one in person.outputs)
 
 
-def test_it_is_a_widget_while_something_runs_and_a_picture_after(person: Person, session: Quick) -> None:
-    found = mn.monitor()
+def test_without_buttons_it_makes_no_widget_however_long_something_runs(
+    person: Person, session: Quick
+) -> None:
+    mn.monitor()
+    session.tell(RunStarted("1", 3, 0), *busy())
+    until(lambda: "iteration 1 of 1,000" in picture(person))
+    session.tell(*busy(17))
+    until(lambda: "iteration 17 of 1,000" in picture(person))
+    # What a notebook saved now would hold: when it was, and no widget.
+    assert [sorted(one) for one in person.outputs] == [["text/html", "text/plain"]]
+    assert re.match(r"at \d\d:\d\d:\d\d: iteration 17 of 1,000", person.pictures[0]["text/plain"])
+    assert person.comms == []
+    session.tell(ran())
+    person.end_cell()
+    until(lambda: not num_drawing())
+
+
+def test_buttons_are_there_while_something_runs_and_a_picture_after(person: Person, session: Quick) -> None:
+    found = mn.monitor(buttons=True)
     assert list(person.outputs[0]) == ["text/plain", "text/html"]
     session.tell(RunStarted("1", 3, 0), *busy())
     until(lambda: has_buttons(person) and "iteration 1 of 1,000" in picture(person))
@@ -144,7 +161,7 @@ def test_it_is_a_widget_while_something_runs_and_a_picture_after(person: Person,
 
 
 def test_it_comes_to_life_in_the_next_cell_that_computes(person: Person, session: Quick) -> None:
-    mn.monitor()
+    mn.monitor(buttons=True)
     person.end_cell()
     person.begin_cell()
     person.end_cell()  # one that computes nothing
@@ -164,7 +181,7 @@ def test_a_quick_cell_makes_no_widget_but_changes_the_picture(
     person: Person, session: Quick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitors, "FIRST_SECONDS", 60.0)
-    mn.monitor()
+    mn.monitor(buttons=True)
     person.end_cell()
     for number in range(3):
         person.begin_cell()
@@ -176,7 +193,7 @@ def test_a_quick_cell_makes_no_widget_but_changes_the_picture(
 
 
 def test_what_runs_after_its_cell_is_shown_until_it_ends(person: Person, session: Quick) -> None:
-    mn.monitor()
+    mn.monitor(buttons=True)
     person.end_cell()
     session.tell(*busy())  # as after --nowait
     until(lambda: has_buttons(person))
@@ -187,7 +204,7 @@ def test_what_runs_after_its_cell_is_shown_until_it_ends(person: Person, session
 
 
 def test_the_buttons_cancel_close_and_show_the_table(person: Person, session: Quick) -> None:
-    found = mn.monitor()
+    found = mn.monitor(buttons=True)
     session.tell(*busy())
     until(lambda: found.is_open)
     until(lambda: found._buttons.is_open)
@@ -205,14 +222,16 @@ def test_the_buttons_cancel_close_and_show_the_table(person: Person, session: Qu
     assert not has_buttons(person)
     assert session.listeners == []
     assert mn.monitor() is not found
+    with pytest.raises(TypeError, match="positional"):
+        mn.monitor(True)
 
 
 def test_a_second_one_takes_the_place_of_the_first(person: Person, session: Quick) -> None:
-    first = mn.monitor()
+    first = mn.monitor(buttons=True)
     session.tell(*busy())
     until(lambda: has_buttons(person))
     person.begin_cell()
-    assert mn.monitor() is first
+    assert mn.monitor(buttons=True) is first
     assert VIEW not in str(person.outputs)
     assert "see the newer monitor" in picture(person, 0)
     session.tell(*busy(2))
@@ -296,7 +315,7 @@ def test_ten_thousand_updates_leave_no_comm_thread_or_memory(
 
 
 def test_many_cells_leave_nothing_open(person: Person, session: Quick) -> None:
-    mn.monitor()
+    mn.monitor(buttons=True)
     instances = set(widget._instances)
     for number in range(10):
         person.begin_cell()

@@ -126,7 +126,7 @@ def left():
     )
 def show_and_close(times):
     for number in range(times):
-        found = mn.monitor()
+        found = mn.monitor(buttons=True)
         if number % 50 == 0:
             found._buttons.thaw()
         found.close()

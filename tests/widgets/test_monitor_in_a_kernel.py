@@ -62,7 +62,7 @@ def wait_for_closed(kernel: WatchedKernel) -> None:
 
 @pytest.mark.slow
 def test_it_changes_while_a_cell_runs_and_a_picture_stays(kernel: WatchedKernel) -> None:
-    kernel.run(f"mn.monitor()\n{FOR_LONG.format(divisor=1000)}")
+    kernel.run(f"mn.monitor(buttons=True)\n{FOR_LONG.format(divisor=1000)}")
     assert len(kernel.changes) >= 5
     (one,) = pictures(kernel)
     assert sorted(one) == ["text/html", "text/plain"]
@@ -82,7 +82,7 @@ def test_it_changes_while_a_cell_runs_and_a_picture_stays(kernel: WatchedKernel)
 
 
 def test_cancel_stops_the_cell_within_two_seconds_and_the_next_one_runs(kernel: WatchedKernel) -> None:
-    kernel.run("%load_ext matnb\nmn.monitor()")
+    kernel.run("%load_ext matnb\nmn.monitor(buttons=True)")
     sent = kernel.begin(ENDLESS)
     kernel.take_for(4)
     (button,) = (name for name, state in kernel.models.items() if state.get("description") == "Cancel")
@@ -98,7 +98,7 @@ def test_cancel_stops_the_cell_within_two_seconds_and_the_next_one_runs(kernel: 
 
 
 def test_an_interrupt_leaves_a_picture(kernel: WatchedKernel) -> None:
-    kernel.run("%load_ext matnb\nmn.monitor()")
+    kernel.run("%load_ext matnb\nmn.monitor(buttons=True)")
     sent = kernel.begin(ENDLESS)
     kernel.take_for(3)
     assert kernel.still_open != []
@@ -126,7 +126,7 @@ def test_what_stays_is_frozen_when_the_kernel_exits(kernel: WatchedKernel) -> No
 
 
 def test_unloading_closes_it(kernel: WatchedKernel) -> None:
-    kernel.run("%load_ext matnb\nmn.monitor()")
+    kernel.run("%load_ext matnb\nmn.monitor(buttons=True)")
     kernel.run("%unload_ext matnb\nfrom matnb.widgets import monitor\nprint(monitor._monitor)")
     assert kernel.text == "None\n"
 
@@ -158,7 +158,7 @@ import matnb as mn
 from matnb.widgets import monitor as monitors
 monitors.CLOSE_SECONDS = 2.0
 session = mn.connect("{address}")
-mn.monitor()
+mn.monitor(buttons=True)
 """
 TURNS = """
 a, turn, begin = mn.asarray(np.eye(300), blocks=2), 0, time.monotonic()
